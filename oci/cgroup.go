@@ -1,0 +1,129 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
+	"github.com/opencontainers/cgroups/systemd"
+)
+
+// The ways in which a sandbox gets its cgroup.
+const (
+	cgroupNone    = ""        // none: memory and CPU time are not limited
+	cgroupFS      = "fs"      // a directory made by us
+	cgroupSystemd = "systemd" // a transient scope of the user's systemd manager
+)
+
+// A cgroup says which limits can be set on this host, and through what.
+type cgroup struct {
+	Driver            string
+	V2                bool
+	Memory, PIDs, CPU bool
+	Swap              bool   // swap can be limited too
+	Why               string // why Driver is none, for the user
+}
+
+// path names the sandbox's cgroup in the form that the driver wants: relative
+// for cgroupfs, so that it stays under the limits that hold for ourselves, or
+// "slice:prefix:name" for systemd.
+func (c cgroup) path(id string) string {
+	switch c.Driver {
+	case cgroupFS:
+		return "runcell/" + id
+	case cgroupSystemd:
+		return "user.slice:runcell:" + id
+	}
+	return ""
+}
+
+// detectCgroup finds a cgroup that really takes limits, by making one: mount
+// flags, ownership and controllers can each be in the way, and the result is
+// what counts.
+func detectCgroup(euid int) cgroup {
+	if !cgroups.IsCgroup2UnifiedMode() {
+		if euid != 0 {
+			return cgroup{Why: "this host has cgroup v1, which an ordinary user cannot use"}
+		}
+		return tryCgroupFS(cgroup{Driver: cgroupFS})
+	}
+	if euid != 0 {
+		c, err := userSystemd(euid)
+		if err == nil {
+			return c
+		}
+		if fs := tryCgroupFS(cgroup{Driver: cgroupFS, V2: true}); fs.Driver != cgroupNone {
+			return fs
+		}
+		return cgroup{V2: true, Why: err.Error()}
+	}
+	return tryCgroupFS(cgroup{Driver: cgroupFS, V2: true})
+}
+
+// userSystemd reports what the user's systemd manager may give out. Some MCP
+// clients do not pass XDG_RUNTIME_DIR on, without which its bus is not found.
+func userSystemd(euid int) (cgroup, error) {
+	if os.Getenv("XDG_RUNTIME_DIR") == "" {
+		dir := fmt.Sprintf("/run/user/%d", euid)
+		if _, err := os.Stat(dir + "/bus"); err == nil {
+			os.Setenv("XDG_RUNTIME_DIR", dir)
+		}
+	}
+	if !systemd.IsRunningSystemd() {
+		return cgroup{}, errors.New("no cgroup is delegated to this user, and systemd is not running")
+	}
+	if _, err := systemd.DetectUserDbusSessionBusAddress(); err != nil {
+		return cgroup{}, errors.New("the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)")
+	}
+	dir := fmt.Sprintf("/sys/fs/cgroup/user.slice/user-%d.slice/user@%d.service", euid, euid)
+	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return cgroup{}, fmt.Errorf("no cgroup is delegated to this user: %w", err)
+	}
+	c := cgroup{Driver: cgroupSystemd, V2: true, Swap: true}
+	for _, name := range strings.Fields(string(have)) {
+		switch name {
+		case "memory":
+			c.Memory = true
+		case "pids":
+			c.PIDs = true
+		case "cpu":
+			c.CPU = true
+		}
+	}
+	if !c.Memory && !c.PIDs {
+		return cgroup{}, errors.New("systemd delegates neither memory nor pids to this user")
+	}
+	return c, nil
+}
+
+// tryCgroupFS makes a cgroup with small limits and removes it again.
+func tryCgroupFS(c cgroup) cgroup {
+	const memory, pids, quota = 64 << 20, 16, 50_000
+	limit := int64(pids)
+	try := func(r cgroups.Resources) error {
+		r.SkipDevices = true
+		m, err := manager.New(&cgroups.Cgroup{Path: c.path(fmt.Sprintf("probe-%d", os.Getpid())), Resources: &r})
+		if err != nil {
+			return err
+		}
+		defer m.Destroy()
+		if err := m.Apply(-1); err != nil {
+			return err
+		}
+		return m.Set(&r)
+	}
+	err := try(cgroups.Resources{Memory: memory})
+	c.Memory = err == nil
+	c.PIDs = try(cgroups.Resources{PidsLimit: &limit}) == nil
+	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: cpuPeriod}) == nil
+	c.Swap = c.Memory && try(cgroups.Resources{Memory: memory, MemorySwap: memory}) == nil
+	if !c.Memory && !c.PIDs && !c.CPU {
+		return cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here: %v", err)}
+	}
+	return c
+}

@@ -1,0 +1,50 @@
+package oci
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// helperEnv makes the test binary act as a server that runs one sandbox.
+const helperEnv = "RUNCELL_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(helperEnv) != "" {
+		helper(os.Args[1], os.Args[2], os.Args[3])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func helper(dir, root, marker string) {
+	r, err := Open(dir, 65534, 65534)
+	if err == nil {
+		_, err = r.Run(context.Background(), Process{
+			Root: Root{Dir: root, Binds: []Bind{{Source: "/usr", Target: "/usr"}}},
+			Args: []string{"/bin/sleep", marker},
+		})
+	}
+	fmt.Fprintln(os.Stderr, "helper:", err)
+}
+
+func startHelper(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(exe, args...)
+	c.Env = append(os.Environ(), helperEnv+"=1")
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	return c
+}

@@ -1,0 +1,10 @@
+package oci
+
+// A HintError is an error that the user can cure: Hint says what to type.
+type HintError struct {
+	Err  error
+	Hint string
+}
+
+func (e *HintError) Error() string { return e.Err.Error() }
+func (e *HintError) Unwrap() error { return e.Err }

@@ -1,0 +1,142 @@
+package oci
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// A host is what there is to build a sandbox with: who we are, which ids and
+// cgroups we may use. newSpec depends on it and on nothing else.
+type host struct {
+	euid     int
+	uids     idMap
+	gids     idMap
+	cgroup   cgroup
+	seccomp  *specs.LinuxSeccomp
+	exe      string // this program's file
+	maxFiles uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
+	maxProcs uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
+}
+
+// nested reports whether the sandbox needs a user namespace in a user
+// namespace: only one id can be mapped, and the code shall not be root inside.
+func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 }
+
+// probeHost finds out what this host gives. wantUID and wantGID are the ids
+// that code is to have inside.
+func probeHost(wantUID, wantGID uint32) (host, error) {
+	h := host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
+	var err error
+	if h.seccomp, err = seccompProfile(); err != nil {
+		return h, err
+	}
+	if h.exe, err = os.Executable(); err != nil {
+		return h, fmt.Errorf("finding this program's file: %w", err)
+	}
+	if h.euid == 0 {
+		err = h.mapRoot(wantUID, wantGID)
+	} else {
+		err = h.mapUser()
+	}
+	if err != nil {
+		return h, err
+	}
+	h.cgroup = detectCgroup(h.euid)
+	return h, nil
+}
+
+func (h *host) mapRoot(wantUID, wantGID uint32) error {
+	uids, err := readRanges("/proc/self/uid_map")
+	if err != nil {
+		return err
+	}
+	gids, err := readRanges("/proc/self/gid_map")
+	if err != nil {
+		return err
+	}
+	if h.uids, err = mapAsRoot(uids, int64(wantUID)); err != nil {
+		return fmt.Errorf("choosing user ids: %w", err)
+	}
+	if h.gids, err = mapAsRoot(gids, int64(wantGID)); err != nil {
+		return fmt.Errorf("choosing group ids: %w", err)
+	}
+	return nil
+}
+
+func (h *host) mapUser() error {
+	uid, gid := os.Geteuid(), os.Getegid()
+	h.uids, h.gids = idMap{Root: int64(uid), User: -1}, idMap{Root: int64(gid), User: -1}
+	if !haveMappingTools() {
+		return nil
+	}
+	name := strconv.Itoa(uid)
+	if u, err := user.LookupId(name); err == nil {
+		name = u.Username
+	}
+	h.uids = mapAsUser(int64(uid), readSubIDs("/etc/subuid", name, uid))
+	h.gids = mapAsUser(int64(gid), readSubIDs("/etc/subgid", name, uid))
+	if h.uids.User < 0 || h.gids.User < 0 {
+		// One without the other is of no use, and a map of a single id is
+		// written without the tools.
+		h.uids.User, h.gids.User = -1, -1
+	}
+	return nil
+}
+
+// haveMappingTools reports whether newuidmap and newgidmap are there: without
+// them subordinate ids cannot be mapped by an ordinary user.
+func haveMappingTools() bool {
+	for _, tool := range []string{"newuidmap", "newgidmap"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func readRanges(path string) ([]idRange, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the id map: %w", err)
+	}
+	defer f.Close()
+	return parseIDMapFile(f)
+}
+
+// readSubIDs gives what the file grants to the user; none if there is no file.
+func readSubIDs(path, name string, uid int) []idRange {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return parseSubIDFile(f, name, uid)
+}
+
+func hardLimit(which int) uint64 {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(which, &l); err != nil || l.Max == unix.RLIM_INFINITY {
+		return 0
+	}
+	return l.Max
+}
+
+// readInt reads a number from a file of /proc or /sys; -1 if it is not there.
+func readInt(path string) int {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return -1
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return -1
+	}
+	return n
+}

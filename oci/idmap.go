@@ -1,0 +1,116 @@
+package oci
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// sandboxBase is the first host id of the range that real root maps sandboxes
+// to. 1879048192 to 2147483647 is not given out by systemd, useradd or
+// container engines (systemd, "Users, Groups, UIDs and GIDs on systemd
+// systems"), so nothing on the host belongs to these ids.
+const sandboxBase = 1879048192
+
+// An idRange is a run of ids that may be mapped: in the current user
+// namespace, as in /proc/self/uid_map, or subordinate to the user, as in
+// /etc/subuid.
+type idRange struct{ Start, Size int64 }
+
+// contains reports whether id lies in the range.
+func (r idRange) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
+
+// An idMap says which host ids stand behind the only two ids that a sandbox
+// has: 0, which owns its files and as which nothing of the user's runs, and
+// the id the code runs as.
+type idMap struct {
+	Root int64 // host id behind container id 0
+	User int64 // host id behind the user's id, or -1: there is no second id
+}
+
+// mapAsRoot maps both ids away from host root: 0 to 0 would make every file
+// of the host's root writable to whoever breaks out. available is what the
+// current user namespace has (all ids on a host, 65536 in most containers).
+func mapAsRoot(available []idRange, want int64) (idMap, error) {
+	for _, r := range available {
+		if r.contains(sandboxBase) && r.contains(sandboxBase+want) {
+			return idMap{Root: sandboxBase, User: sandboxBase + want}, nil
+		}
+	}
+	// Inside a container: take the two highest ids that there are, which
+	// are the least likely to own anything.
+	var ids []int64
+	for i := len(available) - 1; i >= 0 && len(ids) < 2; i-- {
+		r := available[i]
+		for id := r.Start + r.Size - 1; id >= r.Start && id > 0 && len(ids) < 2; id-- {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) < 2 {
+		return idMap{}, fmt.Errorf("this user namespace has fewer than two ids besides 0")
+	}
+	return idMap{Root: ids[1], User: ids[0]}, nil
+}
+
+// mapAsUser maps container root to the ordinary user herself, which needs no
+// privilege, and the user's id to her first subordinate id if she has one.
+func mapAsUser(self int64, subordinate []idRange) idMap {
+	for _, r := range subordinate {
+		if r.Size > 0 && !r.contains(self) {
+			return idMap{Root: self, User: r.Start}
+		}
+	}
+	return idMap{Root: self, User: -1}
+}
+
+// mappings gives the map as runtime-spec wants it, want being the container
+// id that the code runs as.
+func (m idMap) mappings(want uint32) []specs.LinuxIDMapping {
+	out := []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(m.Root), Size: 1}}
+	if m.User >= 0 && want != 0 {
+		out = append(out, specs.LinuxIDMapping{ContainerID: want, HostID: uint32(m.User), Size: 1})
+	}
+	return out
+}
+
+// parseIDMapFile reads /proc/self/uid_map or gid_map: lines of "inside outside
+// size" (user_namespaces(7)). The ranges are of inside ids.
+func parseIDMapFile(r io.Reader) ([]idRange, error) {
+	var out []idRange
+	for s := bufio.NewScanner(r); s.Scan(); {
+		f := strings.Fields(s.Text())
+		if len(f) != 3 {
+			continue
+		}
+		start, err1 := strconv.ParseInt(f[0], 10, 64)
+		size, err2 := strconv.ParseInt(f[2], 10, 64)
+		if err1 != nil || err2 != nil {
+			return nil, fmt.Errorf("reading id map line %q", s.Text())
+		}
+		out = append(out, idRange{start, size})
+	}
+	return out, nil
+}
+
+// parseSubIDFile reads /etc/subuid or /etc/subgid (subuid(5)): lines of
+// "name-or-uid:start:size". Lines of others and lines that make no sense are
+// passed over, as newuidmap does.
+func parseSubIDFile(r io.Reader, name string, uid int) []idRange {
+	var out []idRange
+	for s := bufio.NewScanner(r); s.Scan(); {
+		f := strings.Split(strings.TrimSpace(s.Text()), ":")
+		if len(f) != 3 || (f[0] != name && f[0] != strconv.Itoa(uid)) {
+			continue
+		}
+		start, err1 := strconv.ParseInt(f[1], 10, 64)
+		size, err2 := strconv.ParseInt(f[2], 10, 64)
+		if err1 == nil && err2 == nil && size > 0 && start > 0 {
+			out = append(out, idRange{start, size})
+		}
+	}
+	return out
+}

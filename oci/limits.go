@@ -1,0 +1,78 @@
+package oci
+
+import (
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Limits bound what one sandbox may take. Zero means no limit of that kind.
+type Limits struct {
+	Memory int64   // bytes, without swap
+	PIDs   int64   // processes and threads
+	CPUs   float64 // processors' worth of time, 1.5 being one and a half
+}
+
+// cpuPeriod is the length of the window in which CPU time is counted, in
+// microseconds; 100 ms is the kernel's default.
+const cpuPeriod = 100_000
+
+// resources gives the limits as cgroup settings, nil where there is no cgroup
+// to set them on: libcontainer fails the start rather than leave one out.
+func resources(l Limits, c cgroup) *specs.LinuxResources {
+	if c.Driver == cgroupNone {
+		return nil
+	}
+	r := &specs.LinuxResources{}
+	if l.Memory > 0 && c.Memory {
+		r.Memory = &specs.LinuxMemory{Limit: &l.Memory}
+		if c.Swap {
+			// Memory and swap together: the same number, so no swap.
+			r.Memory.Swap = &l.Memory
+		}
+		if c.V2 {
+			// The sandbox dies as a whole, not with one process missing.
+			r.Unified = map[string]string{"memory.oom.group": "1"}
+		}
+	}
+	if l.PIDs > 0 && c.PIDs {
+		r.Pids = &specs.LinuxPids{Limit: &l.PIDs}
+	}
+	if l.CPUs > 0 && c.CPU {
+		quota, period := int64(l.CPUs*cpuPeriod), uint64(cpuPeriod)
+		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
+	}
+	return r
+}
+
+// maxFiles is how many descriptors a process in the sandbox may have open.
+const maxFiles = 4096
+
+// rlimitNumbers are the kernel's numbers of the limits named in rlimits.
+var rlimitNumbers = map[string]int{
+	"RLIMIT_CORE":   unix.RLIMIT_CORE,
+	"RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
+	"RLIMIT_NPROC":  unix.RLIMIT_NPROC,
+}
+
+// rlimits are the limits that need no cgroup. A limit above the host's own
+// hard limit cannot be set by an ordinary user, so the lower of both is taken.
+func rlimits(l Limits, h host) []specs.POSIXRlimit {
+	files := uint64(maxFiles)
+	if h.maxFiles > 0 {
+		files = min(files, h.maxFiles)
+	}
+	out := []specs.POSIXRlimit{
+		{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
+		{Type: "RLIMIT_NOFILE", Hard: files, Soft: files},
+	}
+	if l.PIDs > 0 && !h.cgroup.PIDs {
+		// Counted per user namespace since Linux 5.14, so one sandbox does
+		// not use up the share of another.
+		n := uint64(l.PIDs)
+		if h.maxProcs > 0 {
+			n = min(n, h.maxProcs)
+		}
+		out = append(out, specs.POSIXRlimit{Type: "RLIMIT_NPROC", Hard: n, Soft: n})
+	}
+	return out
+}

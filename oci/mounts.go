@@ -1,0 +1,70 @@
+package oci
+
+import (
+	"path"
+	"strconv"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// Sizes of the writable places, in bytes. They count against the memory limit
+// where there is a cgroup, and bound what code can fill where there is none.
+const (
+	tmpSize       = 64 << 20
+	workspaceSize = 128 << 20
+	shmSize       = 64 << 20
+)
+
+// maskedPaths tell about the host, or can be used to slow it down; they read
+// as empty. The list is that of the Docker and Podman defaults.
+var maskedPaths = []string{
+	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
+	"/proc/timer_stats", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
+	"/sys/firmware", "/sys/devices/virtual/powercap",
+}
+
+// readonlyPaths configure the kernel.
+var readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+
+// mounts lists what is laid over the read-only root, in order.
+func mounts(p Process, h host) []specs.Mount {
+	tmpfs := func(dest string, size int, options ...string) specs.Mount {
+		return specs.Mount{
+			Destination: dest, Type: "tmpfs", Source: "tmpfs",
+			Options: append(options, "noexec", "nosuid", "nodev", "size="+strconv.Itoa(size)),
+		}
+	}
+	out := []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
+		tmpfs("/dev/shm", shmSize, "mode=1777"),
+		tmpfs("/tmp", tmpSize, "mode=1777"),
+		// Sticky, as /tmp, and not owned by the user: the ids of the mount
+		// options would have to be mapped, and where only one is, they are not.
+		tmpfs("/workspace", workspaceSize, "mode=1777"),
+		// The mount points of what is ours are made in it: the root is
+		// read-only by now.
+		tmpfs(ownDir, 4096, "mode=755"),
+	}
+	for _, b := range p.Root.Binds {
+		out = append(out, readOnlyBind(b))
+	}
+	for _, b := range p.Binds {
+		out = append(out, readOnlyBind(b))
+	}
+	if h.nested() {
+		out = append(out, readOnlyBind(Bind{Source: h.exe, Target: nestPath}))
+	}
+	return out
+}
+
+// readOnlyBind shows a directory or file of the host, with nothing of what is
+// mounted below it: a plain bind leaves submounts out, and making a recursive
+// one read-only needs a newer kernel than we ask for.
+func readOnlyBind(b Bind) specs.Mount {
+	return specs.Mount{
+		Destination: path.Clean(b.Target), Type: "bind", Source: b.Source,
+		Options: []string{"bind", "ro", "nosuid", "nodev"},
+	}
+}

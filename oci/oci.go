@@ -1,0 +1,260 @@
+// Package oci runs a process in a fresh rootless sandbox, with libcontainer
+// and without any daemon.
+//
+// It promises that a process runs in its own user, mount, pid, network, ipc,
+// uts and cgroup namespaces, without capabilities and without a way to gain
+// privileges, on a read-only root; that the sandbox ends as a whole when its
+// first process ends or its context does; and that what a killed server left
+// is swept by the next one. It refuses to start anything weaker.
+//
+// It does not promise that memory and CPU time are bounded where the host
+// gives no cgroup; Runtime.Missing says so.
+package oci
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/cgroups/manager"
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
+)
+
+// ownDir is where a sandbox sees what is ours: a tmpfs over a mount point that
+// every root file system has.
+const ownDir = "/run/runcell"
+
+// A Bind is a file or directory of the host shown read-only in a sandbox.
+type Bind struct {
+	Source string // on the host, absolute, without symbolic links
+	Target string // in the sandbox, absolute
+}
+
+// A Root is the root file system of a sandbox.
+type Root struct {
+	Dir   string // on the host, absolute, without symbolic links
+	Binds []Bind // what is mounted over it, besides the usual
+}
+
+// A Process is what to run, and in what.
+type Process struct {
+	Root     Root
+	Binds    []Bind // below /run/runcell
+	Args     []string
+	Env      []string // the whole environment: none is inherited
+	UID, GID uint32   // inside
+	Limits   Limits
+
+	// Stdout, Stderr and the files that become descriptors 3 and up. Run
+	// owns them: they are closed once the process has them, or failed to
+	// start. Standard input is empty.
+	Stdout, Stderr *os.File
+	Files          []*os.File
+}
+
+// An Exit is how a sandbox ended.
+type Exit struct {
+	Code   int         // of the first process; 128+n if signal n ended it
+	Signal unix.Signal // that ended it, or 0
+	OOM    bool        // the memory limit was hit and something was killed
+}
+
+// A Runtime starts sandboxes. It is safe for concurrent use.
+type Runtime struct {
+	dir  string // of this instance: libcontainer's state of each sandbox
+	lock *os.File
+
+	uid, gid uint32
+	once     sync.Once
+	host     host
+	hostErr  error
+}
+
+// Open prepares to run sandboxes whose code has the given ids inside. dir is
+// the folder for their state, which servers may share; what servers that were
+// killed left there is ended and removed. The host is not looked at before it
+// is needed.
+func Open(dir string, uid, gid uint32) (*Runtime, error) {
+	own, lock, err := openInstance(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox state folder %q: %w", dir, err)
+	}
+	// libcontainer logs to a logger of its own what it also returns as errors.
+	logrus.SetOutput(io.Discard)
+	return &Runtime{dir: own, lock: lock, uid: uid, gid: gid}, nil
+}
+
+// Close removes the state folder of this instance. No sandbox may be running.
+func (r *Runtime) Close() error {
+	err := os.RemoveAll(r.dir)
+	return errors.Join(err, r.lock.Close())
+}
+
+// Missing lists, for the user, what this host cannot give and what that
+// costs; it is empty on a host that gives everything.
+func (r *Runtime) Missing(l Limits) []string {
+	h, err := r.probe()
+	if err != nil {
+		return nil
+	}
+	return missing(h, l)
+}
+
+func (r *Runtime) probe() (host, error) {
+	r.once.Do(func() { r.host, r.hostErr = probeHost(r.uid, r.gid) })
+	return r.host, r.hostErr
+}
+
+// Run starts p in a fresh sandbox and returns when every process in it has
+// ended. If ctx ends first they are killed at once; that is not an error.
+func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
+	defer p.closeFiles()
+	p.UID, p.GID = r.uid, r.gid
+	h, err := r.probe()
+	if err != nil {
+		return Exit{}, err
+	}
+	id, err := newID()
+	if err != nil {
+		return Exit{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Exit{}, context.Cause(ctx)
+	}
+	var c *libcontainer.Container
+	process := newProcess(p, newSpec(p, h, id))
+	err = onStage(h.euid, p.Root.Dir, func(rootfs string) (err error) {
+		staged := p
+		staged.Root.Dir = rootfs
+		c, err = r.start(newSpec(staged, h, id), h, id, process)
+		return err
+	})
+	if c != nil {
+		defer func() { err = errors.Join(err, destroy(c)) }()
+	}
+	if err != nil {
+		return Exit{}, startError(err, h)
+	}
+	p.closeFiles()
+	stop := context.AfterFunc(ctx, func() { _ = c.Signal(unix.SIGKILL) })
+	defer stop()
+	state, err := process.Wait()
+	if state == nil {
+		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
+	}
+	return newExit(state, c), nil
+}
+
+// start makes the container and starts its first process. A container is
+// returned whenever there is one to be destroyed.
+func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Process) (*libcontainer.Container, error) {
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName:       id,
+		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
+		NoNewKeyring:     false,
+		Spec:             s,
+		RootlessEUID:     h.euid != 0,
+		RootlessCgroups:  h.euid != 0 || h.cgroup.Driver == cgroupNone,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
+	}
+	// sealRoot has done it already, and better.
+	config.Readonlyfs = false
+	c, err := libcontainer.Create(r.dir, id, config)
+	if err != nil {
+		return nil, fmt.Errorf("creating the sandbox: %w", err)
+	}
+	if err := c.Run(p); err != nil {
+		return c, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	return c, nil
+}
+
+// newProcess gives libcontainer's view of the first process.
+func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
+	out := &libcontainer.Process{
+		Args:       s.Process.Args,
+		Env:        s.Process.Env,
+		Cwd:        s.Process.Cwd,
+		UID:        int(s.Process.User.UID),
+		GID:        int(s.Process.User.GID),
+		ExtraFiles: p.Files,
+		Init:       true,
+	}
+	for _, l := range s.Process.Rlimits {
+		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: rlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
+	}
+	// A nil *os.File in an interface is not nil.
+	if p.Stdout != nil {
+		out.Stdout = p.Stdout
+	}
+	if p.Stderr != nil {
+		out.Stderr = p.Stderr
+	}
+	return out
+}
+
+// closeFiles closes our copies; closing a file twice does no harm.
+func (p Process) closeFiles() {
+	for _, f := range append([]*os.File{p.Stdout, p.Stderr}, p.Files...) {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// newExit reads how the sandbox ended, while its cgroup is still there.
+func newExit(state *os.ProcessState, c *libcontainer.Container) Exit {
+	e := Exit{Code: state.ExitCode()}
+	if ws := state.Sys().(interface {
+		Signaled() bool
+		Signal() unix.Signal
+	}); ws.Signaled() {
+		e.Signal = ws.Signal()
+		e.Code = 128 + int(e.Signal)
+	}
+	s, err := c.State()
+	if err != nil {
+		return e
+	}
+	config := c.Config()
+	if m, err := manager.NewWithPaths(config.Cgroups, s.CgroupPaths); err == nil {
+		n, err := m.OOMKillCount()
+		e.OOM = err == nil && n > 0
+	}
+	return e
+}
+
+// destroy removes what is left of a sandbox: every process, its cgroup and its
+// state.
+func destroy(c *libcontainer.Container) error {
+	_ = c.Signal(unix.SIGKILL) // not running is what we want
+	var err error
+	for wait := time.Millisecond; wait < 2*time.Second; wait *= 2 {
+		if err = c.Destroy(); err == nil {
+			return nil
+		}
+		time.Sleep(wait) // the kernel may need a moment to let go of the cgroup
+	}
+	return fmt.Errorf("removing the sandbox: %w", err)
+}
+
+func newID() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("naming the sandbox: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}

@@ -1,0 +1,270 @@
+package oci
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// hostRoot makes a root file system of the host's own /usr.
+func hostRoot(t *testing.T) Root {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "root")
+	for _, d := range []string{"proc", "dev", "tmp", "workspace", "run/runcell", "usr", "etc"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
+		if target, err := os.Readlink("/" + name); err == nil {
+			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return Root{Dir: dir, Binds: []Bind{{Source: "/usr", Target: "/usr"}}}
+}
+
+// openRuntime opens a runtime whose code has ids 65534. It skips the test
+// where the host forbids user namespaces, which doctor would say too.
+func openRuntime(t *testing.T) *Runtime {
+	t.Helper()
+	if hint := userNamespaceHint("runcell"); hint != "" {
+		t.Skip("this host forbids user namespaces; cure: " + hint)
+	}
+	r, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// sh runs a shell script in a sandbox and returns what it wrote.
+func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string) (string, Exit) {
+	t.Helper()
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p.Root = hostRoot(t)
+	p.Args = []string{"/bin/sh", "-c", script}
+	p.Env = append(p.Env, "PATH=/usr/bin:/bin")
+	p.Stdout, p.Stderr = w, w
+	text := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(out)
+		text <- string(b)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	exit, err := r.Run(ctx, p)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return <-text, exit
+}
+
+func TestSandboxHasNoCapabilities(t *testing.T) {
+	out, _ := sh(t.Context(), t, openRuntime(t), Process{}, "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
+	for _, want := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		if !strings.Contains(out, want+":\t0000000000000000\n") {
+			t.Errorf("%s is not empty:\n%s", want, out)
+		}
+	}
+	for _, want := range []string{"NoNewPrivs:\t1\n", "Seccomp:\t2\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in:\n%s", want, out)
+		}
+	}
+}
+
+func TestSandboxAttempts(t *testing.T) {
+	r := openRuntime(t)
+	t.Setenv("RUNCELL_TEST_SECRET", "hunter2")
+	for name, tt := range map[string]struct{ script, want string }{
+		"id":                     {"id -u; id -g", "65534\n65534\n"},
+		"env":                    {"env | grep -c RUNCELL_TEST_SECRET", "0\n"},
+		"only its own processes": {"ls -d /proc/[0-9]* | wc -l", "3\n"},
+		"host name":              {"cat /proc/sys/kernel/hostname", "runcell\n"},
+		"no network":             {"grep -vc -e lo: -e '|' /proc/net/dev", "0\n"},
+		"working directory":      {"pwd; touch a && echo written", "/workspace\nwritten\n"},
+		"tmp":                    {"touch /tmp/a && echo written", "written\n"},
+		"tmp is noexec":          {"cp /bin/true /tmp/t; /tmp/t 2>/dev/null || echo refused", "refused\n"},
+		"workspace is noexec":    {"cp /bin/true t; ./t 2>/dev/null || echo refused", "refused\n"},
+		"root is read-only":      {"touch /a /etc/a /run/a /run/runcell/a 2>/dev/null || echo refused", "refused\n"},
+		"usr is read-only":       {"touch /usr/a 2>&1 | grep -c Read-only", "1\n"},
+		"root cannot be remounted": {
+			"mount -o remount,rw / 2>/dev/null || echo refused", "refused\n",
+		},
+		"no new user namespace":   {"unshare -U true 2>/dev/null || echo refused", "refused\n"},
+		"sysctl is read-only":     {"echo 1 2>/dev/null >/proc/sys/kernel/panic || echo refused", "refused\n"},
+		"core_pattern":            {"echo '|/x' 2>/dev/null >/proc/sys/kernel/core_pattern || echo refused", "refused\n"},
+		"kcore is masked":         {"head -c 1 /proc/kcore 2>/dev/null | wc -c", "0\n"},
+		"setuid does nothing":     {"su root -c id 2>/dev/null </dev/null || echo refused", "refused\n"},
+		"no descriptor is leaked": {"ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 "}, // 3 is ls's own
+		"stdin is empty":          {"cat", ""},
+		"no core files":           {"ulimit -c", "0\n"},
+		"open files are limited":  {"test $(ulimit -n) -le 4096 && echo yes", "yes\n"},
+		"flags of the root":       {"grep ' / / \\| /.* / ' /proc/self/mountinfo | head -1 | grep -o 'ro,nosuid,nodev'", "ro,nosuid,nodev\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := sh(t.Context(), t, r, Process{}, tt.script); got != tt.want {
+				t.Errorf("%s\n got %q\nwant %q", tt.script, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSandboxExit(t *testing.T) {
+	r := openRuntime(t)
+	for _, tt := range []struct {
+		script string
+		want   Exit
+	}{
+		{"exit 0", Exit{}},
+		{"exit 7", Exit{Code: 7}},
+	} {
+		if _, got := sh(t.Context(), t, r, Process{}, tt.script); got != tt.want {
+			t.Errorf("%s: exit = %+v, want %+v", tt.script, got, tt.want)
+		}
+	}
+}
+
+func TestSandboxesShareNothing(t *testing.T) {
+	r := openRuntime(t)
+	sh(t.Context(), t, r, Process{}, "echo secret | tee /tmp/a /workspace/a /dev/shm/a")
+	if got, _ := sh(t.Context(), t, r, Process{}, "cat /tmp/a /workspace/a /dev/shm/a 2>/dev/null"); got != "" {
+		t.Errorf("the next sandbox reads %q", got)
+	}
+}
+
+// alive reports whether any process of this host has the marker in its
+// command line.
+func alive(t *testing.T, marker string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), marker) && !strings.Contains(f, "/"+strconv.Itoa(os.Getpid())+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCancelKillsEveryProcess(t *testing.T) {
+	r := openRuntime(t)
+	marker := "31536000." + strconv.Itoa(os.Getpid())
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !alive(t, marker) && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		cancel()
+	}()
+	_, exit := sh(ctx, t, r, Process{}, "setsid sleep "+marker+" & trap '' TERM INT HUP; sleep "+marker)
+	if exit.Signal != unix.SIGKILL {
+		t.Errorf("exit = %+v, want SIGKILL", exit)
+	}
+	if alive(t, marker) {
+		t.Error("a process of the sandbox is still there")
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	r := openRuntime(t)
+	l := Limits{Memory: 64 << 20}
+	if m := r.Missing(l); len(m) > 0 {
+		t.Skip(m[0])
+	}
+	_, exit := sh(t.Context(), t, r, Process{Limits: l}, "head -c 200m /dev/zero | tail -c 190m | wc -c")
+	if !exit.OOM {
+		t.Errorf("exit = %+v, want OOM", exit)
+	}
+}
+
+func TestPIDLimit(t *testing.T) {
+	r := openRuntime(t)
+	got, _ := sh(t.Context(), t, r, Process{Limits: Limits{PIDs: 16}},
+		"i=0; while [ $i -lt 40 ]; do sleep 5 2>/dev/null & i=$((i+1)); done 2>/dev/null; ls -d /proc/[0-9]* | wc -l")
+	if n, err := strconv.Atoi(strings.TrimSpace(got)); err == nil && n > 20 {
+		t.Errorf("%d processes with a limit of 16", n)
+	}
+}
+
+func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
+	if hint := userNamespaceHint("runcell"); hint != "" {
+		t.Skip("this host forbids user namespaces; cure: " + hint)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	marker := "31536001." + strconv.Itoa(os.Getpid())
+	// A helper process starts a sandbox and is killed, with no chance to
+	// clean up.
+	helper := startHelper(t, dir, hostRoot(t).Dir, marker)
+	waitFor(t, "the sandbox to start", func() bool { return alive(t, marker) })
+	if err := helper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = helper.Wait()
+	if !alive(t, marker) {
+		t.Log("the sandbox ended by itself")
+	}
+	r, err := Open(dir, 65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if alive(t, marker) {
+		t.Error("the sandbox of the killed server still runs")
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "instance-*"))
+	if len(left) != 1 {
+		t.Errorf("state folders = %q, want ours alone", left)
+	}
+}
+
+func TestSweepLeavesTheLivingAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	first, err := Open(dir, 65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := Open(dir, 65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if _, err := os.Stat(first.dir); err != nil {
+		t.Errorf("the first server's folder is gone: %v", err)
+	}
+}
+
+// waitFor polls until ok or half a minute has gone.
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

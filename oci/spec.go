@@ -1,0 +1,71 @@
+package oci
+
+import (
+	"strconv"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// newSpec writes down the whole sandbox as an OCI runtime specification. It
+// is a pure function: the golden files in testdata show what a sandbox is, for
+// a reviewer who has never seen this program.
+func newSpec(p Process, h host, id string) *specs.Spec {
+	uid, gid := p.UID, p.GID
+	args := p.Args
+	env := p.Env
+	// Empty, not nil: libcontainer keeps every capability when it is nil
+	// (capabilities.New).
+	caps := &specs.LinuxCapabilities{}
+	if h.nested() {
+		// Only one id is mapped. The process starts as container root,
+		// without capabilities, and our own stage makes a user namespace
+		// inside in which that id has the number asked for (nest.go).
+		args = append([]string{nestPath, "nest"}, args...)
+		env = append([]string{nestEnv + "=" + strconv.Itoa(int(uid)) + ":" + strconv.Itoa(int(gid))}, env...)
+		uid, gid = 0, 0
+		// Since Linux 5.12 only who holds this one may map id 0 of the
+		// parent into a child (user_namespaces(7)). The stage loses it with
+		// the step into the child, before anything of the user's runs.
+		one := []string{"CAP_SETFCAP"}
+		caps = &specs.LinuxCapabilities{Bounding: one, Effective: one, Permitted: one}
+	}
+	s := &specs.Spec{
+		Version: specs.Version,
+		Root:    &specs.Root{Path: p.Root.Dir, Readonly: true},
+		Process: &specs.Process{
+			User:            specs.User{UID: uid, GID: gid},
+			Args:            args,
+			Env:             env,
+			Cwd:             "/workspace",
+			Capabilities:    caps,
+			NoNewPrivileges: true,
+			Rlimits:         rlimits(p.Limits, h),
+		},
+		Hostname: "runcell",
+		Mounts:   mounts(p, h),
+		Linux: &specs.Linux{
+			UIDMappings: h.uids.mappings(p.UID),
+			GIDMappings: h.gids.mappings(p.GID),
+			Namespaces: []specs.LinuxNamespace{
+				{Type: specs.UserNamespace},
+				{Type: specs.MountNamespace},
+				{Type: specs.PIDNamespace},
+				{Type: specs.NetworkNamespace},
+				{Type: specs.IPCNamespace},
+				{Type: specs.UTSNamespace},
+				{Type: specs.CgroupNamespace},
+			},
+			MaskedPaths:   maskedPaths,
+			ReadonlyPaths: readonlyPaths,
+			CgroupsPath:   h.cgroup.path(id),
+			Resources:     resources(p.Limits, h.cgroup),
+			// A mount made on the host while the sandbox runs must not show
+			// up inside.
+			RootfsPropagation: "rprivate",
+		},
+	}
+	if !h.nested() {
+		s.Linux.Seccomp = h.seccomp
+	}
+	return s
+}

@@ -1,0 +1,99 @@
+package oci
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestNewSpecGolden shows what a sandbox is on each kind of host.
+func TestNewSpecGolden(t *testing.T) {
+	seccomp := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno} // the real one is long and differs by kernel
+	process := Process{
+		Root:   Root{Dir: "/cache/root"},
+		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/runcell/runner.py"}},
+		Args:   []string{"/usr/bin/python3", "/run/runcell/runner.py"},
+		Env:    []string{"HOME=/workspace"},
+		UID:    65534,
+		GID:    65534,
+		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
+	}
+	onHost := process
+	onHost.Root.Binds = []Bind{{Source: "/usr", Target: "/usr"}}
+	everything := cgroup{Driver: cgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
+	v2 := everything
+	v2.Driver, v2.V2 = cgroupSystemd, true
+	root := idMap{Root: sandboxBase, User: sandboxBase + 65534}
+	user := idMap{Root: 1000, User: 100000}
+	alone := idMap{Root: 1000, User: -1}
+	for name, tt := range map[string]struct {
+		process Process
+		host    host
+	}{
+		"root-cgroup1":    {process, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
+		"user-systemd":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp}},
+		"user-no-cgroup":  {process, host{euid: 1000, uids: user, gids: user, seccomp: seccomp, maxFiles: 1024, maxProcs: 100}},
+		"user-one-id":     {process, host{euid: 1000, uids: alone, gids: alone, seccomp: seccomp, exe: "/usr/local/bin/runcell"}},
+		"root-host-image": {onHost, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := json.MarshalIndent(newSpec(tt.process, tt.host, "0123456789abcdef"), "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", name+".json")
+			if *update {
+				if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(want) != string(got)+"\n" {
+				t.Errorf("the specification differs from %s; after a look at the difference: go test ./oci -update\n%s", file, got)
+			}
+		})
+	}
+}
+
+func TestNewSpecDropsAllCapabilities(t *testing.T) {
+	two := idMap{Root: 1000, User: 100000}
+	got := newSpec(Process{}, host{euid: 1000, uids: two, gids: two}, "x").Process.Capabilities
+	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
+		t.Errorf("capabilities = %+v, want empty and not nil", got)
+	}
+}
+
+// TestSeccompProfile pins what the profile says of the calls that matter most.
+func TestSeccompProfile(t *testing.T) {
+	p, err := seccompProfile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.DefaultAction != specs.ActErrno {
+		t.Errorf("default action = %s, want an error", p.DefaultAction)
+	}
+	for _, rule := range p.Syscalls {
+		for _, name := range rule.Names {
+			switch name {
+			case "mount", "umount2", "unshare", "setns", "bpf", "keyctl", "add_key", "userfaultfd",
+				"perf_event_open", "init_module", "kexec_load", "reboot", "swapon", "pivot_root", "open_by_handle_at":
+				if rule.Action == specs.ActAllow {
+					t.Errorf("%s is allowed", name)
+				}
+			case "clone3":
+				if rule.Action != specs.ActErrno || rule.ErrnoRet == nil || *rule.ErrnoRet != 38 {
+					t.Errorf("clone3: %+v, want ENOSYS, on which glibc falls back to clone", rule)
+				}
+			}
+		}
+	}
+}

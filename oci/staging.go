@@ -1,0 +1,74 @@
+package oci
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// stagingDir is an empty directory that any id may search. Only real root
+// uses it.
+const stagingDir = "/run/runcell"
+
+// onStage calls start with a directory that shows rootfs and that sandboxes
+// can reach.
+//
+// Real root maps sandboxes to ids that own nothing. To such an id most places
+// where a state folder may lie (/root, a mktemp folder) cannot even be
+// searched. So root starts each sandbox from a thread with a mount namespace
+// of its own, in which the root directory is mounted at a place that can. The
+// host sees none of it, and it goes away with the thread. An ordinary user is
+// the owner of her folders inside too and needs no stage.
+func onStage(euid int, rootfs string, start func(rootfs string) error) error {
+	if euid != 0 {
+		return start(rootfs)
+	}
+	if err := os.MkdirAll(stagingDir, 0o755); err != nil {
+		return fmt.Errorf("making the staging folder: %w", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		// Never unlocked: the thread, and with it the mount namespace,
+		// ends with this goroutine.
+		runtime.LockOSThread()
+		staged, err := stage(rootfs)
+		if err != nil {
+			done <- fmt.Errorf("staging the root file system: %w", err)
+			return
+		}
+		done <- start(staged)
+	}()
+	return <-done
+}
+
+// stage moves this thread to a mount namespace of its own and mounts rootfs
+// there. The directory is opened in between: a descriptor from before the move
+// belongs to the other namespace, and the tmpfs may cover the way to it.
+func stage(rootfs string) (string, error) {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return "", os.NewSyscallError("unshare", err)
+	}
+	// Nothing that is mounted here may show on the host.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return "", os.NewSyscallError("mount", err)
+	}
+	fd, err := unix.Open(rootfs, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &os.PathError{Op: "open", Path: rootfs, Err: err}
+	}
+	defer unix.Close(fd)
+	if err := unix.Mount("tmpfs", stagingDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=64k"); err != nil {
+		return "", &os.PathError{Op: "mount", Path: stagingDir, Err: err}
+	}
+	dir := filepath.Join(stagingDir, "root")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := unix.Mount(fmt.Sprintf("/proc/thread-self/fd/%d", fd), dir, "", unix.MS_BIND, ""); err != nil {
+		return "", &os.PathError{Op: "bind", Path: rootfs, Err: err}
+	}
+	return dir, nil
+}
