@@ -1,0 +1,122 @@
+// Package images turns a reference into a v1.Image. It reads registries, OCI
+// layouts and the archives that `docker save` and `skopeo` write.
+//
+// It promises that the image fits the host's platform, that manifest and
+// configuration are what their digests say, and that a layer read through Open
+// (or the layer's own Uncompressed) ends without an error only if both its
+// compressed and its uncompressed digest are right. It keeps nothing on disk;
+// package rootfs does.
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// ErrUnavailable is in the chain of an error when the registry could not be
+// reached or could not serve: no name, no route, no answer, an answer of 5xx,
+// or a rate limit. The image may exist all the same.
+var ErrUnavailable = errors.New("registry unavailable")
+
+const (
+	maxLayers = 1000     // Docker stops at 127
+	maxConfig = 16 << 20 // bytes of a configuration; real ones have some 10 KiB
+)
+
+// Puller reads images. The zero value is ready for use.
+type Puller struct {
+	Keychain  authn.Keychain    // authn.DefaultKeychain if nil
+	Platform  v1.Platform       // HostPlatform() if zero
+	Transport http.RoundTripper // one with short timeouts if nil
+}
+
+// Image returns the image that ref names, as far as its manifest and its
+// configuration. Layers are read later, under the same ctx if they come from a
+// registry.
+func (p Puller) Image(ctx context.Context, ref string) (v1.Image, error) {
+	r, err := Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	img, err := p.open(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("reading image %q: %w", ref, err)
+	}
+	return img, nil
+}
+
+func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
+	want := p.PlatformOrHost()
+	var img v1.Image
+	var err error
+	switch r.Kind {
+	case Registry:
+		img, err = p.fromRegistry(ctx, r, want)
+	case Layout:
+		img, err = fromLayout(dirBlobs(r.Path), r.Tag, want)
+	case OCIArchive:
+		img, err = fromOCIArchive(r.Path, r.Tag, want)
+	case DockerArchive:
+		img, err = fromDockerArchive(r.Path, r.Tag)
+	default:
+		return nil, errors.New("it is not an image but the host itself")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := check(img, want); err != nil {
+		return nil, classify(ctx, err)
+	}
+	return checkedImage{img}, nil
+}
+
+// PlatformOrHost returns the platform that the images are chosen for.
+func (p Puller) PlatformOrHost() v1.Platform {
+	if p.Platform.Equals(v1.Platform{}) {
+		return HostPlatform()
+	}
+	return p.Platform
+}
+
+// check refuses an image whose manifest and configuration do not belong
+// together, or that is made for another platform.
+func check(img v1.Image, want v1.Platform) error {
+	m, err := img.Manifest()
+	if err != nil {
+		return fmt.Errorf("reading manifest: %w", err)
+	}
+	switch {
+	case len(m.Layers) == 0:
+		return errors.New("the image has no layers")
+	case len(m.Layers) > maxLayers:
+		return fmt.Errorf("the image has %d layers, more than the limit of %d", len(m.Layers), maxLayers)
+	case m.Config.Size < 0 || m.Config.Size > maxConfig:
+		return fmt.Errorf("the image's configuration has %d bytes, beyond the limit of %d", m.Config.Size, maxConfig)
+	}
+	for _, l := range m.Layers {
+		if l.Size < 0 { // which the library would take for "any size"
+			return fmt.Errorf("layer %s has the size %d", l.Digest, l.Size)
+		}
+	}
+	raw, err := img.RawConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading configuration: %w", err)
+	}
+	if err := verifyBytes(raw, m.Config.Digest); err != nil {
+		return fmt.Errorf("reading configuration: %w", err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading configuration: %w", err)
+	}
+	if len(config.RootFS.DiffIDs) != len(m.Layers) {
+		return fmt.Errorf("the image has %d layers but its configuration names %d",
+			len(m.Layers), len(config.RootFS.DiffIDs))
+	}
+	return fits(config, want)
+}

@@ -1,0 +1,322 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/compression"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+func TestParse(t *testing.T) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := "sha256:" + strings.Repeat("a", 64)
+	for _, c := range []struct {
+		ref  string
+		kind Kind
+		name string
+		path string
+		tag  string
+	}{
+		{"python", Registry, "index.docker.io/library/python:latest", "", ""},
+		{"python:3.14-slim", Registry, "index.docker.io/library/python:3.14-slim", "", ""},
+		{"docker.io/library/python:3.14-slim", Registry, "index.docker.io/library/python:3.14-slim", "", ""},
+		{"docker://python:3.14-slim", Registry, "index.docker.io/library/python:3.14-slim", "", ""},
+		{"team/tool:1", Registry, "index.docker.io/team/tool:1", "", ""},
+		{"localhost:5000/py:3", Registry, "localhost:5000/py:3", "", ""},
+		{"ghcr.io/a/b@" + digest, Registry, "ghcr.io/a/b@" + digest, "", ""},
+		{"oci:/srv/py", Layout, "oci:/srv/py", "/srv/py", ""},
+		{"oci:/srv/../srv/py:3.14", Layout, "oci:/srv/py:3.14", "/srv/py", "3.14"},
+		{"oci:py", Layout, "oci:" + filepath.Join(cwd, "py"), filepath.Join(cwd, "py"), ""},
+		{"oci-archive:/a.tar:x", OCIArchive, "oci-archive:/a.tar:x", "/a.tar", "x"},
+		{"docker-archive:/a.tar:docker.io/library/python:3", DockerArchive, "docker-archive:/a.tar:docker.io/library/python:3", "/a.tar", "docker.io/library/python:3"},
+		{"host", Host, "host", "", ""},
+	} {
+		r, err := Parse(c.ref)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", c.ref, err)
+			continue
+		}
+		if r.Kind != c.kind || r.Name != c.name || r.Path != c.path || r.Tag != c.tag {
+			t.Errorf("Parse(%q) = %+v", c.ref, r)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for name, ref := range map[string]string{
+		"empty":        "",
+		"too long":     strings.Repeat("a", 6000),
+		"NUL":          "oci:/a\x00b",
+		"no path":      "oci:",
+		"no file":      "docker-archive::tag",
+		"upper case":   "Python:3",
+		"space":        "python 3",
+		"short digest": "python@sha256:abc",
+	} {
+		if r, err := Parse(ref); err == nil {
+			t.Errorf("%s: Parse(%.40q) = %+v, want an error", name, ref, r)
+		}
+	}
+}
+
+// sources are the ways to one image.
+func sources(t *testing.T, img v1.Image) map[string]string {
+	host := serve(t, nil)
+	push(t, host+"/py:3", img)
+	digest, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := layoutOf(t, map[string]v1.Image{"3": img})
+	return map[string]string{
+		"registry tag":            host + "/py:3",
+		"registry digest":         host + "/py@" + digest.String(),
+		"layout":                  "oci:" + dir,
+		"layout with tag":         "oci:" + dir + ":3",
+		"oci archive":             "oci-archive:" + archiveOf(t, dir),
+		"docker archive":          "docker-archive:" + savedOf(t, "py:3", img),
+		"docker archive with ref": "docker-archive:" + savedOf(t, "py:3", img) + ":py:3",
+	}
+}
+
+func TestImageReadsEverySourceAndCompression(t *testing.T) {
+	for _, comp := range []compression.Compression{compression.GZip, compression.ZStd, compression.None} {
+		img := imageOf(t, HostPlatform(), layerOf(t, "a", comp), layerOf(t, "b", comp))
+		want, err := readAll(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, ref := range sources(t, img) {
+			got, err := Puller{}.Image(context.Background(), ref)
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, comp, err)
+				continue
+			}
+			if text, err := readAll(got); err != nil || text != want {
+				t.Errorf("%s, %s: read %d bytes, want %d: %v", name, comp, len(text), len(want), err)
+			}
+		}
+	}
+}
+
+func TestImageReadsDockerSchema2(t *testing.T) {
+	img := mutate.MediaType(hostImage(t), types.DockerManifestSchema2)
+	img = mutate.ConfigMediaType(img, types.DockerConfigJSON)
+	host := serve(t, nil)
+	push(t, host+"/py:3", img)
+	if err := pullAll(Puller{}, host+"/py:3"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpenCountsCompressedBytes(t *testing.T) {
+	img, err := Puller{}.Image(context.Background(), "oci:"+layoutOf(t, map[string]v1.Image{"3": hostImage(t)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	rc, err := Open(layers[0], func(n int) { count += n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	if _, err := io.Copy(io.Discard, rc); err != nil {
+		t.Fatal(err)
+	}
+	if size, _ := layers[0].Size(); int64(count) != size {
+		t.Errorf("counted %d bytes of %d", count, size)
+	}
+}
+
+// liar says something else than its inner image.
+type liar struct {
+	v1.Image
+	manifest func(*v1.Manifest)
+	config   func(*v1.ConfigFile)
+}
+
+func (l liar) RawConfigFile() ([]byte, error) {
+	c, err := l.Image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	c = c.DeepCopy()
+	if l.config != nil {
+		l.config(c)
+	}
+	return json.Marshal(c)
+}
+
+func (l liar) ConfigFile() (*v1.ConfigFile, error) { return partial.ConfigFile(l) }
+func (l liar) ConfigName() (v1.Hash, error)        { return partial.ConfigName(l) }
+func (l liar) Digest() (v1.Hash, error)            { return partial.Digest(l) }
+func (l liar) Size() (int64, error)                { return partial.Size(l) }
+
+func (l liar) Manifest() (*v1.Manifest, error) {
+	m, err := l.Image.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	m = m.DeepCopy()
+	raw, err := l.RawConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	m.Config.Size = int64(len(raw))
+	if m.Config.Digest, err = l.ConfigName(); err != nil {
+		return nil, err
+	}
+	if l.manifest != nil {
+		l.manifest(m)
+	}
+	return m, nil
+}
+
+func (l liar) RawManifest() ([]byte, error) {
+	m, err := l.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(m)
+}
+
+func TestImageRefusesLyingImages(t *testing.T) {
+	for name, c := range map[string]struct {
+		lie  liar
+		want string
+	}{
+		"wrong diff id": {liar{config: func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = c.RootFS.DiffIDs[1] }}, "corrupt"},
+		"missing diff id": {liar{config: func(c *v1.ConfigFile) { c.RootFS.DiffIDs = c.RootFS.DiffIDs[:1] }},
+			"2 layers but its configuration names 1"},
+		"wrong platform":  {liar{config: func(c *v1.ConfigFile) { c.Architecture = "s390x" }}, "made for linux/s390x"},
+		"negative layer":  {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size = -1 }}, "size -1"},
+		"endless config":  {liar{manifest: func(m *v1.Manifest) { m.Config.Size = 1 << 40 }}, "beyond the limit"},
+		"sizeless config": {liar{manifest: func(m *v1.Manifest) { m.Config.Size = -1 }}, "beyond the limit"},
+		"short layer":     {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size-- }}, "corrupt"},
+		"long layer":      {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size++ }}, "corrupt"},
+		"flood of layers": {liar{manifest: func(m *v1.Manifest) {
+			for range 2000 {
+				m.Layers = append(m.Layers, m.Layers[0])
+			}
+		}}, "more than the limit of 1000"},
+	} {
+		c.lie.Image = hostImage(t)
+		dir := layoutOf(t, map[string]v1.Image{"3": c.lie.Image})
+		rewrite(t, dir, c.lie)
+		err := pullAll(Puller{}, "oci:"+dir)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		if errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: a bad image counts as an unavailable registry: %v", name, err)
+		}
+	}
+}
+
+// rewrite puts another manifest and configuration into a layout.
+func rewrite(t *testing.T, dir string, img v1.Image) {
+	t.Helper()
+	raw, err := img.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, _ := img.Digest()
+	name, _ := img.ConfigName()
+	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, Manifests: []v1.Descriptor{
+		{MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(raw))},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, b := range map[string][]byte{blobName(digest): raw, blobName(name): config, "index.json": index} {
+		if err := os.WriteFile(filepath.Join(dir, file), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestImageRefusesEmptyImage(t *testing.T) {
+	dir := layoutOf(t, map[string]v1.Image{"3": mutate.MediaType(empty.Image, types.OCIManifestSchema1)})
+	if err := pullAll(Puller{}, "oci:"+dir); err == nil || !strings.Contains(err.Error(), "no layers") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLayoutWithSeveralImages(t *testing.T) {
+	a := imageOf(t, HostPlatform(), layerOf(t, "a", compression.GZip))
+	b := imageOf(t, HostPlatform(), layerOf(t, "b", compression.GZip))
+	dir := layoutOf(t, map[string]v1.Image{"3.14": a, "3.11": b})
+	got, err := Puller{}.Image(context.Background(), "oci:"+dir+":3.11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := b.Digest()
+	if d, _ := got.Digest(); d != want {
+		t.Errorf("got %s, want %s", d, want)
+	}
+	for ref, want := range map[string]string{
+		"oci:" + dir:                    "several images",
+		"oci:" + dir + ":2.7":           "no image with the tag \"2.7\"",
+		"oci:" + dir + "x":              "no such file",
+		"oci:" + filepath.Dir(dir):      "no OCI image layout",
+		"oci-archive:" + dir:            "not a regular file",
+		"docker-archive:" + dir + "/no": "no such file",
+	} {
+		if err := pullAll(Puller{}, ref); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", ref, err, want)
+		}
+	}
+}
+
+func TestLayoutDoesNotLeadOutside(t *testing.T) {
+	img := hostImage(t)
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, replace := range map[string]func(blob string) error{
+		"symlink out": func(blob string) error {
+			moved := filepath.Join(t.TempDir(), "blob")
+			return errors.Join(os.Rename(blob, moved), os.Symlink(moved, blob))
+		},
+		"fifo":      func(blob string) error { return errors.Join(os.Remove(blob), syscall.Mkfifo(blob, 0o600)) },
+		"directory": func(blob string) error { return errors.Join(os.Remove(blob), os.Mkdir(blob, 0o700)) },
+	} {
+		dir := layoutOf(t, map[string]v1.Image{"3": img})
+		if err := replace(filepath.Join(dir, blobName(m.Layers[0].Digest))); err != nil {
+			t.Fatal(err)
+		}
+		if err := pullAll(Puller{}, "oci:"+dir); err == nil {
+			t.Errorf("%s: the blob was read", name)
+		}
+	}
+}
+
+func TestImageSaysThatHostIsNoImage(t *testing.T) {
+	if err := pullAll(Puller{}, "host"); err == nil {
+		t.Error("host was pulled")
+	}
+}

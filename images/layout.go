@@ -1,0 +1,200 @@
+package images
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const (
+	maxManifest = 8 << 20 // bytes; registries refuse more than 4 MiB
+	maxNesting  = 3       // indexes in indexes
+)
+
+// blobs are the files of a layout, in a directory or in a tar archive.
+type blobs interface {
+	open(name string) (io.ReadCloser, error)
+}
+
+// dirBlobs is a layout in a directory.
+type dirBlobs string
+
+func (d dirBlobs) open(name string) (io.ReadCloser, error) {
+	// A symlink in a layout that somebody else made may point at any file of
+	// the user; a Root follows none that leads out.
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	// Without O_NONBLOCK a FIFO would hold us here for ever.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, regular(f)
+}
+
+// regular closes a file that is not a regular one and says so.
+func regular(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q is not a regular file", f.Name())
+	}
+	if err != nil {
+		f.Close()
+	}
+	return err
+}
+
+// readFile reads a whole file of at most limit bytes.
+func readFile(b blobs, name string, limit int64) ([]byte, error) {
+	rc, err := b.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	content, err := io.ReadAll(io.LimitReader(rc, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", name, err)
+	}
+	if int64(len(content)) > limit {
+		return nil, fmt.Errorf("%q has more than %d bytes", name, limit)
+	}
+	return content, nil
+}
+
+// readBlob reads a whole blob of at most limit bytes and checks its digest.
+func readBlob(b blobs, h v1.Hash, limit int64) ([]byte, error) {
+	content, err := readFile(b, blobName(h), limit)
+	if err != nil {
+		return nil, err
+	}
+	return content, verifyBytes(content, h)
+}
+
+func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
+
+// fromLayout returns the image of a layout that has the tag, or the only one.
+func fromLayout(b blobs, tag string, want v1.Platform) (v1.Image, error) {
+	raw, err := readFile(b, "index.json", maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("this is no OCI image layout: %w", err)
+	}
+	for range maxNesting {
+		var index v1.IndexManifest
+		if err := json.Unmarshal(raw, &index); err != nil {
+			return nil, fmt.Errorf("reading index: %w", err)
+		}
+		entries, err := tagged(index.Manifests, tag)
+		if err != nil {
+			return nil, err
+		}
+		d, err := choose(entries, want)
+		if err != nil {
+			return nil, err
+		}
+		if raw, err = readBlob(b, d.Digest, maxManifest); err != nil {
+			return nil, fmt.Errorf("reading manifest %s: %w", d.Digest, err)
+		}
+		switch {
+		case d.MediaType.IsImage():
+			return partial.CompressedToImage(&layoutImage{blobs: b, desc: d, manifest: raw})
+		case !d.MediaType.IsIndex():
+			return nil, fmt.Errorf("%s is a %q, not an image", d.Digest, d.MediaType)
+		}
+		tag = "" // the entries of an inner index differ by platform only
+	}
+	return nil, errors.New("the image's indexes are nested too deep")
+}
+
+const refName = "org.opencontainers.image.ref.name"
+
+// tagged returns the entries of an index that carry the tag. Without a tag all
+// are meant, but they must not be different images.
+func tagged(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
+	var found []v1.Descriptor
+	var names []string
+	for _, d := range entries {
+		// Tools write the bare tag or the whole reference.
+		name := d.Annotations[refName]
+		if tag == "" || name == tag || strings.HasSuffix(name, ":"+tag) {
+			found = append(found, d)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case len(entries) == 0:
+		return nil, errors.New("the layout has no images")
+	case tag == "" && len(names) > 1:
+		return nil, fmt.Errorf("the layout has several images, add the tag of one to its path: %s", strings.Join(names, ", "))
+	case len(found) == 0:
+		return nil, fmt.Errorf("the layout has no image with the tag %q; it has %s", tag, strings.Join(names, ", "))
+	}
+	return found, nil
+}
+
+// layoutImage is an image of a layout.
+type layoutImage struct {
+	blobs    blobs
+	desc     v1.Descriptor
+	manifest []byte
+}
+
+func (i *layoutImage) MediaType() (types.MediaType, error) { return i.desc.MediaType, nil }
+func (i *layoutImage) RawManifest() ([]byte, error)        { return i.manifest, nil }
+
+func (i *layoutImage) RawConfigFile() ([]byte, error) {
+	m, err := v1.ParseManifest(bytes.NewReader(i.manifest))
+	if err != nil {
+		return nil, err
+	}
+	return readBlob(i.blobs, m.Config.Digest, maxConfig)
+}
+
+func (i *layoutImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	m, err := v1.ParseManifest(bytes.NewReader(i.manifest))
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range m.Layers {
+		if d.Digest == h {
+			return &blobLayer{image: i, desc: d}, nil
+		}
+	}
+	return nil, fmt.Errorf("no layer %s in the image", h)
+}
+
+// blobLayer is a layer of a layout.
+type blobLayer struct {
+	image *layoutImage
+	desc  v1.Descriptor
+}
+
+func (l *blobLayer) Digest() (v1.Hash, error)            { return l.desc.Digest, nil }
+func (l *blobLayer) Size() (int64, error)                { return l.desc.Size, nil }
+func (l *blobLayer) MediaType() (types.MediaType, error) { return l.desc.MediaType, nil }
+func (l *blobLayer) Compressed() (io.ReadCloser, error) {
+	return l.image.blobs.open(blobName(l.desc.Digest))
+}
+func (l *blobLayer) Descriptor() (*v1.Descriptor, error) { return &l.desc, nil }
+func (l *blobLayer) Manifest() (*v1.Manifest, error)     { return partial.Manifest(l.image) }
+func (l *blobLayer) ConfigFile() (*v1.ConfigFile, error) { return partial.ConfigFile(l.image) }
+func (l *blobLayer) RawManifest() ([]byte, error)        { return l.image.RawManifest() }
+func (l *blobLayer) RawConfigFile() ([]byte, error)      { return l.image.RawConfigFile() }
+
+// DiffID is what the configuration says. Without it the default would compute
+// it from the very bytes it is to check.
+func (l *blobLayer) DiffID() (v1.Hash, error) { return partial.BlobToDiffID(l, l.desc.Digest) }

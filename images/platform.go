@@ -1,0 +1,123 @@
+package images
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// HostPlatform returns the platform that this program runs on.
+func HostPlatform() v1.Platform {
+	p := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	switch runtime.GOARCH {
+	case "arm":
+		p.Variant = armVariant()
+	case "arm64":
+		p.Variant = "v8"
+	}
+	return p
+}
+
+// armVariant reads the version of the processor's instruction set. A build for
+// v6 also runs on v7, so the Go toolchain's GOARM would say too little.
+func armVariant() string {
+	const oldest = "v6" // the oldest that Go's port still sees in the wild
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return oldest
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		key, value, ok := strings.Cut(lines.Text(), ":")
+		if ok && strings.TrimSpace(key) == "CPU architecture" {
+			switch v := strings.TrimSpace(value); v {
+			case "5", "6", "7":
+				return "v" + v
+			case "8", "AArch64":
+				return "v7" // what a 32-bit program can use of it
+			}
+		}
+	}
+	return oldest
+}
+
+// variants lists, best first, the variants that run on a host of a variant.
+func variants(p v1.Platform) []string {
+	switch p.Architecture {
+	case "arm":
+		all := []string{"v7", "v6", "v5"}
+		for i, v := range all {
+			if v == p.Variant {
+				return append(all[i:], "")
+			}
+		}
+	case "arm64":
+		if p.Variant == "" || p.Variant == "v8" {
+			return []string{"v8", ""}
+		}
+		return []string{p.Variant, "v8", ""}
+	case "amd64":
+		// Nearly every machine in use has v2; v3 and v4 would need a look at
+		// the processor, and images that carry those carry a plain one as well.
+		if p.Variant == "" {
+			return []string{"", "v1", "v2"}
+		}
+	}
+	return []string{p.Variant, ""}
+}
+
+// choose returns the entry of an index that fits want best. An entry that names
+// no platform fits if it is the only one.
+func choose(entries []v1.Descriptor, want v1.Platform) (v1.Descriptor, error) {
+	if len(entries) == 1 && entries[0].Platform == nil {
+		return entries[0], nil
+	}
+	for _, variant := range variants(want) {
+		for _, d := range entries {
+			if p := d.Platform; p != nil && p.OS == want.OS && p.Architecture == want.Architecture && p.Variant == variant {
+				return d, nil
+			}
+		}
+	}
+	return v1.Descriptor{}, fmt.Errorf("the image has nothing for %s; it has %s", want, list(entries))
+}
+
+// list names the platforms of an index for an error.
+func list(entries []v1.Descriptor) string {
+	const most = 20
+	var names []string
+	seen := map[string]bool{}
+	for _, d := range entries {
+		// Attestations of a build are entries of "unknown/unknown".
+		if d.Platform == nil || d.Platform.OS == "unknown" {
+			continue
+		}
+		if n := d.Platform.String(); !seen[n] {
+			seen[n] = true
+			names = append(names, n)
+		}
+	}
+	if len(names) == 0 {
+		return "no platform at all"
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// fits refuses an image that says it is made for another platform. Many
+// hand-made images say nothing.
+func fits(config *v1.ConfigFile, want v1.Platform) error {
+	osFits := config.OS == "" || config.OS == want.OS
+	archFits := config.Architecture == "" || config.Architecture == want.Architecture
+	if osFits && archFits {
+		return nil
+	}
+	return fmt.Errorf("the image is made for %s/%s and this host is %s",
+		config.OS, config.Architecture, want)
+}

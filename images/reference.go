@@ -1,0 +1,88 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// Kind says where an image comes from.
+type Kind int
+
+const (
+	Registry      Kind = iota // python:3.14-slim, registry.example/team/python@sha256:…
+	Layout                    // oci:DIR[:TAG]
+	OCIArchive                // oci-archive:FILE[:TAG]
+	DockerArchive             // docker-archive:FILE[:REF]
+	Host                      // host
+)
+
+// maxReference bounds a reference; the longest legal name, tag and digest
+// together have fewer than 500 bytes, and a path may have 4096.
+const maxReference = 5000
+
+// Reference is a parsed reference to an image.
+type Reference struct {
+	Kind Kind
+	// Name is the normalised reference: two references with one Name mean the
+	// same image. Short names of Docker Hub are written out and paths absolute.
+	Name string
+	Path string // of a layout or an archive
+	Tag  string // which image of the layout or archive, if it was named
+
+	remote name.Reference // of Registry
+}
+
+// Local reports whether the image comes from a file or a directory, whose
+// content may change under the same name without a pull.
+func (r Reference) Local() bool {
+	return r.Kind == Layout || r.Kind == OCIArchive || r.Kind == DockerArchive
+}
+
+// Parse reads a reference. A path ends at its first colon, as it does for
+// skopeo and podman.
+func Parse(ref string) (Reference, error) {
+	if ref == "" {
+		return Reference{}, errors.New("the image reference is empty")
+	}
+	if len(ref) > maxReference {
+		return Reference{}, fmt.Errorf("the image reference has %d bytes, more than the limit of %d", len(ref), maxReference)
+	}
+	if strings.ContainsRune(ref, 0) {
+		return Reference{}, fmt.Errorf("image reference %q has a NUL byte", ref)
+	}
+	if ref == "host" {
+		return Reference{Kind: Host, Name: "host"}, nil
+	}
+	for prefix, kind := range map[string]Kind{
+		"oci:": Layout, "oci-archive:": OCIArchive, "docker-archive:": DockerArchive,
+	} {
+		if rest, ok := strings.CutPrefix(ref, prefix); ok {
+			return parseLocal(kind, prefix, rest)
+		}
+	}
+	r, err := name.ParseReference(strings.TrimPrefix(ref, "docker://"))
+	if err != nil {
+		return Reference{}, fmt.Errorf("image reference %q: %w", ref, err)
+	}
+	return Reference{Kind: Registry, Name: r.Name(), remote: r}, nil
+}
+
+func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
+	path, tag, _ := strings.Cut(rest, ":")
+	if path == "" {
+		return Reference{}, fmt.Errorf("image reference %q names no path", prefix+rest)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Reference{}, err
+	}
+	r := Reference{Kind: kind, Path: path, Tag: tag, Name: prefix + path}
+	if tag != "" {
+		r.Name += ":" + tag
+	}
+	return r, nil
+}

@@ -1,0 +1,345 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// answer makes a registry that answers everything below /v2/py with a status.
+func answer(status int) func(http.Handler) http.Handler {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/v2/py/") {
+				w.WriteHeader(status)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+}
+
+// trip is a transport of one function.
+type trip func(*http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestRegistryErrors(t *testing.T) {
+	closed := serve(t, nil)
+	func() { // a port that nobody listens on
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed = l.Addr().String()
+		l.Close()
+	}()
+	noName := trip(func(r *http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}
+	})
+	cut := trip(func(r *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	proxy := trip(func(r *http.Request) (*http.Response, error) { return nil, errors.New("Forbidden") })
+	for name, c := range map[string]struct {
+		ref         string
+		transport   http.RoundTripper
+		want        string
+		unavailable bool
+	}{
+		"not found":          {serve(t, nil) + "/py:3", nil, "no such image", false},
+		"refused":            {serve(t, answer(401)) + "/py:3", nil, "~/.docker/config.json", false},
+		"forbidden":          {serve(t, answer(403)) + "/py:3", nil, "refused access", false},
+		"rate limit":         {serve(t, answer(429)) + "/py:3", nil, "rate", true},
+		"server error":       {serve(t, answer(500)) + "/py:3", nil, "500", true},
+		"bad gateway":        {serve(t, answer(502)) + "/py:3", nil, "502", true},
+		"unavailable":        {serve(t, answer(503)) + "/py:3", nil, "503", true},
+		"connection refused": {closed + "/py:3", nil, "connection refused", true},
+		"no name":            {"registry.invalid/py:3", noName, "no such host", true},
+		"cut off":            {"registry.invalid/py:3", cut, "EOF", true},
+		"proxy":              {"registry.invalid/py:3", proxy, "Forbidden", true},
+	} {
+		err := pullAll(Puller{Transport: c.transport, Keychain: authn.NewMultiKeychain()}, c.ref)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.ref) {
+			t.Errorf("%s: got %v, want %q and the reference", name, err, c.want)
+		}
+		if errors.Is(err, ErrUnavailable) != c.unavailable {
+			t.Errorf("%s: unavailable = %v, want %v: %v", name, !c.unavailable, c.unavailable, err)
+		}
+	}
+}
+
+func TestRegistryCancelledIsNotUnavailable(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	hang := trip(func(r *http.Request) (*http.Response, error) {
+		cancel()
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	_, err := Puller{Transport: hang}.Image(ctx, "registry.invalid/py:3")
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDeadNetworkIsGivenUpSoon(t *testing.T) {
+	tr := defaultTransport.(*http.Transport)
+	if sum := dialTimeout + tr.TLSHandshakeTimeout + 300*time.Millisecond; sum > 15*time.Second {
+		t.Errorf("a dead network takes %s", sum)
+	}
+	var asked atomic.Int32
+	timeout := trip(func(r *http.Request) (*http.Response, error) {
+		asked.Add(1)
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%w", context.DeadlineExceeded)}
+	})
+	err := pullAll(Puller{Transport: timeout}, "registry.invalid/py:3")
+	if !errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("a timeout was tried %d times", n)
+	}
+}
+
+func TestSilentServerIsGivenUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // connections stay in its backlog, where nobody answers
+	tr := defaultTransport.(*http.Transport).Clone()
+	tr.TLSHandshakeTimeout, tr.ResponseHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
+	start := time.Now()
+	err = pullAll(Puller{Transport: tr}, l.Addr().String()+"/py:3")
+	if !errors.Is(err, ErrUnavailable) || time.Since(start) > 5*time.Second {
+		t.Errorf("after %s: %v", time.Since(start), err)
+	}
+}
+
+func TestBodyThatStallsIsGivenUp(t *testing.T) {
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Canceled) })
+	b := &stallBody{inner: r, ctx: ctx, cancel: cancel, timeout: time.Millisecond, left: -1}
+	if _, err := io.Copy(io.Discard, b); !errors.Is(err, ErrUnavailable) || !errors.Is(err, errStalled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPlainHTTPStaysOnThisHost(t *testing.T) {
+	for ref, want := range map[string]bool{
+		"10.1.2.3:5000/py:3":        false, // the library would fall back to http here
+		"192.168.1.1/py:3":          false,
+		"registry.invalid:80/py:3":  false,
+		"127.0.0.1:1/py:3":          true,
+		"localhost:1/py:3":          true,
+		"registry.localhost:1/py:3": true,
+	} {
+		var plain atomic.Bool
+		err := pullAll(Puller{Transport: trip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Scheme == "http" {
+				plain.Store(true)
+			}
+			return nil, errors.New("down")
+		})}, ref)
+		if err == nil || plain.Load() != want {
+			t.Errorf("%s: plain http = %v, want %v (%v)", ref, plain.Load(), want, err)
+		}
+	}
+}
+
+func TestRedirectToPlainHTTPIsRefused(t *testing.T) {
+	g := &guard{trip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://cdn.invalid/blob"}}, Body: http.NoBody, Request: r}, nil
+	})}
+	_, err := (&http.Client{Transport: g}).Get("https://registry.invalid/v2/py/blobs/x")
+	if !errors.Is(err, errPlain) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManifestIsBounded(t *testing.T) {
+	host := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.Contains(r.URL.Path, "/manifests/") {
+				h.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+			for range maxManifest/1024 + 2 {
+				w.Write(bytes.Repeat([]byte(" "), 1024))
+			}
+		})
+	})
+	if err := pullAll(Puller{}, host+"/py:3"); !errors.Is(err, errTooLong) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// basicAuth is a registry that asks for a password.
+func basicAuth(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, pass, _ := r.BasicAuth(); user != "ada" || pass != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, 401)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+type password struct{ user, pass string }
+
+func (p password) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return authn.FromConfig(authn.AuthConfig{Username: p.user, Password: p.pass}), nil
+}
+
+func TestRegistryCredentials(t *testing.T) {
+	inner := registry.New()
+	open := httptest.NewServer(inner)
+	defer open.Close()
+	push(t, strings.TrimPrefix(open.URL, "http://")+"/py:3", hostImage(t))
+	closed := httptest.NewServer(basicAuth(inner))
+	defer closed.Close()
+	ref := strings.TrimPrefix(closed.URL, "http://") + "/py:3"
+
+	if err := pullAll(Puller{Keychain: password{"ada", "secret"}}, ref); err != nil {
+		t.Errorf("with the password: %v", err)
+	}
+	for _, k := range []authn.Keychain{authn.NewMultiKeychain(), password{"ada", "wrong"}} {
+		err := pullAll(Puller{Keychain: k}, ref)
+		if err == nil || !strings.Contains(err.Error(), "refused access") || strings.Contains(err.Error(), "wrong") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestRegistryRefusesCorruptBlobs(t *testing.T) {
+	img := hostImage(t)
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func([]byte) []byte{
+		"changed":   func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"truncated": func(b []byte) []byte { return b[:len(b)/2] },
+		"longer":    func(b []byte) []byte { return append(b, 'x') },
+		"empty":     func([]byte) []byte { return nil },
+	} {
+		for what, digest := range map[string]v1.Hash{"layer": m.Layers[1].Digest, "configuration": m.Config.Digest} {
+			var on atomic.Bool
+			host := serve(t, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if !on.Load() || !strings.HasSuffix(r.URL.Path, digest.String()) {
+						h.ServeHTTP(w, r)
+						return
+					}
+					rec := httptest.NewRecorder()
+					h.ServeHTTP(rec, r)
+					w.Write(change(rec.Body.Bytes()))
+				})
+			})
+			push(t, host+"/py:3", img)
+			on.Store(true)
+			if err := pullAll(Puller{}, host+"/py:3"); err == nil {
+				t.Errorf("a %s %s was taken", name, what)
+			}
+		}
+	}
+}
+
+func TestRegistryRefusesAnotherManifestForADigest(t *testing.T) {
+	img := hostImage(t)
+	host := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/sha256:") {
+				r.URL.Path = "/v2/py/manifests/3"
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	push(t, host+"/py:3", img)
+	if err := pullAll(Puller{}, host+"/py@sha256:"+strings.Repeat("0", 64)); err == nil {
+		t.Error("a manifest with another digest was taken")
+	}
+}
+
+func indexOf(t *testing.T, platforms ...v1.Platform) v1.ImageIndex {
+	t.Helper()
+	var index v1.ImageIndex = empty.Index
+	for i, p := range platforms {
+		img := imageOf(t, p, layerOf(t, fmt.Sprint(i), "gzip"))
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &p}})
+	}
+	return index
+}
+
+func TestImageChoosesThePlatform(t *testing.T) {
+	amd := v1.Platform{OS: "linux", Architecture: "amd64"}
+	arm64 := v1.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}
+	v5 := v1.Platform{OS: "linux", Architecture: "arm", Variant: "v5"}
+	v7 := v1.Platform{OS: "linux", Architecture: "arm", Variant: "v7"}
+	v3 := v1.Platform{OS: "linux", Architecture: "amd64", Variant: "v3"}
+	windows := v1.Platform{OS: "windows", Architecture: "amd64", OSVersion: "10.0.1"}
+	noise := v1.Platform{OS: "unknown", Architecture: "unknown"}
+	all := []v1.Platform{noise, windows, v3, v5, v7, arm64, amd}
+	host := serve(t, nil)
+	push(t, host+"/py:all", indexOf(t, all...))
+	push(t, host+"/py:arm", indexOf(t, v5, arm64, noise))
+	push(t, host+"/py:nested", mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
+		Add: indexOf(t, all...), Descriptor: v1.Descriptor{MediaType: types.OCIImageIndex},
+	}))
+
+	for _, c := range []struct {
+		tag  string
+		want v1.Platform
+		got  v1.Platform
+	}{
+		{"all", amd, amd},
+		{"all", arm64, arm64},
+		{"all", v1.Platform{OS: "linux", Architecture: "arm64"}, arm64},
+		{"all", v7, v7},
+		{"arm", v7, v5},
+		{"all", v1.Platform{OS: "linux", Architecture: "arm", Variant: "v6"}, v5},
+		{"nested", amd, amd},
+	} {
+		img, err := Puller{Platform: c.want}.Image(context.Background(), host+"/py:"+c.tag)
+		if err != nil {
+			t.Errorf("%s for %s: %v", c.tag, c.want, err)
+			continue
+		}
+		if config, _ := img.ConfigFile(); !config.Platform().Equals(c.got) {
+			t.Errorf("%s for %s: got %s, want %s", c.tag, c.want, config.Platform(), c.got)
+		}
+	}
+	_, err := Puller{Platform: amd}.Image(context.Background(), host+"/py:arm")
+	if err == nil || !strings.Contains(err.Error(), "linux/arm/v5, linux/arm64/v8") || strings.Contains(err.Error(), "unknown") {
+		t.Errorf("the error does not list the platforms: %v", err)
+	}
+}
+
+func TestImageRefusesEndlessIndexes(t *testing.T) {
+	var index v1.ImageIndex = empty.Index
+	for range 10 {
+		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{MediaType: types.OCIImageIndex}})
+	}
+	host := serve(t, nil)
+	push(t, host+"/py:3", index)
+	if err := pullAll(Puller{}, host+"/py:3"); err == nil || !strings.Contains(err.Error(), "nested too deep") {
+		t.Errorf("got %v", err)
+	}
+}
