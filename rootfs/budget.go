@@ -1,0 +1,71 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"time"
+)
+
+// entry counts one entry of a layer.
+func (b *budget) entry(hdr *tar.Header) error {
+	if b.entries++; b.entries > b.maxEntries {
+		return fmt.Errorf("the image has more files and directories than the limit of %d", b.maxEntries)
+	}
+	if n := max(len(hdr.Name), len(hdr.Linkname)); n > maxPath {
+		return fmt.Errorf("a path has %d bytes, more than the limit of %d", n, maxPath)
+	}
+	return nil
+}
+
+// file counts the bytes of a file before one of them is written.
+func (b *budget) file(size int64) error {
+	if size > b.maxBytes-b.bytes {
+		return fmt.Errorf("the image is larger unpacked than the limit of %d bytes", b.maxBytes)
+	}
+	b.bytes += size
+	return nil
+}
+
+// name counts the memory that a directory's name takes.
+func (b *budget) name(full string) error {
+	if b.names += len(full); b.names > maxNames {
+		return fmt.Errorf("the names of the image's directories have more bytes than the limit of %d", maxNames)
+	}
+	return nil
+}
+
+// limitedReader fails, rather than ends, after left bytes.
+type limitedReader struct {
+	inner io.Reader
+	left  int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	n, err := l.inner.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("the layer's tar is longer than the limits of files and bytes allow")
+	}
+	return n, err
+}
+
+// short quotes a name for an error without letting a hostile one flood it.
+func short(name string) string {
+	const most = 200
+	if len(name) > most {
+		return fmt.Sprintf("%q…", name[:most])
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// sane keeps a time within what every file system can store. Zip, which Python
+// uses too, begins in 1980; the epoch will do for us.
+func sane(t time.Time) time.Time {
+	if first := time.Unix(0, 0); t.Before(first) {
+		return first
+	}
+	if last := time.Unix(1<<32-1, 0); t.After(last) {
+		return last
+	}
+	return t
+}

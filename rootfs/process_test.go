@@ -1,0 +1,159 @@
+package rootfs
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/runcell/runcell/images"
+)
+
+// TestMain lets a test start this binary again as a process of its own that
+// does one Ensure.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("ROOTFS_TEST_STORE"); dir != "" {
+		os.Exit(helper(dir, os.Getenv("ROOTFS_TEST_REF"), os.Getenv("ROOTFS_TEST_TMPFS")))
+	}
+	os.Exit(m.Run())
+}
+
+func helper(dir, ref, tmpfs string) int {
+	if tmpfs != "" { // in a mount namespace of its own
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, tmpfs); err != nil {
+			fmt.Println("no tmpfs:", err)
+			return 3
+		}
+	}
+	s, err := Open(dir, images.Puller{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	root, err := s.Ensure(ctx, ref, nil)
+	if err != nil {
+		left, _ := os.ReadDir(dir + "/rootfs")
+		fmt.Println(err, "left:", len(left))
+		return 1
+	}
+	fmt.Println(root.Dir)
+	return 0
+}
+
+func helperCommand(t *testing.T, dir, ref string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "ROOTFS_TEST_STORE="+dir, "ROOTFS_TEST_REF="+ref)
+	return cmd
+}
+
+func TestTwoProcessesPullOnce(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	ref := reg.push(t, "py:3", pythonImage(t))
+	before := reg.blobs.Load()
+	// The first waits in its download until the second has had time to begin one.
+	var once sync.Once
+	started, release := make(chan struct{}), make(chan struct{})
+	reg.onBlob(func(http.ResponseWriter, *http.Request) bool {
+		once.Do(func() { close(started) })
+		<-release
+		return false
+	})
+	var wg sync.WaitGroup
+	run := func() {
+		if out, err := helperCommand(t, s.dir, ref).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	wg.Go(run)
+	<-started
+	wg.Go(run)
+	time.AfterFunc(300*time.Millisecond, func() { close(release) })
+	wg.Wait()
+	if got := reg.blobs.Load() - before; got != 2 {
+		t.Errorf("fetched %d blobs, want the configuration and the layer once", got)
+	}
+}
+
+func TestKilledUnpackLeavesNothingThatIsTrusted(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	img := pythonImage(t, pack(t, file("second", "layer")))
+	ref := reg.push(t, "py:3", img)
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := layers[1].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first layer is unpacked when the second is asked for, and never comes.
+	asked := make(chan struct{})
+	reg.onBlob(func(_ http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, last.String()) {
+			return false
+		}
+		close(asked)
+		<-r.Context().Done()
+		return true
+	})
+	cmd := helperCommand(t, s.dir, ref)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the helper ended by itself")
+	}
+
+	if l := leftovers(t, s); len(l) != 1 {
+		t.Fatalf("the killed process left %q, want one unfinished root", l)
+	}
+	if list, err := s.List(); err != nil || len(list) != 0 {
+		t.Errorf("an unfinished root is listed: %+v, %v", list, err)
+	}
+	reg.onBlob(func(http.ResponseWriter, *http.Request) bool { return false })
+	root, err := s.Ensure(ctx, ref, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(root.Dir + "/second"); err != nil || string(got) != "layer" {
+		t.Errorf("the root is not whole: %v", err)
+	}
+	if l := leftovers(t, s); len(l) != 0 {
+		t.Errorf("still there: %q", l)
+	}
+}
+
+func TestFullDiskKeepsNothing(t *testing.T) {
+	reg := newRegistry(t)
+	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("big", strings.Repeat("x", 900_000)))))
+	cmd := helperCommand(t, t.TempDir(), ref)
+	cmd.Env = append(cmd.Env, "ROOTFS_TEST_TMPFS=size=256k")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 3 {
+		t.Skipf("needs a user namespace to mount a small disk in: %v %s", err, out)
+	}
+	if err == nil || !strings.Contains(string(out), "no space left on device") || !strings.Contains(string(out), "left: 0") {
+		t.Errorf("got %v: %s", err, out)
+	}
+}

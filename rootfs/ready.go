@@ -1,0 +1,176 @@
+package rootfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// mountPoints are the directories that a sandbox mounts on. They are made here
+// because a root is shared and read-only when a sandbox starts.
+var mountPoints = []string{"proc", "dev", "tmp", "workspace", "run", "run/runcell"}
+
+// makeMountPoints makes real directories of the mount points. An image that has
+// a symlink there could move a mount to where it hides something else, which is
+// how CVE-2019-16884 began; what it has in its place is of no use below a mount.
+func makeMountPoints(root *os.Root) error {
+	for _, dir := range mountPoints {
+		info, err := root.Lstat(dir)
+		if err == nil && info.IsDir() {
+			continue
+		}
+		if err == nil {
+			err = root.Remove(dir)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("making mount point /%s: %w", dir, err)
+		}
+		if err := makeDir(root, dir); err != nil {
+			return fmt.Errorf("making mount point /%s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// makeDir makes one directory that everybody may enter, whatever the umask is.
+// An image may have made the one above it read-only.
+func makeDir(root *os.Root, dir string) (err error) {
+	if parent := path.Dir(dir); parent != "." {
+		info, err := root.Lstat(parent)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&0o200 == 0 {
+			if err := root.Chmod(parent, info.Mode()|0o200); err != nil {
+				return err
+			}
+		}
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return root.Chmod(dir, 0o755)
+}
+
+const (
+	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	maxPathDirs = 100
+	oldestMinor = 9 // what the runner is written for
+)
+
+// errNoPython names images that are known to be right, since a user who sees it
+// has probably taken a base image.
+var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer) in its PATH; images such as python:3.14-slim or python:3.14-alpine have one", oldestMinor)
+
+// findPython returns the absolute path of the image's interpreter, as it would
+// be found by a shell in it.
+func findPython(root *os.Root, env []string) (string, error) {
+	dirs := searchPath(env)
+	for _, name := range []string{"python3", "python"} {
+		for _, dir := range dirs {
+			if isPython(root, path.Join(dir, name)) {
+				return path.Join(dir, name), nil
+			}
+		}
+	}
+	best, bestMinor := "", -1
+	for _, dir := range dirs {
+		real, err := resolveIn(root, dir, absent)
+		if err != nil {
+			continue
+		}
+		entries, err := readDir(root, real)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if n := minor(e.Name()); n > bestMinor && isPython(root, path.Join(dir, e.Name())) {
+				best, bestMinor = path.Join(dir, e.Name()), n
+			}
+		}
+	}
+	if best == "" {
+		return "", errNoPython
+	}
+	return best, nil
+}
+
+func absent(string) error { return fs.ErrNotExist }
+
+func searchPath(env []string) []string {
+	list := defaultPath
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok && value != "" {
+			list = value
+		}
+	}
+	var dirs []string
+	for _, dir := range strings.Split(list, ":") {
+		if path.IsAbs(dir) && len(dirs) < maxPathDirs {
+			dirs = append(dirs, path.Clean(dir))
+		}
+	}
+	return dirs
+}
+
+// isPython reports whether a path leads to an executable file that is not a
+// Python too old.
+func isPython(root *os.Root, file string) bool {
+	real, err := resolveFile(root, file)
+	if err != nil {
+		return false
+	}
+	info, err := root.Lstat(real)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return false
+	}
+	name := path.Base(real)
+	if strings.HasPrefix(name, "python2") {
+		return false
+	}
+	n := minor(name)
+	return n < 0 || n >= oldestMinor
+}
+
+// minor returns N of "python3.N", or -1.
+func minor(name string) int {
+	digits, ok := strings.CutPrefix(name, "python3.")
+	if !ok {
+		return -1
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
+// resolveFile follows all symlinks of a path, the last one too.
+func resolveFile(root *os.Root, file string) (string, error) {
+	for range maxSymlinks {
+		dir, err := resolveIn(root, path.Dir(file), absent)
+		if err != nil {
+			return "", err
+		}
+		real := path.Join(dir, path.Base(file))
+		info, err := root.Lstat(real)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			return real, nil
+		}
+		target, err := root.Readlink(real)
+		if err != nil {
+			return "", err
+		}
+		if file = target; !path.IsAbs(target) {
+			file = path.Join("/", dir, target)
+		}
+	}
+	return "", errors.New("too many symlinks")
+}

@@ -1,0 +1,48 @@
+package rootfs
+
+import (
+	"io/fs"
+	"os"
+	"path"
+)
+
+// removeTree removes a directory and all in it, also where an image has put
+// directories that their owner may not write to.
+func removeTree(dir string) error {
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	makeWritable(root, ".")
+	return os.RemoveAll(dir)
+}
+
+// makeWritable lets the owner change all directories of a tree. Errors are left
+// to the removal after it, which names the file that stays.
+func makeWritable(root *os.Root, dir string) {
+	_ = root.Chmod(dir, 0o700)
+	entries, _ := readDir(root, dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			makeWritable(root, path.Join(dir, e.Name()))
+		}
+	}
+}
+
+// readDir lists a directory of a root. The fs.FS of a root would refuse names
+// that are not UTF-8.
+func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}

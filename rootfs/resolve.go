@@ -1,0 +1,128 @@
+package rootfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// maxSymlinks is the kernel's limit in one path.
+const maxSymlinks = 40
+
+var errNotDir = errors.New("a directory of its path is a file")
+
+// clean turns the name of a tar entry into a path relative to the root. What
+// would lead out of the root ends at it, as ".." of "/" is "/".
+func clean(name string) (string, error) {
+	if strings.ContainsRune(name, 0) {
+		return "", errors.New("the name has a NUL byte")
+	}
+	if name == "" {
+		return "", errors.New("the name is empty")
+	}
+	if name = path.Clean("/" + name)[1:]; name == "" {
+		return ".", nil
+	}
+	return name, nil
+}
+
+// resolve follows the symlinks of a path to a directory, and returns a path to
+// it without any. Missing directories are made if create is set.
+func (u *unpacker) resolve(dir string, create bool) (string, error) {
+	return resolveIn(u.root, dir, func(missing string) error {
+		if !create {
+			return fs.ErrNotExist
+		}
+		if err := u.root.Mkdir(missing, 0o755); err != nil {
+			return err
+		}
+		return u.root.Chmod(missing, 0o755) // whatever the umask is
+	})
+}
+
+// resolveIn resolves a path to a directory as if root were "/". Absent is asked
+// what to do about a directory that is not there.
+func resolveIn(root *os.Root, dir string, absent func(path string) error) (string, error) {
+	at, rest, links := ".", strings.Split(dir, "/"), 0
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			at = path.Dir(at) // of "." it is "."
+			continue
+		}
+		next := path.Join(at, part)
+		info, err := root.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := absent(next); err != nil {
+				return "", err
+			}
+			at = next
+		case err != nil:
+			return "", err
+		case info.IsDir():
+			at = next
+		case info.Mode()&fs.ModeSymlink == 0:
+			return "", fmt.Errorf("%w: %s", errNotDir, short(next))
+		default:
+			if links++; links > maxSymlinks {
+				return "", fmt.Errorf("too many symlinks in %s", short(dir))
+			}
+			target, err := root.Readlink(next)
+			if err != nil {
+				return "", err
+			}
+			if path.IsAbs(target) {
+				at = "."
+			}
+			rest = append(strings.Split(target, "/"), rest...)
+		}
+	}
+	return at, nil
+}
+
+// parentDir is an open directory of the root.
+type parentDir struct {
+	root *os.Root
+	path string // resolved
+}
+
+// parentCache keeps the last parent directory open: the entries of a directory
+// follow each other in a layer.
+type parentCache struct {
+	name  string // as the layer has it
+	dir   parentDir
+	stale bool // to be resolved anew
+}
+
+func (c *parentCache) forget() {
+	if c.dir.root != nil {
+		c.dir.root.Close()
+	}
+	*c = parentCache{}
+}
+
+// openParent opens the directory that an entry belongs in.
+func (u *unpacker) openParent(dir string) (parentDir, error) {
+	if u.parent.dir.root != nil && u.parent.name == dir && !u.parent.stale {
+		return u.parent.dir, nil
+	}
+	u.parent.forget()
+	real, err := u.resolve(dir, true)
+	if err != nil {
+		return parentDir{}, err
+	}
+	root, err := u.root.OpenRoot(real)
+	if err != nil {
+		return parentDir{}, err
+	}
+	u.parent = parentCache{name: dir, dir: parentDir{root, real}}
+	return u.parent.dir, nil
+}

@@ -1,0 +1,119 @@
+package rootfs
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Whiteouts are the empty files by which a layer deletes what is below it (OCI
+// image-spec, layer.md).
+const (
+	whiteoutPrefix = ".wh."
+	opaqueMarker   = ".wh..opq" // what follows the prefix
+	metaPrefix     = ".wh."     // AUFS kept its own notes under names with two prefixes
+)
+
+// whiteout hides a name, or everything, that lower layers have in dir. "Files
+// that are present in the same layer as a whiteout file can only be hidden by
+// whiteout files in subsequent layers."
+func (u *unpacker) whiteout(dir, hidden string) error {
+	real, err := u.resolve(dir, false)
+	if missing(err) {
+		return nil // nothing there to hide
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case hidden == opaqueMarker:
+		return u.hideBelow(real)
+	case strings.HasPrefix(hidden, metaPrefix):
+		return nil
+	case hidden == "" || hidden == "." || hidden == "..":
+		return fmt.Errorf("whiteout of %q", hidden)
+	}
+	return u.hide(path.Join(real, hidden))
+}
+
+// hide removes a path unless this layer has it too; then only what lower layers
+// have in it goes.
+func (u *unpacker) hide(full string) error {
+	if u.layer.has(full) {
+		return u.hideBelow(full)
+	}
+	return u.remove(full)
+}
+
+// hideBelow hides everything in a directory. Once is enough in a layer; a
+// hostile one could make us walk the same tree for hours.
+func (u *unpacker) hideBelow(dir string) error {
+	if u.layer.hidden(dir) {
+		return nil
+	}
+	info, err := u.root.Lstat(dir)
+	if missing(err) || err == nil && !info.IsDir() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := readDir(u.root, dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := u.hide(path.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}
+
+// layerPaths is the set of paths that one layer has. It keeps hashes, as the
+// names of a hostile layer could fill the memory; the seed is random, so nobody
+// can make two names collide.
+type layerPaths struct {
+	seed   maphash.Seed
+	paths  map[uint64]struct{}
+	opaque map[uint64]struct{} // directories with nothing of lower layers
+}
+
+func newLayerPaths() *layerPaths {
+	return &layerPaths{
+		seed:   maphash.MakeSeed(),
+		paths:  map[uint64]struct{}{},
+		opaque: map[uint64]struct{}{},
+	}
+}
+
+// add adds a path and the directories above it.
+func (l *layerPaths) add(full string) {
+	for ; full != "."; full = path.Dir(full) {
+		h := maphash.String(l.seed, full)
+		if _, ok := l.paths[h]; ok {
+			return
+		}
+		l.paths[h] = struct{}{}
+	}
+}
+
+func (l *layerPaths) has(full string) bool {
+	_, ok := l.paths[maphash.String(l.seed, full)]
+	return ok
+}
+
+// hidden notes that a directory is opaque now, and reports whether it was.
+func (l *layerPaths) hidden(dir string) bool {
+	h := maphash.String(l.seed, dir)
+	_, was := l.opaque[h]
+	l.opaque[h] = struct{}{}
+	return was
+}
