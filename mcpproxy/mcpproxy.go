@@ -1,0 +1,163 @@
+// Package mcpproxy makes the user's other MCP servers one catalogue of tools
+// that can be searched and called.
+//
+// It finds the servers in the config files of MCP clients (Discover), starts
+// each at first need, keeps one live connection to it, and ends it with its
+// whole process group. Results and schemas are handed on as the server wrote
+// them. Servers are trusted with the user's own rights, since the user
+// configured them; what they send is not, and is bounded. Who may call which
+// server is decided by the caller.
+package mcpproxy
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options sets up a Proxy. The zero value works.
+type Options struct {
+	Log           *slog.Logger  // none by default
+	IdleTimeout   time.Duration // release a server that was not used for so long; 0 never
+	StartTimeout  time.Duration // for a server to get ready, 30 s by default
+	CallTimeout   time.Duration // for one call; 0 is the caller's context alone
+	ClientName    string        // what servers are told; "runcell" by default
+	ClientVersion string
+
+	// discoverPatience is how long a server may leave server/discover
+	// unanswered. Tests shorten it.
+	discoverPatience time.Duration
+}
+
+// Proxy holds the connections to all servers of one Config. Its methods may be
+// used at the same time. Close it to end the servers.
+type Proxy struct {
+	options   Options
+	config    Config
+	upstreams []*upstream
+	byKey     map[string]*upstream
+	cancel    context.CancelFunc
+	finished  sync.WaitGroup
+	catalogue catalogue
+}
+
+// New makes a Proxy. It starts nothing yet.
+func New(cfg Config, o Options) *Proxy {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = 30 * time.Second
+	}
+	if o.discoverPatience <= 0 {
+		o.discoverPatience = 5 * time.Second
+	}
+	if o.ClientName == "" {
+		o.ClientName = "runcell"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Proxy{options: o, config: cfg, byKey: map[string]*upstream{}, cancel: cancel}
+	for _, s := range cfg.Servers {
+		u := &upstream{server: s, idle: o.IdleTimeout, ctx: ctx, finished: &p.finished}
+		u.dialer = &dialer{
+			server: s, log: o.Log, timeout: o.StartTimeout, patience: o.discoverPatience,
+			client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
+			changed: u.invalidate,
+		}
+		p.upstreams = append(p.upstreams, u)
+		p.byKey[s.Name] = u
+	}
+	for _, u := range p.upstreams { // a name goes before another's alias
+		if _, ok := p.byKey[u.server.Alias]; !ok {
+			p.byKey[u.server.Alias] = u
+		}
+	}
+	return p
+}
+
+// ServerStatus is the state of one configured server.
+type ServerStatus struct {
+	Name        string `json:"name"`
+	Alias       string `json:"alias,omitempty"`
+	Transport   string `json:"transport,omitempty"`
+	Source      string `json:"source"`
+	Status      string `json:"status"` // idle, starting, ready, failed or skipped
+	Description string `json:"description,omitempty"`
+	Error       string `json:"error,omitempty"`
+	Tools       int    `json:"tools,omitempty"` // how many, once known
+}
+
+// Servers reports every server in order of discovery, and after them those
+// that were left out, as skipped and with the reason.
+func (p *Proxy) Servers() []ServerStatus {
+	all := make([]ServerStatus, 0, len(p.upstreams)+len(p.config.Problems))
+	for _, u := range p.upstreams {
+		state, failure, tools := u.status()
+		st := ServerStatus{
+			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
+			Source: u.server.Source, Status: state, Description: u.server.Description,
+		}
+		if failure != nil {
+			st.Error = failure.Error()
+		}
+		if tools != nil {
+			st.Tools = len(tools.tools)
+		}
+		all = append(all, st)
+	}
+	for _, pr := range p.config.Problems {
+		if pr.Server != "" {
+			all = append(all, ServerStatus{Name: pr.Server, Source: pr.Source, Status: "skipped", Error: pr.Reason})
+		}
+	}
+	return all
+}
+
+// Problems returns what discovery had to leave out, whole files included.
+func (p *Proxy) Problems() []Problem { return p.config.Problems }
+
+// Lookup finds a server by name or alias. Its error names the nearest one.
+func (p *Proxy) Lookup(nameOrAlias string) (Server, error) {
+	u, err := p.upstream(nameOrAlias)
+	if err != nil {
+		return Server{}, err
+	}
+	return u.server, nil
+}
+
+func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
+	if u, ok := p.byKey[nameOrAlias]; ok && nameOrAlias != "" {
+		return u, nil
+	}
+	return nil, noServer(nameOrAlias, p.config.Servers, p.config.Problems)
+}
+
+// Tools returns all tools of a server, starting it if they are not known yet.
+// They stay known until the server is started again or says that they changed.
+func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	list, err := u.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Tool(nil), list.tools...), nil
+}
+
+// Close ends all servers with their process groups and waits until they are
+// gone. Calls in flight fail.
+func (p *Proxy) Close() error {
+	p.cancel()
+	var closing sync.WaitGroup
+	for _, u := range p.upstreams {
+		closing.Go(u.close)
+	}
+	closing.Wait()
+	p.finished.Wait()
+	return nil
+}

@@ -1,0 +1,97 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// nearest returns the n names most like want, most like first.
+func nearest(want string, names []string, n int) []string {
+	type scored struct {
+		name     string
+		distance int
+	}
+	want = strings.ToLower(clip(want, 64))
+	all := make([]scored, 0, len(names))
+	for _, name := range names {
+		low := strings.ToLower(clip(name, 64))
+		d := 2 * editDistance(want, low)
+		if want != "" && (strings.Contains(low, want) || strings.Contains(want, low)) {
+			d /= 4 // "issue" means "create_issue" more than it means "tissue"
+		}
+		all = append(all, scored{name, d})
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].distance < all[j].distance })
+	var best []string
+	for _, s := range all[:min(n, len(all))] {
+		best = append(best, s.name)
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance in bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// quoted lists names for a message, at most n of them.
+func quoted(names []string, n int) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i == n {
+			fmt.Fprintf(&b, " and %d more", len(names)-n)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", name)
+	}
+	return b.String()
+}
+
+func noTool(server, tool string, list *toolList) error {
+	if len(list.tools) == 0 {
+		return fmt.Errorf("server %q has no tool %q: it has no tools", server, printable(tool, maxToolName))
+	}
+	names := make([]string, len(list.tools))
+	for i, t := range list.tools {
+		names[i] = t.Name
+	}
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, printable(tool, maxToolName), quoted(nearest(tool, names, 3), 3))
+}
+
+func noServer(name string, servers []Server, problems []Problem) error {
+	for _, p := range problems {
+		if p.Server == name {
+			return fmt.Errorf("server %q cannot be used: %s (%s)", name, p.Reason, p.Source)
+		}
+	}
+	if len(servers) == 0 {
+		return fmt.Errorf("there is no server %q: no servers are configured", printable(name, maxNameLength))
+	}
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	near := nearest(name, names, 1)
+	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
+		printable(name, maxNameLength), quoted(near, 1), quoted(names, 20))
+}

@@ -1,0 +1,194 @@
+package mcpproxy
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// stopGrace is what a server gets after its stdin closed, and again after
+	// SIGTERM, before the next harder step.
+	stopGrace = time.Second
+	// drainGrace is how long the pipes may still deliver after the server
+	// ended. They stay open without end when a descendant left the group.
+	drainGrace = 500 * time.Millisecond
+)
+
+// process is one server's child process with its process group and pipes.
+// There is no Pdeathsig: it is tied to the thread that forked, which Go may
+// end at any time. If this program is killed, its servers see the end of stdin.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *os.File
+	diag   *diagnosis
+	exited chan struct{} // the leader ended and its whole group was killed
+	done   chan struct{} // and it was reaped, its stderr read, its pipes closed
+	read   chan struct{} // closed by the reader of stdout when it is at the end
+	state  *os.ProcessState
+
+	mu   sync.Mutex // held while signalling
+	gone bool       // the process id may be another's: signal no more
+}
+
+// startProcess starts s in a process group of its own. The caller reads
+// stdout, closes read at its end, and calls stop in the end.
+func startProcess(s Server, log *slog.Logger) (_ *process, err error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	path := lookPath(s, cwd, s.Command)
+	if path == "" {
+		return nil, fmt.Errorf("starting server %q: command %q is not there or not executable; install it or correct %s", s.Name, s.Command, s.Source)
+	}
+	var pipes [3][2]*os.File
+	defer func() {
+		for i, p := range pipes {
+			child, ours := 1, 0
+			if i == 0 {
+				child, ours = 0, 1
+			}
+			if p[child] != nil {
+				p[child].Close()
+			}
+			if err != nil && p[ours] != nil {
+				p[ours].Close()
+			}
+		}
+	}()
+	for i := range pipes {
+		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
+			return nil, fmt.Errorf("starting server %q: %w", s.Name, err)
+		}
+	}
+	cmd := &exec.Cmd{
+		Path: path, Args: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: environment(s),
+		Stdin: pipes[0][0], Stdout: pipes[1][1], Stderr: pipes[2][1],
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting server %q: %w", s.Name, err)
+	}
+	p := &process{
+		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], diag: newDiagnosis(s, log),
+		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}),
+	}
+	go p.watch(pipes[2][0])
+	return p, nil
+}
+
+// environment is this process's own, since servers are trusted and need PATH,
+// HOME and proxies, with the entry's on top.
+func environment(s Server) []string {
+	env := os.Environ()
+	for _, k := range sortedKeys(s.Env) {
+		env = append(env, k+"="+s.Env[k])
+	}
+	return env
+}
+
+// watch waits for the end of the leader, kills what it left in its group, and
+// reaps it. The order matters: until the leader is reaped its id cannot be
+// given to another process, so the kill can only hit this group.
+func (p *process) watch(stderr *os.File) {
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		p.diag.readFrom(stderr)
+	}()
+	awaitExit(p.cmd.Process.Pid)
+	p.signalGroup(unix.SIGKILL)
+	p.mu.Lock()
+	p.gone = true
+	p.mu.Unlock()
+	close(p.exited)
+	_ = p.cmd.Wait() // a bad exit status is in ProcessState
+	p.state = p.cmd.ProcessState
+
+	late := time.NewTimer(drainGrace)
+	defer late.Stop()
+	for _, ended := range []chan struct{}{logged, p.read} {
+		select {
+		case <-ended:
+		case <-late.C:
+			late.Reset(0)
+		}
+	}
+	stderr.Close()
+	p.stdout.Close()
+	p.stdin.Close()
+	<-logged
+	close(p.done)
+}
+
+// awaitExit blocks until the child ended, and leaves it to be reaped.
+func awaitExit(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+func (p *process) signalGroup(sig unix.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.gone {
+		_ = unix.Kill(-p.cmd.Process.Pid, sig)
+	}
+}
+
+// stop ends the process: end of stdin first, as the MCP specification asks,
+// then SIGTERM and SIGKILL to the whole group. It returns when all is gone, and
+// may be called at any time and more than once.
+func (p *process) stop() {
+	p.stdin.Close()
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		timer := time.NewTimer(stopGrace)
+		select {
+		case <-p.exited:
+		case <-timer.C:
+			p.signalGroup(sig)
+		}
+		timer.Stop()
+	}
+	<-p.done
+}
+
+// tookInput reports whether the server has read everything written to it so
+// far. A slow starter (npx, uvx, an image pull) has not; a server that hangs on
+// a request has.
+func (p *process) tookInput() bool {
+	conn, err := p.stdin.SyscallConn()
+	if err != nil {
+		return false
+	}
+	unread := -1
+	_ = conn.Control(func(fd uintptr) {
+		if n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ); err == nil {
+			unread = n
+		}
+	})
+	return unread == 0
+}
+
+// ended waits for the end of the process and says in words how it came. It
+// includes what the server last wrote, because that is where the reason is.
+func (p *process) ended() string {
+	<-p.done
+	text := "exited: " + p.state.String()
+	if tail := p.diag.text(); tail != "" {
+		text += "; its stderr ended: " + tail
+	}
+	return text
+}

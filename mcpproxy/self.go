@@ -1,0 +1,97 @@
+package mcpproxy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pythonOriginal is the program this one replaces; its old entry in a config
+// would start a second bridge that offers the same servers again.
+const pythonOriginal = "mcp-server-code-execution-mode"
+
+// wrappers start the program that their arguments name.
+var wrappers = map[string]bool{
+	"env": true, "sh": true, "bash": true, "dash": true, "zsh": true, "nice": true, "nohup": true,
+	"setsid": true, "stdbuf": true, "timeout": true, "sudo": true, "exec": true,
+}
+
+// startsSelf reports whether s starts this program, directly or through a
+// common wrapper. Such a server in the catalogue would start itself without end.
+func (d *discovery) startsSelf(s Server) bool {
+	for _, w := range append([]string{s.Command}, s.Args...) {
+		if strings.Contains(w, pythonOriginal) {
+			return true
+		}
+	}
+	if d.isSelf(s, s.Command) {
+		return true
+	}
+	if !wrappers[filepath.Base(s.Command)] {
+		return false
+	}
+	for _, arg := range s.Args {
+		for _, word := range strings.Fields(arg) { // sh -c "exec runcell serve"
+			if d.isSelf(s, strings.Trim(word, `"';`)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d *discovery) isSelf(s Server, command string) bool {
+	if d.o.Self == "" || command == "" {
+		return false
+	}
+	path := lookPath(s, d.o.Dir, command)
+	if path == "" {
+		return false
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved == d.o.Self {
+		return true
+	}
+	mine, err := os.Stat(d.o.Self)
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, theirs) // a hard link
+}
+
+// lookPath finds the executable for command the way clients written for Node
+// do: in the PATH of the entry's own environment if it sets one. Empty means
+// there is none. base is the directory this process runs in.
+func lookPath(s Server, base, command string) string {
+	dir := s.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(base, dir)
+	}
+	if strings.Contains(command, "/") {
+		if !filepath.IsAbs(command) {
+			command = filepath.Join(dir, command)
+		}
+		return executable(command)
+	}
+	path, ok := s.Env["PATH"]
+	if !ok {
+		path = os.Getenv("PATH")
+	}
+	for _, p := range filepath.SplitList(path) {
+		if !filepath.IsAbs(p) {
+			continue // as exec.LookPath: a program from the current directory is an attack
+		}
+		if found := executable(filepath.Join(p, command)); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func executable(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return ""
+	}
+	return path
+}

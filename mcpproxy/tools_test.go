@@ -1,0 +1,139 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestResultsPassUnchanged(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t))
+	args := `{"n":9007199254740993,"f":1.50,"s":"a<b&c","u":"\u00e9"}`
+	if got := mustCall(t, p, "echo", args); !strings.Contains(got, "9007199254740993") || !strings.Contains(got, "1.50") {
+		t.Errorf("echo changed the numbers: %s", got)
+	}
+	got := mustCall(t, p, "fail", "")
+	for _, part := range []string{`"isError":true`, `"n":9007199254740993`, `"unknown":1.50`, `"extra":[1]`, `"data":"AA=="`, "no such issue"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%s is not in %s", part, got)
+		}
+	}
+}
+
+func TestResultsOfManyMegabytesPassWhole(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t))
+	if got := mustCall(t, p, "big", "{}"); len(got) < 34<<20 || !strings.HasSuffix(got, `b"}}`) {
+		t.Errorf("the result has %d bytes", len(got))
+	}
+	args := fmt.Sprintf(`{"text":%q}`, strings.Repeat("a", 17<<20))
+	if got := mustCall(t, p, "echo", args); len(got) < 17<<20 {
+		t.Errorf("the echo has %d bytes", len(got))
+	}
+}
+
+func TestCallErrors(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t))
+	for _, tt := range []struct {
+		name, server, tool, args string
+		want                     []string
+	}{
+		{"unknown server", "fkae", "echo", "{}", []string{`no server "fkae"`, `nearest is "fake"`, "discovered_servers"}},
+		{"unknown tool", "fake", "ehco", "{}", []string{`no tool "ehco"`, `"echo"`}},
+		{"arguments are a list", "fake", "echo", "[1]", []string{"not a JSON object"}},
+		{"arguments are not JSON", "fake", "echo", "{", []string{"not a JSON object"}},
+		{"the server refuses", "fake", "refuse", "{}", []string{"bad arguments"}},
+		{"nested too deeply", "fake", "deep", "{}", []string{"depth"}},
+		{"asks for input", "fake", "ask", "{}", []string{"asks the user for input"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := p.Call(t.Context(), tt.server, tt.tool, []byte(tt.args))
+			wantError(t, err, tt.want...)
+		})
+	}
+}
+
+func TestToolListFollowsPagesWithinBounds(t *testing.T) {
+	for _, tt := range []struct {
+		mode  string
+		count int
+	}{{"pages", 10}, {"loop", 1}, {"endless", 0}} {
+		t.Run(tt.mode, func(t *testing.T) {
+			p := proxyFor(t, Options{}, fake(t, "FAKE_TOOLS", tt.mode))
+			tools, err := p.Tools(t.Context(), "fake")
+			if err != nil || len(tools) != tt.count {
+				t.Errorf("%d tools, %v; want %d", len(tools), err, tt.count)
+			}
+		})
+	}
+}
+
+func TestToolListSurvivesHostileEntries(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t, "FAKE_TOOLS", "hostile"))
+	tools, err := p.Tools(t.Context(), "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tool := range tools {
+		got = append(got, tool.Name+"="+tool.Alias)
+		if len(tool.Description) > maxDescription {
+			t.Errorf("%s: a description of %d bytes", tool.Name, len(tool.Description))
+		}
+	}
+	want := "get-Issue=get_issue get_issue=get_issue_2 class=class_ 9lives=_9lives 日本=tool long=long"
+	if strings.Join(got, " ") != want {
+		t.Errorf("tools = %v, want %v", got, want)
+	}
+	if tools[0].Description != "first" || string(tools[0].InputSchema) != `{"type":"object"}` {
+		t.Errorf("tool = %+v", tools[0])
+	}
+	if docs, err := p.Docs(t.Context(), "fake", "get_issue", false); err != nil || docs[0].Tool != "get_issue" {
+		t.Errorf("a tool's own name does not go before another's alias: %+v, %v", docs, err)
+	}
+}
+
+func TestBigSchemasLoadUnchanged(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t, "FAKE_TOOLS", "big"))
+	docs, err := p.Docs(t.Context(), "fake", "", true)
+	if err != nil || len(docs) != 100 {
+		t.Fatalf("%d docs, %v", len(docs), err)
+	}
+	for _, d := range docs {
+		if len(d.InputSchema) < 4096 || !strings.Contains(string(d.InputSchema), "9007199254740993") {
+			t.Fatalf("schema of %s has %d bytes", d.Tool, len(d.InputSchema))
+		}
+	}
+}
+
+func TestListChangedRefreshesTools(t *testing.T) {
+	sdk := fake(t, "FAKE_SERVER", "sdk")
+	for name, s := range map[string]Server{"old protocol": fake(t), "new protocol": sdk} {
+		t.Run(name, func(t *testing.T) {
+			p := proxyFor(t, Options{}, s)
+			before, err := p.Tools(t.Context(), "fake")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustCall(t, p, "grow", "{}")
+			eventually(t, "the new tool", func() bool {
+				after, err := p.Tools(t.Context(), "fake")
+				return err == nil && len(after) == len(before)+1
+			})
+		})
+	}
+}
+
+func TestDocsGiveSchemaOnlyInFull(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t))
+	for _, full := range []bool{false, true} {
+		docs, err := p.Docs(t.Context(), "fake", "get_pid", full)
+		if err != nil || len(docs) != 1 || docs[0].Tool != "get-pid" || docs[0].ToolAlias != "get_pid" {
+			t.Fatalf("docs = %+v, %v", docs, err)
+		}
+		if (docs[0].InputSchema != nil) != full {
+			t.Errorf("full = %v: schema %s", full, docs[0].InputSchema)
+		}
+	}
+	_, err := p.Docs(t.Context(), "fake", "nope", false)
+	wantError(t, err, "nearest")
+}

@@ -1,0 +1,249 @@
+package mcpproxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxMessage bounds one line of a server. The SDK's own stdio transport
+	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
+	maxMessage = 128 << 20
+	// rawPrefix marks the methods whose results the SDK is to hand over
+	// undecoded; it is taken off before the request leaves. The typed results
+	// of the SDK go through float64 and would change large integers.
+	rawPrefix = "runcell/"
+
+	methodDiscover = "server/discover"
+)
+
+var errMessageTooLong = fmt.Errorf("sent a message longer than %d MiB", maxMessage>>20)
+
+// wire is the stdio transport over one process. It takes the place of the
+// SDK's for what that does not do: long messages, servers that log to stdout,
+// raw results, and writes that do not hold up a cancelled call when the server
+// does not read.
+type wire struct {
+	proc   *process
+	in     *bufio.Reader
+	limit  int // of one message
+	queue  chan *outgoing
+	closed chan struct{}
+	once   sync.Once
+
+	pending  []jsonrpc.Message // the rest of a batch
+	asked    atomic.Bool       // server/discover was written
+	answered atomic.Bool       // something came back
+	took     atomic.Bool       // at the end of its output, the server had read all its input
+}
+
+// outgoing is one message on its way to the server.
+type outgoing struct {
+	ctx  context.Context
+	line []byte
+	sent chan error
+}
+
+func newWire(p *process) *wire {
+	w := &wire{
+		proc: p, in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
+		queue: make(chan *outgoing), closed: make(chan struct{}),
+	}
+	go w.writeLoop()
+	return w
+}
+
+// Connect implements mcp.Transport.
+func (w *wire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
+
+// SessionID implements mcp.Connection; stdio has none.
+func (w *wire) SessionID() string { return "" }
+
+// Close implements mcp.Connection. Closing stdin is what asks the server to
+// end; its owner sees to it that it does.
+func (w *wire) Close() error {
+	w.once.Do(func() {
+		close(w.closed)
+		w.proc.stdin.Close()
+		w.proc.stdout.Close()
+	})
+	return nil
+}
+
+// Write implements mcp.Connection. It returns when ctx ends even if the server
+// reads nothing; a line that was begun is then finished in the background, as
+// half a line would spoil the stream.
+func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if req, ok := msg.(*jsonrpc.Request); ok {
+		if req.Method == methodDiscover {
+			w.asked.Store(true)
+		}
+		if method, ok := strings.CutPrefix(req.Method, rawPrefix); ok {
+			renamed := *req
+			renamed.Method = method
+			msg = &renamed
+		}
+	}
+	line, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	out := &outgoing{ctx: ctx, line: append(line, '\n'), sent: make(chan error, 1)}
+	select {
+	case w.queue <- out:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.closed:
+		return io.ErrClosedPipe
+	}
+	select {
+	case err := <-out.sent:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.closed:
+		return io.ErrClosedPipe
+	}
+}
+
+// writeLoop ends when the wire is closed.
+func (w *wire) writeLoop() {
+	for {
+		select {
+		case out := <-w.queue:
+			_, err := w.proc.stdin.Write(out.line)
+			out.sent <- err
+		case <-w.closed:
+			return
+		}
+	}
+}
+
+// Read implements mcp.Connection. It passes over everything that is not a
+// message for us, and keeps it for the diagnosis.
+func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		if len(w.pending) > 0 {
+			msg := w.pending[0]
+			w.pending = w.pending[1:]
+			return msg, nil
+		}
+		line, err := w.readLine()
+		if err != nil {
+			w.endOfInput()
+			return nil, err
+		}
+		if line == nil {
+			continue
+		}
+		for _, raw := range batch(line) {
+			if msg, ok := w.decode(raw); ok {
+				w.pending = append(w.pending, msg)
+			}
+		}
+	}
+}
+
+// endOfInput runs before the SDK learns of the end and closes the pipes. It runs
+// once: the SDK reads no further after an error.
+func (w *wire) endOfInput() {
+	w.took.Store(w.proc.tookInput())
+	close(w.proc.read)
+}
+
+// readLine returns the next line that may be JSON, or nil for one that cannot.
+// A server's log line may be of any length and is not collected.
+func (w *wire) readLine() ([]byte, error) {
+	var line []byte
+	begun, wanted := false, true
+	for {
+		piece, err := w.in.ReadSlice('\n')
+		if !begun {
+			if trimmed := bytes.TrimLeft(piece, " \t\r\n"); len(trimmed) > 0 {
+				begun = true
+				wanted = trimmed[0] == '{' || trimmed[0] == '['
+				if !wanted {
+					w.proc.diag.add("stdout", trimmed)
+				}
+			}
+		}
+		if begun && wanted {
+			if len(line)+len(piece) > w.limit {
+				return nil, errMessageTooLong
+			}
+			line = append(line, piece...)
+		}
+		switch {
+		case err == nil:
+			return line, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case len(line) > 0 && errors.Is(err, io.EOF):
+			return line, nil // the last line of a server that ended without a newline
+		default:
+			return nil, io.EOF // also "file already closed", when we ended it ourselves
+		}
+	}
+}
+
+// batch splits an array of messages, which older protocol versions allow.
+func batch(line []byte) []json.RawMessage {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '[' {
+		return []json.RawMessage{line}
+	}
+	var all []json.RawMessage
+	if json.Unmarshal(line, &all) != nil {
+		return []json.RawMessage{line}
+	}
+	return all
+}
+
+// decode returns a message the session should see. Notifications nobody
+// handles stop here: the SDK queues them without a bound.
+func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
+	msg, err := jsonrpc.DecodeMessage(raw)
+	if err != nil {
+		if msg = salvage(raw, err); msg == nil {
+			w.proc.diag.add("stdout", raw)
+			return nil, false
+		}
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok && !req.IsCall() {
+		return msg, req.Method == "notifications/tools/list_changed" || req.Method == "notifications/cancelled"
+	}
+	w.answered.Store(true)
+	return msg, true
+}
+
+// salvage makes an error response of an answer that cannot be decoded (nested
+// too deeply, no version), so that the call it belongs to fails at once
+// instead of waiting for ever.
+func salvage(raw []byte, cause error) jsonrpc.Message {
+	var head struct {
+		ID     any
+		Method *string
+		Result json.RawMessage
+		Error  json.RawMessage
+	}
+	if json.Unmarshal(raw, &head) != nil || head.Method != nil || head.Result == nil && head.Error == nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(head.ID)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
+		Code: jsonrpc.CodeInternalError, Message: "the server's answer cannot be read: " + cause.Error(),
+	}}
+}

@@ -1,0 +1,79 @@
+package mcpproxy
+
+import (
+	"bufio"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+func wireOver(input string, limit int) *wire {
+	diag := newDiagnosis(Server{Name: "x"}, slog.New(slog.DiscardHandler))
+	return &wire{in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: &process{diag: diag, read: make(chan struct{})}}
+}
+
+func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
+	w := wireOver(strings.Join([]string{
+		"Server ready", "", "  ", strings.Repeat("log ", 1000), `{"level":"info"}`, "{broken", "[]", "[1,2]", `"text"`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`,
+		` {"jsonrpc":"2.0","id":1,"result":{"a":1}} ` + "\r",
+		`[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"result":{}}]`,
+		`{"id":4,"result":{}}`, // no version: its call must not wait for ever
+		`{"jsonrpc":"2.0","id":5,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":6,"result":{}}`, // and no newline
+	}, "\n"), 4096)
+	var got []any
+	for {
+		msg, err := w.Read(t.Context())
+		if err != nil {
+			break
+		}
+		switch msg := msg.(type) {
+		case *jsonrpc.Response:
+			got = append(got, msg.ID.Raw())
+			if failed := msg.Error != nil; failed != (msg.ID.Raw() == int64(4)) {
+				t.Errorf("answer %v: error %v", msg.ID.Raw(), msg.Error)
+			}
+		case *jsonrpc.Request:
+			got = append(got, msg.Method)
+		}
+	}
+	want := []any{int64(1), int64(2), int64(3), int64(4), "ping", int64(6)}
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("message %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+	if tail := w.proc.diag.text(); !strings.Contains(tail, "Server ready") {
+		t.Errorf("the diagnosis does not have the stray lines: %q", tail)
+	}
+}
+
+func TestReadRefusesEndlessMessage(t *testing.T) {
+	w := wireOver("{"+strings.Repeat(" ", 5000), 4096)
+	if _, err := w.Read(t.Context()); !errors.Is(err, errMessageTooLong) {
+		t.Errorf("err = %v", err)
+	}
+	w = wireOver(strings.Repeat("x", 1<<20)+"\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`, 4096)
+	if _, err := w.Read(t.Context()); err != nil {
+		t.Errorf("an endless log line broke the connection: %v", err)
+	}
+}
+
+func TestDiagnosisIsBoundedAndClean(t *testing.T) {
+	d := newDiagnosis(Server{Name: "x", Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}, slog.New(slog.DiscardHandler))
+	d.readFrom(strings.NewReader(strings.Repeat("noise\n", 10_000) + "\x1b[31mbad token sk-12345678\xff in dev\n" + strings.Repeat("y", 1500)))
+	text := d.text()
+	if len(d.tail) > diagnosisSize || len(text) > diagnosisText {
+		t.Errorf("tail of %d bytes, text of %d", len(d.tail), len(text))
+	}
+	if strings.Contains(text, "sk-1234") || !strings.Contains(text, "[TOKEN]") || !strings.Contains(text, "in dev") || strings.Contains(text, "\x1b") {
+		t.Errorf("text = %q", text)
+	}
+}

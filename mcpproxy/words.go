@@ -1,0 +1,106 @@
+package mcpproxy
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxWord bounds one word; the rest of a longer one (a blob in a description)
+// tells a search nothing.
+const maxWord = 40
+
+// stopWords are in nearly every description and query.
+var stopWords = map[string]bool{
+	"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "be": true, "by": true, "can": true,
+	"do": true, "for": true, "from": true, "how": true, "i": true, "in": true, "is": true, "it": true, "me": true,
+	"my": true, "of": true, "on": true, "or": true, "that": true, "the": true, "this": true, "to": true, "use": true,
+	"want": true, "with": true, "you": true, "your": true,
+}
+
+// words splits text into stems: at everything that is no letter or digit,
+// between letters and digits, and at the humps of camelCase. If there is
+// nothing but stop words, they stay.
+func words(text string) []string {
+	var all, telling []string
+	for _, w := range split(text) {
+		w = strings.ToLower(clip(w, maxWord))
+		all = append(all, stem(w))
+		if !stopWords[w] {
+			telling = append(telling, stem(w))
+		}
+	}
+	if len(telling) == 0 {
+		return all
+	}
+	return telling
+}
+
+// split cuts text into words. A word with humps is there whole as well:
+// somebody who looks for "github" means GitHub.
+func split(text string) []string {
+	var all []string
+	for _, run := range strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	}) {
+		runes, start := []rune(run), 0
+		for i := 1; i < len(runes); i++ {
+			if boundary(runes, i) {
+				all = append(all, string(runes[start:i]))
+				start = i
+			}
+		}
+		all = append(all, string(runes[start:]))
+		if start > 0 {
+			all = append(all, run)
+		}
+	}
+	return all
+}
+
+// boundary reports whether a word ends before runes[i]: fileName, file2, 2file,
+// and the S of HTTPServer.
+func boundary(runes []rune, i int) bool {
+	before, here := runes[i-1], runes[i]
+	if unicode.IsDigit(before) != unicode.IsDigit(here) {
+		return true
+	}
+	if !unicode.IsUpper(here) {
+		return false
+	}
+	if unicode.IsLower(before) {
+		return true
+	}
+	plural := i+2 == len(runes) && runes[i+1] == 's' // URLs
+	return i+1 < len(runes) && unicode.IsLower(runes[i+1]) && !plural
+}
+
+// stem takes the commonest English endings off, so that "listing issues" finds
+// list_issue. It need not give a word, only the same for related ones.
+func stem(w string) string {
+	switch {
+	case len(w) > 4 && strings.HasSuffix(w, "ies"):
+		w = w[:len(w)-3] + "y"
+	case len(w) > 4 && (strings.HasSuffix(w, "ches") || strings.HasSuffix(w, "shes") || strings.HasSuffix(w, "sses") || strings.HasSuffix(w, "xes")):
+		w = w[:len(w)-2]
+	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !strings.HasSuffix(w, "is"):
+		w = w[:len(w)-1]
+	}
+	switch {
+	case len(w) > 5 && strings.HasSuffix(w, "ing"):
+		w = undouble(w[:len(w)-3])
+	case len(w) > 4 && strings.HasSuffix(w, "ed") && !strings.HasSuffix(w, "eed"):
+		w = undouble(w[:len(w)-2])
+	}
+	if len(w) > 4 && strings.HasSuffix(w, "e") {
+		w = w[:len(w)-1] // create, creating, created
+	}
+	return w
+}
+
+// undouble makes "run" of "runn".
+func undouble(w string) string {
+	if n := len(w); n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("lsz", rune(w[n-1])) {
+		return w[:n-1]
+	}
+	return w
+}
