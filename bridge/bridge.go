@@ -1,0 +1,113 @@
+// Package bridge is the run_python tool: it checks a call, runs the code in a
+// sandbox, answers what the code asks of the user's other MCP servers, and
+// renders the result. run.go reads as the story of one call.
+//
+// It promises that a call always ends with a Result that says what happened,
+// however the code behaves, and that code reaches only the servers that the
+// call named. It does not judge what a granted server lets the code do.
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/runcell/runcell/mcpproxy"
+	"github.com/runcell/runcell/oci"
+)
+
+// A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
+type Sandbox interface {
+	Run(ctx context.Context, p oci.Process) (oci.Exit, error)
+}
+
+// Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
+type Upstreams interface {
+	Servers() []mcpproxy.ServerStatus
+	Lookup(nameOrAlias string) (mcpproxy.Server, error)
+	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
+	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
+	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
+	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// An Image is a root file system with a Python in it.
+type Image struct {
+	Root   oci.Root
+	Python string   // path inside, absolute
+	Env    []string // what the image sets
+	Notes  []string // for the caller, such as that another image stands in
+}
+
+// A RootfsFunc gives the image to run on, made ready first if need be;
+// progress is told bytes done and in total, and what is going on.
+type RootfsFunc func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
+
+// Options are what a Server works with. Rootfs, Sandbox, Upstreams and
+// RunnerFile are needed.
+type Options struct {
+	Rootfs     RootfsFunc
+	Sandbox    Sandbox
+	Upstreams  Upstreams
+	RunnerFile string // the runner on the host, as WriteRunner left it
+	ToolsDir   string // where saved tools are kept; none are if empty
+
+	Version     string
+	Timeout     time.Duration // of a run that asks for none; 30 s if 0
+	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
+	Limits      oci.Limits
+	MaxOutput   int        // bytes kept of each stream; 1 MiB if 0
+	MaxParallel int        // runs at once, further ones wait; 16 if 0
+	Output      OutputMode // compact if empty
+	// Missing says what this host cannot give a sandbox. It may be nil.
+	Missing func() []string
+	Log     *slog.Logger
+}
+
+// A Server runs code for callers. It is safe for concurrent use.
+type Server struct {
+	o     Options
+	saved savedTools
+	slots chan struct{}
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	runs sync.WaitGroup
+
+	mu   sync.Mutex
+	said map[string]bool // notes that the client has had
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	if o.Timeout <= 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxTimeout <= 0 {
+		o.MaxTimeout = 120 * time.Second
+	}
+	o.Timeout = min(o.Timeout, o.MaxTimeout)
+	if o.MaxOutput <= 0 {
+		o.MaxOutput = 1 << 20
+	}
+	if o.MaxParallel <= 0 {
+		o.MaxParallel = 16
+	}
+	if o.Output == "" {
+		o.Output = OutputCompact
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, saved: savedTools{dir: o.ToolsDir}, slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends every run that goes on, and waits until their sandboxes are gone.
+func (s *Server) Close() {
+	s.end()
+	s.runs.Wait()
+}

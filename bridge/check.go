@@ -1,0 +1,86 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runcell/runcell/mcpproxy"
+)
+
+// maxCode bounds the code of one run, in bytes.
+const maxCode = 4 << 20
+
+// A plan is a request that has been checked.
+type plan struct {
+	timeout time.Duration
+	granted map[string]bool // names of servers that may be called
+}
+
+// check looks at everything in the request that can be wrong. What it changes
+// on the way it notes in r.
+func (s *Server) check(req Request, r *Result) (plan, error) {
+	p := plan{timeout: s.o.Timeout}
+	if err := checkCode(req.Code); err != nil {
+		return p, err
+	}
+	switch {
+	case req.Timeout < 0:
+		return p, errors.New("timeout must be more than 0 seconds")
+	case req.Timeout > s.o.MaxTimeout:
+		p.timeout = s.o.MaxTimeout
+		r.Notes = append(r.Notes, fmt.Sprintf("the timeout was lowered to the maximum of %s", seconds(p.timeout)))
+		r.TimeoutSeconds = int(math.Ceil(p.timeout.Seconds()))
+	case req.Timeout > 0:
+		p.timeout = req.Timeout
+	}
+	var err error
+	p.granted, err = s.grant(req.Servers)
+	for _, st := range s.upstreams() {
+		if p.granted[st.Name] {
+			r.Servers = append(r.Servers, st.Name)
+		}
+	}
+	return p, err
+}
+
+func checkCode(code string) error {
+	if strings.TrimSpace(code) == "" {
+		return errors.New("code is empty; give Python source")
+	}
+	if len(code) > maxCode {
+		return fmt.Errorf("code has %d bytes; the most is %d", len(code), maxCode)
+	}
+	if i := strings.IndexByte(code, 0); i >= 0 {
+		return fmt.Errorf("code has a NUL byte at offset %d; give Python source as text, and binary data as base64 in it", i)
+	}
+	return nil
+}
+
+// grant resolves the names of servers that a run may call.
+func (s *Server) grant(names []string) (map[string]bool, error) {
+	granted := map[string]bool{}
+	for _, name := range names {
+		if name == "*" {
+			for _, st := range s.upstreams() {
+				granted[st.Name] = true
+			}
+			continue
+		}
+		server, err := s.o.Upstreams.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		granted[server.Name] = true
+	}
+	return granted, nil
+}
+
+// upstreams gives the servers that can be used: those that discovery had to
+// leave out have no alias.
+func (s *Server) upstreams() []mcpproxy.ServerStatus {
+	return slices.DeleteFunc(s.o.Upstreams.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Alias == "" })
+}

@@ -1,0 +1,89 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/runcell/runcell/oci"
+)
+
+// An outcome is what is known once a sandbox has ended.
+type outcome struct {
+	exit  oci.Exit
+	err   error // of the sandbox itself
+	talk  *talk
+	wires *wires
+}
+
+// conclude tells the ways apart in which a run ends, in this one place.
+func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Result {
+	var cutOut, cutErr bool
+	r.Stdout, cutOut = o.wires.stdout.lines()
+	r.Stderr, cutErr = o.wires.stderr.lines()
+	r.Truncated = cutOut || cutErr
+	done := o.talk.doneFrame()
+	switch {
+	case done == nil && o.talk.broken():
+		return r.fail(StatusError, fmt.Errorf("the code broke the connection to the host: %w", o.talk.err))
+	case o.exit.OOM && (done == nil || o.exit.Code != 0):
+		return r.fail(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(s.o.Limits.Memory)))
+	case errors.Is(context.Cause(ctx), errTimeout) && (done == nil || o.exit.Signal != 0):
+		r.TimeoutSeconds = int(math.Ceil(p.timeout.Seconds()))
+		return r.fail(StatusTimeout, fmt.Errorf("the code ran longer than %s and was stopped", seconds(p.timeout)))
+	case ctx.Err() != nil && (done == nil || o.exit.Signal != 0):
+		return r.fail(StatusCancelled, errors.New("the run was cancelled"))
+	case o.err != nil:
+		return r.fail(StatusSandbox, o.err)
+	case !o.talk.wasReady():
+		return r.fail(StatusSandbox, startFailure(o.exit, r))
+	}
+	code := o.exit.Code
+	r.ExitCode = &code
+	if done != nil {
+		r.Result = boundText(text(done.Result), s.o.MaxOutput)
+		r.Error = boundText(text(done.Error), maxErrorText)
+	}
+	if code == 0 {
+		r.Status, r.Error = StatusSuccess, ""
+		return r
+	}
+	r.Status = StatusError
+	if r.Error == "" {
+		r.Error = describeExit(code)
+	}
+	return r
+}
+
+// maxErrorText bounds the one line that says what went wrong, in bytes.
+const maxErrorText = 4 << 10
+
+// startFailure explains a sandbox whose Python never said that it is there.
+func startFailure(exit oci.Exit, r *Result) error {
+	why := describeExit(exit.Code)
+	if n := len(r.Stderr); n > 0 {
+		why = strings.Join(r.Stderr[max(0, n-5):], "; ")
+	}
+	return fmt.Errorf("Python did not start in the sandbox: %s", why) //nolint:staticcheck // a name
+}
+
+// describeExit says in words what an exit code stands for.
+func describeExit(code int) string {
+	if code > 128 && code < 128+65 {
+		return fmt.Sprintf("the process was ended by signal %d", code-128)
+	}
+	return fmt.Sprintf("the process ended with exit code %d", code)
+}
+
+// boundText cuts s to at most n bytes, and says so.
+func boundText(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(" [… %d bytes left out …]", len(s)-n)
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -1,0 +1,119 @@
+package bridge
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// A capture keeps the head and the tail of what a stream says: the start says
+// what happened, the end says how it ended. It takes any amount and holds at
+// most its limit.
+type capture struct {
+	mu    sync.Mutex
+	tee   io.Writer // also gets everything, if not nil
+	half  int
+	head  []byte
+	tail  []byte // a ring once it is full
+	next  int    // where the ring is written next
+	total int64
+}
+
+// newCapture keeps at most limit bytes.
+func newCapture(limit int, tee io.Writer) *capture {
+	return &capture{half: max(limit/2, 1), tee: tee}
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(p)
+	c.total += int64(n)
+	if c.tee != nil {
+		// A reader that went away must not stop the run.
+		_, _ = c.tee.Write(p)
+	}
+	room := min(c.half-len(c.head), len(p))
+	c.head = append(c.head, p[:room]...)
+	p = p[room:]
+	if len(p) >= c.half {
+		c.tail, c.next = append(c.tail[:0], p[len(p)-c.half:]...), 0
+		return n, nil
+	}
+	for len(p) > 0 {
+		if len(c.tail) < c.half {
+			room := min(c.half-len(c.tail), len(p))
+			c.tail = append(c.tail, p[:room]...)
+			p = p[room:]
+			continue
+		}
+		k := copy(c.tail[c.next:], p)
+		c.next = (c.next + k) % c.half
+		p = p[k:]
+	}
+	return n, nil
+}
+
+// Bytes returns what was kept and how many bytes in the middle were not.
+func (c *capture) Bytes() (head, tail []byte, omitted int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tail = append(append([]byte{}, c.tail[c.next:]...), c.tail[:c.next]...)
+	return c.head, tail, c.total - int64(len(c.head)) - int64(len(tail))
+}
+
+// lines returns what was kept as lines of valid UTF-8, without blank lines at
+// the ends, and whether something is missing. Where it is, a line says how
+// much.
+func (c *capture) lines() (lines []string, truncated bool) {
+	head, tail, omitted := c.Bytes()
+	if omitted == 0 {
+		return splitLines(append(bytes.Clone(head), tail...)), false
+	}
+	lines = splitLines(trimEnd(head))
+	lines = append(lines, fmt.Sprintf("[… %d bytes left out here; the stream had %d bytes …]", omitted, c.total))
+	return append(lines, splitLines(trimStart(tail))...), true
+}
+
+// trimEnd removes the first bytes of a character whose rest was cut.
+func trimEnd(b []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if last := b[len(b)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// trimStart removes the last bytes of a character whose start was cut.
+func trimStart(b []byte) []byte {
+	for i := 0; i < utf8.UTFMax-1 && len(b) > 0 && !utf8.RuneStart(b[0]); i++ {
+		b = b[1:]
+	}
+	return b
+}
+
+// splitLines cuts text into lines. Lines of white space are kept inside (the
+// text may be a table) and dropped at the ends.
+func splitLines(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	lines := strings.Split(strings.ToValidUTF8(string(b), "\uFFFD"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSuffix(l, "\r")
+	}
+	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}

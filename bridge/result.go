@@ -1,0 +1,184 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The ways in which a run ends. All but the first are errors to the client.
+const (
+	StatusSuccess    = "success"
+	StatusError      = "error"            // the code failed
+	StatusTimeout    = "timeout"          // it ran too long
+	StatusMemory     = "memory_limit"     // it needed too much memory
+	StatusCancelled  = "cancelled"        // the client or the server's end stopped it
+	StatusValidation = "validation_error" // the call itself makes no sense
+	StatusSandbox    = "sandbox_error"    // the host could not run it
+)
+
+// A Result is what a run gives back. Fields that are empty are left out for
+// the client.
+type Result struct {
+	Status         string   `json:"status"`
+	Summary        string   `json:"summary,omitempty"`
+	ExitCode       *int     `json:"exitCode,omitempty"`
+	Stdout         []string `json:"stdout,omitempty"` // lines
+	Stderr         []string `json:"stderr,omitempty"` // lines
+	Servers        []string `json:"servers,omitempty"`
+	Error          string   `json:"error,omitempty"`
+	Hint           string   `json:"hint,omitempty"` // what to type to cure the error
+	TimeoutSeconds int      `json:"timeoutSeconds,omitempty"`
+	Result         string   `json:"result,omitempty"` // repr of a trailing expression
+	Truncated      bool     `json:"truncated,omitempty"`
+	Notes          []string `json:"notes,omitempty"` // what the caller should know besides
+
+	cause    error
+	standing []string        // those of Notes that hold for every run on this host
+	known    map[string]bool // notes that the reader has had before
+}
+
+// Cause is the error behind a run that could not be done, nil if the code
+// itself failed or all went well.
+func (r *Result) Cause() error { return r.cause }
+
+// IsError reports whether the run counts as failed.
+func (r *Result) IsError() bool { return r.Status != StatusSuccess }
+
+// An OutputMode is a form in which results are written.
+type OutputMode string
+
+// The output modes. Compact is plain text, the others are fenced blocks.
+const (
+	OutputCompact OutputMode = "compact"
+	OutputTOON    OutputMode = "toon"
+	OutputJSON    OutputMode = "json"
+)
+
+// ParseOutputMode reads the name of an output mode.
+func ParseOutputMode(s string) (OutputMode, error) {
+	switch m := OutputMode(strings.ToLower(strings.TrimSpace(s))); m {
+	case OutputCompact, OutputTOON, OutputJSON:
+		return m, nil
+	}
+	return "", fmt.Errorf("output mode %q is none of compact, toon, json", s)
+}
+
+// Text writes the result for a reader, in the given mode.
+func (r *Result) Text(mode OutputMode) string {
+	switch mode {
+	case OutputTOON:
+		if body, err := encodeTOON(r.fields()); err == nil {
+			return fenced("toon", body)
+		}
+		// What cannot be written as TOON is written as JSON.
+		return r.fencedJSON()
+	case OutputJSON:
+		return r.fencedJSON()
+	default:
+		return r.compact()
+	}
+}
+
+func (r *Result) fencedJSON() string {
+	body, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err.Error() // cannot happen: strings and numbers only
+	}
+	return fenced("json", string(body))
+}
+
+// fenced puts body into a code block whose fence is longer than any run of
+// backquotes in it (CommonMark, Fenced code blocks).
+func fenced(language, body string) string {
+	fence := "```"
+	for strings.Contains(body, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + body + "\n" + fence
+}
+
+// compact is the form with the fewest tokens: what the code printed, and
+// around it only what is not as expected.
+func (r *Result) compact() string {
+	var out []string
+	if r.IsError() {
+		out = append(out, "status: "+r.Status)
+		if r.ExitCode != nil && *r.ExitCode != 0 {
+			out = append(out, "exit: "+strconv.Itoa(*r.ExitCode))
+		}
+	}
+	out = append(out, r.Stdout...)
+	if r.Result != "" {
+		out = append(out, r.Result)
+	}
+	if len(r.Stderr) > 0 {
+		out = append(append(out, "stderr:"), r.Stderr...)
+	}
+	// A traceback ends with the error itself.
+	if r.Error != "" && !contains(r.Stderr, r.Error) {
+		out = append(out, "error: "+r.Error)
+	}
+	if r.Hint != "" {
+		out = append(out, "hint: "+r.Hint)
+	}
+	if len(out) == 0 {
+		out = append(out, r.Summary)
+	}
+	for _, n := range r.Notes {
+		if !r.known[n] {
+			out = append(out, "note: "+n)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// contains reports whether the end of lines says the first line of message.
+func contains(lines []string, message string) bool {
+	first, _, _ := strings.Cut(message, "\n")
+	for i := len(lines) - 1; i >= 0 && i >= len(lines)-50; i-- {
+		if strings.Contains(lines[i], first) {
+			return true
+		}
+	}
+	return false
+}
+
+// fields gives the result as an ordered object, by way of its JSON form, so
+// that every mode has the same fields.
+func (r *Result) fields() toonObject {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	var byName map[string]any
+	if json.Unmarshal(body, &byName) != nil {
+		return nil
+	}
+	var out toonObject
+	for _, name := range []string{
+		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
+		"timeoutSeconds", "result", "truncated", "notes",
+	} {
+		if v, ok := byName[name]; ok {
+			out = append(out, toonField{Key: name, Value: v})
+		}
+	}
+	return out
+}
+
+// summarize fills in the one line that says how it went.
+func (r *Result) summarize() {
+	switch {
+	case r.Summary != "":
+	case !r.IsError() && len(r.Stdout) == 0 && len(r.Stderr) == 0 && r.Result == "":
+		r.Summary = "Success (no output)"
+	case !r.IsError():
+		r.Summary = "Success"
+	case r.Error != "":
+		r.Summary, _, _ = strings.Cut(r.Error, "\n")
+	default:
+		r.Summary = "Failed: " + r.Status
+	}
+}

@@ -1,0 +1,90 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+)
+
+func intp(n int) *int { return &n }
+
+func TestCompactText(t *testing.T) {
+	for name, tt := range map[string]struct {
+		r    Result
+		want string
+	}{
+		"plain success": {Result{Status: StatusSuccess, ExitCode: intp(0), Stdout: []string{"a", "", "b"}}, "a\n\nb"},
+		"nothing said":  {Result{Status: StatusSuccess, ExitCode: intp(0)}, "Success (no output)"},
+		"a value":       {Result{Status: StatusSuccess, Stdout: []string{"a"}, Result: "42"}, "a\n42"},
+		"success with a warning": {
+			Result{Status: StatusSuccess, Stdout: []string{"a"}, Stderr: []string{"careful"}}, "a\nstderr:\ncareful",
+		},
+		"exception": {
+			Result{Status: StatusError, ExitCode: intp(1), Stderr: []string{"Traceback", "ValueError: x"}, Error: "ValueError: x"},
+			"status: error\nexit: 1\nstderr:\nTraceback\nValueError: x",
+		},
+		"timeout": {
+			Result{Status: StatusTimeout, Stdout: []string{"so far"}, Error: "too long"}, "status: timeout\nso far\nerror: too long",
+		},
+		"cure": {Result{Status: StatusSandbox, Error: "no", Hint: "type this"}, "status: sandbox_error\nerror: no\nhint: type this"},
+		"note": {Result{Status: StatusSuccess, Stdout: []string{"a"}, Notes: []string{"n"}}, "a\nnote: n"},
+	} {
+		tt.r.summarize()
+		if got := tt.r.Text(OutputCompact); got != tt.want {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestFencedModes(t *testing.T) {
+	r := Result{Status: StatusSuccess, ExitCode: intp(0), Stdout: []string{"a", "```", "b,c"}}
+	r.summarize()
+	if got, want := r.Text(OutputTOON), "````toon\nstatus: success\nsummary: Success\nexitCode: 0\nstdout[3]: a,```,\"b,c\"\n````"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if got := r.Text(OutputJSON); !strings.HasPrefix(got, "````json\n{\n  \"status\": \"success\"") || !strings.HasSuffix(got, "\n}\n````") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestCaptureKeepsHeadAndTail(t *testing.T) {
+	whole := strings.Repeat("0123456789", 100)
+	for _, chunk := range []int{1, 3, 7, 10, 99, 1000} {
+		c := newCapture(40, nil)
+		for rest := whole; rest != ""; {
+			n := min(chunk, len(rest))
+			if _, err := c.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		head, tail, omitted := c.Bytes()
+		if string(head) != whole[:20] || string(tail) != whole[len(whole)-20:] || omitted != int64(len(whole)-40) {
+			t.Errorf("chunks of %d: %q … %q, %d omitted", chunk, head, tail, omitted)
+		}
+	}
+}
+
+func TestCaptureLines(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limit     int
+		in        string
+		want      string
+		truncated bool
+	}{
+		"nothing":               {100, "", "", false},
+		"blank ends, kept core": {100, "\n \na\n  \nb\n\n", "a|  |b", false},
+		"carriage returns":      {100, "a\r\nb\r\n", "a|b", false},
+		"leading space is kept": {100, "  a\n", "  a", false},
+		"exactly the limit":     {4, "abcd", "abcd", false},
+		"no half characters":    {6, "aéééééé", "aé|[… 7 bytes left out here; the stream had 13 bytes …]|é", true},
+	} {
+		c := newCapture(tt.limit, nil)
+		if _, err := c.Write([]byte(tt.in)); err != nil {
+			t.Fatal(err)
+		}
+		lines, truncated := c.lines()
+		if got := strings.Join(lines, "|"); got != tt.want || truncated != tt.truncated {
+			t.Errorf("%s: got %q, %v; want %q, %v", name, got, truncated, tt.want, tt.truncated)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runcell/runcell/oci"
+	"golang.org/x/sys/unix"
+)
+
+// errTimeout is why a run's context ends when its time is up.
+var errTimeout = errors.New("the run's time is up")
+
+// A Request is one call of run_python.
+type Request struct {
+	Code    string
+	Servers []string      // names or aliases of servers that may be called; "*" is all
+	Timeout time.Duration // 0 is the default
+
+	// Progress is told about work before the code can run. It may be nil.
+	Progress func(done, total int64, text string)
+	// Stdout and Stderr get what the code writes, at once and whole, besides
+	// the result. They may be nil.
+	Stdout, Stderr io.Writer
+}
+
+// Run executes one request and says how it went. It never fails: every way to
+// end is a status.
+func (s *Server) Run(ctx context.Context, req Request) *Result {
+	s.runs.Add(1)
+	defer s.runs.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	start := time.Now()
+	r := s.run(ctx, req)
+	r.summarize()
+	s.o.Log.Info("run", "status", r.Status, "servers", len(r.Servers), "ms", time.Since(start).Milliseconds())
+	return r
+}
+
+// run is the story of one call, top to bottom.
+func (s *Server) run(ctx context.Context, req Request) *Result {
+	r := &Result{}
+	plan, err := s.check(req, r)
+	if err != nil {
+		return r.fail(StatusValidation, err)
+	}
+
+	// A free place, among the runs that go on at once.
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return r.fail(StatusCancelled, errors.New("the call was cancelled while it waited for others to end"))
+	}
+
+	// The image. A first pull may take long; that is not the code's time.
+	image, err := s.o.Rootfs(ctx, req.Progress)
+	if ctx.Err() != nil {
+		return r.fail(StatusCancelled, errors.New("the call was cancelled while the image was made ready"))
+	}
+	if err != nil {
+		return r.fail(StatusSandbox, err)
+	}
+	r.standing = image.Notes
+	if s.o.Missing != nil {
+		r.standing = append(slices.Clone(r.standing), s.o.Missing()...)
+	}
+	r.Notes = append(r.Notes, r.standing...)
+
+	// The sandbox, and the ends of its streams that are ours.
+	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout, errTimeout)
+	defer cancel()
+	w, err := openWires(s.o.MaxOutput, req.Stdout, req.Stderr)
+	if err != nil {
+		return r.fail(StatusSandbox, err)
+	}
+	defer w.close()
+	ended := make(chan struct{})
+	var exit oci.Exit
+	var runErr error
+	go func() {
+		defer close(ended)
+		exit, runErr = s.o.Sandbox.Run(ctx, s.process(image, w))
+	}()
+
+	// The talk: code in, calls answered, until the runner is done or gone.
+	talk := newTalk(s, plan.granted, w.control)
+	talked := make(chan struct{})
+	go func() {
+		defer close(talked)
+		talk.serve(ctx, req.Code)
+	}()
+	go func() {
+		// A runner that broke the talk is of no further use.
+		<-talked
+		if talk.broken() {
+			cancel()
+		}
+	}()
+	<-ended
+	w.drain()
+	<-talked
+
+	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w})
+}
+
+// process says what to start: the runner, in the image, as its only program.
+func (s *Server) process(image Image, w *wires) oci.Process {
+	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
+	return oci.Process{
+		Root:   image.Root,
+		Binds:  []oci.Bind{{Source: s.o.RunnerFile, Target: runnerPath}},
+		Args:   []string{image.Python, "-s", "-B", "-u", "-X", "utf8", runnerPath},
+		Env:    lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
+		Limits: s.o.Limits,
+		Stdout: w.childOut,
+		Stderr: w.childErr,
+		Files:  []*os.File{w.childControl},
+	}
+}
+
+// lastWins drops all but the last setting of each variable.
+func lastWins(env []string) []string {
+	at := map[string]int{}
+	var out []string
+	for _, kv := range env {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.ContainsRune(kv, 0) {
+			continue // an image may say anything
+		}
+		if i, dup := at[name]; dup {
+			out[i] = kv
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, kv)
+	}
+	return out
+}
+
+// wires are the streams between us and one sandbox: the control socket and
+// the two output pipes, with both of their ends.
+type wires struct {
+	control                          net.Conn
+	childControl, childOut, childErr *os.File
+	stdout, stderr                   *capture
+	readers                          []*os.File
+	copying                          sync.WaitGroup
+}
+
+func openWires(limit int, teeOut, teeErr io.Writer) (w *wires, err error) {
+	w = &wires{stdout: newCapture(limit, teeOut), stderr: newCapture(limit, teeErr)}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	// A stream pair: a datagram socket made in the host's network namespace
+	// could reach the host's abstract sockets with sendto.
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return w, fmt.Errorf("making the control socket: %w", err)
+	}
+	w.childControl = os.NewFile(uintptr(pair[1]), "control")
+	ours := os.NewFile(uintptr(pair[0]), "control")
+	defer ours.Close() // FileConn makes a copy
+	if w.control, err = net.FileConn(ours); err != nil {
+		return w, fmt.Errorf("making the control socket: %w", err)
+	}
+	if w.childOut, err = w.pipe(w.stdout); err != nil {
+		return w, err
+	}
+	w.childErr, err = w.pipe(w.stderr)
+	return w, err
+}
+
+// pipe makes a pipe whose reading end is copied into c.
+func (w *wires) pipe(c *capture) (*os.File, error) {
+	r, child, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making an output pipe: %w", err)
+	}
+	w.readers = append(w.readers, r)
+	w.copying.Add(1)
+	go func() {
+		defer w.copying.Done()
+		_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{r}, make([]byte, 64<<10))
+	}()
+	return child, nil
+}
+
+// drain takes in what the ended processes left in the pipes. No process that
+// could write is left, so their end is near; the bound is for a sandbox that
+// breaks this promise.
+func (w *wires) drain() {
+	for _, r := range w.readers {
+		_ = r.SetReadDeadline(time.Now().Add(2 * time.Second))
+	}
+	w.copying.Wait()
+}
+
+func (w *wires) close() {
+	for _, f := range append([]*os.File{w.childControl, w.childOut, w.childErr}, w.readers...) {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if w.control != nil {
+		w.control.Close()
+	}
+	w.copying.Wait()
+}
+
+// fail makes r the result of a call that could not do its work.
+func (r *Result) fail(status string, err error) *Result {
+	r.Status, r.Error, r.cause = status, err.Error(), err
+	var h *oci.HintError
+	if errors.As(err, &h) {
+		r.Hint = h.Hint
+	}
+	return r
+}
+
+// seconds writes a duration as a person would.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+}

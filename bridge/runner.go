@@ -1,0 +1,56 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:embed runner.py
+var runnerSource []byte
+
+// Manual is what the model may read about the Python inside; the capabilities
+// resource and runtime.capability_summary() give it.
+//
+//go:embed manual.md
+var Manual string
+
+// runnerPath is where the sandbox sees the runner.
+const runnerPath = "/run/runcell/runner.py"
+
+// WriteRunner puts the runner into dir, which is made if need be, and returns
+// its path. The name has the digest of the content: two versions of this
+// program can share the folder.
+func WriteRunner(dir string) (string, error) {
+	sum := sha256.Sum256(runnerSource)
+	path := filepath.Join(dir, "runner-"+hex.EncodeToString(sum[:8])+".py")
+	if have, err := os.ReadFile(path); err == nil && string(have) == string(runnerSource) {
+		return path, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("writing the runner: %w", err)
+	}
+	tmp, err := os.CreateTemp(dir, ".runner-*")
+	if err != nil {
+		return "", fmt.Errorf("writing the runner: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(runnerSource)
+	if err == nil {
+		// The sandbox's user has to read it, whatever our umask is.
+		err = tmp.Chmod(0o444)
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing the runner: %w", err)
+	}
+	return path, nil
+}

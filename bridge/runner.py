@@ -1,0 +1,1105 @@
+"""The Python side of runcell: runs one piece of code inside the sandbox.
+
+The host starts this file with a stream socket as fd 3 and speaks frames on it: four bytes of big-endian length, then
+that many bytes of JSON, an object with a "type". stdout and stderr belong to the code alone.
+
+    runner -> host   ready, then call (many, in parallel), at the end done
+    host -> runner   start, then one reply for each call
+
+After `start` the process forks. The parent, pid 1 of the sandbox, is a tiny init: it reaps, and it ends when the host
+hangs up. The child runs the code and ends as any Python does, so that atexit, threads and C buffers behave.
+
+Imports are few and late: an image without .pyc files compiles each of them at every start.
+"""
+import _ast
+import _thread
+import json
+import os
+import sys
+from enum import Enum  # json has imported it anyway
+
+HERE = sys._getframe().f_code.co_filename
+# Pickle and tracebacks name a class by its module: users meet ours as mcp.runtime, and __main__ is theirs.
+__name__ = "mcp.runtime"
+
+CONTROL_FD = 3
+MAX_FRAME = 256 << 20  # from the host
+MAX_CALL = 64 << 20  # to it: it ends a run that sends more
+MAX_RESULT = 64 << 10
+MAX_ERROR = 2000
+CODE_FILE = "<run_python>"
+RESULT = "<result>"  # no identifier, so it cannot clash with a name of the code
+AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
+HUNG_UP = "the host closed the connection"
+
+Module = type(sys)
+CodeType = type(compile("0", HERE, "eval"))
+
+
+# Frames
+
+
+class Channel:
+    """Whole messages over one stream socket. Any thread may send; only one may receive."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        os.set_inheritable(fd, False)
+        os.set_blocking(fd, True)
+        self._identity = self._identify()
+        self._writing = _thread.allocate_lock()
+
+    def send(self, message):
+        """Writes one message. Raises OSError if the host is gone, ValueError if the message is too large."""
+        # ASCII only: a lone surrogate travels as an escape instead of failing here.
+        body = json.dumps(message, allow_nan=False).encode("ascii")
+        if len(body) > MAX_CALL:
+            raise ValueError(f"the arguments are {len(body)} bytes of JSON; one call can carry {MAX_CALL}")
+        rest = memoryview(len(body).to_bytes(4, "big") + body)
+        with self._writing:
+            while rest:
+                self._check()
+                rest = rest[os.write(self.fd, rest):]
+
+    def receive(self):
+        """Returns the bytes of the next message, or None when the host has hung up."""
+        head = self._read_exactly(4)
+        if head is None:
+            return None
+        size = int.from_bytes(head, "big")
+        if size > MAX_FRAME:
+            raise OSError(f"a frame of {size} bytes")
+        return self._read_exactly(size)
+
+    def _read_exactly(self, size):
+        buffer = bytearray(size)
+        rest = memoryview(buffer)
+        while rest:
+            self._check()
+            count = os.readv(self.fd, [rest])
+            if not count:
+                return None
+            rest = rest[count:]
+        return buffer
+
+    def _check(self):
+        # The code may close our fd and open a file that gets its number: never read or write that.
+        if self._identify() != self._identity:
+            raise OSError("the control socket was closed by the code")
+
+    def _identify(self):
+        stat = os.fstat(self.fd)
+        return stat.st_dev, stat.st_ino
+
+
+def decode(body):
+    """Returns the JSON in body, every mapping in it a Record."""
+    return json.loads(str(body, "utf-8"), object_hook=Record)
+
+
+# Errors and values
+
+
+class MCPError(Exception):
+    """A server, or the way to it, refused or failed.
+
+    `message` is the text, `server` and `tool` say whose it is (or None), `raw` is the tool's whole answer if there
+    was one.
+    """
+
+    def __init__(self, message, server=None, tool=None, raw=None):
+        super().__init__(message)
+        self.message = message
+        self.server = server
+        self.tool = tool
+        self.raw = raw
+
+    def __str__(self):
+        return str(self.message)
+
+
+class UnknownServerError(MCPError, KeyError):
+    """No server of that name was discovered."""
+
+
+class Record(dict):
+    """A mapping whose keys also read as attributes: `issue["title"]` is `issue.title`.
+
+    The methods of dict win over keys of the same name. On the outermost value of a tool, `raw` is the whole answer.
+    """
+
+    def __getattr__(self, name):
+        if not is_dunder(name) and name in self:
+            return self[name]
+        raise AttributeError(f"no key {name!r}; " + known_names(name, self))
+
+    def __setattr__(self, name, value):
+        self[name] = value
+
+    def __delattr__(self, name):
+        if name not in self:
+            raise AttributeError(f"no key {name!r}; " + known_names(name, self))
+        del self[name]
+
+
+class Text(str):
+    """A str with the tool's whole answer at `raw`."""
+
+
+class Integer(int):
+    """An int with the tool's whole answer at `raw`."""
+
+
+class Number(float):
+    """A float with the tool's whole answer at `raw`."""
+
+
+class Sequence(list):
+    """A list with the tool's whole answer at `raw`."""
+
+
+class Ready:
+    """Makes a value that is already there awaitable: users write both f() and await f()."""
+
+    def __await__(self):
+        return self
+        yield  # never reached: it makes this a generator, as __await__ has to be
+
+
+class ReadyTuple(Ready, tuple):
+    """A tuple that may also be awaited."""
+
+
+class ReadyList(Ready, list):
+    """A list that may also be awaited."""
+
+
+class ReadyRecord(Ready, Record):
+    """A Record that may also be awaited."""
+
+
+class ReadyText(Ready, str):
+    """A str that may also be awaited."""
+
+
+CARRIERS = {str: Text, int: Integer, float: Number, list: Sequence}
+
+
+def is_dunder(name):
+    return name.startswith("__")
+
+
+def known_names(wanted, names):
+    """Returns the end of a message about a name that is missing: what there is, and what may have been meant."""
+    def fold(name):
+        return str(name).replace("_", "").replace("-", "").lower()
+
+    # Not difflib: hasattr() on thousands of records comes through here.
+    near = fold(wanted)
+    meant = [n for n in names if fold(n) == near] or [n for n in names if near in fold(n) or fold(n) in near]
+    hint = f". Did you mean {meant[0]!r}?" if meant and near else ""
+    return "there are: " + shortened(names) + hint
+
+
+def shortened(names, most=20):
+    names = [str(name)[:60] for name in names]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more
+
+
+def tool_value(answer, server, tool):
+    """Returns what a tool answered as a plain value. Raises MCPError if the answer is the tool's error."""
+    content = answer.get("content") or []
+    if answer.get("isError"):
+        text = "\n".join(str(item.get("text", "")) for item in content if item.get("type") == "text")
+        raise MCPError(text or "the tool failed and gave no reason", server, tool, answer)
+    structured = answer.get("structuredContent")
+    if structured is not None:
+        return with_raw(unwrapped(structured), answer)
+    values = [item_value(item) for item in content]
+    return with_raw(values[0] if len(values) == 1 else values or None, answer)
+
+
+def unwrapped(structured):
+    """Undoes the {"result": …} that servers put around what is not an object, as MCP allows objects only."""
+    if isinstance(structured, dict) and list(structured) == ["result"] and not isinstance(structured["result"], dict):
+        return structured["result"]
+    return structured
+
+
+def item_value(item):
+    if item.get("type") != "text":
+        return item
+    text = item.get("text", "")
+    try:
+        return json.loads(text, object_hook=Record, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def with_raw(value, answer):
+    """Returns value with the whole answer at .raw, where its type can carry one (True and None cannot)."""
+    carrier = CARRIERS.get(type(value))
+    if carrier:
+        value = carrier(value)
+    elif type(value) is not Record:
+        return value
+    value.__dict__["raw"] = answer
+    return value
+
+
+# Arguments
+
+
+def jsonable(value, path):
+    """Returns value as what JSON knows. Raises TypeError or ValueError that names the path of what is in the way."""
+    if value is None or type(value) in (str, bool, int):
+        return value
+    if isinstance(value, Enum):
+        return jsonable(value.value, path)
+    if isinstance(value, float):
+        if value - value != 0:
+            raise ValueError(f"argument {path}: {value} is not a JSON number")
+        return float(value)
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"argument {path}: {type(value).__name__} is not JSON: decode() it to text, or base64 it")
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item, f"{path}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, (set, frozenset)):
+        return jsonable(in_order(value), path)
+    if hasattr(value, "keys") and hasattr(value, "__getitem__") and not hasattr(value, "to_numpy"):
+        return {str(key): jsonable(value[key], f"{path}.{key}") for key in value.keys()}
+    return jsonable_object(value, path)
+
+
+def jsonable_object(value, path):
+    """jsonable for objects, told by what they can do, so that no module is imported to ask."""
+    kind = type(value)
+    if isinstance(value, type):
+        raise TypeError(f"argument {path}: the class {value.__name__} is not JSON")
+    if hasattr(kind, "__dataclass_fields__"):
+        return {name: jsonable(getattr(value, name), f"{path}.{name}") for name in kind.__dataclass_fields__}
+    if hasattr(kind, "isoformat"):  # date, time, datetime
+        return value.isoformat()
+    if hasattr(kind, "__fspath__"):
+        return jsonable(os.fspath(value), path)
+    if hasattr(kind, "tolist"):  # numpy's arrays and scalars
+        return jsonable(value.tolist(), path)
+    if any((base.__module__, base.__name__) in (("decimal", "Decimal"), ("uuid", "UUID")) for base in kind.__mro__):
+        return str(value)
+    hint = ": await it first" if hasattr(kind, "__await__") else ""
+    raise TypeError(f"argument {path}: {kind.__name__} is not JSON{hint}")
+
+
+def in_order(items):
+    try:
+        return sorted(items)
+    except TypeError:
+        return list(items)
+
+
+def arguments_of(given):
+    """Returns the arguments of a tool call as a JSON object."""
+    if not hasattr(given, "keys"):
+        raise TypeError(f"a tool takes a mapping or keyword arguments, not {type(given).__name__}")
+    try:
+        return {str(name): jsonable(given[name], str(name)) for name in given.keys()}
+    except RecursionError:
+        raise ValueError("the arguments contain themselves, or are nested too deeply for JSON") from None
+
+
+# Calls to the host
+
+
+class Host:
+    """Asks the host, from any thread or task, and hands each reply to the one who waits for it."""
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._pid = os.getpid()
+        self._lock = _thread.allocate_lock()
+        self._waiting = {}
+        self._count = 0
+        self._reading = False
+        self._closed = False
+
+    def ask(self, method, params):
+        """Returns the host's answer; blocks this thread only. Raises MCPError if the host refuses or is gone."""
+        return self.begin(method, params)()
+
+    def begin(self, method, params):
+        """Sends a question. Returns a function that waits for its answer."""
+        gate = _thread.allocate_lock()
+        gate.acquire()
+        replies = []
+
+        def settle(reply):
+            replies.append(reply)
+            gate.release()
+
+        def wait():
+            gate.acquire()
+            return result_of(replies[0])
+
+        self._post(method, params, settle)
+        return wait
+
+    async def ask_async(self, method, params):
+        """ask for a task: the loop goes on meanwhile."""
+        import asyncio
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+
+        def resolve(reply):
+            if not future.done():  # a cancelled task left it
+                future.set_result(reply)
+
+        def settle(reply):
+            try:
+                loop.call_soon_threadsafe(resolve, reply)
+            except RuntimeError:
+                pass  # the loop was closed: nobody waits any more
+
+        self._post(method, params, settle)
+        return result_of(await future)
+
+    def _post(self, method, params, settle):
+        # A forked process shares the socket, but not the thread that reads it.
+        if os.getpid() != self._pid:
+            raise MCPError("tools can only be called from the main process")
+        with self._lock:
+            if self._closed:
+                raise MCPError(HUNG_UP)
+            if not self._reading:
+                _thread.start_new_thread(self._read, ())
+                self._reading = True
+            self._count += 1
+            number = self._count
+            self._waiting[number] = settle
+        try:
+            self._channel.send({"type": "call", "id": number, "method": method, "params": params})
+        except BaseException as error:
+            self._waiting.pop(number, None)
+            if isinstance(error, OSError):
+                raise MCPError(HUNG_UP) from None
+            raise
+
+    def _read(self):
+        """Runs in a thread of its own: hands out replies until the host hangs up."""
+        while True:
+            try:
+                body = self._channel.receive()
+            except (OSError, MemoryError):
+                body = None
+            if body is None:
+                break
+            try:
+                reply = decode(body)
+                settle = self._waiting.pop(reply.get("id"), None)
+            except (ValueError, AttributeError, TypeError, RecursionError, MemoryError) as error:
+                # Whose answer it was cannot be known, and nobody may wait for ever.
+                self._fail_all(f"the host's answer cannot be read: {type(error).__name__}: {error}")
+                continue
+            if settle:
+                settle(reply)
+        with self._lock:
+            self._closed = True
+        self._fail_all(HUNG_UP)
+
+    def _fail_all(self, message):
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for settle in waiting.values():
+            settle({"error": {"message": message}})
+
+
+def result_of(reply):
+    error = reply.get("error")
+    if error is not None:
+        raise MCPError(error.get("message", "the host gave no reason"), error.get("server"), error.get("tool"))
+    return reply.get("result")
+
+
+# What the code sees: servers and tools
+
+
+class Tool:
+    """One tool of a server: await it with its arguments as keywords, or as one mapping."""
+
+    def __init__(self, runtime, server, name):
+        self._runtime, self._server, self._name = runtime, server, name
+        self.__name__ = name
+        self.__doc__ = (f"Tool {name!r} of the MCP server {server!r}: await it with keyword arguments. "
+                        f"runtime.query_tool_docs({server!r}, {name!r}, detail='full') tells which.")
+
+    def __call__(self, /, *args, **kwargs):
+        if len(args) > 1 or args and not hasattr(args[0], "keys"):
+            raise TypeError(f"{self._name}() takes keyword arguments, or one mapping of them")
+        arguments = {**args[0], **kwargs} if args else kwargs
+        call = self._runtime.call_tool(self._server, self._name, arguments)
+        # Python's warning about a call that nobody awaited should name the tool.
+        call.__name__ = self._name
+        call.__qualname__ = f"mcp_servers[{self._server!r}].{self._name}"
+        return call
+
+    def __repr__(self):
+        return f"<tool {self._name!r} of MCP server {self._server!r}>"
+
+
+class Server:
+    """One MCP server; its tools are its attributes, or its items where the name is no identifier."""
+
+    def __init__(self, runtime, entry):
+        self._runtime, self._name = runtime, entry["name"]
+        about = entry.get("description")
+        self.__doc__ = f"MCP server {self._name!r}" + (f": {about}" if about else "")
+
+    def __getattr__(self, tool):
+        # An alias starts with an underscore only before a digit; all else is Python asking for its own.
+        if tool.startswith("_") and not tool[1:2].isdigit():
+            raise AttributeError(f"an MCP server has no attribute {tool!r}")
+        return self[tool]
+
+    def __getitem__(self, tool):
+        return Tool(self._runtime, self._name, tool)
+
+    __iter__ = None  # or Python would iterate by item 0, 1, 2… for ever
+
+    def list_tools(self):
+        """Await it: all tools of this server, each with name, alias, description and input_schema."""
+        return self._runtime.list_tools(self._name)
+
+    def __repr__(self):
+        return f"<{self.__doc__}>"
+
+
+class Servers(dict):
+    """mcp_servers: the servers this run may call, by name. Others can be had too; the host refuses their calls."""
+
+    def __init__(self, runtime, names):
+        super().__init__((name, runtime.server(name)) for name in names)
+        self._runtime = runtime
+
+    def __missing__(self, name):
+        return self._runtime.server(name)
+
+
+class Runtime:
+    """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
+
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "list_loaded_server_metadata",
+              "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
+              "query_tool_docs_sync", "save_tool", "search_tool_docs", "search_tool_docs_sync")
+
+    def __init__(self, host, servers, manual, sources):
+        self._host = host
+        self._sources = sources
+        self._manual = manual
+        self._entries = {entry["name"]: entry for entry in servers}
+        self._names = {entry["alias"]: entry["name"] for entry in servers}
+        self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
+        self.tools = None  # the saved ones, set by whoever loads them
+
+    def server(self, name):
+        """Returns the proxy of a discovered server, by name or alias. Raises UnknownServerError for others."""
+        entry = self._entries.get(self._name(name))
+        if entry is None:
+            raise UnknownServerError(f"no MCP server {name!r}; " + known_names(name, self._entries), name)
+        return Server(self, entry)
+
+    def aliases(self):
+        """Returns {alias: name} of all discovered servers."""
+        return self._names
+
+    def _name(self, server):
+        if isinstance(server, Server):
+            return server._name
+        return server if server in self._entries else self._names.get(server, server)
+
+    async def call_tool(self, server, tool, arguments=None):
+        """Calls a tool and returns its value; the whole answer is at the value's .raw.
+
+        Raises MCPError if the tool reports an error or may not be called, TypeError or ValueError if the arguments
+        are not JSON.
+        """
+        name = self._name(server)
+        params = {"server": name, "tool": tool, "arguments": arguments_of(arguments or {})}
+        return tool_value(await self._host.ask_async("call_tool", params), name, tool)
+
+    def discovered_servers(self, detailed=False):
+        """Returns the names of all known servers; detailed: records of name, alias, description and status."""
+        return ReadyTuple(self._host.ask("describe_servers", {}) if detailed else self._entries)
+
+    def list_servers(self):
+        """Returns the names of all known servers as a list; may be awaited."""
+        return ReadyList(self._host.ask("list_servers", {}))
+
+    def list_servers_sync(self):
+        """Returns the names of all known servers as a list."""
+        return list(self.list_servers())
+
+    async def list_tools(self, server):
+        """Returns the tools of a server: records of name, alias, description and input_schema."""
+        return await self._host.ask_async("list_tools", {"server": self._name(server)})
+
+    def list_tools_sync(self, server):
+        """list_tools for code that cannot await."""
+        return self._host.ask("list_tools", {"server": self._name(server)})
+
+    def describe_server(self, name):
+        """Returns a record of a server's name, alias, description and tools; may be awaited."""
+        return ReadyRecord(self._host.ask("describe_server", {"server": self._name(name)}))
+
+    def list_loaded_server_metadata(self):
+        """Returns describe_server for each server this run may call. One that fails has no tools, and an error."""
+        waits = [(name, self._host.begin("describe_server", {"server": name})) for name in self.granted]
+        return ReadyTuple(self._described(name, wait) for name, wait in waits)
+
+    def _described(self, name, wait):
+        try:
+            return wait()
+        except MCPError as error:
+            entry = self._entries[name]
+            return Record(name=name, alias=entry["alias"], description=entry.get("description", ""), tools=[],
+                          error=str(error))
+
+    async def query_tool_docs(self, server, tool=None, detail="summary"):
+        """Returns the docs of a server's tools, or of one tool; detail "full" adds inputSchema."""
+        return one_or_all(await self._host.ask_async(*self._query(server, tool, detail)), server, tool)
+
+    def query_tool_docs_sync(self, server, tool=None, detail="summary"):
+        """query_tool_docs for code that cannot await."""
+        return one_or_all(self._host.ask(*self._query(server, tool, detail)), server, tool)
+
+    def _query(self, server, tool, detail):
+        params = {"server": self._name(server), "detail": detail}
+        if tool is not None:
+            params["tool"] = tool
+        return "query_tool_docs", params
+
+    async def search_tool_docs(self, query, *, limit=5, detail="summary"):
+        """Returns the docs of the tools, of all servers, that fit the query best."""
+        return await self._host.ask_async("search_tool_docs", {"query": query, "limit": limit, "detail": detail})
+
+    def search_tool_docs_sync(self, query, *, limit=5, detail="summary"):
+        """search_tool_docs for code that cannot await."""
+        return self._host.ask("search_tool_docs", {"query": query, "limit": limit, "detail": detail})
+
+    def capability_summary(self):
+        """Returns the manual of this Python as text."""
+        return ReadyText(self._manual)
+
+    def save_tool(self, func):
+        """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
+
+        Raises ValueError if its source is not in this code, or it needs variables of an enclosing function.
+        """
+        name, source = ToolSource(func, self._sources).text()
+        self._host.ask("save_tool", {"name": name, "source": source})
+        self.tools.saved[name] = source
+        return func
+
+
+def one_or_all(docs, server, tool):
+    if tool is None or not isinstance(docs, list):
+        return docs
+    if not docs:
+        raise MCPError(f"the server has no tool {tool!r}", server, tool)
+    return docs[0]
+
+
+# Modules
+
+
+def install_modules(runtime, sources, saved):
+    """Registers mcp, mcp.runtime, mcp.servers.* and user_tools. Returns the names every piece of code starts with."""
+    mcp = package("mcp", "The user's MCP servers, in Python.")
+    mcp.MCPError = MCPError
+    mcp.runtime = runtime_module(runtime)
+    mcp.servers = package("mcp.servers", "One module for each MCP server, one function for each of its tools.")
+    mcp.servers.__all__ = list(runtime.aliases())
+    for alias, name in runtime.aliases().items():
+        module = server_module("mcp.servers." + alias, runtime.server(name), runtime)
+        setattr(mcp.servers, alias, module)
+        sys.modules[module.__name__] = module
+    for module in (mcp, mcp.runtime, mcp.servers):
+        sys.modules[module.__name__] = module
+
+    names = {"mcp_" + alias: runtime.server(name) for alias, name in runtime.aliases().items()}
+    names.update(mcp=mcp, mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
+    runtime.tools = SavedTools(saved, names, sources)
+    return names
+
+
+def package(name, doc):
+    module = Module(name, doc)
+    module.__path__ = []  # a package, with nothing on disk: import x.y looks in sys.modules and ends there
+    return module
+
+
+def runtime_module(runtime):
+    module = Module("mcp.runtime", Runtime.__doc__)
+    for kind in (MCPError, UnknownServerError, Record, Ready, ReadyTuple, ReadyList, ReadyRecord, ReadyText,
+                 *CARRIERS.values()):
+        setattr(module, kind.__name__, kind)  # where pickle looks for them
+    for name in runtime.PUBLIC:
+        setattr(module, name, getattr(runtime, name))
+    module.__all__ = [*runtime.PUBLIC, "MCPError"]
+    return module
+
+
+def server_module(name, server, runtime):
+    """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used."""
+    module = Module(name, server.__doc__)
+    known = []
+
+    def tools():
+        if not known:
+            known.extend(runtime.list_tools_sync(server))
+        return known
+
+    def __getattr__(wanted):
+        if wanted == "__all__":
+            return [tool["alias"] for tool in tools()]
+        if not is_dunder(wanted):
+            for tool in tools():
+                if wanted in (tool["alias"], tool["name"]):
+                    return server[tool["name"]]
+            raise AttributeError(f"no tool {wanted!r}; " + known_names(wanted, [tool["alias"] for tool in tools()]))
+        raise AttributeError(f"module {name!r} has no attribute {wanted!r}")
+
+    module.__getattr__ = __getattr__
+    return module
+
+
+# Saved tools and sources
+
+
+class SavedTools:
+    """The functions that earlier runs saved: the module user_tools, each compiled when first spoken of.
+
+    They live in a namespace of their own, so that no name of the code can change what they do.
+    """
+
+    def __init__(self, saved, names, sources):
+        self.saved = dict(saved)
+        self._sources = sources
+        self._tried = set()
+        self._module = Module("user_tools", "Functions saved by runtime.save_tool.")
+        self._module.__dict__.update(names, __getattr__=self._attribute)
+        sys.modules["user_tools"] = self._module
+
+    def provide(self, code, namespace):
+        """Puts into namespace what the code speaks of without saying where it is from: saved tools, and asyncio."""
+        names = mentioned(code)
+        for name in names.intersection(self.saved).difference(namespace):
+            if self._load(name):
+                namespace[name] = self._module.__dict__[name]
+        if "asyncio" in names:
+            import asyncio
+            namespace.setdefault("asyncio", asyncio)
+
+    def _attribute(self, name):
+        if name == "__all__":
+            return [saved for saved in self.saved if self._load(saved)]
+        if name not in self.saved:
+            raise AttributeError(f"no saved tool {name!r}; " + known_names(name, self.saved))
+        if not self._load(name):
+            raise AttributeError(f"the saved tool {name!r} does not run any more")
+        return self._module.__dict__[name]
+
+    def _load(self, name):
+        """Defines a saved tool and those it speaks of. Says on stderr, once, why one cannot be had."""
+        namespace = self._module.__dict__
+        if name not in self._tried:
+            self._tried.add(name)
+            source, file = self.saved[name], f"<user_tools.{name}>"
+            try:
+                code = compile(source, file, "exec", dont_inherit=True)
+                self._sources.add(file, source)
+                self.provide(code, namespace)
+                exec(code, namespace)
+                namespace[name]
+            except Exception as error:
+                print(f"saved tool {name!r} was left out: {describe(error)}", file=sys.stderr)
+        return name in namespace
+
+
+def mentioned(code):
+    """Returns the names that a code object, or one nested in it, reads as globals or attributes."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= mentioned(constant)
+    return names
+
+
+class Sources:
+    """The texts behind file names that are no files, for tracebacks and save_tool.
+
+    linecache has to hold them, but takes longer to import than most runs take: they wait here, as an import hook,
+    until somebody imports it.
+    """
+
+    def __init__(self):
+        self.texts = {}
+        sys.meta_path.insert(0, self)
+
+    def add(self, file, text):
+        self.texts[file] = text
+        if "linecache" in sys.modules:
+            self.fill(sys.modules["linecache"])
+
+    def fill(self, linecache):
+        """Gives linecache our texts; without a time stamp it never asks the disk for them."""
+        for file, text in self.texts.items():
+            linecache.cache[file] = len(text), None, [line + "\n" for line in text.split("\n")], file
+
+    def find_spec(self, name, path=None, target=None):
+        """The import hook: leaves finding to the others, and fills linecache after it was loaded."""
+        if name != "linecache":
+            return None
+        sys.meta_path.remove(self)
+        spec = next(filter(None, (finder.find_spec(name, path) for finder in sys.meta_path)), None)
+        if spec is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                self.fill(module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+class ToolSource:
+    """The text of a function or class that the code defines, so that another run can define it again."""
+
+    def __init__(self, thing, sources):
+        while hasattr(thing, "__wrapped__"):
+            thing = thing.__wrapped__
+        self._name = getattr(thing, "__name__", "")
+        if not self._name.isidentifier():
+            raise ValueError("save_tool takes a function or a class that has a name")
+        if isinstance(thing, type):
+            self._module_names = vars(sys.modules.get(thing.__module__, sys))
+        elif hasattr(thing, "__code__"):
+            self._module_names = thing.__globals__
+            if thing.__code__.co_freevars:
+                needed = ", ".join(thing.__code__.co_freevars)
+                raise ValueError(f"{self._name} needs variables of an enclosing function ({needed}): pass them in")
+        else:
+            raise ValueError(f"{self._name} is not written in Python: save a function that calls it")
+        self._lines, self._node = self._find(thing, sources.texts)
+
+    def text(self):
+        """Returns the name and the source, the imports first."""
+        import textwrap
+        skip = {line for decorator in self._node.decorator_list if self._is_save_tool(decorator)
+                for line in range(decorator.lineno, decorator.end_lineno + 1)}
+        wanted = range(first_line(self._node), self._node.end_lineno + 1)
+        body = textwrap.dedent("\n".join(self._lines[line - 1] for line in wanted if line not in skip))
+        source = "\n".join([*self._imports(), body, ""])
+        try:
+            compile(source, self._name, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            raise ValueError(f"the source of {self._name} does not stand alone: {error}") from None
+        return self._name, source
+
+    def _find(self, thing, texts):
+        """Returns the lines of the text that defines thing, and its node there."""
+        import ast
+        kinds = ast.ClassDef if isinstance(thing, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
+        file, line = None, None
+        if not isinstance(thing, type):
+            file, line = thing.__code__.co_filename, thing.__code__.co_firstlineno
+        found = [(text, node) for name, text in texts.items() if file in (None, name)
+                 for node in ast.walk(ast.parse(text)) if isinstance(node, kinds) and node.name == self._name
+                 and line in (None, first_line(node))]
+        if not found:
+            raise ValueError(f"the source of {self._name} is not in this code: save_tool takes what the code defines")
+        # A class does not know its line: the last definition of its name is the one in force.
+        text, node = max(found, key=lambda pair: pair[1].lineno)
+        return text.split("\n"), node
+
+    def _is_save_tool(self, decorator):
+        return getattr(decorator, "attr", getattr(decorator, "id", "")) == "save_tool"
+
+    def _imports(self):
+        """Returns lines that import again what the source uses and the code imported outside of it."""
+        import ast
+        used = {node.id for node in ast.walk(self._node) if isinstance(node, ast.Name)}
+        for name in sorted(used.intersection(self._module_names).difference([self._name])):
+            line = import_line(name, self._module_names[name])
+            if line:
+                yield line
+
+
+def first_line(node):
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def import_line(name, value):
+    """Returns the statement that binds name to value, or None where no import does."""
+    if isinstance(value, Module):
+        return None if value.__name__ == "mcp" else f"import {value.__name__} as {name}"
+    if isinstance(value, Tool):
+        return f"{name} = mcp_servers[{value._server!r}][{value._name!r}]"
+    module = getattr(value, "__module__", None)
+    origin = getattr(value, "__name__", None) or getattr(value, "_name", None)
+    if module in (None, "__main__", "builtins", "user_tools") or not isinstance(origin, str):
+        return None
+    if getattr(sys.modules.get(module), origin, None) is not value:
+        return None
+    return f"from {module} import {origin} as {name}"
+
+
+# Running the code
+
+
+def run(source, namespace, sources, tools):
+    """Runs the code as __main__. Returns exit code, repr of its last expression, error; the latter two may be None."""
+    try:
+        code = compile_code(source)
+        tools.provide(code, namespace)
+        value = execute(code, namespace)
+        return 0, None if value is None else shown(value), None
+    except SystemExit as stop:
+        hide_runner(stop)  # asyncio prints it, if it came from a task
+        return exit_code(stop), None, None
+    except BaseException as error:
+        report(error, sources)
+        return 1, None, describe(error)
+
+
+def compile_code(source):
+    """Compiles the code; if an expression stands last, its value goes to the name RESULT."""
+    tree = compile(source, CODE_FILE, "exec", AST_ONLY | TOP_LEVEL_AWAIT, dont_inherit=True)
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, _ast.Expr):
+        # An assignment, and not a second piece of code: __future__ imports and line numbers stay as they are.
+        place = {"lineno": last.lineno, "col_offset": last.col_offset}
+        target = _ast.Name(RESULT, _ast.Store(), **place)
+        tree.body[-1] = _ast.Assign([target], last.value, **place)
+    return compile(tree, CODE_FILE, "exec", TOP_LEVEL_AWAIT, dont_inherit=True)
+
+
+def execute(code, namespace):
+    """Runs the code object, in an event loop if it awaits. Returns the value of its last expression."""
+    if code.co_flags & CO_COROUTINE:
+        return in_loop(eval(code, namespace), namespace)
+    exec(code, namespace)
+    value = namespace.pop(RESULT, None)
+    return in_loop(value, namespace) if is_coroutine(value) else value
+
+
+def in_loop(coroutine, namespace):
+    import asyncio
+
+    async def caught():
+        # Caught in here, where no frame of asyncio has got into the traceback yet.
+        try:
+            value = await coroutine
+            value = namespace.pop(RESULT, value)
+            return await value if is_coroutine(value) else value, None
+        except BaseException as error:
+            return None, error
+
+    value, error = asyncio.run(caught())
+    if error is not None:
+        raise error
+    return value
+
+
+def is_coroutine(value):
+    return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
+
+
+def shown(value):
+    """Returns repr(value), cut to MAX_RESULT bytes; the cut is said."""
+    text = repr(value).encode("utf-8", "backslashreplace")
+    if len(text) > MAX_RESULT:
+        note = b" ... cut: %d bytes in all" % len(text)
+        text = text[:MAX_RESULT - len(note)].decode("utf-8", "ignore").encode("utf-8") + note
+    return text.decode("utf-8")
+
+
+def exit_code(stop):
+    """Returns the exit status of a SystemExit, as Python has it: a text is printed and means 1."""
+    if stop.code is None:
+        return 0
+    if isinstance(stop.code, int):
+        return stop.code & 0xFF
+    try:
+        print(stop.code, file=sys.stderr)
+    except Exception:
+        pass
+    return 1
+
+
+def describe(error):
+    """Returns an exception as "Type: message", of bounded length."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "<exception str() failed>"
+    return (type(error).__name__ + (": " + text if text else ""))[:MAX_ERROR]
+
+
+def report(error, sources):
+    """Prints an uncaught exception as Python does, without our frames. Never raises."""
+    try:
+        hide_runner(error)
+        if isinstance(error, SyntaxError):
+            add_source_line(error, sources)
+        if sys.excepthook is not sys.__excepthook__:
+            sys.excepthook(type(error), error, error.__traceback__)
+            return
+        import linecache
+        import traceback
+        sources.fill(linecache)  # again: the code may have cleared it
+        traceback.print_exception(type(error), error, error.__traceback__)
+    except BaseException:
+        try:
+            os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
+
+
+def hide_runner(error):
+    """Takes our frames out of the tracebacks of an exception and of all that hang on it."""
+    seen, todo = set(), [error]
+    while todo:
+        error = todo.pop()
+        if not isinstance(error, BaseException) or id(error) in seen:
+            continue
+        seen.add(id(error))
+        error.__traceback__ = without_runner(error.__traceback__)
+        todo += [error.__cause__, error.__context__]
+        group = getattr(error, "exceptions", ())
+        todo += group if isinstance(group, (list, tuple)) else ()
+
+
+def without_runner(entry):
+    while entry and is_ours(entry):
+        entry = entry.tb_next
+    at = entry
+    while at:
+        while at.tb_next and is_ours(at.tb_next):
+            at.tb_next = at.tb_next.tb_next
+        at = at.tb_next
+    return entry
+
+
+def is_ours(entry):
+    return entry.tb_frame.f_code.co_filename == HERE
+
+
+def add_source_line(error, sources):
+    # The compiler looks for the line in a file, and there is none.
+    lines = sources.texts.get(error.filename, "").split("\n")
+    if error.text is None and error.lineno and error.lineno <= len(lines):
+        error.text = lines[error.lineno - 1] + "\n"
+
+
+# The two processes
+
+
+def work(channel, start):
+    """The child: runs the code, reports to the host, returns the exit code."""
+    pid = os.getpid()
+    set_up_process()
+    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    sources = Sources()
+    sources.add(CODE_FILE, source)
+    runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)
+    main_module = Module("__main__")
+    main_module.__dict__.update(install_modules(runtime, sources, start.get("saved") or {}))
+    sys.modules["__main__"] = main_module
+
+    code, result, error = run(source, main_module.__dict__, sources, runtime.tools)
+    # A process that the code forked comes back here too: only the first one has anything to report.
+    if os.getpid() == pid:
+        done = {"type": "done", "exitCode": code, "result": result, "error": error}
+        try:
+            channel.send({key: value for key, value in done.items() if value is not None})
+        except Exception:
+            pass  # the code broke the socket: the host goes by the exit status
+    return code
+
+
+def set_up_process():
+    """Makes this process look like python running a script from the working directory."""
+    for stream in (sys.stdout, sys.stderr):
+        # Text from anywhere can be printed: a lone surrogate comes out as \udc80.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    ours = os.path.dirname(os.path.abspath(HERE))
+    sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry != ours)]
+    sys.argv[:] = [""]
+
+
+def keep_house(channel, child):
+    """Init: reaps whoever ends, until the child has (returns its status) or the host hangs up (returns 1).
+
+    Code that shuts the socket down in both directions looks like the host hanging up, and ends with it.
+    """
+    import select
+    import signal
+    wake, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no KeyboardInterrupt here, whoever sends one
+    poll = select.poll()
+    poll.register(wake, select.POLLIN)
+    poll.register(channel.fd, select.POLLRDHUP | select.POLLHUP)
+    while True:
+        # Before poll, and after the handler is set: a child that ended meanwhile is found here.
+        status = reap(child)
+        if status is not None:
+            return status
+        for fd, _ in poll.poll():
+            if fd == channel.fd:
+                os.kill(child, signal.SIGKILL)  # not left to the kernel: where we are not pid 1 it would live on
+                return 1
+            os.read(wake, 4096)
+
+
+def reap(child):
+    """Collects the dead. Returns the exit status of the child if it was among them, 128 + n for signal n."""
+    status = None
+    try:
+        while True:
+            pid, code = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return status
+            if pid == child:
+                code = os.waitstatus_to_exitcode(code)
+                status = code if code >= 0 else 128 - code
+    except ChildProcessError:
+        return status
+
+
+def main():
+    channel = Channel(CONTROL_FD)
+    channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
+    body = channel.receive()
+    if body is None:
+        return 1  # the host wants nothing
+    start = decode(body)
+    child = os.fork()
+    if child:
+        try:
+            os._exit(keep_house(channel, child))
+        finally:
+            os._exit(1)
+    return work(channel, start)
+
+
+sys.exit(main())

@@ -1,0 +1,180 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ManualURI is the resource that holds the manual.
+const ManualURI = "resource://runcell/capabilities"
+
+// toolDescription has to say, in as few tokens as can be, what makes a model
+// use the tool well: that other servers are reached from inside, and how to
+// find out more. A test bounds the whole tools/list answer to 200 tokens.
+const toolDescription = "Run Python in a fresh sandbox (no network). The user's other MCP servers are called from the code: " +
+	"`from mcp import runtime`; runtime.discovered_servers(), await runtime.search_tool_docs(\"need\"), " +
+	"await runtime.query_tool_docs(server), then await mcp_<server>.<tool>(**args). " +
+	"runtime.capability_summary() has the manual. Only what you print returns."
+
+// inputSchema is written by hand: a generated one is longer.
+var inputSchema = json.RawMessage(`{"type":"object","properties":{` +
+	`"code":{"type":"string"},` +
+	`"servers":{"type":"array","items":{"type":"string"},"description":"servers the code may call; [\"*\"]: all"},` +
+	`"timeout":{"type":"integer","description":"seconds"}},"required":["code"]}`)
+
+// MCP gives the server as an MCP server with its one tool and one resource.
+func (s *Server) MCP() *mcp.Server {
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: "runcell", Version: s.o.Version},
+		// Empty, not nil: nil advertises logging, which there is none of.
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+		}},
+	)
+	server.AddTool(&mcp.Tool{Name: "run_python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
+	server.AddResource(&mcp.Resource{
+		URI: ManualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(Manual)),
+	}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+			{URI: ManualURI, MIMEType: "text/markdown", Text: Manual},
+		}}, nil
+	})
+	return server
+}
+
+// runPython answers one tools/call.
+func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var r *Result
+	req, err := parseArguments(call.Params.Arguments)
+	if err == nil {
+		req.Progress = progressTo(ctx, call)
+		r = s.Run(ctx, req)
+	} else {
+		r = (&Result{}).fail(StatusValidation, err)
+		r.summarize()
+	}
+	r.known = s.noted(r.standing)
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: r.Text(s.o.Output)}},
+		StructuredContent: r,
+		IsError:           r.IsError(),
+	}, nil
+}
+
+// noted tells which of these notes the client has had in an earlier text: what
+// holds for every run is said once, since each word costs the model tokens.
+// The structured content has them always.
+func (s *Server) noted(notes []string) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := map[string]bool{}
+	for _, n := range notes {
+		known[n] = s.said[n]
+		s.said[n] = true
+	}
+	return known
+}
+
+// parseArguments reads the arguments of the tool one by one, so that an error
+// names the one that is wrong and what it should be.
+func parseArguments(raw json.RawMessage) (Request, error) {
+	var req Request
+	var args map[string]json.RawMessage
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &args); err != nil {
+			return req, fmt.Errorf("arguments must be an object: %w", err)
+		}
+	}
+	for name, value := range args {
+		var err error
+		switch name {
+		case "code":
+			if json.Unmarshal(value, &req.Code) != nil || string(value) == "null" {
+				err = errors.New("code must be a string of Python source")
+			}
+		case "servers":
+			if json.Unmarshal(value, &req.Servers) != nil {
+				err = errors.New(`servers must be a list of server names, such as ["github"]`)
+			}
+		case "timeout":
+			req.Timeout, err = parseTimeout(value)
+		default:
+			err = fmt.Errorf("there is no argument %q; there are code, servers and timeout", boundText(name, 40))
+		}
+		if err != nil {
+			return req, err
+		}
+	}
+	if _, ok := args["code"]; !ok {
+		return req, errors.New("code is missing; give Python source")
+	}
+	return req, nil
+}
+
+// parseTimeout reads whole seconds above zero; null is the default.
+func parseTimeout(value json.RawMessage) (time.Duration, error) {
+	if string(value) == "null" {
+		return 0, nil
+	}
+	var n float64
+	if json.Unmarshal(value, &n) != nil {
+		return 0, errors.New("timeout must be a whole number of seconds")
+	}
+	switch {
+	case n <= 0:
+		return 0, errors.New("timeout must be more than 0 seconds")
+	case n != math.Trunc(n):
+		return 0, errors.New("timeout must be a whole number of seconds")
+	case n > math.MaxInt32:
+		n = math.MaxInt32 // it is lowered to the maximum anyway
+	}
+	return time.Duration(n) * time.Second, nil
+}
+
+// progressTo tells the client about work before the run, if it asked to be
+// told.
+func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total int64, text string) {
+	token := call.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	last, highest := time.Time{}, float64(-1)
+	return func(done, total int64, text string) {
+		if time.Since(last) < 200*time.Millisecond && done < total {
+			return
+		}
+		last = time.Now()
+		// "The progress value MUST increase with each notification."
+		// (MCP specification, Progress)
+		if float64(done) <= highest {
+			return
+		}
+		highest = float64(done)
+		_ = call.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(done), Total: float64(total), Message: text,
+		})
+	}
+}
+
+// maxClientLine bounds one message from the client, in bytes.
+const maxClientLine = 32 << 20
+
+// Serve speaks MCP with one client over in and out, until the client closes
+// in or ctx ends. Runs that go on then are ended, and gone when it returns.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	defer s.Close()
+	// Ending the session does not end its handlers: ending the runs does.
+	defer context.AfterFunc(ctx, s.end)()
+	err := s.MCP().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxClientLine})
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil // the client is done, or we are
+	}
+	return err
+}

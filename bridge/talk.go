@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Bounds on what one sandbox may have in the air at once.
+const (
+	maxCalls      = 256       // calls being answered
+	maxCallsBytes = 256 << 20 // of their frames
+)
+
+// A talk is the host's end of the conversation with one runner.
+type talk struct {
+	s       *Server
+	granted map[string]bool
+	conn    net.Conn
+	writing sync.Mutex
+
+	mu    sync.Mutex
+	ready bool
+	done  *message
+	err   error // what broke it
+}
+
+func newTalk(s *Server, granted map[string]bool, conn net.Conn) *talk {
+	return &talk{s: s, granted: granted, conn: conn}
+}
+
+// serve holds the conversation until the runner is done or gone, or ctx ends.
+// When it returns, no call is being answered any more.
+func (t *talk) serve(ctx context.Context, code string) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ctx, func() { t.conn.Close() })
+	defer stop()
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer cancel() // before the wait: nobody is left to hear the answers
+	err := t.read(ctx, code, &calls)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errors.Is(err, errFrame) {
+		t.err = err
+	}
+}
+
+// read takes in frames until there are no more. Calls are answered beside it.
+func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) error {
+	count := semaphore.NewWeighted(maxCalls)
+	bytes := semaphore.NewWeighted(maxCallsBytes)
+	for {
+		n, err := readFrameSize(t.conn)
+		if err != nil {
+			return err
+		}
+		weight := int64(n)
+		if err := bytes.Acquire(ctx, weight); err != nil {
+			return err
+		}
+		m, err := readFrame(t.conn, n)
+		if err != nil {
+			return err
+		}
+		if m.Type != "call" {
+			bytes.Release(weight)
+			if err := t.note(m, code); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := count.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		calls.Add(1)
+		go func() {
+			defer calls.Done()
+			defer count.Release(1)
+			defer bytes.Release(weight)
+			t.answer(ctx, m)
+		}()
+	}
+}
+
+// note takes in a frame that is no call, each kind only where it may come.
+func (t *talk) note(m *message, code string) error {
+	t.mu.Lock()
+	ready, done := t.ready, t.done != nil
+	switch {
+	case m.Type == "ready" && !ready:
+		t.ready = true
+		t.mu.Unlock()
+		return t.send(t.start(code))
+	case m.Type == "done" && ready && !done:
+		t.done = m
+		t.mu.Unlock()
+		return nil
+	}
+	t.mu.Unlock()
+	return fmt.Errorf("%w: %q where it may not come", errFrame, boundText(m.Type, 40))
+}
+
+// start is the first frame to the runner.
+func (t *talk) start(code string) *message {
+	m := &message{Type: "start", Code: code, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
+	for _, st := range t.s.upstreams() {
+		m.Servers = append(m.Servers, serverInfo{
+			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.granted[st.Name],
+		})
+	}
+	return m
+}
+
+// answer carries out one call and replies.
+func (t *talk) answer(ctx context.Context, m *message) {
+	reply := &message{Type: "reply", ID: m.ID}
+	result, err := t.call(ctx, m.Method, m.Params)
+	if err == nil {
+		reply.Result = result
+	} else {
+		reply.Error, _ = json.Marshal(asCallError(err)) // strings always encode
+	}
+	if err := t.send(reply); err != nil && ctx.Err() == nil && !errors.Is(err, io.ErrClosedPipe) {
+		t.s.o.Log.Debug("replying to the sandbox", "err", err)
+	}
+}
+
+func (t *talk) send(m *message) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	return writeFrame(t.conn, m)
+}
+
+func (t *talk) wasReady() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ready
+}
+
+func (t *talk) doneFrame() *message {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.done
+}
+
+// broken reports whether the sandbox sent what no runner sends.
+func (t *talk) broken() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err != nil
+}

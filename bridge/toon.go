@@ -1,0 +1,265 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// toonObject is an object whose keys keep their order, which a Go map would
+// lose. Its keys are distinct.
+type toonObject []toonField
+
+// toonField is one key of a toonObject.
+type toonField struct {
+	Key   string
+	Value any
+}
+
+// toonMaxDepth bounds nesting. Every line repeats the indentation of its
+// depth, so deep input would otherwise grow with its square.
+const toonMaxDepth = 100
+
+// encodeTOON renders v in Token-Oriented Object Notation, byte for byte as the
+// reference encoder does with its default options (two spaces, comma). The
+// comments cite the sections of its specification, version 4.
+//
+// It takes what encoding/json decodes into, and besides toonObject, []string,
+// int and int64. A map is written in the order of its keys. Integers beyond
+// the range of a float64 keep all their digits; a json.Number too large for a
+// float64 becomes a string.
+func encodeTOON(v any) (string, error) {
+	node, err := toonNormalize(v, 0)
+	if err != nil {
+		return "", fmt.Errorf("encoding TOON: %w", err)
+	}
+	w := &toonWriter{}
+	switch n := node.(type) {
+	case toonLeaf:
+		// A decoder drops a byte order mark that opens the document (§12), so
+		// only there it is quoted.
+		if strings.HasPrefix(string(n), "\ufeff") {
+			n = `"` + n + `"`
+		}
+		w.line(string(n))
+	case []any:
+		if len(n) == 0 {
+			w.line("[]")
+		} else {
+			w.array("", 0, n, true)
+		}
+	case toonObject:
+		if !w.keyedTable("", 0, n) {
+			w.fields(0, n)
+		}
+	}
+	return strings.TrimSuffix(w.out.String(), "\n"), nil
+}
+
+// toonWriter collects the lines of a document. A head is what stands before
+// the bracket or the colon of a line: indentation, list marker and key.
+type toonWriter struct{ out strings.Builder }
+
+func (w *toonWriter) line(parts ...string) {
+	for _, p := range parts {
+		w.out.WriteString(p)
+	}
+	w.out.WriteByte('\n')
+}
+
+func toonIndent(depth int) string { return strings.Repeat("  ", depth) }
+
+func (w *toonWriter) fields(depth int, obj toonObject) {
+	for _, f := range obj {
+		w.field(toonIndent(depth), depth, f)
+	}
+}
+
+// field writes one key and its value. depth is where the field stands for the
+// scope it may open; the first field of a list item stands one deeper than its
+// hyphen (§10).
+func (w *toonWriter) field(lead string, depth int, f toonField) {
+	head := lead + toonKey(f.Key)
+	switch v := f.Value.(type) {
+	case toonLeaf:
+		w.line(head, ": ", string(v))
+	case []any:
+		if len(v) == 0 {
+			w.line(head, ": []")
+			return
+		}
+		w.array(head, depth, v, true)
+	case toonObject:
+		if !w.keyedTable(head, depth, v) {
+			w.line(head, ":")
+			w.fields(depth+1, v)
+		}
+	}
+}
+
+// array writes an array in the first form that its shape allows: inline,
+// tabular, list. A table needs a key or the root; elsewhere a header with a
+// field list would not be valid (§6).
+func (w *toonWriter) array(head string, depth int, arr []any, tableAllowed bool) {
+	head += "[" + strconv.Itoa(len(arr)) + "]"
+	if cells, ok := toonAll[toonLeaf](arr); ok {
+		if len(cells) == 0 {
+			w.line(head, ":")
+		} else {
+			w.line(head, ": ", toonJoin(cells))
+		}
+		return
+	}
+	if objs, ok := toonAll[toonObject](arr); ok && tableAllowed {
+		if fields, rows, ok := toonTable(objs); ok {
+			w.line(head, fields, ":")
+			for _, row := range rows {
+				w.line(toonIndent(depth+1), toonJoin(row))
+			}
+			return
+		}
+	}
+	w.line(head, ":")
+	for _, item := range arr {
+		w.item(depth+1, item)
+	}
+}
+
+// item writes one element of an array in list form (§9.4, §10).
+func (w *toonWriter) item(depth int, v any) {
+	lead := toonIndent(depth) + "- "
+	switch v := v.(type) {
+	case toonLeaf:
+		w.line(lead, string(v))
+	case []any:
+		w.array(lead, depth, v, false)
+	case toonObject:
+		if len(v) == 0 {
+			w.line(toonIndent(depth), "-")
+			return
+		}
+		w.field(lead, depth+1, v[0])
+		w.fields(depth+1, v[1:])
+	}
+}
+
+// keyedTable writes an object of two or more uniform objects as a table whose
+// rows carry their keys (§9.5), and reports whether it could.
+func (w *toonWriter) keyedTable(head string, depth int, obj toonObject) bool {
+	if len(obj) < 2 {
+		return false
+	}
+	objs := make([]toonObject, len(obj))
+	for i, f := range obj {
+		o, ok := f.Value.(toonObject)
+		if !ok {
+			return false
+		}
+		objs[i] = o
+	}
+	fields, rows, ok := toonTable(objs)
+	if !ok {
+		return false
+	}
+	w.line(head, "[", strconv.Itoa(len(obj)), ":]", fields, ":")
+	for i, row := range rows {
+		w.line(toonIndent(depth+1), toonKey(obj[i].Key), ": ", toonJoin(row))
+	}
+	return true
+}
+
+// toonTable returns the field list and the rows of cells if objs are uniform:
+// not empty, with the same keys, each column all primitives or itself a
+// uniform column of objects, which becomes a nested field group (§9.3).
+func toonTable(objs []toonObject) (fields string, rows [][]toonLeaf, ok bool) {
+	first := objs[0]
+	if len(first) == 0 {
+		return "", nil, false
+	}
+	aligned := make([][]any, len(objs))
+	for i, o := range objs {
+		if aligned[i], ok = toonAligned(o, first); !ok {
+			return "", nil, false
+		}
+	}
+	rows = make([][]toonLeaf, len(objs))
+	names := make([]string, len(first))
+	column := make([]any, len(objs))
+	for j, f := range first {
+		names[j] = toonKey(f.Key)
+		for i := range aligned {
+			column[i] = aligned[i][j]
+		}
+		if cells, ok := toonAll[toonLeaf](column); ok {
+			for i, c := range cells {
+				rows[i] = append(rows[i], c)
+			}
+			continue
+		}
+		nested, ok := toonAll[toonObject](column)
+		if !ok {
+			return "", nil, false
+		}
+		group, cells, ok := toonTable(nested)
+		if !ok {
+			return "", nil, false
+		}
+		names[j] += group
+		for i, c := range cells {
+			rows[i] = append(rows[i], c...)
+		}
+	}
+	return "{" + strings.Join(names, ",") + "}", rows, true
+}
+
+// toonAligned returns the values of o in the key order of like, if both have
+// the same keys.
+func toonAligned(o, like toonObject) ([]any, bool) {
+	if len(o) != len(like) {
+		return nil, false
+	}
+	values := make([]any, len(o))
+	if slices.EqualFunc(o, like, func(a, b toonField) bool { return a.Key == b.Key }) {
+		for i, f := range o {
+			values[i] = f.Value
+		}
+		return values, true
+	}
+	byKey := make(map[string]any, len(o))
+	for _, f := range o {
+		byKey[f.Key] = f.Value
+	}
+	for i, f := range like {
+		v, ok := byKey[f.Key]
+		if !ok {
+			return nil, false
+		}
+		values[i] = v
+	}
+	return values, true
+}
+
+// toonAll returns vs as a slice of T if every one of them is a T.
+func toonAll[T any](vs []any) ([]T, bool) {
+	all := make([]T, len(vs))
+	for i, v := range vs {
+		t, ok := v.(T)
+		if !ok {
+			return nil, false
+		}
+		all[i] = t
+	}
+	return all, true
+}
+
+func toonJoin(cells []toonLeaf) string {
+	var b strings.Builder
+	for i, c := range cells {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(string(c))
+	}
+	return b.String()
+}

@@ -1,0 +1,137 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestTOONMatchesReferenceEncoder compares with testdata/toon/cases.json,
+// which testdata/toon/generate.mjs writes with the reference encoder.
+func TestTOONMatchesReferenceEncoder(t *testing.T) {
+	text, err := os.ReadFile("testdata/toon/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Reference string
+		Cases     []struct {
+			Name string
+			JSON json.RawMessage
+			TOON string
+		}
+	}
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	if len(golden.Cases) < 200 || golden.Reference == "" {
+		t.Fatalf("%d cases from %q, want at least 200 and a name", len(golden.Cases), golden.Reference)
+	}
+	for _, c := range golden.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := encodeTOON(toonDecodeOrdered(t, c.JSON))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != c.TOON {
+				t.Errorf("%s\ngot:\n%s\nwant:\n%s", c.JSON, got, c.TOON)
+			}
+		})
+	}
+}
+
+func TestTOONOfGoValues(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   any
+		want string
+	}{
+		{"int", 7, "7"},
+		{"int64 beyond float64", int64(math.MaxInt64), "9223372036854775807"},
+		{"float", 2.5, "2.5"},
+		{"negative zero", math.Copysign(0, -1), "0"},
+		{"not a number", math.NaN(), "null"},
+		{"infinity", math.Inf(-1), "null"},
+		{"number with zeros", json.Number("1.500"), "1.5"},
+		{"number with exponent", json.Number("-1E+03"), "-1000"},
+		{"number minus zero", json.Number("-0"), "0"},
+		{"number with many digits", json.Number("123456789012345678901234567890"), "123456789012345678901234567890"},
+		{"number too large", json.Number("1e400"), `"1e400"`},
+		{"number of hostile size", json.Number("1e999999999"), `"1e999999999"`},
+		{"number that is none", json.Number("a\nb: c"), `"a\nb: c"`},
+		{"number only Go can read", json.Number("0x1p4"), "0x1p4"},
+		{"number empty", json.Number(""), `""`},
+		{"strings", []string{"a", "b c", "1"}, `[3]: a,b c,"1"`},
+		{"no strings", toonObject{{"stdout", []string{}}}, "stdout: []"},
+		{"nil map", map[string]any(nil), ""},
+		{"map in order of its keys", map[string]any{"b": 1, "a": []any{map[string]any{"y": 1, "x": 2}}}, "a[1]{x,y}:\n  2,1\nb: 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := encodeTOON(c.in); err != nil || got != c.want {
+				t.Errorf("encodeTOON(%#v) = %q, %v, want %q", c.in, got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTOONRefusesWhatItCannotSay(t *testing.T) {
+	var deep any
+	for range toonMaxDepth + 1 {
+		deep = []any{deep}
+	}
+	for _, c := range []struct {
+		name string
+		in   any
+		want string
+	}{
+		{"lone surrogate", "a\xed\xa0\x80", "not valid UTF-8"},
+		{"broken key", toonObject{{"\xff", 1}}, "not valid UTF-8"},
+		{"unknown type", []any{struct{}{}}, "struct {}"},
+		{"deep nesting", deep, "levels of nesting"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := encodeTOON(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("encodeTOON = %q, %v, want an error with %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+// toonDecodeOrdered decodes JSON with the order of keys kept.
+func toonDecodeOrdered(t *testing.T, text []byte) any {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	next := func() json.Token {
+		tok, err := dec.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tok
+	}
+	var value func(tok json.Token) any
+	value = func(tok json.Token) any {
+		switch tok {
+		case json.Delim('['):
+			arr := []any{}
+			for dec.More() {
+				arr = append(arr, value(next()))
+			}
+			next()
+			return arr
+		case json.Delim('{'):
+			obj := toonObject{}
+			for dec.More() {
+				key := next().(string)
+				obj = append(obj, toonField{key, value(next())})
+			}
+			next()
+			return obj
+		}
+		return tok
+	}
+	return value(next())
+}

@@ -1,0 +1,121 @@
+package bridge
+
+// The talk with the runner, on its descriptor 3, a stream socket:
+//
+//	host                                          runner (in the sandbox)
+//	  │ ◀──────────────────── ready{python} ──────── │  interpreter is up
+//	  │ ── start{code, servers, manual, saved} ────▶ │
+//	  │ ◀──────────── call{id, method, params} ───── │  any number, in parallel
+//	  │ ── reply{id, result | error} ──────────────▶ │
+//	  │ ◀──── done{exitCode, result?, error?} ────── │  then it exits
+//
+// Each message is a frame: its length as four bytes, big-endian, and that many
+// bytes of JSON. Everything that comes from the sandbox is hostile: whatever
+// runs there can write to the socket.
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxFrame bounds a frame from the sandbox, in bytes: arguments of a tool of
+// 16 MiB of text fit several times over, also when JSON escapes them.
+const maxFrame = 64 << 20
+
+// A message is any frame. Which fields count depends on Type.
+type message struct {
+	Type string `json:"type"`
+
+	// ready
+	Python string `json:"python,omitempty"`
+
+	// start
+	Code    string            `json:"code,omitempty"`
+	Servers []serverInfo      `json:"servers,omitempty"`
+	Manual  string            `json:"manual,omitempty"`
+	Saved   map[string]string `json:"saved,omitempty"` // name to source
+
+	// call and reply
+	ID     int64           `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"` // of a done frame: a string
+	Error  json.RawMessage `json:"error,omitempty"`  // of a done frame: a string
+
+	// done
+	ExitCode int `json:"exitCode,omitempty"`
+}
+
+// A serverInfo tells the runner about one upstream.
+type serverInfo struct {
+	Name        string `json:"name"`
+	Alias       string `json:"alias"`
+	Description string `json:"description,omitempty"`
+	Granted     bool   `json:"granted"`
+}
+
+// A callError is what a failed call raises in Python, as MCPError.
+type callError struct {
+	Message string `json:"message"`
+	Server  string `json:"server,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+}
+
+// errFrame marks a frame that no runner of ours would send.
+var errFrame = errors.New("malformed frame")
+
+// readFrameSize reads the length in front of a frame.
+func readFrameSize(r io.Reader) (int, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxFrame {
+		return 0, fmt.Errorf("%w: %d bytes, the most is %d", errFrame, n, maxFrame)
+	}
+	return int(n), nil
+}
+
+// readFrame reads the n bytes of a frame.
+func readFrame(r io.Reader, n int) (*message, error) {
+	// The buffer grows with what really comes, not with what was announced.
+	body, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) < n {
+		return nil, io.ErrUnexpectedEOF
+	}
+	var m message
+	if err := json.Unmarshal(body, &m); err != nil {
+		return nil, fmt.Errorf("%w: %v", errFrame, err)
+	}
+	return &m, nil
+}
+
+// writeFrame sends m in one write, so that frames of parallel calls do not mix
+// if the caller holds a lock.
+func writeFrame(w io.Writer, m *message) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding a %s frame: %w", m.Type, err)
+	}
+	frame := make([]byte, 4, 4+len(body))
+	binary.BigEndian.PutUint32(frame, uint32(len(body)))
+	_, err = w.Write(append(frame, body...))
+	return err
+}
+
+// text reads a string out of a done frame's result or error; what is not a
+// string counts as none.
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) > 0 && json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
