@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/runcell/runcell/oci"
+	"github.com/urfave/cli/v2"
+)
+
+// Exit codes of every command.
+const (
+	exitOK    = 0
+	exitFail  = 1 // the run's own failure
+	exitUsage = 2 // wrong usage
+	exitHost  = 3 // the host cannot run sandboxes
+)
+
+// version is set by the linker.
+var version = "devel"
+
+// run executes one command line and returns the exit code. Errors are printed
+// here and nowhere else.
+func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err := newApp(stdin, stdout, stderr).RunContext(ctx, args)
+	return report(stderr, err)
+}
+
+func newApp(stdin, stdout, stderr *os.File) *cli.App {
+	s := &streams{in: stdin, out: stdout, err: stderr}
+	return &cli.App{
+		Name:      "runcell",
+		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
+		UsageText: "runcell COMMAND [flags]\n\nOn a terminal start with: runcell doctor; runcell exec -c 'print(1+1)'",
+		Version:   version,
+		Reader:    stdin,
+		Writer:    stdout,
+		ErrWriter: stderr,
+		Commands: []*cli.Command{
+			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), doctorCommand(s), versionCommand(s),
+		},
+		OnUsageError:    usageError,
+		HideVersion:     true,
+		ExitErrHandler:  func(*cli.Context, error) {}, // report prints
+		CommandNotFound: func(c *cli.Context, name string) {},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("there is no command %q", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+}
+
+// streams are the standard streams of the command.
+type streams struct {
+	in, out, err *os.File
+}
+
+// An exitError ends the program with a code. Without an error nothing is
+// printed: the command has said it all.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef is an error of wrong usage.
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func usageError(_ *cli.Context, err error, _ bool) error {
+	return &exitError{exitUsage, err}
+}
+
+// report prints err for the user, with its cure, and gives the exit code.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code := exitFail
+	var hint *oci.HintError
+	if errors.As(err, &hint) {
+		code = exitHost
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		code = exit.code
+	}
+	if err.Error() != "" {
+		fmt.Fprintf(w, "runcell: %v\n", err)
+	}
+	if hint != nil {
+		fmt.Fprintf(w, "hint: %s\n", hint.Hint)
+	}
+	if code == exitUsage {
+		fmt.Fprintln(w, "hint: runcell --help")
+	}
+	return code
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// markers tell the processes of one test from all others in the host's process
+// table: a sleep of so many seconds that nobody else asks for.
+var markers atomic.Int64
+
+func marker() string {
+	return fmt.Sprintf("3%06d.%d", markers.Add(1), os.Getpid())
+}
+
+// sleeper is code that leaves a process in the sandbox which only force ends.
+func sleeper(mark string) string {
+	return "import subprocess, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('so far')\n" +
+		"subprocess.Popen(['sleep', '" + mark + "'], start_new_session=True)\nsubprocess.run(['sleep', '" + mark + "'])"
+}
+
+func gone(t *testing.T, mark string) {
+	t.Helper()
+	waitFor(t, "the sandbox's processes to be gone", 3*time.Second, func() bool { return !alive(mark) })
+}
+
+func TestTimeoutEndsTheProcesses(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": 2})
+		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, "2 s") {
+			t.Errorf("got %s", r.text)
+		}
+		gone(t, mark)
+		c.python(t, "print('next')").want(t, "next")
+	})
+}
+
+func TestCancelEndsTheProcesses(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": sleeper(mark)}})
+			ended <- err
+		}()
+		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		cancel() // the SDK sends notifications/cancelled
+		<-ended
+		gone(t, mark)
+		c.python(t, "print('next')").want(t, "next")
+	})
+}
+
+// rawClient writes JSON-RPC by hand, for what no SDK does.
+type rawClient struct {
+	in   io.WriteCloser
+	out  *bufio.Reader
+	stop func() error // waits for the process
+	pid  int
+}
+
+func (h *host) serveRaw(t *testing.T, e env) *rawClient {
+	t.Helper()
+	cmd := h.command(t, e, "serve")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = io.Discard
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	c := &rawClient{in: in, out: bufio.NewReader(out), stop: cmd.Wait, pid: cmd.Process.Pid}
+	c.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	c.receive(t)
+	c.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+func (c *rawClient) send(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *rawClient) receive(t *testing.T) string {
+	t.Helper()
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func (c *rawClient) sendCode(t *testing.T, code string, servers ...string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"code": code, "servers": append([]string{}, servers...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(t, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run_python","arguments":`+string(body)+`}}`)
+}
+
+func TestClosedStdinEndsEverything(t *testing.T) {
+	config := fakeConfig(t, nil)
+	onHosts(t, func(t *testing.T, h *host) {
+		c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}), marker()
+		c.sendCode(t, "print(await mcp_odd.pid())", "odd")
+		upstream := upstreamPID(t, c.receive(t))
+		c.sendCode(t, sleeper(mark))
+		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		c.in.Close()
+		ended := make(chan error, 1)
+		go func() { ended <- c.stop() }()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("runcell ended with %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("runcell did not end")
+		}
+		gone(t, mark)
+		if err := syscall.Kill(upstream, 0); err == nil {
+			t.Errorf("the upstream %d is still there", upstream)
+		}
+		if left, _ := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+// upstreamPID reads the number that a run printed out of a raw answer.
+func upstreamPID(t *testing.T, answer string) int {
+	t.Helper()
+	var a struct {
+		Result struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(answer), &a); err != nil || len(a.Result.Content) == 0 {
+		t.Fatalf("answer %s: %v", answer, err)
+	}
+	text, _, _ := strings.Cut(a.Result.Content[0].Text, "\n")
+	pid, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("answer %s: %v", answer, err)
+	}
+	return pid
+}
+
+func TestSignalEndsEverything(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+			c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+			c.sendCode(t, sleeper(mark))
+			waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+			if err := syscall.Kill(c.pid, sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.stop()
+			gone(t, mark)
+		}
+	})
+}
+
+func TestKilledServerLeavesNoSandbox(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+		c.sendCode(t, sleeper(mark))
+		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		if err := syscall.Kill(c.pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.stop()
+		gone(t, mark)
+		if out, errs, code := h.run(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print('next')"); code != 0 || out != "next\n" {
+			t.Errorf("the next start: %q, %s", out, errs)
+		}
+		if left, _ := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*")); len(left) > 0 {
+			t.Errorf("not swept: %v", left)
+		}
+	})
+}
+
+func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		for name, tt := range map[string]struct {
+			args         map[string]any
+			status, want string
+		}{
+			"empty code":       {map[string]any{"code": ""}, "validation_error", "empty"},
+			"code not text":    {map[string]any{"code": []int{1}}, "validation_error", "string"},
+			"no code":          {map[string]any{}, "validation_error", "missing"},
+			"syntax error":     {map[string]any{"code": "if"}, "error", "SyntaxError"},
+			"unknown server":   {map[string]any{"code": "1", "servers": []string{"zzz"}}, "validation_error", "zzz"},
+			"negative timeout": {map[string]any{"code": "1", "timeout": -1}, "validation_error", "more than 0"},
+			"huge timeout":     {map[string]any{"code": "print(1)", "timeout": 1 << 60}, "success", "lowered"},
+			"binary code":      {map[string]any{"code": "\x7fELF\x02\x01\x01\x00"}, "validation_error", "NUL"},
+			"binary, no NUL":   {map[string]any{"code": "\x7fELF\x02\x01\x01"}, "error", "SyntaxError"},
+			"lone surrogate":   {map[string]any{"code": `print('\ud800')`}, "success", `\ud800`},
+			"kills itself":     {map[string]any{"code": "import os; os.kill(os.getpid(), 9)"}, "error", "signal 9"},
+			"kills all":        {map[string]any{"code": "import os, subprocess\nsubprocess.Popen(['sleep', '60'])\nos.kill(-1, 9); print('on')"}, "success", "on"},
+			"kills pid 1":      {map[string]any{"code": "import os; os.kill(1, 9); print('on')"}, "success", "on"},
+			"closes fd 3":      {map[string]any{"code": "import os; os.close(3); print('on')"}, "success", "on"},
+			"closes all":       {map[string]any{"code": "import os; print('on'); os.closerange(0, 100)"}, "success", "on"},
+			"forks and exits":  {map[string]any{"code": "import os\nif os.fork(): os._exit(0)\nimport time; time.sleep(9)"}, "success", "no output"},
+			"garbage on fd 3":  {map[string]any{"code": "import os, time; os.write(3, b'\\xff' * 64); time.sleep(20)"}, "error", "connection"},
+			"recursion":        {map[string]any{"code": "def f(): f()\nf()"}, "error", "RecursionError"},
+			"2 GB of output": {
+				map[string]any{"code": "import os\nfor _ in range(2000): os.write(1, b'x' * 1_000_000)\nprint('end')", "timeout": 60}, "success", "left out",
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				r := c.call(t, tt.args)
+				if r.status() != tt.status || !strings.Contains(r.text, tt.want) {
+					t.Errorf("got %.2000s\nwant %s and %q", r.text, tt.status, tt.want)
+				}
+				if r.isError != (tt.status != "success") {
+					t.Errorf("isError = %v with status %q", r.isError, tt.status)
+				}
+				c.python(t, "print('next')").want(t, "next")
+			})
+		}
+	})
+}
+
+func TestMemoryLimitIsKeptOrSaidToBeMissing(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "64m"})
+		r := c.python(t, "x = b'x' * (200 << 20)\nprint(len(x))")
+		notes := fmt.Sprint(r.fields["notes"])
+		switch {
+		case r.status() == "memory_limit" && strings.Contains(r.text, "64 MiB"):
+		case r.status() == "success" && strings.Contains(notes, "memory is not limited"):
+		default:
+			t.Errorf("got %s, notes %s", r.text, notes)
+		}
+		c.python(t, "print('next')").want(t, "next")
+	})
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	h := firstHost(t)
+	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	const n = 40
+	answers := make(chan string, n)
+	for i := range n {
+		go func() {
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": fmt.Sprintf("print(%d)", i)}})
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			answers <- res.Content[0].(*mcp.TextContent).Text
+		}()
+	}
+	got := map[string]bool{}
+	for range n {
+		text := <-answers
+		got[strings.Split(text, "\n")[0]] = true
+	}
+	for i := range n {
+		if !got[fmt.Sprint(i)] {
+			t.Errorf("no answer %d among %v", i, got)
+		}
+	}
+}
+
+func TestTwoServersShareAStateFolder(t *testing.T) {
+	h := firstHost(t)
+	a, b := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	a.python(t, "print('a')").want(t, "a")
+	b.python(t, "print('b')").want(t, "b")
+	a.Close()
+	b.python(t, "print('still')").want(t, "still")
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/runcell/runcell/rootfs/rootfstest"
+)
+
+// The end-to-end tests start the real, static binary and talk to it as an MCP
+// client or a shell would. As root they do so as root and as an ordinary user
+// that they make, with and without subordinate ids; as an ordinary user, as
+// that user.
+
+// bin is the binary under test, shared the folder that holds it and whatever
+// else any user must be able to reach.
+var bin, shared string
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(fakeServerEnv); name != "" {
+		fakeServer(name)
+		return
+	}
+	code, err := func() (int, error) {
+		dir, err := os.MkdirTemp("", "runcell-e2e-")
+		if err != nil {
+			return 1, err
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return 1, err
+		}
+		shared, bin = dir, filepath.Join(dir, "runcell")
+		build := exec.Command("go", "build", "-tags", "seccomp,netgo,osusergo,runc_nocriu", "-ldflags", "-s -w -extldflags -static", "-o", bin, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=1")
+		if out, err := build.CombinedOutput(); err != nil {
+			return 1, fmt.Errorf("building runcell: %w\n%s", err, out)
+		}
+		return m.Run(), nil
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// A host is a way in which the binary is started.
+type host struct {
+	name string
+	cred *syscall.Credential // nil: as we are
+	home string              // its state folder is in it, and stays for all tests
+	path string
+	seq  int
+}
+
+// testUser is made by the tests if they run as root, and kept.
+const testUser = "runcell-test"
+
+// hosts gives every kind of host that can be had here. The home folders are
+// made once, so that an image is unpacked once for each.
+var hosts = sync.OnceValues(func() ([]*host, error) {
+	self := &host{name: "self", path: os.Getenv("PATH")}
+	all := []*host{self}
+	if os.Geteuid() == 0 {
+		self.name = "root"
+		cred, err := ordinaryUser()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &host{name: "user", cred: cred, path: self.path})
+		// newuidmap is found through PATH: without it there is one id.
+		all = append(all, &host{name: "user-one-id", cred: cred, path: "/nonexistent"})
+	}
+	for _, h := range all {
+		h.home = filepath.Join(shared, h.name)
+		if err := os.MkdirAll(h.home, 0o700); err != nil {
+			return nil, err
+		}
+		if h.cred != nil {
+			if err := os.Chown(h.home, int(h.cred.Uid), int(h.cred.Gid)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+})
+
+// ordinaryUser makes the test user, with subordinate ids as distributions give
+// them.
+func ordinaryUser() (*syscall.Credential, error) {
+	u, err := user.Lookup(testUser)
+	if err != nil {
+		if out, err := exec.Command("useradd", "--create-home", testUser).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("making the user %s: %w: %s", testUser, err, out)
+		}
+		if u, err = user.Lookup(testUser); err != nil {
+			return nil, err
+		}
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+}
+
+// onHosts runs a test on every kind of host.
+func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range all {
+		t.Run(h.name, func(t *testing.T) { test(t, h) })
+	}
+}
+
+// firstHost runs a test on one host, where the kind of host does not matter.
+func firstHost(t *testing.T) *host {
+	t.Helper()
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// An env is a set of variables for one process.
+type env map[string]string
+
+// command prepares the binary to be started on the host, with the few
+// variables that MCP clients pass on.
+func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(bin, args...)
+	c.Dir = h.home
+	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path, "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state"), "LANG=C.UTF-8"}
+	for k, v := range e {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	if h.cred != nil {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: h.cred}
+	}
+	return c
+}
+
+// run runs the binary to its end and gives what it wrote and its exit code.
+func (h *host) run(t *testing.T, e env, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	c := h.command(t, e, args...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Process.Kill() })
+	err := c.Wait()
+	stop()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), c.ProcessState.ExitCode()
+}
+
+// A client is an MCP client of a served binary.
+type client struct {
+	*mcp.ClientSession
+	cmd    *exec.Cmd
+	stderr *syncBuffer
+}
+
+// serve starts `runcell serve` and connects to it.
+func (h *host) serve(t *testing.T, e env) *client {
+	t.Helper()
+	c := &client{cmd: h.command(t, e, "serve"), stderr: &syncBuffer{}}
+	c.cmd.Stderr = c.stderr
+	var err error
+	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "e2e"}, nil).
+		Connect(t.Context(), &mcp.CommandTransport{Command: c.cmd}, nil)
+	if err != nil {
+		t.Fatalf("connecting: %v\n%s", err, c.stderr)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		if t.Failed() {
+			t.Logf("stderr of runcell:\n%s", c.stderr)
+		}
+	})
+	return c
+}
+
+// A reply is a result of run_python as a client sees it.
+type reply struct {
+	text    string
+	fields  map[string]any
+	isError bool
+}
+
+func (r reply) status() string { s, _ := r.fields["status"].(string); return s }
+
+// python calls run_python.
+func (c *client) python(t *testing.T, code string, servers ...string) reply {
+	t.Helper()
+	args := map[string]any{"code": code}
+	if servers != nil {
+		args["servers"] = servers
+	}
+	return c.call(t, args)
+}
+
+func (c *client) call(t *testing.T, args map[string]any) reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: args})
+	if err != nil {
+		t.Fatalf("calling run_python: %v\n%s", err, c.stderr)
+	}
+	fields, _ := res.StructuredContent.(map[string]any)
+	return reply{res.Content[0].(*mcp.TextContent).Text, fields, res.IsError}
+}
+
+// want fails the test unless the call succeeded with just this output.
+func (r reply) want(t *testing.T, text string) {
+	t.Helper()
+	if r.isError || strings.Split(r.text, "\nnote: ")[0] != text {
+		t.Errorf("got %s\nwant %s", r.text, text)
+	}
+}
+
+// A syncBuffer is a bytes.Buffer that may be read while it is written.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// waitFor polls until ok or the time is up.
+func waitFor(t *testing.T, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s in vain for %s", limit, what)
+		}
+	}
+}
+
+// alive reports whether a process of this host has the marker in its command
+// line.
+func alive(marker string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(marker)) {
+			return true
+		}
+	}
+	return false
+}
+
+// registry starts a real registry that has the test images, and gives what to
+// put in front of a tag such as "3.14-slim".
+func registry(t *testing.T, user, password string, versions ...string) (prefix string) {
+	t.Helper()
+	layouts := map[string]string{}
+	for _, v := range versions {
+		layouts[v] = rootfstest.Layout(t, v)
+	}
+	addr := rootfstest.StartRegistry(t, user, password)
+	for v, layout := range layouts {
+		rootfstest.PushLayoutAs(t, layout, addr+"/library/python:"+v+"-slim", user, password)
+	}
+	return addr + "/library/python:"
+}

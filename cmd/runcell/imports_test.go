@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImportsGoDown keeps the house in order: who may import what.
+func TestImportsGoDown(t *testing.T) {
+	const module = "github.com/runcell/runcell/"
+	inside := map[string][]string{ // folder → folders it may import
+		"cmd/runcell": {"bridge", "mcpproxy", "oci", "rootfs", "images"},
+		"bridge":      {"mcpproxy", "oci"},
+		"rootfs":      {"images"},
+	}
+	outside := map[string][]string{ // dependency → folders that may import it
+		"github.com/opencontainers/runc":         {"oci"},
+		"github.com/google/go-containerregistry": {"images", "rootfs"},
+		"github.com/modelcontextprotocol/go-sdk": {"bridge", "mcpproxy"},
+		"github.com/urfave/cli":                  {"cmd/runcell"},
+		"github.com/opencontainers/runtime-spec": {"oci"},
+		"github.com/moby/profiles":               {"oci"},
+		"github.com/opencontainers/cgroups":      {"oci"},
+		"github.com/cyphar/filepath-securejoin":  {"rootfs"},
+	}
+	out, err := exec.Command("go", "list", "-tags", "seccomp,netgo,osusergo,runc_nocriu", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		folder := strings.TrimPrefix(p.ImportPath, module)
+		house, _, _ := strings.Cut(folder, "/")
+		if house == "cmd" {
+			house = "cmd/runcell"
+		}
+		if house == "examples" {
+			continue // programs of their own
+		}
+		for _, imp := range p.Imports {
+			if target, ours := strings.CutPrefix(imp, module); ours {
+				target, _, _ = strings.Cut(target, "/")
+				if target != house && !slices.Contains(inside[house], target) {
+					t.Errorf("%s imports %s", folder, target)
+				}
+			}
+			for dep, allowed := range outside {
+				if (imp == dep || strings.HasPrefix(imp, dep+"/")) && !slices.Contains(allowed, house) {
+					t.Errorf("%s imports %s", folder, imp)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/runcell/runcell/bridge"
+	"github.com/runcell/runcell/images"
+	"github.com/runcell/runcell/mcpproxy"
+	"github.com/runcell/runcell/oci"
+	"github.com/runcell/runcell/rootfs"
+)
+
+// dirs are the folders that the program works in.
+type dirs struct {
+	cache string // images: can be made again
+	state string // what the user would miss: saved tools
+	run   string // what goes on now
+}
+
+// findDirs follows the XDG Base Directory Specification, unless one folder is
+// named for everything.
+func findDirs(one string) (dirs, error) {
+	if one != "" {
+		abs, err := filepath.Abs(one)
+		if err != nil {
+			return dirs{}, fmt.Errorf("finding the state folder: %w", err)
+		}
+		return dirs{filepath.Join(abs, "cache"), filepath.Join(abs, "state"), filepath.Join(abs, "run")}, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil && (os.Getenv("XDG_CACHE_HOME") == "" || os.Getenv("XDG_STATE_HOME") == "") {
+		return dirs{}, &exitError{exitUsage, errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
+	}
+	d := dirs{
+		cache: filepath.Join(xdg("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "runcell"),
+		state: filepath.Join(xdg("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "runcell"),
+	}
+	// Without a runtime folder, which some MCP clients do not pass on, the
+	// state folder serves: what a reboot leaves in it is swept.
+	d.run = filepath.Join(d.state, "run")
+	if dir := xdg("XDG_RUNTIME_DIR", ""); dir != "" {
+		d.run = filepath.Join(dir, "runcell")
+	}
+	return d, nil
+}
+
+// xdg reads one of the specification's variables: "All paths set in these
+// environment variables must be absolute", others count as unset.
+func xdg(name, otherwise string) string {
+	if v := os.Getenv(name); filepath.IsAbs(v) {
+		return v
+	}
+	return otherwise
+}
+
+// parts are the pieces of the program, wired together for a command that runs
+// code.
+type parts struct {
+	bridge  *bridge.Server
+	runtime *oci.Runtime
+	proxy   *mcpproxy.Proxy
+}
+
+// open wires everything. Nothing is started or fetched yet.
+func open(s Settings, log *slog.Logger) (*parts, error) {
+	d, err := findDirs(s.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openStore(d)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
+	if err != nil {
+		return nil, err
+	}
+	runtime, err := oci.Open(d.run, s.UID, s.GID)
+	if err != nil {
+		return nil, err
+	}
+	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version})
+	images := imageSource{store: store, ref: s.Image, named: s.ImageNamed, log: log}
+	server := bridge.New(bridge.Options{
+		Rootfs:     images.get,
+		Sandbox:    runtime,
+		Upstreams:  proxy,
+		RunnerFile: runner,
+		ToolsDir:   filepath.Join(d.state, "tools"),
+		Version:    version,
+		Timeout:    s.Timeout,
+		MaxTimeout: s.MaxTimeout,
+		Limits:     s.Limits,
+		Output:     s.Output,
+		Missing:    func() []string { return runtime.Missing(s.Limits) },
+		Log:        log,
+	})
+	return &parts{bridge: server, runtime: runtime, proxy: proxy}, nil
+}
+
+// Close ends everything, what uses before what is used.
+func (p *parts) Close() error {
+	p.bridge.Close()
+	return errors.Join(p.proxy.Close(), p.runtime.Close())
+}
+
+func openStore(d dirs) (*rootfs.Store, error) {
+	return rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{})
+}
+
+// discover finds the user's servers and says what was wrong with which.
+func discover(s Settings, log *slog.Logger) mcpproxy.Config {
+	home, _ := os.UserHomeDir() // without one there is nothing to find there
+	dir, _ := os.Getwd()
+	config := mcpproxy.Discover(mcpproxy.DiscoverOptions{
+		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: self(),
+	})
+	for _, p := range config.Problems {
+		if !p.Skipped {
+			log.Warn("leaving out a server", "reason", p.String())
+		}
+	}
+	return config
+}
+
+// self is the resolved path of this program.
+func self() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		return real
+	}
+	return exe
+}
+
+// retryDefault is how long the host's Python stands in for the default image
+// before the registry is asked again.
+const retryDefault = 10 * time.Minute
+
+// An imageSource gives the image that code runs on.
+type imageSource struct {
+	store *rootfs.Store
+	ref   string
+	named bool
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	instead string    // why the host's Python stands in, if it does
+	until   time.Time // until then
+}
+
+// get makes the image ready. The default image may be out of reach, and then
+// the host's own Python serves, which is said; an image that the user named
+// is never replaced by another.
+func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	if note := i.standIn(); note != "" {
+		return i.ensure(ctx, "host", note, progress)
+	}
+	image, err := i.ensure(ctx, i.ref, "", progress)
+	if err == nil || i.named || ctx.Err() != nil {
+		return image, err
+	}
+	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
+	image, hostErr := i.ensure(ctx, "host", note, progress)
+	if hostErr != nil {
+		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
+	}
+	i.log.Warn("running on the host's own Python", "because", err)
+	i.mu.Lock()
+	i.instead, i.until = note, time.Now().Add(retryDefault)
+	i.mu.Unlock()
+	return image, nil
+}
+
+func (i *imageSource) standIn() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if time.Now().After(i.until) {
+		return ""
+	}
+	return i.instead
+}
+
+func (i *imageSource) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+	root, err := i.store.Ensure(ctx, ref, func(p rootfs.Progress) {
+		if progress != nil {
+			progress(p.Done, p.Total, p.Text)
+		}
+	})
+	if err != nil {
+		return bridge.Image{}, err
+	}
+	image := bridge.Image{Root: oci.Root{Dir: root.Dir}, Python: root.Python, Env: root.Env}
+	for _, b := range root.Binds {
+		image.Root.Binds = append(image.Root.Binds, oci.Bind(b))
+	}
+	if note != "" {
+		image.Notes = append(image.Notes, note)
+	}
+	return image, nil
+}
+
+// newLogger writes structured lines to stderr: stdout is the protocol.
+func newLogger(s Settings, w *os.File) *slog.Logger {
+	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
+	if s.Runtime != "auto" && s.Runtime != "" {
+		log.Warn("MCP_BRIDGE_RUNTIME is not needed: runcell starts its sandboxes itself", "value", s.Runtime)
+	}
+	return log
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestSandboxedPython looks at the sandbox from inside, on every kind of host
+// and on the newest and the oldest real image.
+func TestSandboxedPython(t *testing.T) {
+	prefix := registry(t, "", "", "3.14", "3.11")
+	onHosts(t, func(t *testing.T, h *host) {
+		for _, v := range []string{"3.14", "3.11"} {
+			t.Run(v, func(t *testing.T) {
+				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim"})
+				c.python(t, "import sys; print('%d.%d' % sys.version_info[:2])").want(t, v)
+				for name, tt := range insideTests {
+					t.Run(name, func(t *testing.T) { c.python(t, tt[0]).want(t, tt[1]) })
+				}
+			})
+		}
+	})
+}
+
+// insideTests are code and what it must print.
+var insideTests = map[string][2]string{
+	"ids":          {"import os; print(os.getuid(), os.getgid(), os.geteuid())", "65534 65534 65534"},
+	"capabilities": {"print([l.split()[1] for l in open('/proc/self/status') if l.startswith('Cap')] == ['0' * 16] * 5)", "True"},
+	"no_new_privs": {"print([l.split()[1] for l in open('/proc/self/status') if l.startswith(('NoNewPrivs', 'Seccomp:'))])", "['1', '2']"},
+	"environment": {
+		"import os; print(sorted(k for k in os.environ if k not in ('PATH', 'LANG', 'HOME', 'TMPDIR', 'LC_CTYPE')), os.environ['HOME'], os.getcwd())",
+		"[] /workspace /workspace",
+	},
+	"descriptors": {
+		"import os\nfor fd in range(4, 1000):\n  try: os.fstat(fd)\n  except OSError: continue\n  print(fd, os.readlink(f'/proc/self/fd/{fd}'))\nprint('end')", "end",
+	},
+	"no network": {
+		"import socket\ntry:\n  socket.create_connection(('192.0.2.1', 80), 2)\nexcept OSError as e: print('refused')", "refused",
+	},
+	"own loopback": {
+		"import socket\ns = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); print('connected')", "connected",
+	},
+	"read-only root": {
+		"for p in ('/x', '/usr/x', '/etc/x', '/run/x', '/var/x'):\n  try: open(p, 'w'); print(p)\n  except OSError: pass\nprint('end')", "end",
+	},
+	"writable places": {
+		"for p in ('/tmp/x', '/workspace/x', '/dev/shm/x', 'x'):\n  open(p, 'w').write('y')\nprint('end')", "end",
+	},
+	"small places": {
+		"import os\nfor p in ('/tmp', '/workspace'):\n  s = os.statvfs(p); print(s.f_blocks * s.f_frsize >> 20)", "64\n128",
+	},
+	"output of every kind": {
+		"import subprocess, os, ctypes\nprint('print')\nsubprocess.run(['echo', 'subprocess'])\nos.write(1, b'write\\n')\n_ = ctypes.CDLL(None).puts(b'C')",
+		"print\nsubprocess\nwrite\nC",
+	},
+	"looks like a frame": {`print('\x00\x00\x00\x02{}'); print('{"type":"done","exitCode":9}')`, "\x00\x00\x00\x02{}\n" + `{"type":"done","exitCode":9}`},
+	"await":              {"import asyncio\nawait asyncio.sleep(0)\nprint(await asyncio.gather(asyncio.sleep(0, 1), asyncio.sleep(0, 2)))", "[1, 2]"},
+	"value":              {"x = 6\nx * 7", "42"},
+	"threads":            {"from concurrent.futures import ThreadPoolExecutor as P\nprint(sum(P(4).map(abs, range(-5, 5))))", "25"},
+	"processes":          {"import multiprocessing as m\nc = m.get_context('fork')\nwith c.Pool(2) as p: print(p.map(abs, [-1, -2]))", "[1, 2]"},
+	"sqlite":             {"import sqlite3; print(sqlite3.connect('a.db').execute('select 1').fetchone())", "(1,)"},
+	"zombies":            {"import os, time\nif os.fork() == 0:\n  os.fork(); os._exit(0)\nos.wait(); time.sleep(0.1); print('end')", "end"},
+}
+
+// TestPromises are the faults of the Python original, each made good.
+func TestPromises(t *testing.T) {
+	prefix := registry(t, "", "", "3.14", "3.11")
+	config := fakeConfig(t, nil)
+	onHosts(t, func(t *testing.T, h *host) {
+		for _, v := range []string{"3.14", "3.11"} {
+			t.Run(v, func(t *testing.T) {
+				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim", "MCP_SERVERS_CONFIG": config})
+				testPromises(t, c)
+			})
+		}
+	})
+}
+
+func testPromises(t *testing.T, c *client) {
+	for _, size := range []int{64 << 10, 1 << 20, 16 << 20} {
+		r := c.python(t, fmt.Sprintf("t = await mcp_odd.big(size=%d)\nprint(len(t), t[-2])", size), "odd")
+		r.want(t, fmt.Sprintf("%d e", size))
+		r = c.python(t, fmt.Sprintf("print('x' * %d)", size))
+		if r.isError || len(r.text) > 1100<<10 {
+			t.Errorf("printing %d bytes: %d bytes of text, status %q", size, len(r.text), r.status())
+		}
+		if cut := r.fields["truncated"] == true; cut != (size >= 1<<20) {
+			t.Errorf("printing %d bytes: truncated = %v", size, cut)
+		}
+	}
+	r := c.python(t, "import asyncio, time\nawait mcp_odd.slow()\nt = time.perf_counter()\nawait asyncio.gather(*[mcp_odd.slow() for _ in range(10)])\nprint(time.perf_counter() - t < 0.7)", "odd")
+	r.want(t, "True")
+	r = c.python(t, "from mcp import runtime\nprint(len(await runtime.list_tools('schemas')), await mcp_schemas.small())", "schemas")
+	r.want(t, "41 ok")
+	r = c.python(t, "from mcp.runtime import MCPError\ntry: await mcp_odd.fail()\nexcept MCPError as e: print(e)\nprint('on')", "odd")
+	r.want(t, "the disk is on fire\non")
+	r = c.python(t, "from mcp import runtime\nhits = await runtime.search_tool_docs('create issue')\nprint(hits[0].server, hits[0].tool, (await runtime.query_tool_docs('jira', 'get_issue'))['tool'])")
+	r.want(t, "github create_issue get_issue")
+	r = c.python(t, "await mcp_github.create_issue(title='x')", "jira")
+	if !r.isError || !strings.Contains(r.text, `servers argument`) || !strings.Contains(r.text, "github") {
+		t.Errorf("a call that was not granted: %s", r.text)
+	}
+	r = c.python(t, "from mcp import runtime\ndef twice(x):\n    return 2 * x\nruntime.save_tool(twice)\nprint('saved')")
+	r.want(t, "saved")
+	c.python(t, "print(twice(21))").want(t, "42")
+	r = c.python(t, "\nraise ValueError('here')")
+	if !strings.Contains(r.text, `File "<run_python>", line 2`) || strings.Contains(r.text, "runner.py") {
+		t.Errorf("traceback: %s", r.text)
+	}
+	for name, ex := range readmeExamples {
+		if r := c.python(t, ex.code, ex.servers...); r.isError || !strings.Contains(r.text, ex.want) {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+}
+
+// readmeExamples run as a reader of the Python original's documents would
+// write them.
+var readmeExamples = map[string]struct {
+	code    string
+	servers []string
+	want    string
+}{
+	"execute": {
+		"result = await mcp_filesystem.read_file(path='/tmp/test.txt')\ndata = await mcp_search.search(query=\"TODO\")\n" +
+			"issue = await mcp_github.create_issue(repo='owner/repo', title=data.title)\nprint(result, issue.title, issue['number'])",
+		[]string{"filesystem", "search", "github"}, "hello Found TODO 1",
+	},
+	"files": {
+		"files = await mcp_filesystem.list_directory(path='/tmp')\nfor file in files:\n    content = await mcp_filesystem.read_file(path=file)\n" +
+			"    if 'TODO' in content:\n        print(f\"TODO in {file}\")", []string{"filesystem"}, "TODO in a.txt",
+	},
+	"pipeline": {
+		"transcript = await mcp_google_drive.get_document(documentId='abc123')\nsummary = transcript[:500] + \"...\"\n" +
+			"r = await mcp_salesforce.update_record(objectType='SalesMeeting', recordId='00Q', data={'Notes': summary})\nprint(len(r.notes))",
+		[]string{"google_drive", "salesforce"}, "503",
+	},
+	"workflow": {
+		"issues = await mcp_jira.search_issues(project='API', status='Open')\nfor issue in issues:\n    details = await mcp_jira.get_issue(id=issue.id)\n" +
+			"    if 'bug' in details.description.lower():\n        made = await mcp_github.create_issue(repo='owner/repo', title=f\"Bug: {issue.title}\", body=details.description)\n" +
+			"        print(made.title)", []string{"jira", "github"}, "Bug: Crash",
+	},
+	"inspect": {
+		"from mcp import runtime\n\nprint(\"Discovered:\", runtime.discovered_servers())\nprint(\"Loaded metadata:\", runtime.list_loaded_server_metadata())\n" +
+			"print(\"Selectable via RPC:\", await runtime.list_servers())\nloaded = runtime.list_loaded_server_metadata()\nif loaded:\n" +
+			"  first = runtime.describe_server(loaded[0][\"name\"])\n  for tool in first[\"tools\"]:\n    print(tool[\"alias\"], \"→\", tool.get(\"description\", \"\"))",
+		[]string{"github"}, "create_issue → github: create issue",
+	},
+	"search": {
+		"from mcp import runtime\n\nmatches = await runtime.search_tool_docs(\"jira issues\", limit=5)\nfor hit in matches:\n    print(hit[\"server\"], hit[\"tool\"], hit.get(\"description\", \"\"))",
+		nil, "jira search_issues",
+	},
+	"other ways to a server": {
+		"from mcp.servers.github import *\na = await create_issue(title='a')\nb = await mcp_servers['github'].create_issue(title='b')\nprint(a.title, b.title, LOADED_MCP_SERVERS)",
+		[]string{"github"}, "a b ('github',)",
+	},
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+)
+
+func serveCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name:         "serve",
+		Aliases:      []string{"run"},
+		Usage:        "be an MCP server on standard input and output",
+		Flags:        settingFlags(),
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("serve takes no arguments, got %q", c.Args().First())
+			}
+			return serve(c, s)
+		},
+	}
+}
+
+func serve(c *cli.Context, s *streams) (err error) {
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	log := newLogger(settings, s.err)
+	p, err := open(settings, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if terminal(s.in) {
+		fmt.Fprintln(s.err, "runcell: waiting for an MCP client on standard input; to try it by hand: runcell exec -c 'print(1)'")
+	}
+	log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
+	return p.bridge.Serve(c.Context, s.in, s.out)
+}
+
+// terminal reports whether a person is at the other end of f.
+func terminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull && !isNull(st)
+}
+
+// isNull reports whether a file is /dev/null, a character device as well.
+func isNull(st os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(st, null)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runcell/runcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+)
+
+func serversCommand(s *streams) *cli.Command {
+	command := func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error) *cli.Command {
+		return &cli.Command{
+			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
+			Flags:  append([]cli.Flag{jsonFlag()}, settingFlags()...),
+			Action: func(c *cli.Context) error { return withProxy(c, s, action) },
+		}
+	}
+	return &cli.Command{
+		Name:         "servers",
+		Usage:        "show the upstream MCP servers and their tools",
+		OnUsageError: usageError,
+		Subcommands: []*cli.Command{
+			command("list", "show the servers that were found, where, and what is wrong with which", "",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }),
+			command("tools", "start servers and show their tools", "[NAME]…",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
+			command("search", "search the tools of all servers", "QUERY",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
+		},
+		Action: needSubcommand,
+	}
+}
+
+// withProxy runs action on the user's servers and ends them again.
+func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.Proxy) error) (err error) {
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	log := newLogger(settings, s.err)
+	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version})
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return action(c, p)
+}
+
+func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	all := p.Servers()
+	if c.Bool("json") {
+		return printJSON(s.out, all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(s.err, "runcell: no servers were found\nhint: put one into ~/MCPs/NAME.json: {\"mcpServers\": {\"NAME\": {\"command\": \"…\", \"args\": []}}}")
+		return nil
+	}
+	return printTable(s.out, "NAME\tSTATUS\tTRANSPORT\tSOURCE\tREMARK", func(w io.Writer) {
+		for _, st := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.Status, st.Transport, st.Source, st.Error)
+		}
+	})
+}
+
+// A serverTool is a row of servers tools and servers search.
+type serverTool struct {
+	Server      string `json:"server"`
+	Tool        string `json:"tool"`
+	Description string `json:"description,omitempty"`
+}
+
+func serversTools(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	names := c.Args().Slice()
+	if len(names) == 0 {
+		for _, st := range p.Servers() {
+			if st.Alias != "" {
+				names = append(names, st.Name)
+			}
+		}
+	}
+	var rows []serverTool
+	var failed []error
+	for _, name := range names {
+		tools, err := p.Tools(c.Context, name)
+		if err != nil {
+			// One server that does not start does not hide the others.
+			failed = append(failed, err)
+			continue
+		}
+		for _, t := range tools {
+			rows = append(rows, serverTool{name, t.Name, t.Description})
+		}
+	}
+	return errors.Join(append([]error{printTools(c, s, rows)}, failed...)...)
+}
+
+func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	if !c.Args().Present() {
+		return usagef("servers search takes what to search for")
+	}
+	docs, problems, err := p.Search(c.Context, strings.Join(c.Args().Slice(), " "), 10, false)
+	if err != nil {
+		return err
+	}
+	for _, problem := range problems {
+		fmt.Fprintf(s.err, "runcell: not searched: %s\n", problem)
+	}
+	var rows []serverTool
+	for _, d := range docs {
+		rows = append(rows, serverTool{d.Server, d.Tool, d.Description})
+	}
+	return printTools(c, s, rows)
+}
+
+func printTools(c *cli.Context, s *streams, rows []serverTool) error {
+	if c.Bool("json") {
+		return printJSON(s.out, rows)
+	}
+	return printTable(s.out, "SERVER\tTOOL\tDESCRIPTION", func(w io.Writer) {
+		for _, r := range rows {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", r.Server, r.Tool, oneLine(r.Description, 80))
+		}
+	})
+}
+
+// oneLine cuts text to its first n characters, on one line.
+func oneLine(s string, n int) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) <= n {
+		return string(r)
+	}
+	return string(r[:n-1]) + "…"
+}

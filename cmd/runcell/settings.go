@@ -1,0 +1,236 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runcell/runcell/bridge"
+	"github.com/runcell/runcell/oci"
+	"github.com/urfave/cli/v2"
+)
+
+const defaultImage = "python:3.14-slim"
+
+// Settings are the knobs that every command shares, each a flag with an
+// environment twin.
+type Settings struct {
+	Image       string
+	ImageNamed  bool // the user chose it: nothing may stand in for it
+	Timeout     time.Duration
+	MaxTimeout  time.Duration
+	Limits      oci.Limits
+	UID, GID    uint32
+	IdleTimeout time.Duration
+	StateDir    string
+	Output      bridge.OutputMode
+	OutputNamed bool
+	LogLevel    slog.Level
+	AllowSelf   bool
+	Servers     string
+	Runtime     string
+}
+
+// knobs are the flags behind Settings, their environment twins, defaults and
+// usage. All are strings, parsed below: an error then names the setting as the
+// user wrote it, flag or variable.
+var knobs = []struct{ name, env, value, usage string }{
+	{"image", "MCP_BRIDGE_IMAGE", defaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
+	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
+	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
+	{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
+	{"pids", "MCP_BRIDGE_PIDS", "128", "the most processes and threads in a sandbox, a `NUMBER`"},
+	{"cpus", "MCP_BRIDGE_CPUS", "", "CPU limit of a sandbox, a `NUMBER` of processors such as 1.5"},
+	{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "`UID:GID` inside the sandbox"},
+	{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle upstream servers are released"},
+	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
+	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
+	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
+	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "1 to list this program itself among the servers, a `BOOL`"},
+	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
+	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; there is no `NAME` to choose"},
+}
+
+func settingFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, k := range knobs {
+		flags = append(flags, &cli.StringFlag{Name: k.name, EnvVars: []string{k.env}, Value: k.value, Usage: k.usage})
+	}
+	return flags
+}
+
+// readSettings parses and checks all of them.
+func readSettings(c *cli.Context) (Settings, error) {
+	r := settingReader{c: c}
+	s := Settings{
+		Image:       r.value("image"),
+		ImageNamed:  c.IsSet("image") && c.String("image") != "",
+		Timeout:     r.duration("timeout"),
+		MaxTimeout:  r.duration("max-timeout"),
+		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
+		IdleTimeout: r.duration("idle-timeout"),
+		StateDir:    r.value("state-dir"),
+		Output:      r.output("output"),
+		OutputNamed: c.IsSet("output") && c.String("output") != "",
+		LogLevel:    r.level("log-level"),
+		AllowSelf:   r.boolean("allow-self-server"),
+		Servers:     r.value("servers-config"),
+		Runtime:     r.value("runtime"),
+	}
+	s.UID, s.GID = r.user("container-user")
+	return s, r.err
+}
+
+// A settingReader parses settings and keeps the first error.
+type settingReader struct {
+	c   *cli.Context
+	err error
+}
+
+// value gives a setting as text. One that is set to nothing counts as not set,
+// since clients' configs often hold empty strings.
+func (r *settingReader) value(name string) string {
+	if v := strings.Trim(strings.TrimSpace(r.c.String(name)), `"`); v != "" {
+		return v
+	}
+	for _, k := range knobs {
+		if k.name == name {
+			return k.value
+		}
+	}
+	panic("no setting " + name + ": add it to knobs")
+}
+
+// fail notes that a setting cannot be read, by both of its names.
+func (r *settingReader) fail(name, format string, args ...any) {
+	if r.err != nil {
+		return
+	}
+	for _, k := range knobs {
+		if k.name == name {
+			r.err = usagef("setting --%s (%s): %q is %s", name, k.env, r.value(name), fmt.Sprintf(format, args...))
+		}
+	}
+}
+
+func (r *settingReader) duration(name string) time.Duration {
+	d, err := parseDuration(r.value(name))
+	if err != nil {
+		r.fail(name, "%v", err)
+	}
+	return d
+}
+
+// parseDuration takes seconds as a bare number, or a Go duration.
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil && n > 0 && n < 1e9 {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("not a time; write 30, 30s or 2m")
+	}
+	if d <= 0 {
+		return 0, fmt.Errorf("not more than 0")
+	}
+	return d, nil
+}
+
+func (r *settingReader) bytes(name string) int64 {
+	n, err := parseBytes(r.value(name))
+	switch {
+	case err != nil:
+		r.fail(name, "%v", err)
+	case n < minMemory:
+		r.fail(name, "too small: Python needs at least %dm", minMemory>>20)
+	}
+	return n
+}
+
+// minMemory is what a sandbox needs to start at all.
+const minMemory = 16 << 20
+
+// parseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
+// podman and docker take them.
+func parseBytes(s string) (int64, error) {
+	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s), "b"), "i")
+	shift := 0
+	if i := strings.IndexAny(t, "kmgt"); i >= 0 && i == len(t)-1 {
+		shift = map[byte]int{'k': 10, 'm': 20, 'g': 30, 't': 40}[t[i]]
+		t = t[:i]
+	}
+	n, err := strconv.ParseFloat(t, 64)
+	if err != nil || n <= 0 || n*float64(int64(1)<<shift) > 1<<60 {
+		return 0, fmt.Errorf("not a size; write a number with k, m or g, such as 512m")
+	}
+	return int64(n * float64(int64(1)<<shift)), nil
+}
+
+func (r *settingReader) count(name string) int64 {
+	n, err := strconv.ParseInt(r.value(name), 10, 32)
+	if err != nil || n < 4 {
+		r.fail(name, "not a whole number of at least 4")
+	}
+	return n
+}
+
+func (r *settingReader) cpus(name string) float64 {
+	v := r.value(name)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || n < 0.01 || n > 10000 {
+		r.fail(name, "not a number of processors such as 1.5")
+	}
+	return n
+}
+
+func (r *settingReader) user(name string) (uid, gid uint32) {
+	u, g, ok := strings.Cut(r.value(name), ":")
+	if !ok {
+		g = u
+	}
+	un, err1 := strconv.ParseUint(u, 10, 31)
+	gn, err2 := strconv.ParseUint(g, 10, 31)
+	if err1 != nil || err2 != nil || un == 0 || gn == 0 {
+		r.fail(name, "not UID:GID, two numbers above 0")
+	}
+	return uint32(un), uint32(gn)
+}
+
+func (r *settingReader) output(name string) bridge.OutputMode {
+	m, err := bridge.ParseOutputMode(r.value(name))
+	if err != nil {
+		r.fail(name, "none of compact, toon, json")
+	}
+	return m
+}
+
+func (r *settingReader) level(name string) slog.Level {
+	v := strings.ToUpper(r.value(name))
+	switch v { // the names that Python's logging has besides
+	case "WARNING":
+		v = "WARN"
+	case "CRITICAL":
+		v = "ERROR"
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(v)); err != nil {
+		r.fail(name, "none of DEBUG, INFO, WARN, ERROR")
+	}
+	return l
+}
+
+func (r *settingReader) boolean(name string) bool {
+	switch strings.ToLower(r.value(name)) {
+	case "1", "true", "yes", "on":
+		return true
+	case "0", "false", "no", "off":
+		return false
+	}
+	r.fail(name, "neither 1 nor 0")
+	return false
+}
