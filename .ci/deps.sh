@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes sure that what `make run` (deps.sh build) or `make test` (deps.sh test)
+# needs is there. Missing Debian packages are installed where we may; otherwise
+# the command that installs them is printed, and nothing is done.
+set -euo pipefail
+
+missing=()
+need() { missing+=("$1"); }
+
+command -v go >/dev/null || {
+	echo "runcell: Go is missing: sudo apt-get install golang-go (1.21 or newer fetches the one that is needed)" >&2
+	exit 1
+}
+command -v gcc >/dev/null || need gcc
+printf '#include <stdio.h>\n' | gcc -E - >/dev/null 2>&1 || need libc6-dev
+command -v pkg-config >/dev/null || need pkg-config
+pkg-config --exists libseccomp 2>/dev/null || need libseccomp-dev
+# The host's own Python stands in where no image can be pulled.
+[ -x /usr/bin/python3 ] || need python3
+# An ordinary user's sandbox gets ids of its own with these.
+command -v newuidmap >/dev/null || need uidmap
+
+if [ "${1:-build}" = test ]; then
+	command -v mmdebstrap >/dev/null || need mmdebstrap
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
+	command -v docker-registry >/dev/null || need docker-registry
+	command -v htpasswd >/dev/null || need apache2-utils
+fi
+
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+install=(apt-get install -y --no-install-recommends "${missing[@]}")
+if ! command -v apt-get >/dev/null; then
+	echo "runcell: missing: ${missing[*]} (Debian's package names); install them with your package manager" >&2
+	exit 1
+elif [ "$(id -u)" = 0 ]; then
+	as=()
+elif sudo -n true 2>/dev/null; then
+	as=(sudo)
+else
+	echo "runcell: missing: ${missing[*]}. Please type:" >&2
+	echo "    sudo ${install[*]}" >&2
+	exit 1
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "runcell: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+# The package lists may be missing or old: only then is an update needed.
+"${as[@]}" "${install[@]}" >"$log" 2>&1 || {
+	"${as[@]}" apt-get update >/dev/null
+	"${as[@]}" "${install[@]}" >"$log" 2>&1 || { tail -n 20 "$log" >&2; exit 1; }
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Installs the real MCP client and servers of the end-to-end tests from npm.
+#
+#   .ci/npm.sh DIR
+#
+# Does nothing when they are there. Without Node.js it says so and leaves it at
+# that: the tests then skip what needs them.
+set -eu
+packages='@modelcontextprotocol/inspector@2.12.0
+@modelcontextprotocol/server-everything@2026.8.31
+@modelcontextprotocol/server-filesystem@2026.8.31'
+
+if ! command -v npm >/dev/null; then
+	echo "runcell: no npm here: the tests with the MCP Inspector and npm's servers are skipped (apt-get install nodejs npm)"
+	exit 0
+fi
+stamp=$1/installed
+[ "$(cat "$stamp" 2>/dev/null)" != "$packages" ] || exit 0
+mkdir -p "$1"
+# Every user of the machine may run them: the tests do so as two.
+umask 022
+# shellcheck disable=SC2086 # one word a package
+npm install --no-audit --no-fund --loglevel=error --prefix "$1" $packages
+echo "$packages" >"$stamp"

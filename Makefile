@@ -1,0 +1,59 @@
+# make run   build, and show the main job
+# make test  run every test that this machine can run
+# See README.md. Both install what is missing with apt where they may.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+
+# Distributions ship a Go that will not fetch a newer toolchain by itself.
+export GOTOOLCHAIN ?= auto
+export CGO_ENABLED := 1
+export GOFLAGS := -buildvcs=false -trimpath
+
+# runc_nocriu leaves checkpointing out; netgo and osusergo keep a static binary
+# from loading libraries at run time.
+TAGS := seccomp,netgo,osusergo,runc_nocriu
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags -static
+
+# Real images for the tests are built once and kept here.
+export RUNCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/images
+export RUNCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/npm
+PREFIX ?= /usr/local
+
+.PHONY: build run test test-deps lint install clean FORCE
+
+build: bin/runcell
+
+bin/%: FORCE | deps
+	@mkdir -p bin
+	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter runcell,$*),cmd,examples)/$*
+
+.PHONY: deps
+deps:
+	@.ci/deps.sh build
+
+run: bin/runcell bin/calendar bin/tasks bin/demo
+	@bin/demo -runcell bin/runcell -calendar bin/calendar -tasks bin/tasks
+
+test: test-deps
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 3.13 3.11
+	@.ci/npm.sh $(RUNCELL_TEST_NPM)
+	go vet -tags $(TAGS) ./...
+	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) ./...
+
+test-deps:
+	@.ci/deps.sh test
+
+lint:
+	test -z "$$(gofmt -l .)"
+	go vet -tags $(TAGS) ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags $(TAGS); \
+	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
+	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.0 -tags $(TAGS) ./...; fi
+
+install: bin/runcell
+	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell
+
+clean:
+	rm -rf bin
