@@ -50,7 +50,7 @@ lint:
 	go vet -tags $(TAGS) ./...
 	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags $(TAGS); \
 	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
-	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.0 -tags $(TAGS) ./...; fi
+	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
 
 install: bin/runcell
 	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell

@@ -66,7 +66,7 @@ func startFailure(exit oci.Exit, r *Result) error {
 	if n := len(r.Stderr); n > 0 {
 		why = strings.Join(r.Stderr[max(0, n-5):], "; ")
 	}
-	return fmt.Errorf("Python did not start in the sandbox: %s", why) //nolint:staticcheck // a name
+	return fmt.Errorf("starting Python in the sandbox: %s", why)
 }
 
 // describeExit says in words what an exit code stands for.

@@ -170,10 +170,6 @@ class ReadyTuple(Ready, tuple):
     """A tuple that may also be awaited."""
 
 
-class ReadyList(Ready, list):
-    """A list that may also be awaited."""
-
-
 class ReadyRecord(Ready, Record):
     """A Record that may also be awaited."""
 
@@ -537,12 +533,12 @@ class Runtime:
         return ReadyTuple(self._host.ask("describe_servers", {}) if detailed else self._entries)
 
     def list_servers(self):
-        """Returns the names of all known servers as a list; may be awaited."""
-        return ReadyList(self._host.ask("list_servers", {}))
+        """Returns the names of all known servers, as the host knows them now; may be awaited."""
+        return ReadyTuple(self._host.ask("list_servers", {}))
 
     def list_servers_sync(self):
-        """Returns the names of all known servers as a list."""
-        return list(self.list_servers())
+        """Returns the names of all known servers, as the host knows them now."""
+        return tuple(self.list_servers())
 
     async def list_tools(self, server):
         """Returns the tools of a server: records of name, alias, description and input_schema."""
@@ -645,7 +641,7 @@ def package(name, doc):
 
 def runtime_module(runtime):
     module = Module("mcp.runtime", Runtime.__doc__)
-    for kind in (MCPError, UnknownServerError, Record, Ready, ReadyTuple, ReadyList, ReadyRecord, ReadyText,
+    for kind in (MCPError, UnknownServerError, Record, Ready, ReadyTuple, ReadyRecord, ReadyText,
                  *CARRIERS.values()):
         setattr(module, kind.__name__, kind)  # where pickle looks for them
     for name in runtime.PUBLIC:

@@ -402,8 +402,10 @@ one, seen, await twice(4)`, result: "(1, [1, 2, 1, 2, 2, 4, 2, 4], 8)"},
 		{name: "so it is after an await", code: "import asyncio\nasync def f(): return 7\nawait asyncio.sleep(0)\nf()", result: "7"},
 		{name: "asyncio need not be imported", code: "await asyncio.sleep(0)\nprint(asyncio.__name__)", stdout: "asyncio\n"},
 		{name: "asyncio.run in code without await", code: "import asyncio\nasync def f(): return 3\nasyncio.run(f())", result: "3"},
-		{name: "asyncio.run in code with await", code: "import asyncio\nasync def f(): pass\nawait f()\nc = f()\ntry: asyncio.run(c)\nfinally: c.close()",
-			exit: 1, stderr: []string{"RuntimeError"}, err: "RuntimeError: asyncio.run() cannot be called from a running event loop"},
+		{
+			name: "asyncio.run in code with await", code: "import asyncio\nasync def f(): pass\nawait f()\nc = f()\ntry: asyncio.run(c)\nfinally: c.close()",
+			exit: 1, stderr: []string{"RuntimeError"}, err: "RuntimeError: asyncio.run() cannot be called from a running event loop",
+		},
 		{name: "pending tasks are cancelled", code: `
 import asyncio
 async def f():
@@ -453,23 +455,32 @@ subprocess.run([sys.executable, '-c', 'import os; os.fstat(3)'], close_fds=False
 func TestRunnerReportsErrorsAsPythonDoes(t *testing.T) {
 	t.Parallel()
 	rtTable(t, rtHost{}, []rtCase{
-		{name: "traceback with source lines", code: "def f(a):\n    return 1 / a\n\nprint(1)\nf(0)", stdout: "1\n", exit: 1,
+		{
+			name: "traceback with source lines", code: "def f(a):\n    return 1 / a\n\nprint(1)\nf(0)", stdout: "1\n", exit: 1,
 			stderr: []string{"Traceback (most recent call last):\n  File \"<run_python>\", line 5, in <module>\n    f(0)\n", "File \"<run_python>\", line 2, in f\n    return 1 / a\n", "ZeroDivisionError: division by zero\n"},
-			err:    "ZeroDivisionError: division by zero"},
+			err:    "ZeroDivisionError: division by zero",
+		},
 		{name: "carets", from: 11, code: "x = {}\ny = x['a']['b'] + 1", exit: 1, stderr: []string{"    y = x['a']['b'] + 1\n        ~^^^^^\n"}, err: "KeyError: 'a'"},
-		{name: "no frame of asyncio", code: "async def f():\n    raise ValueError('bad')\nawait f()", exit: 1,
-			stderr: []string{"line 3, in <module>\n    await f()", "line 2, in f\n", "ValueError: bad"}, hidden: []string{"asyncio"}, err: "ValueError: bad"},
-		{name: "frames of libraries stay", code: "import json\njson.loads('{')", exit: 1, stderr: []string{"<run_python>", "json/decoder.py", "JSONDecodeError"},
-			err: "JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"},
-		{name: "chained", code: `
+		{
+			name: "no frame of asyncio", code: "async def f():\n    raise ValueError('bad')\nawait f()", exit: 1,
+			stderr: []string{"line 3, in <module>\n    await f()", "line 2, in f\n", "ValueError: bad"}, hidden: []string{"asyncio"}, err: "ValueError: bad",
+		},
+		{
+			name: "frames of libraries stay", code: "import json\njson.loads('{')", exit: 1, stderr: []string{"<run_python>", "json/decoder.py", "JSONDecodeError"},
+			err: "JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+		},
+		{
+			name: "chained", code: `
 async def f():
     await mcp_jira.find()
 try: await f()
 except Exception as e:
     try: await f()
     except Exception: raise KeyError('x') from e`, exit: 1, err: "KeyError: 'x'",
-			stderr: []string{"in f\n    await mcp_jira.find()\n", "MCPError: add \"jira\" to servers", "direct cause", "KeyError: 'x'"}},
-		{name: "exception groups", from: 11, code: `
+			stderr: []string{"in f\n    await mcp_jira.find()\n", "MCPError: add \"jira\" to servers", "direct cause", "KeyError: 'x'"},
+		},
+		{
+			name: "exception groups", from: 11, code: `
 def fail():
     mcp_servers['nope']
 errors = []
@@ -477,11 +488,16 @@ for _ in range(2):
     try: fail()
     except Exception as e: errors.append(e)
 raise ExceptionGroup('both', errors)`, exit: 1, err: "ExceptionGroup: both (2 sub-exceptions)",
-			stderr: []string{"ExceptionGroup: both", "in fail", "mcp_servers['nope']", "no MCP server 'nope'"}},
-		{name: "invalid syntax", code: "x = 1\nx = = 2\n", exit: 1, err: "SyntaxError: invalid syntax (<run_python>, line 2)",
-			stderr: []string{"  File \"<run_python>\", line 2\n    x = = 2\n", "^\nSyntaxError: invalid syntax\n"}, hidden: []string{"Traceback"}},
-		{name: "syntax found late", code: "x = 1\nreturn x", exit: 1, err: "SyntaxError: 'return' outside function (<run_python>, line 2)",
-			stderr: []string{"line 2\n    return x\n", "^", "SyntaxError: 'return' outside function"}, hidden: []string{"Traceback"}},
+			stderr: []string{"ExceptionGroup: both", "in fail", "mcp_servers['nope']", "no MCP server 'nope'"},
+		},
+		{
+			name: "invalid syntax", code: "x = 1\nx = = 2\n", exit: 1, err: "SyntaxError: invalid syntax (<run_python>, line 2)",
+			stderr: []string{"  File \"<run_python>\", line 2\n    x = = 2\n", "^\nSyntaxError: invalid syntax\n"}, hidden: []string{"Traceback"},
+		},
+		{
+			name: "syntax found late", code: "x = 1\nreturn x", exit: 1, err: "SyntaxError: 'return' outside function (<run_python>, line 2)",
+			stderr: []string{"line 2\n    return x\n", "^", "SyntaxError: 'return' outside function"}, hidden: []string{"Traceback"},
+		},
 		{name: "syntax of code in code", code: "exec('a b')", exit: 1, err: "SyntaxError: invalid syntax (<string>, line 1)", stderr: []string{"Traceback", "exec('a b')", "SyntaxError"}},
 		{name: "deep recursion is folded", code: "def f(): f()\nf()", exit: 1, stderr: []string{"Previous line repeated", "RecursionError"}, err: "RecursionError: maximum recursion depth exceeded"},
 		{name: "no memory", code: "x = bytearray(1 << 60)", exit: 1, stderr: []string{"x = bytearray(1 << 60)", "MemoryError"}, err: "MemoryError"},
@@ -579,8 +595,10 @@ except MCPError as e: assert 'gave no reason' in str(e)
 try: await mcp_jira.find()
 except MCPError as e: assert (e.server, e.tool) == ('jira', 'find') and 'add "jira"' in str(e)
 print('went on')`, stdout: "went on\n"},
-		{name: "a tool's error uncaught", code: "await mcp_github.raw(answer={'isError': True, 'content': [{'type': 'text', 'text': 'bad'}]})", exit: 1,
-			stderr: []string{"line 1, in <module>", "mcp.runtime.MCPError: bad"}, err: "MCPError: bad"},
+		{
+			name: "a tool's error uncaught", code: "await mcp_github.raw(answer={'isError': True, 'content': [{'type': 'text', 'text': 'bad'}]})", exit: 1,
+			stderr: []string{"line 1, in <module>", "mcp.runtime.MCPError: bad"}, err: "MCPError: bad",
+		},
 	})
 }
 
@@ -679,7 +697,7 @@ from mcp.runtime import *
 names = ('github', 'file-system', 'jira', 'servers')
 assert runtime.discovered_servers() == names == await runtime.discovered_servers()
 assert runtime.discovered_servers(detailed=True)[0].status == 'ready' == (await discovered_servers(detailed=True))[0].status
-assert runtime.list_servers() == list(names) == await runtime.list_servers() == runtime.list_servers_sync()
+assert runtime.list_servers() == names == await runtime.list_servers() == runtime.list_servers_sync()
 assert (await runtime.list_tools('github'))[0].alias == 'create_issue' == runtime.list_tools_sync('github')[0].alias
 assert (await mcp_github.list_tools())[1].name == 'echo'
 assert runtime.describe_server('github').tools[0].name == 'create-issue' == (await runtime.describe_server('github'))['tools'][0]['name']
@@ -756,7 +774,8 @@ issues = await mcp_jira.search_issues(jql="project = X")
 for issue in issues:
     details = await mcp_jira.get_issue(id=issue.id)
     if 'urgent' in details.description.lower(): print(issue.id)`, stdout: "J-1\nJ-2\n"},
-		{name: "discover", code: `
+		{
+			name: "discover", code: `
 from mcp import runtime
 print(runtime.discovered_servers()[:2])
 loaded = runtime.list_loaded_server_metadata()
@@ -764,7 +783,8 @@ first = runtime.describe_server(loaded[0]["name"])
 for tool in first["tools"]: print(tool["alias"], tool.get("description", ""))
 matches = await runtime.search_tool_docs("calendar events", limit=5)
 for hit in matches: print(hit["server"], hit.get("description", ""))`,
-			stdout: "('filesystem', 'search')\ncreate_issue makes one\necho gives back\ngithub gives back\njira \n"},
+			stdout: "('filesystem', 'search')\ncreate_issue makes one\necho gives back\ngithub gives back\njira \n",
+		},
 		{name: "in parallel", code: `
 items = await mcp_api.list_items()
 tasks = [mcp_api.process_item(id=item.id) for item in items]
@@ -895,8 +915,10 @@ for wrong in (lambda: 1, len, json.dumps, int, 5, outer()):
 		host.start = rtObject{"saved": saved}
 		for _, c := range []rtCase{
 			{name: "by name", code: "await fetch(2)", result: `('{"x": 2}b', {'n': 2}, {'arguments': {}, 'tool': 'echo'})`},
-			{name: "by import", code: "from user_tools import *\nBox.size, base.__doc__, base.__module__", result: "(4, 'Says so.', 'user_tools')",
-				stderr: []string{"saved tool 'broken' was left out: SyntaxError", "saved tool 'useless' was left out: KeyError"}},
+			{
+				name: "by import", code: "from user_tools import *\nBox.size, base.__doc__, base.__module__", result: "(4, 'Says so.', 'user_tools')",
+				stderr: []string{"saved tool 'broken' was left out: SyntaxError", "saved tool 'useless' was left out: KeyError"},
+			},
 			{name: "broken", code: "try: broken\nexcept NameError: print('no')", stdout: "no\n", stderr: []string{"saved tool 'broken' was left out: SyntaxError"}},
 			{name: "unused", code: "x = 1\nx", result: "1"},
 			{name: "the code's own wins", code: "def base(): return 'mine'\nbase()", result: "'mine'"},
@@ -986,7 +1008,7 @@ print(ask()); print(ask()); print(ask()); print(ask())`
 			rtReceive(conn) // done
 		}}
 		out := host.run(t, py, code)
-		want := "['a']\n" + strings.Repeat("the host's answer cannot be re\n", 3)
+		want := "('a',)\n" + strings.Repeat("the host's answer cannot be re\n", 3)
 		if out.exit != 0 || out.stdout != want {
 			t.Errorf("exit %d, stdout %q, stderr %.2000s", out.exit, out.stdout, out.stderr)
 		}

@@ -205,8 +205,10 @@ func TestImageRefusesLyingImages(t *testing.T) {
 		want string
 	}{
 		"wrong diff id": {liar{config: func(c *v1.ConfigFile) { c.RootFS.DiffIDs[0] = c.RootFS.DiffIDs[1] }}, "corrupt"},
-		"missing diff id": {liar{config: func(c *v1.ConfigFile) { c.RootFS.DiffIDs = c.RootFS.DiffIDs[:1] }},
-			"2 layers but its configuration names 1"},
+		"missing diff id": {
+			liar{config: func(c *v1.ConfigFile) { c.RootFS.DiffIDs = c.RootFS.DiffIDs[:1] }},
+			"2 layers but its configuration names 1",
+		},
 		"wrong platform":  {liar{config: func(c *v1.ConfigFile) { c.Architecture = "s390x" }}, "made for linux/s390x"},
 		"negative layer":  {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size = -1 }}, "size -1"},
 		"endless config":  {liar{manifest: func(m *v1.Manifest) { m.Config.Size = 1 << 40 }}, "beyond the limit"},

@@ -249,9 +249,21 @@ func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
 func TestAliases(t *testing.T) {
 	taken := map[string]bool{}
 	for _, tt := range []struct{ name, want string }{
-		{"GitHub", "github"}, {"git-hub", "git_hub"}, {"git.hub", "git_hub_2"}, {"git hub", "git_hub_3"}, {"git_hub_2", "git_hub_2_2"},
-		{"3d", "_3d"}, {"class", "class_"}, {"None", "none"}, {"match", "match"}, {"async", "async_"}, {"Import", "import_"},
-		{"", "tool"}, {"日本", "tool_2"}, {"--", "tool_3"}, {"a日", "a_"},
+		{"GitHub", "github"},
+		{"git-hub", "git_hub"},
+		{"git.hub", "git_hub_2"},
+		{"git hub", "git_hub_3"},
+		{"git_hub_2", "git_hub_2_2"},
+		{"3d", "_3d"},
+		{"class", "class_"},
+		{"None", "none"},
+		{"match", "match"},
+		{"async", "async_"},
+		{"Import", "import_"},
+		{"", "tool"},
+		{"日本", "tool_2"},
+		{"--", "tool_3"},
+		{"a日", "a_"},
 	} {
 		if got := Alias(tt.name, "tool", taken); got != tt.want {
 			t.Errorf("Alias(%q) = %q, want %q", tt.name, got, tt.want)

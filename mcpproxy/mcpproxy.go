@@ -95,7 +95,7 @@ type ServerStatus struct {
 func (p *Proxy) Servers() []ServerStatus {
 	all := make([]ServerStatus, 0, len(p.upstreams)+len(p.config.Problems))
 	for _, u := range p.upstreams {
-		state, failure, tools := u.status()
+		state, tools, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
 			Source: u.server.Source, Status: state, Description: u.server.Description,

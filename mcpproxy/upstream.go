@@ -211,7 +211,7 @@ func (u *upstream) invalidate() {
 }
 
 // status reports the state in the words of ServerStatus.
-func (u *upstream) status() (state string, failure error, tools *toolList) {
+func (u *upstream) status() (state string, tools *toolList, failure error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -224,7 +224,7 @@ func (u *upstream) status() (state string, failure error, tools *toolList) {
 	default:
 		state = "idle"
 	}
-	return state, failure, u.tools
+	return state, u.tools, failure
 }
 
 // isLost reports whether err means that the connection broke, in contrast to

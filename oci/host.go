@@ -16,6 +16,7 @@ import (
 // cgroups we may use. newSpec depends on it and on nothing else.
 type host struct {
 	euid     int
+	admin    bool // we hold CAP_SYS_ADMIN: real root, not root of a container
 	uids     idMap
 	gids     idMap
 	cgroup   cgroup
@@ -33,6 +34,7 @@ func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 }
 // that code is to have inside.
 func probeHost(wantUID, wantGID uint32) (host, error) {
 	h := host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
+	h.admin = h.euid == 0 && holdsSysAdmin()
 	var err error
 	if h.seccomp, err = seccompProfile(); err != nil {
 		return h, err
@@ -61,12 +63,7 @@ func (h *host) mapRoot(wantUID, wantGID uint32) error {
 	if err != nil {
 		return err
 	}
-	if h.uids, err = mapAsRoot(uids, int64(wantUID)); err != nil {
-		return fmt.Errorf("choosing user ids: %w", err)
-	}
-	if h.gids, err = mapAsRoot(gids, int64(wantGID)); err != nil {
-		return fmt.Errorf("choosing group ids: %w", err)
-	}
+	h.uids, h.gids = mapAsRoot(uids, int64(wantUID)), mapAsRoot(gids, int64(wantGID))
 	return nil
 }
 
@@ -139,4 +136,15 @@ func readInt(path string) int {
 		return -1
 	}
 	return n
+}
+
+// holdsSysAdmin reports whether this thread may make mount namespaces and
+// enter others. Root of a container usually may not.
+func holdsSysAdmin() bool {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &sets[0]); err != nil {
+		return false
+	}
+	return sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }

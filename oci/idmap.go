@@ -33,12 +33,13 @@ type idMap struct {
 }
 
 // mapAsRoot maps both ids away from host root: 0 to 0 would make every file
-// of the host's root writable to whoever breaks out. available is what the
+// of the host's root writable to whoever breaks out. The host itself always
+// has enough ids for that. available is what the
 // current user namespace has (all ids on a host, 65536 in most containers).
-func mapAsRoot(available []idRange, want int64) (idMap, error) {
+func mapAsRoot(available []idRange, want int64) idMap {
 	for _, r := range available {
 		if r.contains(sandboxBase) && r.contains(sandboxBase+want) {
-			return idMap{Root: sandboxBase, User: sandboxBase + want}, nil
+			return idMap{Root: sandboxBase, User: sandboxBase + want}
 		}
 	}
 	// Inside a container: take the two highest ids that there are, which
@@ -51,9 +52,11 @@ func mapAsRoot(available []idRange, want int64) (idMap, error) {
 		}
 	}
 	if len(ids) < 2 {
-		return idMap{}, fmt.Errorf("this user namespace has fewer than two ids besides 0")
+		// Root of a namespace that has hardly an id but 0, as unshare -r
+		// makes: 0 is some ordinary user, as in mapAsUser.
+		return idMap{Root: 0, User: -1}
 	}
-	return idMap{Root: ids[1], User: ids[0]}, nil
+	return idMap{Root: ids[1], User: ids[0]}
 }
 
 // mapAsUser maps container root to the ordinary user herself, which needs no

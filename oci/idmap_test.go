@@ -13,25 +13,23 @@ func TestMapAsRoot(t *testing.T) {
 	for name, tt := range map[string]struct {
 		available []idRange
 		want      idMap
-		wantErr   bool
 	}{
-		"a host":                  {all, idMap{1879048192, 1879048192 + 65534}, false},
-		"a container":             {[]idRange{{0, 65536}}, idMap{65534, 65535}, false},
-		"a container of pieces":   {[]idRange{{0, 1}, {1000, 1}, {5000, 1}}, idMap{1000, 5000}, false},
-		"root alone":              {[]idRange{{0, 1}}, idMap{}, true},
-		"root and one more":       {[]idRange{{0, 2}}, idMap{}, true},
-		"nothing":                 {nil, idMap{}, true},
-		"range ends before ours":  {[]idRange{{0, 1879048192}}, idMap{1879048190, 1879048191}, false},
-		"range ends in ours":      {[]idRange{{0, 1879048192 + 65534}}, idMap{1879048192 + 65532, 1879048192 + 65533}, false},
-		"range ends at our ids":   {[]idRange{{0, 1879048192 + 65535}}, idMap{1879048192, 1879048192 + 65534}, false},
-		"never host root itself":  {[]idRange{{0, 3}}, idMap{1, 2}, false},
-		"ids from two ranges":     {[]idRange{{0, 2}, {10, 1}}, idMap{1, 10}, false},
-		"empty range in between":  {[]idRange{{0, 3}, {10, 0}}, idMap{1, 2}, false},
-		"large container mapping": {[]idRange{{0, 1 << 31}}, idMap{1879048192, 1879048192 + 65534}, false},
+		"a host":                  {all, idMap{1879048192, 1879048192 + 65534}},
+		"a container":             {[]idRange{{0, 65536}}, idMap{65534, 65535}},
+		"a container of pieces":   {[]idRange{{0, 1}, {1000, 1}, {5000, 1}}, idMap{1000, 5000}},
+		"root alone":              {[]idRange{{0, 1}}, idMap{0, -1}},
+		"root and one more":       {[]idRange{{0, 2}}, idMap{0, -1}},
+		"nothing":                 {nil, idMap{0, -1}},
+		"range ends before ours":  {[]idRange{{0, 1879048192}}, idMap{1879048190, 1879048191}},
+		"range ends in ours":      {[]idRange{{0, 1879048192 + 65534}}, idMap{1879048192 + 65532, 1879048192 + 65533}},
+		"range ends at our ids":   {[]idRange{{0, 1879048192 + 65535}}, idMap{1879048192, 1879048192 + 65534}},
+		"never host root itself":  {[]idRange{{0, 3}}, idMap{1, 2}},
+		"ids from two ranges":     {[]idRange{{0, 2}, {10, 1}}, idMap{1, 10}},
+		"empty range in between":  {[]idRange{{0, 3}, {10, 0}}, idMap{1, 2}},
+		"large container mapping": {[]idRange{{0, 1 << 31}}, idMap{1879048192, 1879048192 + 65534}},
 	} {
-		got, err := mapAsRoot(tt.available, 65534)
-		if got != tt.want || (err != nil) != tt.wantErr {
-			t.Errorf("%s: got %+v, %v; want %+v, error %v", name, got, err, tt.want, tt.wantErr)
+		if got := mapAsRoot(tt.available, 65534); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
 		}
 	}
 }

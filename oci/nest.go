@@ -75,12 +75,12 @@ const nestPath = ownDir + "/nest"
 // capability over itself, so they are dropped here, the seccomp filter is
 // loaded, and the process becomes the user's. It does not return.
 func nest() {
-	if err := nestExec(os.Args[2:]); err != nil {
-		fmt.Fprintln(os.Stderr, "runcell: entering the sandbox:", err)
-		os.Exit(125)
-	}
+	err := nestExec(os.Args[2:])
+	fmt.Fprintln(os.Stderr, "runcell: entering the sandbox:", err)
+	os.Exit(125)
 }
 
+// nestExec returns only if it fails.
 func nestExec(args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("no program named")

@@ -22,7 +22,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"github.com/opencontainers/runc/libcontainer/specconv"
@@ -134,7 +133,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	}
 	var c *libcontainer.Container
 	process := newProcess(p, newSpec(p, h, id))
-	err = onStage(h.euid, p.Root.Dir, func(rootfs string) (err error) {
+	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
 		staged := p
 		staged.Root.Dir = rootfs
 		c, err = r.start(newSpec(staged, h, id), h, id, process)
@@ -147,13 +146,16 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, startError(err, h)
 	}
 	p.closeFiles()
+	oom := watchOOM(c, h.cgroup)
 	stop := context.AfterFunc(ctx, func() { _ = c.Signal(unix.SIGKILL) })
 	defer stop()
 	state, err := process.Wait()
 	if state == nil {
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	return newExit(state, c), nil
+	exit = newExit(state)
+	exit.OOM = oom()
+	return exit, nil
 }
 
 // start makes the container and starts its first process. A container is
@@ -164,8 +166,8 @@ func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Proces
 		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
 		NoNewKeyring:     false,
 		Spec:             s,
-		RootlessEUID:     h.euid != 0,
-		RootlessCgroups:  h.euid != 0 || h.cgroup.Driver == cgroupNone,
+		RootlessEUID:     !h.admin,
+		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
@@ -215,8 +217,8 @@ func (p Process) closeFiles() {
 	}
 }
 
-// newExit reads how the sandbox ended, while its cgroup is still there.
-func newExit(state *os.ProcessState, c *libcontainer.Container) Exit {
+// newExit reads how the first process ended.
+func newExit(state *os.ProcessState) Exit {
 	e := Exit{Code: state.ExitCode()}
 	if ws := state.Sys().(interface {
 		Signaled() bool
@@ -224,15 +226,6 @@ func newExit(state *os.ProcessState, c *libcontainer.Container) Exit {
 	}); ws.Signaled() {
 		e.Signal = ws.Signal()
 		e.Code = 128 + int(e.Signal)
-	}
-	s, err := c.State()
-	if err != nil {
-		return e
-	}
-	config := c.Config()
-	if m, err := manager.NewWithPaths(config.Cgroups, s.CgroupPaths); err == nil {
-		n, err := m.OOMKillCount()
-		e.OOM = err == nil && n > 0
 	}
 	return e
 }

@@ -21,13 +21,14 @@ const stagingDir = "/run/runcell"
 // searched. So root starts each sandbox from a thread with a mount namespace
 // of its own, in which the root directory is mounted at a place that can. The
 // host sees none of it, and it goes away with the thread. An ordinary user is
-// the owner of her folders inside too and needs no stage.
-func onStage(euid int, rootfs string, start func(rootfs string) error) error {
-	if euid != 0 {
+// the owner of her folders inside too and needs no stage, and root of a
+// container cannot make one.
+func onStage(admin bool, rootfs string, start func(rootfs string) error) error {
+	if !admin {
 		return start(rootfs)
 	}
 	if err := os.MkdirAll(stagingDir, 0o755); err != nil {
-		return fmt.Errorf("making the staging folder: %w", err)
+		return start(rootfs) // a read-only /run: the folder itself may do
 	}
 	done := make(chan error, 1)
 	go func() {

@@ -13,6 +13,9 @@ func startError(err error, h host) error {
 	if hint := userNamespaceHint(h.exe); hint != "" {
 		return &HintError{Err: err, Hint: hint}
 	}
+	if h.euid == 0 && !h.admin && strings.Contains(err.Error(), "permission denied") {
+		return &HintError{Err: err, Hint: "as root of a container, set MCP_BRIDGE_STATE_DIR to a folder that every user may search, such as /var/lib/runcell"}
+	}
 	if errors.Is(err, unix.ENOSPC) && !strings.Contains(err.Error(), "clone") {
 		return &HintError{Err: err, Hint: "the disk or /run is full; free some space, or set MCP_BRIDGE_STATE_DIR to another place"}
 	}

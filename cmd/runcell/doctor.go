@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ func doctor(c *cli.Context, s *streams) (err error) {
 	}
 	// The host is what is examined, so no registry is asked.
 	settings.Image, settings.ImageNamed = "host", true
+	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
 	p, err := open(settings, newLogger(settings, s.err))
 	if err != nil {
 		return err

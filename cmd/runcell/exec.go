@@ -127,15 +127,15 @@ func codeToRun(c *cli.Context, in *os.File) (string, error) {
 	return string(b), nil
 }
 
-// pullProgress tells on stderr, at most twice a second, what a first run waits
-// for.
+// pullProgress tells on stderr what a first run waits for: nothing in the
+// first second, then a line every other second.
 func pullProgress(w *os.File) func(done, total int64, text string) {
-	var last time.Time
+	next := time.Now().Add(time.Second)
 	return func(done, total int64, text string) {
-		if time.Since(last) < 500*time.Millisecond || done >= total && total > 0 {
+		if time.Now().Before(next) {
 			return
 		}
-		last = time.Now()
+		next = time.Now().Add(2 * time.Second)
 		if total > 0 {
 			fmt.Fprintf(w, "runcell: %s (%d of %d MB)\n", text, done>>20, total>>20)
 		} else {

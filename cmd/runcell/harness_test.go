@@ -63,7 +63,6 @@ type host struct {
 	cred *syscall.Credential // nil: as we are
 	home string              // its state folder is in it, and stays for all tests
 	path string
-	seq  int
 }
 
 // testUser is made by the tests if they run as root, and kept.

@@ -125,7 +125,8 @@ var readmeExamples = map[string]struct {
 	"execute": {
 		"result = await mcp_filesystem.read_file(path='/tmp/test.txt')\ndata = await mcp_search.search(query=\"TODO\")\n" +
 			"issue = await mcp_github.create_issue(repo='owner/repo', title=data.title)\nprint(result, issue.title, issue['number'])",
-		[]string{"filesystem", "search", "github"}, "hello Found TODO 1",
+		[]string{"filesystem", "search", "github"},
+		"hello Found TODO 1",
 	},
 	"files": {
 		"files = await mcp_filesystem.list_directory(path='/tmp')\nfor file in files:\n    content = await mcp_filesystem.read_file(path=file)\n" +
@@ -134,7 +135,8 @@ var readmeExamples = map[string]struct {
 	"pipeline": {
 		"transcript = await mcp_google_drive.get_document(documentId='abc123')\nsummary = transcript[:500] + \"...\"\n" +
 			"r = await mcp_salesforce.update_record(objectType='SalesMeeting', recordId='00Q', data={'Notes': summary})\nprint(len(r.notes))",
-		[]string{"google_drive", "salesforce"}, "503",
+		[]string{"google_drive", "salesforce"},
+		"503",
 	},
 	"workflow": {
 		"issues = await mcp_jira.search_issues(project='API', status='Open')\nfor issue in issues:\n    details = await mcp_jira.get_issue(id=issue.id)\n" +
@@ -145,7 +147,8 @@ var readmeExamples = map[string]struct {
 		"from mcp import runtime\n\nprint(\"Discovered:\", runtime.discovered_servers())\nprint(\"Loaded metadata:\", runtime.list_loaded_server_metadata())\n" +
 			"print(\"Selectable via RPC:\", await runtime.list_servers())\nloaded = runtime.list_loaded_server_metadata()\nif loaded:\n" +
 			"  first = runtime.describe_server(loaded[0][\"name\"])\n  for tool in first[\"tools\"]:\n    print(tool[\"alias\"], \"→\", tool.get(\"description\", \"\"))",
-		[]string{"github"}, "create_issue → github: create issue",
+		[]string{"github"},
+		"create_issue → github: create issue",
 	},
 	"search": {
 		"from mcp import runtime\n\nmatches = await runtime.search_tool_docs(\"jira issues\", limit=5)\nfor hit in matches:\n    print(hit[\"server\"], hit[\"tool\"], hit.get(\"description\", \"\"))",
@@ -153,6 +156,7 @@ var readmeExamples = map[string]struct {
 	},
 	"other ways to a server": {
 		"from mcp.servers.github import *\na = await create_issue(title='a')\nb = await mcp_servers['github'].create_issue(title='b')\nprint(a.title, b.title, LOADED_MCP_SERVERS)",
-		[]string{"github"}, "a b ('github',)",
+		[]string{"github"},
+		"a b ('github',)",
 	},
 }
