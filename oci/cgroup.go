@@ -123,7 +123,11 @@ func tryCgroupFS(c cgroup) cgroup {
 	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: cpuPeriod}) == nil
 	c.Swap = c.Memory && try(cgroups.Resources{Memory: memory, MemorySwap: memory}) == nil
 	if !c.Memory && !c.PIDs && !c.CPU {
-		return cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here: %v", err)}
+		var at *os.PathError
+		if errors.As(err, &at) {
+			err = at.Err // which file of the probe it was does not help anyone
+		}
+		return cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here (%v)", err)}
 	}
 	return c
 }

@@ -46,20 +46,24 @@ func kernelCheck() Check {
 
 func userNamespaceCheck() Check {
 	c := Check{Code: "RC-USERNS", Status: CheckOK, Text: "user namespaces can be made"}
-	exe, err := os.Executable()
-	if err != nil {
+	err := probeNamespaces()
+	if err == nil {
+		return c
+	}
+	exe, exeErr := os.Executable()
+	if exeErr != nil {
 		exe = os.Args[0]
 	}
-	if hint := userNamespaceHint(exe); hint != "" {
-		return Check{Code: c.Code, Status: CheckFatal, Text: "user namespaces are forbidden on this host; without one nothing can run", Cure: hint}
+	return Check{
+		Code: c.Code, Status: CheckFatal, Cure: userNamespaceHint(exe),
+		Text: "user namespaces are forbidden on this host, and without one nothing can run: " + err.Error(),
 	}
-	return c
 }
 
 func idsCheck(h host) Check {
 	c := Check{Code: "RC-IDS", Status: CheckOK}
 	switch {
-	case h.euid == 0:
+	case h.euid == 0 && !h.nested():
 		c.Text = fmt.Sprintf("running as root: sandboxes are mapped to host ids %d and %d", h.uids.Root, h.uids.User)
 	case !h.nested():
 		c.Text = fmt.Sprintf("sandboxes use subordinate id %d", h.uids.User)

@@ -28,6 +28,10 @@ func init() {
 			}
 			libcontainer.Init()
 		}
+	case "probe":
+		if os.Getenv(probeEnv) != "" {
+			os.Exit(0) // namespaces could be made
+		}
 	case "nest":
 		if os.Getenv(nestEnv) != "" {
 			nest()

@@ -40,8 +40,8 @@ func hostRoot(t *testing.T) Root {
 // where the host forbids user namespaces, which doctor would say too.
 func openRuntime(t *testing.T) *Runtime {
 	t.Helper()
-	if hint := userNamespaceHint("runcell"); hint != "" {
-		t.Skip("this host forbids user namespaces; cure: " + hint)
+	if err := probeNamespaces(); err != nil {
+		t.Skip("this host forbids user namespaces; cure: " + userNamespaceHint("runcell"))
 	}
 	r, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
 	if err != nil {
@@ -212,8 +212,8 @@ func TestPIDLimit(t *testing.T) {
 }
 
 func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
-	if hint := userNamespaceHint("runcell"); hint != "" {
-		t.Skip("this host forbids user namespaces; cure: " + hint)
+	if err := probeNamespaces(); err != nil {
+		t.Skip("this host forbids user namespaces; cure: " + userNamespaceHint("runcell"))
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	marker := "31536001." + strconv.Itoa(os.Getpid())

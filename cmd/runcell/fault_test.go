@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -257,6 +259,32 @@ func TestMemoryLimitIsKeptOrSaidToBeMissing(t *testing.T) {
 			t.Errorf("got %s, notes %s", r.text, notes)
 		}
 		c.python(t, "print('next')").want(t, "next")
+	})
+}
+
+// TestForbiddenUserNamespaces runs in a user namespace of its own, where an
+// ordinary user can set the sysctl that forbids further ones.
+func TestForbiddenUserNamespaces(t *testing.T) {
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Skip("needs unshare: apt-get install util-linux")
+	}
+	onHosts(t, func(t *testing.T, h *host) {
+		if h.name == "root" {
+			return // real root of this namespace may lack the right to set it
+		}
+		for _, args := range []string{"doctor", "exec --image host -c 1"} {
+			c := h.command(t, nil)
+			c.Path, c.Args = unshare, []string{"unshare", "-Ur", "/bin/sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces; exec " + bin + " " + args}
+			out, err := c.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != exitHost {
+				t.Errorf("%s: %v, want exit code %d\n%s", args, err, exitHost, out)
+			}
+			if !strings.Contains(string(out), "sudo sysctl -w user.max_user_namespaces=15000") {
+				t.Errorf("%s: no cure in\n%s", args, out)
+			}
+		}
 	})
 }
 
