@@ -2,14 +2,16 @@ package oci
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 // seccompProfile is the Moby project's default profile, reduced to what it
-// lets a process without any capability do. In that form it refuses, among
-// others, new namespaces, mounts, ptrace on old kernels, bpf, keyctl and
+// lets a process without any capability do, and further to what Python needs.
+// Moby's refuses, among others, new namespaces, mounts, bpf, keyctl and
 // userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
 // flags a filter can see.
 func seccompProfile() (*specs.LinuxSeccomp, error) {
@@ -18,5 +20,50 @@ func seccompProfile() (*specs.LinuxSeccomp, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the seccomp profile: %w", err)
 	}
+	harden(p)
 	return p, nil
+}
+
+// refused are calls that Moby's profile allows and no Python program needs;
+// each has been the way into the kernel before, or looks into other processes.
+var refused = []string{
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
+	"io_uring_setup", "io_uring_enter", "io_uring_register",
+	"name_to_handle_at", "fanotify_mark", "remap_file_pages", "vmsplice", "modify_ldt",
+	// Where these exist they take the arguments of others from memory, which
+	// a filter cannot see.
+	"socketcall", "ipc",
+	// Allowed again below, for some arguments.
+	"socket", "socketpair", "personality",
+}
+
+// families are the kinds of sockets there may be.
+var families = []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+
+// harden takes calls out of the profile.
+func harden(p *specs.LinuxSeccomp) {
+	for i, rule := range p.Syscalls {
+		if rule.Action == specs.ActAllow {
+			p.Syscalls[i].Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool {
+				return slices.Contains(refused, name)
+			})
+		}
+	}
+	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(r specs.LinuxSyscall) bool { return len(r.Names) == 0 })
+	allow := func(name string, first uint64) {
+		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{
+			Names: []string{name}, Action: specs.ActAllow,
+			Args: []specs.LinuxSeccompArg{{Index: 0, Value: first, Op: specs.OpEqualTo}},
+		})
+	}
+	for _, family := range families {
+		allow("socket", family)
+	}
+	allow("socketpair", unix.AF_UNIX)
+	allow("personality", 0xffffffff) // asks, and changes nothing
+	// The 32-bit calls of a 64-bit kernel are a second door, which Python
+	// does not use. The first architecture is the host's own.
+	if len(p.Architectures) > 1 {
+		p.Architectures = p.Architectures[:1]
+	}
 }

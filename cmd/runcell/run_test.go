@@ -59,8 +59,12 @@ var insideTests = map[string][2]string{
 	"value":              {"x = 6\nx * 7", "42"},
 	"threads":            {"from concurrent.futures import ThreadPoolExecutor as P\nprint(sum(P(4).map(abs, range(-5, 5))))", "25"},
 	"processes":          {"import multiprocessing as m\nc = m.get_context('fork')\nwith c.Pool(2) as p: print(p.map(abs, [-1, -2]))", "[1, 2]"},
-	"sqlite":             {"import sqlite3; print(sqlite3.connect('a.db').execute('select 1').fetchone())", "(1,)"},
-	"zombies":            {"import os, time\nif os.fork() == 0:\n  os.fork(); os._exit(0)\nos.wait(); time.sleep(0.1); print('end')", "end"},
+	"subprocess in a loop": {
+		"import asyncio\np = await asyncio.create_subprocess_exec('echo', 'x', stdout=-1)\nprint((await p.communicate())[0])", "b'x\\n'",
+	},
+	"shared memory": {"from multiprocessing import shared_memory as s\nm = s.SharedMemory(create=True, size=10); m.close(); m.unlink(); print('end')", "end"},
+	"sqlite":        {"import sqlite3; print(sqlite3.connect('a.db').execute('select 1').fetchone())", "(1,)"},
+	"zombies":       {"import os, time\nif os.fork() == 0:\n  os.fork(); os._exit(0)\nos.wait(); time.sleep(0.1); print('end')", "end"},
 }
 
 // TestPromises are the faults of the Python original, each made good.
@@ -159,4 +163,37 @@ var readmeExamples = map[string]struct {
 		[]string{"github"},
 		"a b ('github',)",
 	},
+}
+
+// refusedCalls tries what seccomp has to refuse, each by its number or by
+// libc's own function, and prints what was let through.
+const refusedCalls = `
+import ctypes, errno, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(name, result, *errors):
+    if result != -1 or ctypes.get_errno() not in (errors or (errno.EPERM,)):
+        print(name, result, errno.errorcode.get(ctypes.get_errno()))
+for name, args in {
+    "unshare": (0x10000000,), "setns": (0, 0), "mount": (b"none", b"/tmp", b"tmpfs", 0, 0), "umount2": (b"/tmp", 2),
+    "ptrace": (0, 0, 0, 0), "process_vm_readv": (1, 0, 0, 0, 0, 0), "personality": (8,), "pivot_root": (b"/", b"/"),
+    "sethostname": (b"x", 1), "chroot": (b"/tmp",), "swapon": (b"/x", 0), "reboot": (0,),
+}.items():
+    if hasattr(libc, name):
+        refused(name, getattr(libc, name)(*args))
+numbers = {"io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430, "pidfd_getfd": 438, "mount_setattr": 442}
+if platform.machine() == "x86_64":
+    numbers.update(bpf=321, userfaultfd=323, perf_event_open=298, add_key=248, keyctl=250, kcmp=312, init_module=175,
+                   open_by_handle_at=304, kexec_load=246, modify_ldt=154, clone_newuser=56)
+for name, number in numbers.items():
+    refused(name, libc.syscall(number, 0x10000000 if name == "clone_newuser" else 0, 0, 0, 0, 0))
+refused("clone3", libc.syscall(435, 0, 0), errno.ENOSYS)
+for family in (16, 17, 38, 40, 3, 31):
+    try: socket.socket(family, socket.SOCK_RAW if family == 17 else socket.SOCK_STREAM); print("socket family", family)
+    except PermissionError: pass
+print("end")`
+
+func TestSeccompRefuses(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, refusedCalls).want(t, "end")
+	})
 }
