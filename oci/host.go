@@ -35,8 +35,9 @@ func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 }
 func probeHost(wantUID, wantGID uint32) (host, error) {
 	h := host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
 	h.admin = h.euid == 0 && holdsSysAdmin()
+	h.cgroup = detectCgroup(h.euid)
 	var err error
-	if h.seccomp, err = seccompProfile(); err != nil {
+	if h.seccomp, err = seccompProfile(!h.cgroup.Memory); err != nil {
 		return h, err
 	}
 	if h.exe, err = os.Executable(); err != nil {
@@ -47,11 +48,7 @@ func probeHost(wantUID, wantGID uint32) (host, error) {
 	} else {
 		err = h.mapUser()
 	}
-	if err != nil {
-		return h, err
-	}
-	h.cgroup = detectCgroup(h.euid)
-	return h, nil
+	return h, err
 }
 
 func (h *host) mapRoot(wantUID, wantGID uint32) error {

@@ -9,7 +9,7 @@ func missing(h host, l Limits) []string {
 		why = "its cgroup controller is not delegated"
 	}
 	if l.Memory > 0 && !c.Memory {
-		out = append(out, "memory is not limited: "+why)
+		out = append(out, "memory is limited by watching, not by a cgroup, and can be overshot for some milliseconds: "+why)
 	}
 	if l.CPUs > 0 && !c.CPU {
 		out = append(out, "CPU time is not limited: "+why)

@@ -66,6 +66,12 @@ import (
 // nestEnv makes the C code above act; its value is "uid:gid".
 const nestEnv = "_RUNCELL_NEST"
 
+// The first argument of the stage says which seccomp profile to load.
+const (
+	nestWatched   = "watched"
+	nestUnwatched = "unwatched"
+)
+
 // nestPath is where a sandbox sees this program, if it needs to.
 const nestPath = ownDir + "/nest"
 
@@ -82,13 +88,15 @@ func nest() {
 
 // nestExec returns only if it fails.
 func nestExec(args []string) error {
-	if len(args) == 0 {
+	if len(args) < 2 {
 		return fmt.Errorf("no program named")
 	}
+	unwatched := args[0] == nestUnwatched
+	args = args[1:]
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	profile, err := seccompProfile()
+	profile, err := seccompProfile(unwatched)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,9 @@
 // first process ends or its context does; and that what a killed server left
 // is swept by the next one. It refuses to start anything weaker.
 //
-// It does not promise that memory and CPU time are bounded where the host
-// gives no cgroup; Runtime.Missing says so.
+// Where the host gives no cgroup it keeps the memory limit by watching, which
+// code can overshoot for some milliseconds, and does not limit CPU time;
+// Runtime.Missing says so.
 package oci
 
 import (
@@ -147,15 +148,29 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	}
 	p.closeFiles()
 	oom := watchOOM(c, h.cgroup)
+	watch := watchMemory(c, process, p.Limits, h.cgroup)
 	stop := context.AfterFunc(ctx, func() { _ = c.Signal(unix.SIGKILL) })
 	defer stop()
 	state, err := process.Wait()
 	if state == nil {
+		watch.exceeded()
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
 	exit = newExit(state)
-	exit.OOM = oom()
+	exit.OOM = watch.exceeded() || oom()
 	return exit, nil
+}
+
+// watchMemory keeps the memory limit where no cgroup can; nil where one does.
+func watchMemory(c *libcontainer.Container, p *libcontainer.Process, l Limits, g cgroup) *memoryWatch {
+	if l.Memory <= 0 || g.Memory {
+		return nil
+	}
+	pid, err := p.Pid()
+	if err != nil {
+		return nil
+	}
+	return startMemoryWatch(pid, l.Memory, func() { _ = c.Signal(unix.SIGKILL) })
 }
 
 // start makes the container and starts its first process. A container is

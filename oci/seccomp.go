@@ -14,13 +14,19 @@ import (
 // Moby's refuses, among others, new namespaces, mounts, bpf, keyctl and
 // userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
 // flags a filter can see.
-func seccompProfile() (*specs.LinuxSeccomp, error) {
+//
+// unwatched leaves out calls that take memory in no process: where no cgroup
+// counts it, nobody would.
+func seccompProfile(unwatched bool) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
 	if err != nil {
 		return nil, fmt.Errorf("making the seccomp profile: %w", err)
 	}
 	harden(p)
+	if unwatched {
+		forbid(p, hidden)
+	}
 	return p, nil
 }
 
@@ -37,19 +43,16 @@ var refused = []string{
 	"socket", "socketpair", "personality",
 }
 
+// hidden are calls whose memory belongs to no process: files without a name,
+// and System V shared memory.
+var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget", "msgsnd"}
+
 // families are the kinds of sockets there may be.
 var families = []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 
 // harden takes calls out of the profile.
 func harden(p *specs.LinuxSeccomp) {
-	for i, rule := range p.Syscalls {
-		if rule.Action == specs.ActAllow {
-			p.Syscalls[i].Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool {
-				return slices.Contains(refused, name)
-			})
-		}
-	}
-	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(r specs.LinuxSyscall) bool { return len(r.Names) == 0 })
+	forbid(p, refused)
 	allow := func(name string, first uint64) {
 		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{
 			Names: []string{name}, Action: specs.ActAllow,
@@ -66,4 +69,16 @@ func harden(p *specs.LinuxSeccomp) {
 	if len(p.Architectures) > 1 {
 		p.Architectures = p.Architectures[:1]
 	}
+}
+
+// forbid takes names out of the rules that allow.
+func forbid(p *specs.LinuxSeccomp, names []string) {
+	for i, rule := range p.Syscalls {
+		if rule.Action == specs.ActAllow {
+			p.Syscalls[i].Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool {
+				return slices.Contains(names, name)
+			})
+		}
+	}
+	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(r specs.LinuxSyscall) bool { return len(r.Names) == 0 })
 }

@@ -6,6 +6,10 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
+// firstToGo makes the kernel choose a sandbox before anything of the host's
+// when the host's own memory runs out (proc(5), oom_score_adj).
+var firstToGo = 1000
+
 // newSpec writes down the whole sandbox as an OCI runtime specification. It
 // is a pure function: the golden files in testdata show what a sandbox is, for
 // a reviewer who has never seen this program.
@@ -20,7 +24,11 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		// Only one id is mapped. The process starts as container root,
 		// without capabilities, and our own stage makes a user namespace
 		// inside in which that id has the number asked for (nest.go).
-		args = append([]string{nestPath, "nest"}, args...)
+		profile := nestWatched
+		if !h.cgroup.Memory {
+			profile = nestUnwatched
+		}
+		args = append([]string{nestPath, "nest", profile}, args...)
 		env = append([]string{nestEnv + "=" + strconv.Itoa(int(uid)) + ":" + strconv.Itoa(int(gid))}, env...)
 		uid, gid = 0, 0
 		// Since Linux 5.12 only who holds this one may map id 0 of the
@@ -40,6 +48,7 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 			Capabilities:    caps,
 			NoNewPrivileges: true,
 			Rlimits:         rlimits(p.Limits, h),
+			OOMScoreAdj:     &firstToGo,
 		},
 		Hostname: "runcell",
 		Mounts:   mounts(p, h),
