@@ -72,11 +72,6 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if err != nil {
 		return r.fail(StatusSandbox, err)
 	}
-	r.standing = image.Notes
-	if s.o.Missing != nil {
-		r.standing = append(slices.Clone(r.standing), s.o.Missing()...)
-	}
-	r.Notes = append(r.Notes, r.standing...)
 
 	// The sandbox, and the ends of its streams that are ours.
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout, errTimeout)
@@ -112,6 +107,12 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	w.drain()
 	<-talked
 
+	// What holds for every run here. Part of it shows at the first start only.
+	r.standing = image.Notes
+	if s.o.Missing != nil {
+		r.standing = append(slices.Clone(r.standing), s.o.Missing()...)
+	}
+	r.Notes = append(r.Notes, r.standing...)
 	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w})
 }
 

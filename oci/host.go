@@ -20,6 +20,7 @@ type host struct {
 	uids     idMap
 	gids     idMap
 	cgroup   cgroup
+	noProc   bool // no /proc can be mounted: ours is partly covered
 	seccomp  *specs.LinuxSeccomp
 	exe      string // this program's file
 	maxFiles uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
@@ -27,8 +28,9 @@ type host struct {
 }
 
 // nested reports whether the sandbox needs a user namespace in a user
-// namespace: only one id can be mapped, and the code shall not be root inside.
-func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 }
+// namespace: only one id can be mapped, and the code shall not be root inside;
+// or the /proc of others has to be covered before the code runs.
+func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 || h.noProc }
 
 // probeHost finds out what this host gives. wantUID and wantGID are the ids
 // that code is to have inside.

@@ -14,5 +14,8 @@ func missing(h host, l Limits) []string {
 	if l.CPUs > 0 && !c.CPU {
 		out = append(out, "CPU time is not limited: "+why)
 	}
+	if h.noProc {
+		out = append(out, "the sandbox has no /proc: this host covers parts of its own, as containers do")
+	}
 	return out
 }

@@ -35,8 +35,14 @@ func mounts(p Process, h host) []specs.Mount {
 			Options: append(options, "noexec", "nosuid", "nodev", "size="+strconv.Itoa(size)),
 		}
 	}
+	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
+	if h.noProc {
+		// libcontainer does not start without one. The nested stage covers it
+		// before the code runs (nest.go).
+		proc = specs.Mount{Destination: "/proc", Type: "bind", Source: "/proc", Options: []string{"rbind", "nosuid", "noexec", "nodev"}}
+	}
 	out := []specs.Mount{
-		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
+		proc,
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
 		tmpfs("/dev/shm", shmSize, "mode=1777"),
 		tmpfs("/tmp", tmpSize, "mode=1777"),

@@ -4,6 +4,7 @@ package oci
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,9 @@ package oci
 
 #ifndef CLONE_NEWUSER
 #define CLONE_NEWUSER 0x10000000
+#endif
+#ifndef CLONE_NEWNS
+#define CLONE_NEWNS 0x00020000
 #endif
 
 int unshare(int flags);
@@ -31,14 +35,14 @@ static void put(const char *path, const char *text)
 __attribute__((constructor)) static void nest_user_namespace(void)
 {
 	const char *ids = getenv("_RUNCELL_NEST");
-	unsigned int uid, gid;
+	unsigned int uid, gid, hide;
 	char line[64];
 
 	if (ids == NULL)
 		return;
-	if (sscanf(ids, "%u:%u", &uid, &gid) != 2)
+	if (sscanf(ids, "%u:%u:%u", &uid, &gid, &hide) != 3)
 		_exit(125);
-	if (unshare(CLONE_NEWUSER) < 0) {
+	if (unshare(CLONE_NEWUSER | (hide ? CLONE_NEWNS : 0)) < 0) {
 		dprintf(2, "runcell: nesting a user namespace: %s\n", strerror(errno));
 		_exit(125);
 	}
@@ -48,6 +52,12 @@ __attribute__((constructor)) static void nest_user_namespace(void)
 	put("/proc/self/uid_map", line);
 	snprintf(line, sizeof line, "%u 0 1", gid);
 	put("/proc/self/gid_map", line);
+	// The /proc that is there so far shows the processes of the host. It is
+	// covered for good: nothing in here will have the right to uncover it.
+	if (hide && mount("tmpfs", "/proc", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555") < 0) {
+		dprintf(2, "runcell: covering /proc: %s\n", strerror(errno));
+		_exit(125);
+	}
 }
 */
 import "C"
@@ -63,7 +73,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nestEnv makes the C code above act; its value is "uid:gid".
+// nestEnv makes the C code above act; its value is "uid:gid:hide", hide being
+// 1 if /proc is to be covered.
 const nestEnv = "_RUNCELL_NEST"
 
 // The first argument of the stage says which seccomp profile to load.
@@ -75,7 +86,7 @@ const (
 // nestPath is where a sandbox sees this program, if it needs to.
 const nestPath = ownDir + "/nest"
 
-// nest is the second stage of a sandbox that has only one id. libcontainer has
+// nest is the second stage of a sandbox that has only one id, or no /proc. libcontainer has
 // built everything else, and the C code above has just made a user namespace
 // in which that id is the user's; a new user namespace comes with every
 // capability over itself, so they are dropped here, the seccomp filter is

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,6 +78,7 @@ type Runtime struct {
 
 	uid, gid uint32
 	once     sync.Once
+	mu       sync.Mutex // guards host once it was probed
 	host     host
 	hostErr  error
 }
@@ -113,6 +115,8 @@ func (r *Runtime) Missing(l Limits) []string {
 
 func (r *Runtime) probe() (host, error) {
 	r.once.Do(func() { r.host, r.hostErr = probeHost(r.uid, r.gid) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.host, r.hostErr
 }
 
@@ -125,30 +129,21 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	id, err := newID()
-	if err != nil {
-		return Exit{}, err
-	}
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
-	var c *libcontainer.Container
-	process := newProcess(p, newSpec(p, h, id))
-	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
-		staged := p
-		staged.Root.Dir = rootfs
-		c, err = r.start(newSpec(staged, h, id), h, id, process)
-		return err
-	})
-	if c != nil {
-		defer func() { err = errors.Join(err, destroy(c)) }()
+	c, process, err := r.launch(p, h)
+	if procRefused(err) && !h.noProc {
+		h = r.withoutProc()
+		c, process, err = r.launch(p, h)
 	}
 	if err != nil {
 		return Exit{}, startError(err, h)
 	}
+	defer func() { err = errors.Join(err, destroy(c)) }()
 	p.closeFiles()
 	oom := watchOOM(c, h.cgroup)
-	watch := watchMemory(c, process, p.Limits, h.cgroup)
+	watch := watchMemory(c, process, p.Limits, h)
 	stop := context.AfterFunc(ctx, func() { _ = c.Signal(unix.SIGKILL) })
 	defer stop()
 	state, err := process.Wait()
@@ -161,20 +156,56 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	return exit, nil
 }
 
+// launch starts p as the first process of a new sandbox, which is the
+// caller's to destroy.
+func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+	id, err := newID()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
+		p.Root.Dir = rootfs
+		s := newSpec(p, h, id)
+		process = newProcess(p, s)
+		c, err = r.start(s, h, id, process)
+		return err
+	})
+	if err != nil && c != nil {
+		err = errors.Join(err, destroy(c))
+	}
+	return c, process, err
+}
+
+// procRefused reports whether a start failed because the kernel lets nobody
+// here mount a /proc: it would show what is covered in ours
+// (mount_namespaces(7)), and containers cover parts of theirs. libcontainer's
+// child sends its error as text.
+func procRefused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), `mounting "proc"`) && strings.Contains(err.Error(), "not permitted")
+}
+
+// withoutProc notes that no sandbox can have a /proc here.
+func (r *Runtime) withoutProc() host {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.noProc = true
+	return r.host
+}
+
 // watchMemory keeps the memory limit where no cgroup can; nil where one does.
-func watchMemory(c *libcontainer.Container, p *libcontainer.Process, l Limits, g cgroup) *memoryWatch {
-	if l.Memory <= 0 || g.Memory {
+func watchMemory(c *libcontainer.Container, p *libcontainer.Process, l Limits, h host) *memoryWatch {
+	if l.Memory <= 0 || h.cgroup.Memory {
 		return nil
 	}
 	pid, err := p.Pid()
 	if err != nil {
 		return nil
 	}
-	return startMemoryWatch(pid, l.Memory, func() { _ = c.Signal(unix.SIGKILL) })
+	return startMemoryWatch(pid, !h.noProc, l.Memory, func() { _ = c.Signal(unix.SIGKILL) })
 }
 
-// start makes the container and starts its first process. A container is
-// returned whenever there is one to be destroyed.
+// start makes the container and starts its first process. It returns the
+// container also with an error, if there is one to be destroyed.
 func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Process) (*libcontainer.Container, error) {
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:       id,

@@ -1,7 +1,7 @@
 package oci
 
 import (
-	"strconv"
+	"fmt"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -29,7 +29,11 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 			profile = nestUnwatched
 		}
 		args = append([]string{nestPath, "nest", profile}, args...)
-		env = append([]string{nestEnv + "=" + strconv.Itoa(int(uid)) + ":" + strconv.Itoa(int(gid))}, env...)
+		hide := 0
+		if h.noProc {
+			hide = 1
+		}
+		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", nestEnv, uid, gid, hide)}, env...)
 		uid, gid = 0, 0
 		// Since Linux 5.12 only who holds this one may map id 0 of the
 		// parent into a child (user_namespaces(7)). The stage loses it with

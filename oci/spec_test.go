@@ -40,6 +40,7 @@ func TestNewSpecGolden(t *testing.T) {
 		"user-systemd":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp}},
 		"user-no-cgroup":  {process, host{euid: 1000, uids: user, gids: user, seccomp: seccomp, maxFiles: 1024, maxProcs: 100}},
 		"user-one-id":     {process, host{euid: 1000, uids: alone, gids: alone, seccomp: seccomp, exe: "/usr/local/bin/runcell"}},
+		"user-no-proc":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp, exe: "/usr/local/bin/runcell", noProc: true}},
 		"root-host-image": {onHost, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,9 @@ const watchInterval = 10 * time.Millisecond
 // A memoryWatch keeps the memory limit of one sandbox where no cgroup does: it
 // adds up what the sandbox holds and kills it if that is too much.
 type memoryWatch struct {
-	root  *os.File // the sandbox's root directory, from outside
-	proc  *os.File // its /proc, which lists its processes and no others
+	pid   int      // the sandbox's first process
+	root  *os.File // its root directory, from outside
+	proc  *os.File // its /proc, which lists its processes and no others; nil if it has none
 	limit int64
 	over  atomic.Bool
 	stop  chan struct{}
@@ -27,19 +28,20 @@ type memoryWatch struct {
 }
 
 // startMemoryWatch watches the sandbox whose first process is pid, and calls
-// kill once it holds more than limit bytes.
-func startMemoryWatch(pid int, limit int64, kill func()) *memoryWatch {
-	w := &memoryWatch{limit: limit, stop: make(chan struct{}), ended: make(chan struct{})}
-	go w.run(pid, kill)
+// kill once it holds more than limit bytes. ownProc says that the sandbox has a
+// /proc of its own.
+func startMemoryWatch(pid int, ownProc bool, limit int64, kill func()) *memoryWatch {
+	w := &memoryWatch{pid: pid, limit: limit, stop: make(chan struct{}), ended: make(chan struct{})}
+	go w.run(ownProc, kill)
 	return w
 }
 
 // open takes hold of the sandbox's root and /proc, so that no later process
 // with the same pid is ever looked at. It fails until the first process has
 // become the program to run: before, the kernel guards it like one of ours.
-func (w *memoryWatch) open(pid int) (err error) {
-	at := filepath.Join("/proc", strconv.Itoa(pid), "root")
-	if w.root, err = os.OpenFile(at, unix.O_PATH|unix.O_DIRECTORY, 0); err != nil {
+func (w *memoryWatch) open(ownProc bool) (err error) {
+	at := filepath.Join("/proc", strconv.Itoa(w.pid), "root")
+	if w.root, err = os.OpenFile(at, unix.O_PATH|unix.O_DIRECTORY, 0); err != nil || !ownProc {
 		return err
 	}
 	if w.proc, err = os.Open(filepath.Join(at, "proc")); err != nil {
@@ -48,11 +50,11 @@ func (w *memoryWatch) open(pid int) (err error) {
 	return err
 }
 
-func (w *memoryWatch) run(pid int, kill func()) {
+func (w *memoryWatch) run(ownProc bool, kill func()) {
 	defer close(w.ended)
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	for w.open(pid) != nil {
+	for w.open(ownProc) != nil {
 		select {
 		case <-w.stop:
 			return
@@ -60,7 +62,9 @@ func (w *memoryWatch) run(pid int, kill func()) {
 		}
 	}
 	defer w.root.Close()
-	defer w.proc.Close()
+	if w.proc != nil {
+		defer w.proc.Close()
+	}
 	for {
 		select {
 		case <-w.stop:
@@ -89,23 +93,54 @@ func (w *memoryWatch) exceeded() bool {
 
 // sum adds up what a file of each process says, in bytes.
 func (w *memoryWatch) sum(file string, read func([]byte) int64) (total int64) {
-	if _, err := w.proc.Seek(0, 0); err != nil {
-		return 0
+	processes := w.listed()
+	if w.proc == nil {
+		processes = descendants(nil, strconv.Itoa(w.pid))
 	}
-	names, err := w.proc.Readdirnames(-1)
-	if err != nil {
-		return 0 // the namespace is ending
-	}
-	dir := filepath.Join("/proc/self/fd", strconv.Itoa(int(w.proc.Fd())))
-	for _, name := range names {
-		if name[0] < '0' || name[0] > '9' {
-			continue
-		}
-		if b, err := os.ReadFile(filepath.Join(dir, name, file)); err == nil {
+	for _, dir := range processes {
+		if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
 			total += read(b)
 		}
 	}
 	return total
+}
+
+// listed gives the directory of each process in the sandbox's own /proc.
+func (w *memoryWatch) listed() (dirs []string) {
+	if w.proc == nil {
+		return nil
+	}
+	if _, err := w.proc.Seek(0, 0); err != nil {
+		return nil
+	}
+	names, err := w.proc.Readdirnames(-1)
+	if err != nil {
+		return nil // the namespace is ending
+	}
+	at := filepath.Join("/proc/self/fd", strconv.Itoa(int(w.proc.Fd())))
+	for _, name := range names {
+		if name[0] >= '0' && name[0] <= '9' {
+			dirs = append(dirs, filepath.Join(at, name))
+		}
+	}
+	return dirs
+}
+
+// descendants appends the directories, in our /proc, of a process and all that
+// stem from it. No process of a sandbox can get out from under its first one.
+func descendants(dirs []string, pid string) []string {
+	dirs = append(dirs, filepath.Join("/proc", pid))
+	threads, _ := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "children"))
+	for _, file := range threads {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for _, child := range bytes.Fields(b) {
+			dirs = descendants(dirs, string(child))
+		}
+	}
+	return dirs
 }
 
 // inFiles gives the bytes in the sandbox's own file systems, which lie in

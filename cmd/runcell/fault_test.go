@@ -296,6 +296,40 @@ func TestForbiddenUserNamespaces(t *testing.T) {
 	})
 }
 
+// TestCoveredProc runs where no /proc can be mounted, as in most containers:
+// the sandbox has none then, and never the one of the host.
+func TestCoveredProc(t *testing.T) {
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Skip("needs unshare: apt-get install util-linux")
+	}
+	onHosts(t, func(t *testing.T, h *host) {
+		if h.name == "root" {
+			return // the tests of ordinary users make the container
+		}
+		for code, want := range map[string]string{
+			"import os; print(os.getuid(), os.listdir('/proc'))":                                    "65534 []\n",
+			"import time; x = b'x' * (200 << 20); time.sleep(20)":                                   "",
+			"import ctypes, os; ctypes.CDLL(None).umount2(b'/proc', 2); print(os.listdir('/proc'))": "[]\n",
+		} {
+			c := h.command(t, env{"CODE": code, "BIN": bin})
+			c.Path, c.Args = unshare, []string{
+				"unshare", "-Urmpf", "--mount-proc", "/bin/sh", "-c",
+				`PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount -t tmpfs none /proc/fs && exec "$BIN" exec --image host --memory 64m -c "$CODE"`,
+			}
+			var errs strings.Builder
+			c.Stderr = &errs
+			out, err := c.Output()
+			if string(out) != want || (err == nil) != (want != "") || (want == "" && !strings.Contains(errs.String(), "memory_limit")) {
+				t.Errorf("%s: %v, %q, want %q\n%s", code, err, out, want, errs.String())
+			}
+			if !strings.Contains(errs.String(), "no /proc") {
+				t.Errorf("the result does not say that there is no /proc:\n%s", errs.String())
+			}
+		}
+	})
+}
+
 func TestManyCallsAtOnce(t *testing.T) {
 	h := firstHost(t)
 	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
