@@ -21,7 +21,7 @@ export RUNCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-tes
 export RUNCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/npm
 PREFIX ?= /usr/local
 
-.PHONY: build run test test-deps lint install clean FORCE
+.PHONY: build run test test-deps lint fuzz install clean FORCE
 
 build: bin/runcell
 
@@ -51,6 +51,14 @@ lint:
 	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags $(TAGS); \
 	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
 	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
+
+# What comes from the sandbox, from registries and from config files, a minute
+# each.
+FUZZTIME ?= 1m
+fuzz: | deps
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 
 install: bin/runcell
 	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell

@@ -1,0 +1,61 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"testing"
+	"time"
+)
+
+// FuzzTalk sends the host whatever comes, as hostile code on descriptor 3
+// can. It must neither panic nor hang, and never call a tool.
+func FuzzTalk(f *testing.F) {
+	frame := func(body string) string {
+		n := len(body)
+		return string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + body
+	}
+	ready := frame(`{"type":"ready","python":"3.14.0"}`)
+	for _, seed := range []string{
+		"", "\xff\xff\xff\xff", ready, ready + frame(`{"type":"done","exitCode":1,"result":"1","error":"x"}`),
+		ready + frame(`{"type":"call","id":1,"method":"call_tool","params":{"server":"no","tool":"f","arguments":{}}}`),
+		ready + frame(`{"type":"call","id":2,"method":"search_tool_docs","params":{"query":"a","limit":-1}}`),
+		ready + frame(`{"type":"call","id":3,"method":"save_tool","params":{"name":"../x","source":"1"}}`),
+		frame(`{"type":"done"}`) + ready, frame(`null`), frame(`{"type":5}`), ready[:9],
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		up := fakeUpstreams{"no": {"f": nil}}
+		s := New(Options{Upstreams: called{up, t}})
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = theirs.Write(sent)
+			theirs.Close()
+		}()
+		go func() {
+			for b := make([]byte, 4096); ; {
+				if _, err := theirs.Read(b); err != nil {
+					return
+				}
+			}
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		newTalk(s, map[string]bool{}, ours).serve(ctx, "code")
+		if ctx.Err() != nil {
+			t.Error("the talk did not end")
+		}
+	})
+}
+
+// called are upstreams whose tools nobody may call.
+type called struct {
+	fakeUpstreams
+	t *testing.T
+}
+
+func (c called) Call(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+	c.t.Error("a tool was called without a grant")
+	return nil, nil
+}
