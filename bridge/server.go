@@ -69,14 +69,16 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 }
 
 // noted tells which of these notes the client has had in an earlier text: what
-// holds for every run is said once, since each word costs the model tokens.
-// The structured content has them always.
+// holds for every run is said once, since each word costs the model tokens,
+// and logged for the user. The structured content has them always.
 func (s *Server) noted(notes []string) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := map[string]bool{}
 	for _, n := range notes {
-		known[n] = s.said[n]
+		if known[n] = s.said[n]; !known[n] {
+			s.o.Log.Warn(n)
+		}
 		s.said[n] = true
 	}
 	return known

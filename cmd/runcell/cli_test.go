@@ -192,6 +192,22 @@ func TestServersCommands(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "create_issue") {
 		t.Errorf("servers tools: exit %d\n%s%s", code, out, errs)
 	}
+	for _, tt := range []struct {
+		args []string
+		want string
+		code int
+	}{
+		{[]string{"github", "create_issue", `{"title": "new"}`}, "new", 0},
+		{[]string{"github", "create_issue"}, "title must not be empty", 1},
+		{[]string{"github", "nope"}, "create_issue", 1},
+		{[]string{"github", "create_issue", "[]"}, "JSON object", 2},
+		{[]string{"github"}, "takes a server", 2},
+	} {
+		out, errs, code = h.run(t, env{"MCP_SERVERS_CONFIG": extra}, append([]string{"servers", "call"}, tt.args...)...)
+		if code != tt.code || !strings.Contains(out+errs, tt.want) {
+			t.Errorf("servers call %v: exit %d\n%s%s", tt.args, code, out, errs)
+		}
+	}
 	out, errs, code = h.run(t, env{"MCP_SERVERS_CONFIG": extra}, "servers", "tools", "nope")
 	if code != 1 || !strings.Contains(errs, "nope") {
 		t.Errorf("servers tools nope: exit %d\n%s%s", code, out, errs)

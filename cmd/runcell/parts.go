@@ -87,7 +87,7 @@ func open(s Settings, log *slog.Logger) (*parts, error) {
 		return nil, err
 	}
 	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version})
-	images := imageSource{store: store, ref: s.Image, named: s.ImageNamed, log: log}
+	images := imageSource{store: store, ref: s.Image, named: s.ImageNamed}
 	server := bridge.New(bridge.Options{
 		Rootfs:     images.get,
 		Sandbox:    runtime,
@@ -151,7 +151,6 @@ type imageSource struct {
 	store *rootfs.Store
 	ref   string
 	named bool
-	log   *slog.Logger
 
 	mu      sync.Mutex
 	instead string    // why the host's Python stands in, if it does
@@ -174,7 +173,6 @@ func (i *imageSource) get(ctx context.Context, progress func(done, total int64, 
 	if hostErr != nil {
 		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
 	}
-	i.log.Warn("running on the host's own Python", "because", err)
 	i.mu.Lock()
 	i.instead, i.until = note, time.Now().Add(retryDefault)
 	i.mu.Unlock()

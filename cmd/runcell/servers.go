@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +31,8 @@ func serversCommand(s *streams) *cli.Command {
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
 			command("search", "search the tools of all servers", "QUERY",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
+			command("call", "call a tool and print the server's answer as JSON", "NAME TOOL [ARGUMENTS]",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }),
 		},
 		Action: needSubcommand,
 	}
@@ -110,6 +114,34 @@ func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		rows = append(rows, serverTool{d.Server, d.Tool, d.Description})
 	}
 	return printTools(c, s, rows)
+}
+
+func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	if c.NArg() < 2 || c.NArg() > 3 {
+		return usagef(`servers call takes a server, a tool and the arguments as a JSON object, such as '{"path": "/tmp"}'`)
+	}
+	arguments := json.RawMessage("{}")
+	if c.NArg() == 3 {
+		arguments = json.RawMessage(c.Args().Get(2))
+		var object map[string]any
+		if err := json.Unmarshal(arguments, &object); err != nil {
+			return usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
+		}
+	}
+	answer, err := p.Call(c.Context, c.Args().Get(0), c.Args().Get(1), arguments)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, answer, "", "  "); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	fmt.Fprintln(s.out, out.String())
+	var outcome struct{ IsError bool }
+	if json.Unmarshal(answer, &outcome) == nil && outcome.IsError {
+		return &exitError{code: exitFail} // the answer says why
+	}
+	return nil
 }
 
 func printTools(c *cli.Context, s *streams, rows []serverTool) error {
