@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/runcell/runcell/oci"
@@ -29,8 +31,52 @@ var version = "devel"
 func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err := newApp(stdin, stdout, stderr).RunContext(ctx, args)
-	return report(stderr, err)
+	app := newApp(stdin, stdout, stderr)
+	return report(stderr, app.RunContext(ctx, flagsFirst(app, args)))
+}
+
+// flagsFirst moves the flags of a command before its arguments: people write
+// them in any order, and the cli package wants them first. What follows "--"
+// stays where it is.
+func flagsFirst(app *cli.App, args []string) []string {
+	var command *cli.Command
+	at := 1
+	for commands := app.Commands; at < len(args); at++ {
+		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[at]) })
+		if i < 0 {
+			break
+		}
+		command, commands = commands[i], commands[i].Subcommands
+	}
+	if command == nil {
+		return args
+	}
+	takesValue := map[string]bool{}
+	for _, f := range command.Flags {
+		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
+			for _, name := range f.Names() {
+				takesValue[name] = true
+			}
+		}
+	}
+	ordered, rest := slices.Clone(args[:at]), []string(nil)
+	for ; at < len(args); at++ {
+		arg := args[at]
+		if arg == "--" {
+			rest = append(rest, args[at:]...)
+			break
+		}
+		if arg == "-" || !strings.HasPrefix(arg, "-") {
+			rest = append(rest, arg)
+			continue
+		}
+		ordered = append(ordered, arg)
+		if takesValue[strings.TrimLeft(arg, "-")] && at+1 < len(args) {
+			at++
+			ordered = append(ordered, args[at])
+		}
+	}
+	return append(ordered, rest...)
 }
 
 func newApp(stdin, stdout, stderr *os.File) *cli.App {

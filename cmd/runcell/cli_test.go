@@ -24,6 +24,9 @@ func TestExec(t *testing.T) {
 			"output":          {[]string{"-c", "import sys; print('out'); print('err', file=sys.stderr)"}, "out\n", "err\n", 0},
 			"value":           {[]string{"-c", "6 * 7"}, "42\n", "", 0},
 			"file":            {[]string{file}, "from a file\n", "", 0},
+			"flags come last": {[]string{file, "--timeout", "5", "--output=json", "-q"}, "```json\n", "", 0},
+			"dash as a value": {[]string{"-c", "-5"}, "-5\n", "", 0},
+			"code and file":   {[]string{file, "-c", "1"}, "", "not both", 2},
 			"exit code":       {[]string{"-c", "import sys; sys.exit(7)"}, "", "", 7},
 			"exception":       {[]string{"-c", "1/0"}, "", "ZeroDivisionError", 1},
 			"killed":          {[]string{"-c", "import os; os.kill(os.getpid(), 9)"}, "", "signal 9", 137},
@@ -47,7 +50,7 @@ func TestExec(t *testing.T) {
 					args = append([]string{"exec", "--image", "host"}, tt.args...)
 				}
 				out, errs, code := h.run(t, nil, args...)
-				if slices.Contains(args, "--output") && strings.HasPrefix(out, tt.stdout) {
+				if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--output") }) && strings.HasPrefix(out, tt.stdout) {
 					out = tt.stdout // notes on what this host lacks may follow
 				}
 				if code != tt.code || !strings.Contains(errs, tt.stderr) || (tt.stdout != "" && out != tt.stdout) {
@@ -188,8 +191,8 @@ func TestServersCommands(t *testing.T) {
 	if !strings.Contains(errs, "not.json") {
 		t.Errorf("the file that is no JSON was not reported:\n%s", errs)
 	}
-	out, errs, code = h.run(t, env{"MCP_SERVERS_CONFIG": extra}, "servers", "tools", "github")
-	if code != 0 || !strings.Contains(out, "create_issue") {
+	out, errs, code = h.run(t, env{"MCP_SERVERS_CONFIG": extra}, "servers", "tools", "github", "--json")
+	if code != 0 || !strings.HasPrefix(out, "[") || !strings.Contains(out, "create_issue") {
 		t.Errorf("servers tools: exit %d\n%s%s", code, out, errs)
 	}
 	for _, tt := range []struct {

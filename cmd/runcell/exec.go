@@ -106,7 +106,7 @@ func exitOf(r *bridge.Result) error {
 func codeToRun(c *cli.Context, in *os.File) (string, error) {
 	switch {
 	case c.IsSet("c") && c.Args().Present():
-		return "", usagef("give either -c CODE or a file, not both (flags come before the file)")
+		return "", usagef("give either -c CODE or a file, not both")
 	case c.IsSet("c"):
 		return c.String("c"), nil
 	case c.NArg() > 1:
