@@ -152,7 +152,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
 	exit = newExit(state)
-	exit.OOM = watch.exceeded() || oom()
+	exit.OOM = watch.exceeded() || oom(exit.Signal == unix.SIGKILL && ctx.Err() == nil)
 	return exit, nil
 }
 

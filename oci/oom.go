@@ -9,20 +9,24 @@ import (
 )
 
 // watchOOM returns a function that tells, once the sandbox has ended and is
-// not yet destroyed, whether its memory limit killed anything.
-func watchOOM(c *libcontainer.Container, g cgroup) func() bool {
+// not yet destroyed, whether its memory limit killed anything. It is told
+// whether the first process was killed, and not by us.
+func watchOOM(c *libcontainer.Container, g cgroup) func(killed bool) bool {
 	if !g.Memory {
-		return func() bool { return false }
+		return func(bool) bool { return false }
 	}
 	if g.Driver != cgroupSystemd {
-		return func() bool { return countOOM(c) > 0 }
+		return func(bool) bool { return countOOM(c) > 0 }
 	}
 	// systemd removes a scope as soon as it is empty, and the kernel's count
 	// with it: here the kills are noted as they happen. The channel is closed
-	// when the last process is gone.
+	// when the last process is gone, which the kernel may tell before it tells
+	// of the kill (kernfs_notify keeps no order). But the limit kills the
+	// whole sandbox (memory.oom.group), and from inside nobody can kill its
+	// first process: who does so from outside is hardly anyone else.
 	events, err := c.NotifyOOM()
 	if err != nil {
-		return func() bool { return false } // it is gone already
+		return func(killed bool) bool { return killed } // it is gone already
 	}
 	var seen atomic.Bool
 	ended := make(chan struct{})
@@ -32,7 +36,10 @@ func watchOOM(c *libcontainer.Container, g cgroup) func() bool {
 			seen.Store(true)
 		}
 	}()
-	return func() bool {
+	return func(killed bool) bool {
+		if killed {
+			return true
+		}
 		select {
 		case <-ended:
 		case <-time.After(time.Second):
