@@ -60,7 +60,9 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 
-install: bin/runcell
+# Builds only what is not there: root, under sudo, may have no Go.
+install:
+	@test -x bin/runcell || $(MAKE) bin/runcell
 	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell
 
 clean:
