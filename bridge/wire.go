@@ -92,7 +92,7 @@ func readFrame(r io.Reader, n int) (*message, error) {
 	}
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
-		return nil, fmt.Errorf("%w: %v", errFrame, err)
+		return nil, fmt.Errorf("%w: %w", errFrame, err)
 	}
 	return &m, nil
 }

@@ -85,7 +85,7 @@ func hostImage(t *testing.T) v1.Image {
 // serve starts a registry behind wrap and returns its host:port.
 func serve(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
-	var h http.Handler = registry.New()
+	h := registry.New()
 	if wrap != nil {
 		h = wrap(h)
 	}

@@ -94,7 +94,7 @@ func (b *stallBody) Read(p []byte) (int, error) {
 	switch {
 	case err == nil || err == io.EOF:
 		return n, err
-	case context.Cause(b.ctx) == errStalled:
+	case errors.Is(context.Cause(b.ctx), errStalled):
 		return n, fmt.Errorf("%w: %w", ErrUnavailable, errStalled)
 	case b.ctx.Err() != nil:
 		return n, context.Cause(b.ctx)

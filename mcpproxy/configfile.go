@@ -164,7 +164,7 @@ func checkJSON(data []byte) error {
 	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("is not JSON: line %d, column %d: %s", line, column, syntax)
+	return fmt.Errorf("is not JSON: line %d, column %d: %w", line, column, syntax)
 }
 
 // member is one name and value of a JSON object.

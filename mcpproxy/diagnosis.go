@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -42,7 +43,7 @@ func (d *diagnosis) readFrom(r io.Reader) {
 	for {
 		line, err := br.ReadSlice('\n')
 		d.add("stderr", line)
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}

@@ -104,7 +104,7 @@ func (u *upstream) current(ctx context.Context, s *session) (list *toolList, fre
 	}
 	u.mu.Unlock()
 	list, err = f.wait(ctx)
-	if err != nil && err == ctx.Err() {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
 	}
 	return list, true, err

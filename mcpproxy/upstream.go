@@ -62,7 +62,7 @@ func (u *upstream) acquire(ctx context.Context) (s *session, release func(), err
 		f := u.start()
 		u.mu.Unlock()
 		if _, err := f.wait(ctx); err != nil {
-			if err == ctx.Err() {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				err = fmt.Errorf("waiting for server %q to start: %w", u.server.Name, context.Cause(ctx))
 			}
 			return nil, nil, err

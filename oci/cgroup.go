@@ -111,7 +111,7 @@ func tryCgroupFS(c cgroup) cgroup {
 		if err != nil {
 			return err
 		}
-		defer m.Destroy()
+		defer func() { _ = m.Destroy() }() // an empty folder may stay
 		if err := m.Apply(-1); err != nil {
 			return err
 		}

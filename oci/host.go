@@ -48,7 +48,7 @@ func probeHost(wantUID, wantGID uint32) (host, error) {
 	if h.euid == 0 {
 		err = h.mapRoot(wantUID, wantGID)
 	} else {
-		err = h.mapUser()
+		h.mapUser()
 	}
 	return h, err
 }
@@ -66,11 +66,11 @@ func (h *host) mapRoot(wantUID, wantGID uint32) error {
 	return nil
 }
 
-func (h *host) mapUser() error {
+func (h *host) mapUser() {
 	uid, gid := os.Geteuid(), os.Getegid()
 	h.uids, h.gids = idMap{Root: int64(uid), User: -1}, idMap{Root: int64(gid), User: -1}
 	if !haveMappingTools() {
-		return nil
+		return
 	}
 	name := strconv.Itoa(uid)
 	if u, err := user.LookupId(name); err == nil {
@@ -83,7 +83,6 @@ func (h *host) mapUser() error {
 		// written without the tools.
 		h.uids.User, h.gids.User = -1, -1
 	}
-	return nil
 }
 
 // haveMappingTools reports whether newuidmap and newgidmap are there: without
