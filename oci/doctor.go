@@ -77,13 +77,6 @@ func idsCheck(h host) Check {
 	return c
 }
 
-func userName(uid int) string {
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	return "#" + strconv.Itoa(uid)
-}
-
 func cgroupCheck(h host, l Limits) Check {
 	c := Check{Code: "RC-CGROUP", Status: CheckOK}
 	lost := missing(h, l)

@@ -72,10 +72,7 @@ func (h *host) mapUser() {
 	if !haveMappingTools() {
 		return
 	}
-	name := strconv.Itoa(uid)
-	if u, err := user.LookupId(name); err == nil {
-		name = u.Username
-	}
+	name := userName(uid)
 	h.uids = mapAsUser(int64(uid), readSubIDs("/etc/subuid", name, uid))
 	h.gids = mapAsUser(int64(gid), readSubIDs("/etc/subgid", name, uid))
 	if h.uids.User < 0 || h.gids.User < 0 {
@@ -83,6 +80,15 @@ func (h *host) mapUser() {
 		// written without the tools.
 		h.uids.User, h.gids.User = -1, -1
 	}
+}
+
+// userName gives the name of a user, or the number where there is none.
+func userName(uid int) string {
+	id := strconv.Itoa(uid)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
 }
 
 // haveMappingTools reports whether newuidmap and newgidmap are there: without

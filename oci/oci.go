@@ -50,18 +50,19 @@ type Root struct {
 
 // A Process is what to run, and in what.
 type Process struct {
-	Root     Root
-	Binds    []Bind // below /run/runcell
-	Args     []string
-	Env      []string // the whole environment: none is inherited
-	UID, GID uint32   // inside
-	Limits   Limits
+	Root   Root
+	Binds  []Bind // below /run/runcell
+	Args   []string
+	Env    []string // the whole environment: none is inherited
+	Limits Limits
 
 	// Stdout, Stderr and the files that become descriptors 3 and up. Run
 	// owns them: they are closed once the process has them, or failed to
 	// start. Standard input is empty.
 	Stdout, Stderr *os.File
 	Files          []*os.File
+
+	uid, gid uint32 // inside: the runtime's
 }
 
 // An Exit is how a sandbox ended.
@@ -124,7 +125,7 @@ func (r *Runtime) probe() (host, error) {
 // ended. If ctx ends first they are killed at once; that is not an error.
 func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer p.closeFiles()
-	p.UID, p.GID = r.uid, r.gid
+	p.uid, p.gid = r.uid, r.gid
 	h, err := r.probe()
 	if err != nil {
 		return Exit{}, err
@@ -210,7 +211,6 @@ func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Proces
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:       id,
 		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
-		NoNewKeyring:     false,
 		Spec:             s,
 		RootlessEUID:     !h.admin,
 		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,

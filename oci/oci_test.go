@@ -252,6 +252,40 @@ func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
 	}
 }
 
+// TestManyServersStartAtOnce: none may take another, which has made its folder
+// and does not hold its lock yet, for one that is gone.
+func TestManyServersStartAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	type opened struct {
+		r   *Runtime
+		err error
+	}
+	all := make(chan opened)
+	for range 40 {
+		go func() {
+			r, err := Open(dir, 65534, 65534)
+			all <- opened{r, err}
+		}()
+	}
+	var servers []*Runtime
+	for range 40 {
+		o := <-all
+		if o.err != nil {
+			t.Error(o.err)
+			continue
+		}
+		servers = append(servers, o.r)
+	}
+	for _, r := range servers {
+		if _, err := os.Stat(filepath.Join(r.dir, lockName)); err != nil {
+			t.Errorf("a living server was swept: %v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestSweepLeavesTheLivingAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	first, err := Open(dir, 65534, 65534)

@@ -14,7 +14,7 @@ var firstToGo = 1000
 // is a pure function: the golden files in testdata show what a sandbox is, for
 // a reviewer who has never seen this program.
 func newSpec(p Process, h host, id string) *specs.Spec {
-	uid, gid := p.UID, p.GID
+	uid, gid := p.uid, p.gid
 	args := p.Args
 	env := p.Env
 	// Empty, not nil: libcontainer keeps every capability when it is nil
@@ -57,8 +57,8 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		Hostname: "runcell",
 		Mounts:   mounts(p, h),
 		Linux: &specs.Linux{
-			UIDMappings: h.uids.mappings(p.UID),
-			GIDMappings: h.gids.mappings(p.GID),
+			UIDMappings: h.uids.mappings(p.uid),
+			GIDMappings: h.gids.mappings(p.gid),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.UserNamespace},
 				{Type: specs.MountNamespace},

@@ -20,8 +20,8 @@ func TestNewSpecGolden(t *testing.T) {
 		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/runcell/runner.py"}},
 		Args:   []string{"/usr/bin/python3", "/run/runcell/runner.py"},
 		Env:    []string{"HOME=/workspace"},
-		UID:    65534,
-		GID:    65534,
+		uid:    65534,
+		gid:    65534,
 		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
 	}
 	onHost := process

@@ -14,24 +14,46 @@ import (
 const lockName = "lock"
 
 // openInstance makes a folder of our own in dir and holds it locked. Before
-// that it sweeps the folders of instances that are gone.
+// that it sweeps the folders of instances that are gone. Instances take turns:
+// one that has no lock yet would look to another like one that is gone.
 func openInstance(dir string) (own string, lock *os.File, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, err
 	}
+	turn, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE, unix.LOCK_EX)
+	if err != nil {
+		return "", nil, err
+	}
+	defer turn.Close()
 	sweep(dir)
 	own, err = os.MkdirTemp(dir, "instance-")
 	if err != nil {
 		return "", nil, err
 	}
-	lock, err = os.OpenFile(filepath.Join(own, lockName), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	lock, err = lockFile(filepath.Join(own, lockName), os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(own))
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return "", nil, errors.Join(os.NewSyscallError("flock", err), lock.Close())
-	}
 	return own, lock, nil
+}
+
+// lockFile opens a file with the given flags and locks it. Closing it, or the
+// end of the process, lets go of the lock.
+func lockFile(path string, flags, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
+	}
+	return f, nil
 }
 
 // sweep ends and removes the sandboxes of instances that no longer live. What
@@ -39,17 +61,17 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 func sweep(dir string) {
 	instances, _ := filepath.Glob(filepath.Join(dir, "instance-*"))
 	for _, inst := range instances {
-		lock, err := os.OpenFile(filepath.Join(inst, lockName), os.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			// Without a lock file it is being made at this moment, or being
-			// removed; an empty folder of a crash in between does no harm.
-			os.Remove(inst)
-			continue
-		}
-		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		lock, err := lockFile(filepath.Join(inst, lockName), 0, unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
 			sweepInstance(inst)
+			lock.Close()
+		case errors.Is(err, os.ErrNotExist):
+			// It ends at this moment, or was killed before it had a lock; it
+			// is removed only if it is empty.
+			os.Remove(inst)
 		}
-		lock.Close()
+		// Otherwise it lives.
 	}
 }
 

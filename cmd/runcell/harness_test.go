@@ -125,6 +125,19 @@ func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
 	}
 }
 
+// onOrdinaryHosts runs a test on those hosts where we are no root.
+func onOrdinaryHosts(t *testing.T, test func(t *testing.T, h *host)) {
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range all {
+		if h.name != "root" {
+			t.Run(h.name, func(t *testing.T) { test(t, h) })
+		}
+	}
+}
+
 // firstHost runs a test on one host, where the kind of host does not matter.
 func firstHost(t *testing.T) *host {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 func imagesCommand(s *streams) *cli.Command {
-	stateDir := &cli.StringFlag{Name: "state-dir", EnvVars: []string{"MCP_BRIDGE_STATE_DIR"}, Usage: "one `DIR` for everything, instead of the XDG folders"}
+	stateDir := settingFlags("state-dir")
 	return &cli.Command{
 		Name:         "images",
 		Usage:        "pull and list images",
@@ -20,12 +21,12 @@ func imagesCommand(s *streams) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "pull", Usage: "fetch an image and unpack it, asking the registry even if its tag is here",
-				ArgsUsage: "REF", Flags: []cli.Flag{stateDir}, OnUsageError: usageError,
+				ArgsUsage: "REF", Flags: stateDir, OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesPull(c, s) },
 			},
 			{
 				Name: "list", Aliases: []string{"ls"}, Usage: "show what is here",
-				Flags: []cli.Flag{stateDir, jsonFlag()}, OnUsageError: usageError,
+				Flags: append(slices.Clone(stateDir), jsonFlag()), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesList(c, s) },
 			},
 		},

@@ -45,7 +45,7 @@ func serve(c *cli.Context, s *streams) (err error) {
 // terminal reports whether a person is at the other end of f.
 func terminal(f *os.File) bool {
 	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull && !isNull(st)
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && !isNull(st)
 }
 
 // isNull reports whether a file is /dev/null, a character device as well.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,9 +54,13 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; there is no `NAME` to choose"},
 }
 
-func settingFlags() []cli.Flag {
+// settingFlags gives the flags of all settings, or of those named.
+func settingFlags(only ...string) []cli.Flag {
 	var flags []cli.Flag
 	for _, k := range knobs {
+		if len(only) > 0 && !slices.Contains(only, k.name) {
+			continue
+		}
 		flags = append(flags, &cli.StringFlag{Name: k.name, EnvVars: []string{k.env}, Value: k.value, Usage: k.usage})
 	}
 	return flags
