@@ -432,6 +432,22 @@ func TestSandboxThatDoesNotStart(t *testing.T) {
 	}
 }
 
+// TestResultOutlivesFailedCleanUp: a sandbox that cannot be removed must not
+// cost the caller what the code has printed.
+func TestResultOutlivesFailedCleanUp(t *testing.T) {
+	var inner Sandbox
+	s := newServer(t, nil, func(o *Options) {
+		inner = o.Sandbox
+		o.Sandbox = hostSandbox{fake: func(ctx context.Context, p oci.Process) (oci.Exit, error) {
+			exit, err := inner.Run(ctx, p)
+			return exit, errors.Join(err, errors.New("removing the sandbox: busy"))
+		}}
+	})
+	if r := runCode(t, s, "print('kept')"); r.Status != StatusSuccess || strings.Join(r.Stdout, "") != "kept" {
+		t.Errorf("got %+v", r)
+	}
+}
+
 func TestMemoryLimitIsNamed(t *testing.T) {
 	r := runCode(t, newServer(t, nil, func(o *Options) {
 		o.Limits.Memory = 64 << 20

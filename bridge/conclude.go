@@ -35,10 +35,14 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 		return r.fail(StatusTimeout, fmt.Errorf("the code ran longer than %s and was stopped", seconds(p.timeout)))
 	case ctx.Err() != nil && (done == nil || o.exit.Signal != 0):
 		return r.fail(StatusCancelled, errors.New("the run was cancelled"))
-	case o.err != nil:
+	case o.err != nil && done == nil:
 		return r.fail(StatusSandbox, o.err)
 	case !o.talk.wasReady():
 		return r.fail(StatusSandbox, startFailure(o.exit, r))
+	}
+	if o.err != nil {
+		// The code is done; that its sandbox is hard to remove is not its fault.
+		s.o.Log.Error("ending a sandbox", "err", o.err)
 	}
 	code := o.exit.Code
 	r.ExitCode = &code

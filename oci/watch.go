@@ -93,11 +93,7 @@ func (w *memoryWatch) exceeded() bool {
 
 // sum adds up what a file of each process says, in bytes.
 func (w *memoryWatch) sum(file string, read func([]byte) int64) (total int64) {
-	processes := w.listed()
-	if w.proc == nil {
-		processes = descendants(nil, strconv.Itoa(w.pid))
-	}
-	for _, dir := range processes {
+	for _, dir := range w.processes() {
 		if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
 			total += read(b)
 		}
@@ -105,10 +101,10 @@ func (w *memoryWatch) sum(file string, read func([]byte) int64) (total int64) {
 	return total
 }
 
-// listed gives the directory of each process in the sandbox's own /proc.
-func (w *memoryWatch) listed() (dirs []string) {
+// processes gives a directory of some /proc for each process in the sandbox.
+func (w *memoryWatch) processes() (dirs []string) {
 	if w.proc == nil {
-		return nil
+		return descendants(nil, strconv.Itoa(w.pid))
 	}
 	if _, err := w.proc.Seek(0, 0); err != nil {
 		return nil
