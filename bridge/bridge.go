@@ -61,9 +61,11 @@ type Options struct {
 	MaxOutput   int        // bytes kept of each stream; 1 MiB if 0
 	MaxParallel int        // runs at once, further ones wait; 16 if 0
 	Output      OutputMode // compact if empty
-	// Missing says what this host cannot give a sandbox. It may be nil.
-	Missing func() []string
-	Log     *slog.Logger
+	// Missing says what this host cannot give a sandbox, Isolation the same
+	// in the few words that every result carries. They may be nil.
+	Missing   func() []string
+	Isolation func() string
+	Log       *slog.Logger
 }
 
 // A Server runs code for callers. It is safe for concurrent use.

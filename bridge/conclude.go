@@ -25,6 +25,9 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	r.Stderr, cutErr = o.wires.stderr.lines()
 	r.Truncated = cutOut || cutErr
 	done := o.talk.doneFrame()
+	if words := s.o.Limits.Words()["pids"]; o.exit.PIDs && (done == nil || !strings.Contains(text(done.Error), words)) {
+		r.Notes = append(r.Notes, "the code reached its limit of "+words)
+	}
 	switch {
 	case done == nil && o.talk.broken():
 		return r.fail(StatusError, fmt.Errorf("the code broke the connection to the host: %w", o.talk.err))

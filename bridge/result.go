@@ -32,7 +32,8 @@ type Result struct {
 	TimeoutSeconds int      `json:"timeoutSeconds,omitempty"`
 	Result         string   `json:"result,omitempty"` // repr of a trailing expression
 	Truncated      bool     `json:"truncated,omitempty"`
-	Notes          []string `json:"notes,omitempty"` // what the caller should know besides
+	Notes          []string `json:"notes,omitempty"`     // what the caller should know besides
+	Isolation      string   `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
 	cause    error
 	standing []string        // those of Notes that hold for every run on this host
@@ -159,7 +160,7 @@ func (r *Result) fields() toonObject {
 	var out toonObject
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
-		"timeoutSeconds", "result", "truncated", "notes",
+		"timeoutSeconds", "result", "truncated", "notes", "isolation",
 	} {
 		if v, ok := byName[name]; ok {
 			out = append(out, toonField{Key: name, Value: v})

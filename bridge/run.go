@@ -113,6 +113,9 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		r.standing = append(slices.Clone(r.standing), s.o.Missing()...)
 	}
 	r.Notes = append(r.Notes, r.standing...)
+	if s.o.Isolation != nil {
+		r.Isolation = s.o.Isolation()
+	}
 	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w})
 }
 

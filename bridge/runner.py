@@ -6,8 +6,8 @@ that many bytes of JSON, an object with a "type". stdout and stderr belong to th
     runner -> host   ready, then call (many, in parallel), at the end done
     host -> runner   start, then one reply for each call
 
-After `start` the process forks. The parent, pid 1 of the sandbox, is a tiny init: it reaps, and it ends when the host
-hangs up. The child runs the code and ends as any Python does, so that atexit, threads and C buffers behave.
+The process runs the code and ends as any Python does, so that atexit, threads and C buffers behave. It is not pid 1 of
+the sandbox: an init, which the host brings, collects zombies and ends everything when the host hangs up.
 
 Imports are few and late: an image without .pyc files compiles each of them at every start.
 """
@@ -859,7 +859,7 @@ def import_line(name, value):
 # Running the code
 
 
-def run(source, namespace, sources, tools):
+def run(source, namespace, sources, tools, limits):
     """Runs the code as __main__. Returns exit code, repr of its last expression, error; the latter two may be None."""
     try:
         code = compile_code(source)
@@ -871,7 +871,8 @@ def run(source, namespace, sources, tools):
         return exit_code(stop), None, None
     except BaseException as error:
         report(error, sources)
-        return 1, None, describe(error)
+        words = limits.get(limit_hit(error))
+        return 1, None, describe(error) + (f" (limit: {words})" if words else "")
 
 
 def compile_code(source):
@@ -948,6 +949,29 @@ def describe(error):
     return (type(error).__name__ + (": " + text if text else ""))[:MAX_ERROR]
 
 
+def limit_hit(error):
+    """Returns the name of the limit that an exception comes from, or None."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "pids"
+    if not isinstance(error, OSError):
+        return None
+    import errno
+    # A socket may have to be tried again too: only what forks has hit a limit.
+    if error.errno == errno.EAGAIN and any("fork" in name or "spawn" in name for name in names_at(error)):
+        return "pids"
+    return {errno.EMFILE: "files", errno.ENFILE: "files", errno.ENOSPC: "space", errno.EDQUOT: "space"}.get(error.errno)
+
+
+def names_at(error):
+    """Returns the global names and attributes that the code uses in which an exception arose."""
+    entry = error.__traceback__
+    while entry and entry.tb_next:
+        entry = entry.tb_next
+    return entry.tb_frame.f_code.co_names if entry else ()
+
+
 def report(error, sources):
     """Prints an uncaught exception as Python does, without our frames. Never raises."""
     try:
@@ -1004,11 +1028,11 @@ def add_source_line(error, sources):
         error.text = lines[error.lineno - 1] + "\n"
 
 
-# The two processes
+# The process
 
 
 def work(channel, start):
-    """The child: runs the code, reports to the host, returns the exit code."""
+    """Runs the code, reports to the host, returns the exit code."""
     pid = os.getpid()
     set_up_process()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
@@ -1019,7 +1043,7 @@ def work(channel, start):
     main_module.__dict__.update(install_modules(runtime, sources, start.get("saved") or {}))
     sys.modules["__main__"] = main_module
 
-    code, result, error = run(source, main_module.__dict__, sources, runtime.tools)
+    code, result, error = run(source, main_module.__dict__, sources, runtime.tools, start.get("limits") or {})
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() == pid:
         done = {"type": "done", "exitCode": code, "result": result, "error": error}
@@ -1040,62 +1064,13 @@ def set_up_process():
     sys.argv[:] = [""]
 
 
-def keep_house(channel, child):
-    """Init: reaps whoever ends, until the child has (returns its status) or the host hangs up (returns 1).
-
-    Code that shuts the socket down in both directions looks like the host hanging up, and ends with it.
-    """
-    import select
-    import signal
-    wake, waker = os.pipe()
-    os.set_blocking(waker, False)
-    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no KeyboardInterrupt here, whoever sends one
-    poll = select.poll()
-    poll.register(wake, select.POLLIN)
-    poll.register(channel.fd, select.POLLRDHUP | select.POLLHUP)
-    while True:
-        # Before poll, and after the handler is set: a child that ended meanwhile is found here.
-        status = reap(child)
-        if status is not None:
-            return status
-        for fd, _ in poll.poll():
-            if fd == channel.fd:
-                os.kill(child, signal.SIGKILL)  # not left to the kernel: where we are not pid 1 it would live on
-                return 1
-            os.read(wake, 4096)
-
-
-def reap(child):
-    """Collects the dead. Returns the exit status of the child if it was among them, 128 + n for signal n."""
-    status = None
-    try:
-        while True:
-            pid, code = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return status
-            if pid == child:
-                code = os.waitstatus_to_exitcode(code)
-                status = code if code >= 0 else 128 - code
-    except ChildProcessError:
-        return status
-
-
 def main():
     channel = Channel(CONTROL_FD)
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
     body = channel.receive()
     if body is None:
         return 1  # the host wants nothing
-    start = decode(body)
-    child = os.fork()
-    if child:
-        try:
-            os._exit(keep_house(channel, child))
-        finally:
-            os._exit(1)
-    return work(channel, start)
+    return work(channel, decode(body))
 
 
 sys.exit(main())

@@ -938,8 +938,6 @@ func TestRunnerEndsWithTheCodesStatus(t *testing.T) {
 		exit, done         int
 	}{
 		{"os._exit", "import os\nos._exit(7)", "", 7, 0},
-		{"kill -9", "import os\nos.kill(os.getpid(), 9)", "", 137, 0},
-		{"segfault", "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "", 139, 0},
 		{"exec", "import os\nos.execvp('sh', ['sh', '-c', 'echo exec; exit 5'])", "exec\n", 5, 0},
 		{"fd 3 closed", "import os\nos.close(3)\nprint('on')\nraise SystemExit(6)", "on\n", 6, 0},
 		{"fd 3 closed after a call", "import os\nawait mcp_github.echo()\nos.close(3)\ntry: await mcp_github.echo()\nexcept mcp.MCPError as e: print(e)", "the host closed the connection\n", 0, 0},
@@ -959,26 +957,6 @@ func TestRunnerEndsWithTheCodesStatus(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestRunnerEndsWhenTheHostHangsUp(t *testing.T) {
-	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
-		host := rtHost{script: func(conn net.Conn, stdout *rtBuffer) {
-			rtAwait(t, func() bool { return strings.HasSuffix(stdout.String(), "\n") })
-			conn.Close()
-		}}
-		start := time.Now()
-		out := host.run(t, py, "import os, time\nprint(os.getpid())\nwhile True: time.sleep(60)")
-		if out.exit != 1 || out.stderr != "" || time.Since(start) > 20*time.Second {
-			t.Errorf("%+v after %v", out, time.Since(start))
-		}
-		pid := strings.TrimSpace(out.stdout)
-		rtAwait(t, func() bool {
-			stat, err := os.ReadFile("/proc/" + pid + "/stat")
-			return err != nil || strings.Contains(string(stat), ") Z ")
-		})
-	})
 }
 
 func TestRunnerSurvivesHostileReplies(t *testing.T) {
@@ -1013,51 +991,4 @@ print(ask()); print(ask()); print(ask()); print(ask())`
 			t.Errorf("exit %d, stdout %q, stderr %.2000s", out.exit, out.stdout, out.stderr)
 		}
 	})
-}
-
-func TestRunnerIsInitOfItsNamespace(t *testing.T) {
-	t.Parallel()
-	host := rtHost{attr: &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}}
-	probe := exec.Command("/bin/true")
-	probe.SysProcAttr = host.attr
-	if err := probe.Run(); err != nil {
-		t.Skipf("needs user and pid namespaces: %v", err)
-	}
-	rtEach(t, func(t *testing.T, py rtPython) {
-		out := host.run(t, py, `
-import os, signal, subprocess, time
-os.kill(1, signal.SIGINT); os.kill(1, signal.SIGTERM); os.kill(1, signal.SIGKILL)
-read, write = os.pipe()
-if os.fork() == 0:
-    orphan = os.fork()
-    if orphan: os.write(write, b'%d' % orphan)
-    os._exit(0)
-os.wait()
-orphan = int(os.read(read, 20))
-for _ in range(500):
-    try: os.kill(orphan, 0)
-    except ProcessLookupError: break
-    time.sleep(.01)
-else: print('a zombie was left')
-sleeper = subprocess.Popen(['sleep', '60'])  # ends with pid 1, or the test would wait for its stdout
-print(os.getppid(), os.getpid())`)
-		if out.exit != 0 || out.stdout != "1 2\n" {
-			t.Errorf("exit %d, stdout %q, stderr %s", out.exit, out.stdout, out.stderr)
-		}
-	})
-}
-
-// rtAwait waits for what another process does, of which nothing tells.
-func rtAwait(t *testing.T, true func() bool) {
-	for range 2000 {
-		if true() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Error("waited too long")
 }

@@ -36,7 +36,8 @@ type message struct {
 	Code    string            `json:"code,omitempty"`
 	Servers []serverInfo      `json:"servers,omitempty"`
 	Manual  string            `json:"manual,omitempty"`
-	Saved   map[string]string `json:"saved,omitempty"` // name to source
+	Saved   map[string]string `json:"saved,omitempty"`  // name to source
+	Limits  map[string]string `json:"limits,omitempty"` // what is limited to how much, in words
 
 	// call and reply
 	ID     int64           `json:"id,omitempty"`

@@ -14,7 +14,7 @@ import (
 
 // The ways in which a sandbox gets its cgroup.
 const (
-	cgroupNone    = ""        // none: memory and CPU time are not limited
+	cgroupNone    = ""        // none: we keep the limits by other means
 	cgroupFS      = "fs"      // a directory made by us
 	cgroupSystemd = "systemd" // a transient scope of the user's systemd manager
 )
@@ -27,6 +27,8 @@ type cgroup struct {
 	Swap              bool   // swap can be limited too
 	Why               string // why Driver is none, for the user
 }
+
+func (c cgroup) uncounted() uncounted { return uncounted{memory: !c.Memory, cpu: !c.CPU} }
 
 // path names the sandbox's cgroup in the form that the driver wants: relative
 // for cgroupfs, so that it stays under the limits that hold for ourselves, or

@@ -22,7 +22,7 @@ type host struct {
 	cgroup   cgroup
 	noProc   bool // no /proc can be mounted: ours is partly covered
 	seccomp  *specs.LinuxSeccomp
-	exe      string // this program's file
+	exe      string // this program's file, for sandboxes to start from
 	maxFiles uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
 	maxProcs uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
 }
@@ -39,7 +39,7 @@ func probeHost(wantUID, wantGID uint32) (host, error) {
 	h.admin = h.euid == 0 && holdsSysAdmin()
 	h.cgroup = detectCgroup(h.euid)
 	var err error
-	if h.seccomp, err = seccompProfile(!h.cgroup.Memory); err != nil {
+	if h.seccomp, err = seccompProfile(h.cgroup.uncounted()); err != nil {
 		return h, err
 	}
 	if h.exe, err = os.Executable(); err != nil {
@@ -151,4 +151,14 @@ func holdsSysAdmin() bool {
 		return false
 	}
 	return sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// landlockVersion gives the kernel's Landlock ABI, 0 if it has none or does
+// not use it (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
+func landlockVersion() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
 }

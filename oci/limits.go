@@ -1,6 +1,8 @@
 package oci
 
 import (
+	"fmt"
+
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -10,6 +12,24 @@ type Limits struct {
 	Memory int64   // bytes, without swap
 	PIDs   int64   // processes and threads
 	CPUs   float64 // processors' worth of time, 1.5 being one and a half
+}
+
+// Words says in words what l and the limits that hold in every sandbox allow,
+// by the name of what is limited: memory, pids, files (descriptors) and space
+// (in the file systems that can be written).
+func (l Limits) Words() map[string]string {
+	words := map[string]string{
+		"files": fmt.Sprintf("%d open files in one process", maxFiles),
+		"space": fmt.Sprintf("/tmp holds %d MiB in %d files, /workspace %d MiB in %d, /dev/shm %d MiB in %d",
+			tmpSize>>20, tmpFiles, workspaceSize>>20, workspaceFiles, shmSize>>20, shmFiles),
+	}
+	if l.Memory > 0 {
+		words["memory"] = fmt.Sprintf("%d MiB of memory", l.Memory>>20)
+	}
+	if l.PIDs > 0 {
+		words["pids"] = fmt.Sprintf("%d processes and threads", l.PIDs)
+	}
+	return words
 }
 
 // cpuPeriod is the length of the window in which CPU time is counted, in
@@ -42,6 +62,16 @@ func resources(l Limits, c cgroup) *specs.LinuxResources {
 		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
 	}
 	return r
+}
+
+// sysctls keep the buffers of TCP connections from growing by themselves where
+// nobody counts them; they belong to the sandbox's own network namespace
+// (ip-sysctl, tcp_rmem and tcp_wmem).
+func sysctls(h host) map[string]string {
+	if h.cgroup.Memory || h.noProc {
+		return nil
+	}
+	return map[string]string{"net.ipv4.tcp_rmem": "4096 65536 131072", "net.ipv4.tcp_wmem": "4096 65536 131072"}
 }
 
 // maxFiles is how many descriptors a process in the sandbox may have open.

@@ -1,5 +1,23 @@
 package oci
 
+import "strings"
+
+// isolation names in what a sandbox on h differs from a full one; it is empty
+// if in nothing.
+func isolation(h host, l Limits) string {
+	var out []string
+	if h.uids.User < 0 || h.gids.User < 0 {
+		out = append(out, "one-id")
+	}
+	if l.Memory > 0 && !h.cgroup.Memory || l.PIDs > 0 && !h.cgroup.PIDs || l.CPUs > 0 && !h.cgroup.CPU {
+		out = append(out, "watched-limits")
+	}
+	if h.noProc {
+		out = append(out, "no-proc")
+	}
+	return strings.Join(out, " ")
+}
+
 // missing says what h cannot give, each with its price.
 func missing(h host, l Limits) []string {
 	var out []string
@@ -12,7 +30,7 @@ func missing(h host, l Limits) []string {
 		out = append(out, "memory is limited by watching, not by a cgroup, and can be overshot for some milliseconds: "+why)
 	}
 	if l.CPUs > 0 && !c.CPU {
-		out = append(out, "CPU time is not limited: "+why)
+		out = append(out, "CPU time is limited in whole processors, not by a cgroup: "+why)
 	}
 	if h.noProc {
 		out = append(out, "the sandbox has no /proc: this host covers parts of its own, as containers do")

@@ -15,6 +15,13 @@ const (
 	shmSize       = 64 << 20
 )
 
+// And how many files they take: an inode is kernel memory.
+const (
+	tmpFiles       = 32 << 10
+	workspaceFiles = 64 << 10
+	shmFiles       = 8 << 10
+)
+
 // maskedPaths tell about the host, or can be used to slow it down; they read
 // as empty. The list is that of the Docker and Podman defaults.
 var maskedPaths = []string{
@@ -29,10 +36,10 @@ var readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", 
 
 // mounts lists what is laid over the read-only root, in order.
 func mounts(p Process, h host) []specs.Mount {
-	tmpfs := func(dest string, size int, options ...string) specs.Mount {
+	tmpfs := func(dest string, size, files int, options ...string) specs.Mount {
 		return specs.Mount{
 			Destination: dest, Type: "tmpfs", Source: "tmpfs",
-			Options: append(options, "noexec", "nosuid", "nodev", "size="+strconv.Itoa(size)),
+			Options: append(options, "noexec", "nosuid", "nodev", "size="+strconv.Itoa(size), "nr_inodes="+strconv.Itoa(files)),
 		}
 	}
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
@@ -44,14 +51,14 @@ func mounts(p Process, h host) []specs.Mount {
 	out := []specs.Mount{
 		proc,
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
-		tmpfs("/dev/shm", shmSize, "mode=1777"),
-		tmpfs("/tmp", tmpSize, "mode=1777"),
+		tmpfs("/dev/shm", shmSize, shmFiles, "mode=1777"),
+		tmpfs("/tmp", tmpSize, tmpFiles, "mode=1777"),
 		// Sticky, as /tmp, and not owned by the user: the ids of the mount
 		// options would have to be mapped, and where only one is, they are not.
-		tmpfs("/workspace", workspaceSize, "mode=1777"),
+		tmpfs("/workspace", workspaceSize, workspaceFiles, "mode=1777"),
 		// The mount points of what is ours are made in it: the root is
 		// read-only by now.
-		tmpfs(ownDir, 4096, "mode=755"),
+		tmpfs(ownDir, 4096, 64, "mode=755"),
 	}
 	for _, b := range p.Root.Binds {
 		out = append(out, readOnlyBind(b))
@@ -59,10 +66,7 @@ func mounts(p Process, h host) []specs.Mount {
 	for _, b := range p.Binds {
 		out = append(out, readOnlyBind(b))
 	}
-	if h.nested() {
-		out = append(out, readOnlyBind(Bind{Source: h.exe, Target: nestPath}))
-	}
-	return out
+	return append(out, readOnlyBind(Bind{Source: h.exe, Target: pid1Path}))
 }
 
 // readOnlyBind shows a directory or file of the host, with nothing of what is

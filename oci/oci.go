@@ -8,8 +8,8 @@
 // is swept by the next one. It refuses to start anything weaker.
 //
 // Where the host gives no cgroup it keeps the memory limit by watching, which
-// code can overshoot for some milliseconds, and does not limit CPU time;
-// Runtime.Missing says so.
+// code can overshoot for some milliseconds, and limits CPU time by the number
+// of processors; Runtime.Missing says so.
 package oci
 
 import (
@@ -20,8 +20,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/runc/libcontainer"
@@ -62,7 +64,8 @@ type Process struct {
 	Stdout, Stderr *os.File
 	Files          []*os.File
 
-	uid, gid uint32 // inside: the runtime's
+	uid, gid uint32   // inside: the runtime's
+	lifeline *os.File // pid 1's end
 }
 
 // An Exit is how a sandbox ended.
@@ -70,18 +73,21 @@ type Exit struct {
 	Code   int         // of the first process; 128+n if signal n ended it
 	Signal unix.Signal // that ended it, or 0
 	OOM    bool        // the memory limit was hit and something was killed
+	PIDs   bool        // the limit on processes was hit: new ones were refused
 }
 
 // A Runtime starts sandboxes. It is safe for concurrent use.
 type Runtime struct {
-	dir  string // of this instance: libcontainer's state of each sandbox
-	lock *os.File
+	dir    string // of this instance: libcontainer's state of each sandbox
+	lock   *os.File
+	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
 
 	uid, gid uint32
 	once     sync.Once
-	mu       sync.Mutex // guards host once it was probed
+	mu       sync.Mutex // guards what follows, once the host was probed
 	host     host
 	hostErr  error
+	copied   string // this program, if sandboxes need a copy of it
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -114,6 +120,19 @@ func (r *Runtime) Missing(l Limits) []string {
 	return missing(h, l)
 }
 
+// Isolation names what a sandbox lacks on this host, separated by spaces; it
+// is empty where it lacks nothing. one-id: code has the host id of this
+// process, in a user namespace of its own, for want of a second one.
+// watched-limits: some limit is kept by other means than cgroups. no-proc:
+// there is no /proc inside.
+func (r *Runtime) Isolation(l Limits) string {
+	h, err := r.probe()
+	if err != nil {
+		return ""
+	}
+	return isolation(h, l)
+}
+
 func (r *Runtime) probe() (host, error) {
 	r.once.Do(func() { r.host, r.hostErr = probeHost(r.uid, r.gid) })
 	r.mu.Lock()
@@ -133,6 +152,12 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
+	line, err := newLifeline()
+	if err != nil {
+		return Exit{}, err
+	}
+	defer line.close()
+	p.lifeline = line.theirs
 	c, process, err := r.launch(p, h)
 	if procRefused(err) && !h.noProc {
 		h = r.withoutProc()
@@ -143,17 +168,16 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	}
 	defer func() { err = errors.Join(err, destroy(c)) }()
 	p.closeFiles()
-	oom := watchOOM(c, h.cgroup)
-	watch := watchMemory(c, process, p.Limits, h)
-	stop := context.AfterFunc(ctx, func() { _ = c.Signal(unix.SIGKILL) })
+	limits := watchLimits(c, process, p.Limits, h)
+	stop := context.AfterFunc(ctx, limits.kill)
 	defer stop()
 	state, err := process.Wait()
 	if state == nil {
-		watch.exceeded()
+		limits.end(false)
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
 	exit = newExit(state)
-	exit.OOM = watch.exceeded() || oom(exit.Signal == unix.SIGKILL && ctx.Err() == nil)
+	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil)
 	return exit, nil
 }
 
@@ -164,11 +188,14 @@ func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process 
 	if err != nil {
 		return nil, nil, err
 	}
+	if h.exe, err = r.program(); err != nil {
+		return nil, nil, err
+	}
 	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := newSpec(p, h, id)
 		process = newProcess(p, s)
-		c, err = r.start(s, h, id, process)
+		c, err = r.start(s, h, id, process, p.Limits)
 		return err
 	})
 	if err != nil && c != nil {
@@ -193,21 +220,9 @@ func (r *Runtime) withoutProc() host {
 	return r.host
 }
 
-// watchMemory keeps the memory limit where no cgroup can; nil where one does.
-func watchMemory(c *libcontainer.Container, p *libcontainer.Process, l Limits, h host) *memoryWatch {
-	if l.Memory <= 0 || h.cgroup.Memory {
-		return nil
-	}
-	pid, err := p.Pid()
-	if err != nil {
-		return nil
-	}
-	return startMemoryWatch(pid, !h.noProc, l.Memory, func() { _ = c.Signal(unix.SIGKILL) })
-}
-
 // start makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Process) (*libcontainer.Container, error) {
+func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:       id,
 		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
@@ -224,7 +239,15 @@ func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Proces
 	if err != nil {
 		return nil, fmt.Errorf("creating the sandbox: %w", err)
 	}
-	if err := c.Run(p); err != nil {
+	if err := c.Start(p); err != nil {
+		return c, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	if l.CPUs > 0 && !h.cgroup.CPU {
+		if err := r.pin(p, l.CPUs); err != nil {
+			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
+		}
+	}
+	if err := c.Exec(); err != nil {
 		return c, fmt.Errorf("starting the sandbox: %w", err)
 	}
 	return c, nil
@@ -238,7 +261,7 @@ func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
 		Cwd:        s.Process.Cwd,
 		UID:        int(s.Process.User.UID),
 		GID:        int(s.Process.User.GID),
-		ExtraFiles: p.Files,
+		ExtraFiles: append(slices.Clone(p.Files), p.lifeline),
 		Init:       true,
 	}
 	for _, l := range s.Process.Rlimits {
@@ -256,7 +279,7 @@ func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
 
 // closeFiles closes our copies; closing a file twice does no harm.
 func (p Process) closeFiles() {
-	for _, f := range append([]*os.File{p.Stdout, p.Stderr}, p.Files...) {
+	for _, f := range append([]*os.File{p.Stdout, p.Stderr, p.lifeline}, p.Files...) {
 		if f != nil {
 			f.Close()
 		}

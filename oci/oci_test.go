@@ -101,7 +101,7 @@ func TestSandboxAttempts(t *testing.T) {
 	for name, tt := range map[string]struct{ script, want string }{
 		"id":                     {"id -u; id -g", "65534\n65534\n"},
 		"env":                    {"env | grep -c RUNCELL_TEST_SECRET", "0\n"},
-		"only its own processes": {"test $(ls -d /proc/[0-9]* | wc -l) -le 4 && echo few", "few\n"},
+		"only its own processes": {"test $(ls -d /proc/[0-9]* | wc -l) -le 5 && echo few", "few\n"},
 		"host name":              {"cat /proc/sys/kernel/hostname", "runcell\n"},
 		"no network":             {"grep -vc -e lo: -e '|' /proc/net/dev", "0\n"},
 		"working directory":      {"pwd; touch a && echo written", "/workspace\nwritten\n"},
@@ -140,6 +140,8 @@ func TestSandboxExit(t *testing.T) {
 	}{
 		{"exit 0", Exit{}},
 		{"exit 7", Exit{Code: 7}},
+		{"kill -9 $$", Exit{Code: 128 + 9}},
+		{"kill -SEGV $$", Exit{Code: 128 + 11}},
 	} {
 		if _, got := sh(t.Context(), t, r, Process{}, tt.script); got != tt.want {
 			t.Errorf("%s: exit = %+v, want %+v", tt.script, got, tt.want)
@@ -235,9 +237,6 @@ func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = helper.Wait()
-	if !alive(t, marker) {
-		t.Log("the sandbox ended by itself")
-	}
 	r, err := Open(dir, 65534, 65534)
 	if err != nil {
 		t.Fatal(err)

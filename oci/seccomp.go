@@ -15,19 +15,32 @@ import (
 // userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
 // flags a filter can see.
 //
-// unwatched leaves out calls that take memory in no process: where no cgroup
-// counts it, nobody would.
-func seccompProfile(unwatched bool) (*specs.LinuxSeccomp, error) {
+// What no cgroup counts on this host, it refuses to let be had uncounted.
+func seccompProfile(un uncounted) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
 	if err != nil {
 		return nil, fmt.Errorf("making the seccomp profile: %w", err)
 	}
 	harden(p)
-	if unwatched {
+	if un.memory {
 		forbid(p, hidden)
 	}
+	if un.cpu {
+		forbid(p, []string{"sched_setaffinity"}) // see pin
+	}
 	return p, nil
+}
+
+// uncounted says what no cgroup counts on a host.
+type uncounted struct{ memory, cpu bool }
+
+// String and parseUncounted hand it on to the stage that loads the filter.
+func (u uncounted) String() string { return fmt.Sprintf("memory=%t,cpu=%t", u.memory, u.cpu) }
+
+func parseUncounted(s string) (u uncounted, err error) {
+	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t", &u.memory, &u.cpu)
+	return u, err
 }
 
 // refused are calls that Moby's profile allows and no Python program needs;
@@ -44,8 +57,8 @@ var refused = []string{
 }
 
 // hidden are calls whose memory belongs to no process: files without a name,
-// and System V shared memory.
-var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget", "msgsnd"}
+// and the shared memory, messages and semaphores of System V and POSIX.
+var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget", "msgsnd", "semget", "mq_open"}
 
 // families are the kinds of sockets there may be.
 var families = []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}

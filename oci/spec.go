@@ -15,8 +15,9 @@ var firstToGo = 1000
 // a reviewer who has never seen this program.
 func newSpec(p Process, h host, id string) *specs.Spec {
 	uid, gid := p.uid, p.gid
-	args := p.Args
-	env := p.Env
+	args := append([]string{pid1Path}, p.Args...)
+	// The lifeline comes after the files.
+	env := append([]string{fmt.Sprintf("%s=%d", pid1Env, 3+len(p.Files))}, p.Env...)
 	// Empty, not nil: libcontainer keeps every capability when it is nil
 	// (capabilities.New).
 	caps := &specs.LinuxCapabilities{}
@@ -24,11 +25,7 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		// Only one id is mapped. The process starts as container root,
 		// without capabilities, and our own stage makes a user namespace
 		// inside in which that id has the number asked for (nest.go).
-		profile := nestWatched
-		if !h.cgroup.Memory {
-			profile = nestUnwatched
-		}
-		args = append([]string{nestPath, "nest", profile}, args...)
+		args = append([]string{pid1Path, "nest", h.cgroup.uncounted().String()}, args...)
 		hide := 0
 		if h.noProc {
 			hide = 1
@@ -72,6 +69,7 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 			ReadonlyPaths: readonlyPaths,
 			CgroupsPath:   h.cgroup.path(id),
 			Resources:     resources(p.Limits, h.cgroup),
+			Sysctl:        sysctls(h),
 			// A mount made on the host while the sandbox runs must not show
 			// up inside.
 			RootfsPropagation: "rprivate",

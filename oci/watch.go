@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,32 +16,51 @@ import (
 // What code can touch in between, some 50 MB, is how far it can overshoot.
 const watchInterval = 10 * time.Millisecond
 
+// What memory is charged for that lies in no address space. The kernel counts
+// it only in a cgroup, so each object is charged with the most that it can
+// hold, and a few that any program has are free.
+const (
+	inodeBytes  = 1 << 10   // of a tmpfs: the inode and its name
+	threadBytes = 24 << 10  // a kernel stack and what goes with it
+	fileBytes   = 8 << 10   // a pipe past the user's first 64 MiB has two pages (pipe(7))
+	socketBytes = 832 << 10 // buffers for both ways, at their most (socket(7), SO_SNDBUF)
+	freeFiles   = 64        // of each process
+	freeSockets = 100
+)
+
 // A memoryWatch keeps the memory limit of one sandbox where no cgroup does: it
-// adds up what the sandbox holds and kills it if that is too much.
+// adds up what the sandbox holds and kills it if that is too much. It also
+// notes that the limit on processes was reached, which the kernel does not tell
+// of a resource limit.
 type memoryWatch struct {
-	pid   int      // the sandbox's first process
-	root  *os.File // its root directory, from outside
-	proc  *os.File // its /proc, which lists its processes and no others; nil if it has none
-	limit int64
-	over  atomic.Bool
-	stop  chan struct{}
-	ended chan struct{}
+	pid    int      // the sandbox's first process
+	root   *os.File // its root directory, from outside
+	proc   *os.File // its /proc, which lists its processes and no others; nil if it has none
+	limits Limits
+	over   atomic.Bool
+	full   atomic.Bool
+	stop   chan struct{}
+	ended  chan struct{}
 }
 
 // startMemoryWatch watches the sandbox whose first process is pid, and calls
-// kill once it holds more than limit bytes. ownProc says that the sandbox has a
+// kill once it holds more than it may. ownProc says that the sandbox has a
 // /proc of its own.
-func startMemoryWatch(pid int, ownProc bool, limit int64, kill func()) *memoryWatch {
-	w := &memoryWatch{pid: pid, limit: limit, stop: make(chan struct{}), ended: make(chan struct{})}
+func startMemoryWatch(pid int, ownProc bool, l Limits, kill func()) *memoryWatch {
+	w := &memoryWatch{pid: pid, limits: l, stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.run(ownProc, kill)
 	return w
 }
 
 // open takes hold of the sandbox's root and /proc, so that no later process
-// with the same pid is ever looked at. It fails until the first process has
-// become the program to run: before, the kernel guards it like one of ours.
+// with the same pid is ever looked at. It fails until pid 1 is where it stays:
+// the stage before may still change to another mount namespace.
 func (w *memoryWatch) open(ownProc bool) (err error) {
-	at := filepath.Join("/proc", strconv.Itoa(w.pid), "root")
+	dir := filepath.Join("/proc", strconv.Itoa(w.pid))
+	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err != nil || string(name) != pid1Name+"\n" {
+		return errors.New("pid 1 is not there yet")
+	}
+	at := filepath.Join(dir, "root")
 	if w.root, err = os.OpenFile(at, unix.O_PATH|unix.O_DIRECTORY, 0); err != nil || !ownProc {
 		return err
 	}
@@ -52,53 +72,77 @@ func (w *memoryWatch) open(ownProc bool) (err error) {
 
 func (w *memoryWatch) run(ownProc bool, kill func()) {
 	defer close(w.ended)
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
 	for w.open(ownProc) != nil {
-		select {
-		case <-w.stop:
+		if !w.pause(watchInterval) {
 			return
-		case <-tick.C:
 		}
 	}
 	defer w.root.Close()
 	if w.proc != nil {
 		defer w.proc.Close()
 	}
-	for {
-		select {
-		case <-w.stop:
-			return
-		case <-tick.C:
-		}
-		// Resident memory counts pages that processes share once for each,
-		// so it is at least as much as they hold; it is quick to read.
-		if files := w.inFiles(); files+w.sum("statm", residentOf) > w.limit && files+w.sum("smaps_rollup", anonymousOf) > w.limit {
+	for took := time.Duration(0); w.pause(max(watchInterval, 4*took)); {
+		start := time.Now()
+		if w.tooMuch() {
 			w.over.Store(true)
 			kill()
 			return
 		}
+		// Looking at many processes takes its time; most of it is theirs.
+		took = time.Since(start)
 	}
 }
 
-// exceeded stops the watch and reports whether the limit was passed.
-func (w *memoryWatch) exceeded() bool {
-	if w == nil {
+// pause waits, and reports whether to go on.
+func (w *memoryWatch) pause(d time.Duration) bool {
+	select {
+	case <-w.stop:
 		return false
+	case <-time.After(d):
+		return true
 	}
+}
+
+// end stops the watch and reports whether the memory limit was passed.
+func (w *memoryWatch) end() bool {
 	close(w.stop)
 	<-w.ended
 	return w.over.Load()
 }
 
-// sum adds up what a file of each process says, in bytes.
-func (w *memoryWatch) sum(file string, read func([]byte) int64) (total int64) {
-	for _, dir := range w.processes() {
-		if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
-			total += read(b)
+// tooMuch looks at every process of the sandbox once, and twice if need be.
+func (w *memoryWatch) tooMuch() bool {
+	dirs := w.processes()
+	var resident, kernel, threads int64
+	for _, dir := range dirs {
+		status, err := os.ReadFile(filepath.Join(dir, "status"))
+		if err != nil {
+			continue // it has ended
+		}
+		resident += countOf(status, "VmRSS") << 10
+		kernel += countOf(status, "VmPTE") << 10
+		kernel += max(0, countOf(status, "FDSize")-freeFiles) * fileBytes
+		threads += countOf(status, "Threads")
+	}
+	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
+		w.full.Store(true)
+	}
+	if w.limits.Memory <= 0 {
+		return false
+	}
+	kernel += threads*threadBytes + w.inFiles() + w.inSockets()
+	if resident+kernel <= w.limits.Memory {
+		return false
+	}
+	// Resident memory counts pages that processes share once for each of
+	// them. This does not, but takes longer to read.
+	var private int64
+	for _, dir := range dirs {
+		if rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup")); err == nil {
+			private += countOf(rollup, "Pss_Anon") << 10
 		}
 	}
-	return total
+	return private+kernel > w.limits.Memory
 }
 
 // processes gives a directory of some /proc for each process in the sandbox.
@@ -140,42 +184,36 @@ func descendants(dirs []string, pid string) []string {
 }
 
 // inFiles gives the bytes in the sandbox's own file systems, which lie in
-// memory and in no process.
+// memory and in no process, and of their inodes.
 func (w *memoryWatch) inFiles() (total int64) {
 	dir := filepath.Join("/proc/self/fd", strconv.Itoa(int(w.root.Fd())))
 	for _, at := range []string{"/tmp", "/workspace", "/dev/shm"} {
 		var fs unix.Statfs_t
 		if unix.Statfs(dir+at, &fs) == nil && fs.Type == unix.TMPFS_MAGIC {
-			total += int64(fs.Blocks-fs.Bfree) * fs.Bsize
+			total += int64(fs.Blocks-fs.Bfree)*fs.Bsize + int64(fs.Files-fs.Ffree)*inodeBytes
 		}
 	}
 	return total
 }
 
-// residentOf reads the second field of statm, in pages (proc(5)).
-func residentOf(statm []byte) int64 {
-	fields := bytes.Fields(statm)
-	if len(fields) < 2 {
-		return 0
+// inSockets gives what the sockets of the sandbox may hold.
+func (w *memoryWatch) inSockets() int64 {
+	at := filepath.Join("/proc", strconv.Itoa(w.pid))
+	if w.proc != nil {
+		at = filepath.Join("/proc/self/fd", strconv.Itoa(int(w.proc.Fd())), "1")
 	}
-	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	b, err := os.ReadFile(filepath.Join(at, "net/sockstat")) // "sockets: used 5"
 	if err != nil {
 		return 0
 	}
-	return pages * int64(os.Getpagesize())
-}
-
-// anonymousOf reads a process's share of memory that no file stands behind,
-// each shared page divided among who shares it (proc(5), smaps_rollup).
-func anonymousOf(rollup []byte) int64 {
-	for _, line := range bytes.Split(rollup, []byte("\n")) {
-		if rest, ok := bytes.CutPrefix(line, []byte("Pss_Anon:")); ok {
-			kib, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kib << 10
-		}
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	fields := bytes.Fields(line)
+	if len(fields) < 3 {
+		return 0
 	}
-	return 0
+	n, err := strconv.ParseInt(string(fields[2]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(0, n-freeSockets) * socketBytes
 }

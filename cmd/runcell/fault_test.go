@@ -249,27 +249,6 @@ func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 
 // TestMemoryLimit holds on every kind of host; where no cgroup keeps it, the
 // result says so.
-func TestMemoryLimit(t *testing.T) {
-	onHosts(t, func(t *testing.T, h *host) {
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "64m"})
-		for name, code := range map[string]string{
-			"one process":    "import time\nx = b'x' * (200 << 20)\ntime.sleep(20)",
-			"many processes": "import os, time\nfor _ in range(9):\n  if os.fork() == 0: x = b'x' * (20 << 20); time.sleep(3); os._exit(0)\nwhile os.wait()[1] == 0: pass\nos._exit(9)",
-			"files":          "import time\nfor n in ('/workspace/a', '/workspace/b', '/dev/shm/a'): open(n, 'wb').write(b'x' * (40 << 20))\ntime.sleep(20)",
-		} {
-			r := c.python(t, code)
-			if r.status() != "memory_limit" || !strings.Contains(r.text, "64 MiB") {
-				t.Errorf("%s: %s", name, r.text)
-			}
-			c.python(t, "print('next')").want(t, "next")
-		}
-		watched := h.cred != nil
-		if notes := fmt.Sprint(c.python(t, "1").fields["notes"]); strings.Contains(notes, "by watching") != watched && os.Geteuid() == 0 {
-			t.Errorf("notes: %s", notes)
-		}
-	})
-}
-
 // TestForbiddenUserNamespaces runs in a user namespace of its own, where an
 // ordinary user can set the sysctl that forbids further ones.
 func TestForbiddenUserNamespaces(t *testing.T) {
@@ -296,29 +275,19 @@ func TestForbiddenUserNamespaces(t *testing.T) {
 // TestCoveredProc runs where no /proc can be mounted, as in most containers:
 // the sandbox has none then, and never the one of the host.
 func TestCoveredProc(t *testing.T) {
-	unshare, err := exec.LookPath("unshare")
-	if err != nil {
+	if _, err := os.Stat(coverProc[0]); err != nil {
 		t.Skip("needs unshare: apt-get install util-linux")
 	}
 	onOrdinaryHosts(t, func(t *testing.T, h *host) {
+		covered := *h
+		covered.wrap, covered.path = coverProc, "/usr/sbin:/usr/bin:/sbin:/bin"
 		for code, want := range map[string]string{
 			"import os; print(os.getuid(), os.listdir('/proc'))":                                    "65534 []\n",
-			"import time; x = b'x' * (200 << 20); time.sleep(20)":                                   "",
 			"import ctypes, os; ctypes.CDLL(None).umount2(b'/proc', 2); print(os.listdir('/proc'))": "[]\n",
 		} {
-			c := h.command(t, env{"CODE": code, "BIN": bin})
-			c.Path, c.Args = unshare, []string{
-				"unshare", "-Urmpf", "--mount-proc", "/bin/sh", "-c",
-				`PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount -t tmpfs none /proc/fs && exec "$BIN" exec --image host --memory 64m -c "$CODE"`,
-			}
-			var errs strings.Builder
-			c.Stderr = &errs
-			out, err := c.Output()
-			if string(out) != want || (err == nil) != (want != "") || (want == "" && !strings.Contains(errs.String(), "memory_limit")) {
-				t.Errorf("%s: %v, %q, want %q\n%s", code, err, out, want, errs.String())
-			}
-			if !strings.Contains(errs.String(), "no /proc") {
-				t.Errorf("the result does not say that there is no /proc:\n%s", errs.String())
+			out, errs, exit := covered.run(t, nil, "exec", "--image", "host", "-c", code)
+			if out != want || exit != 0 || !strings.Contains(errs, "no /proc") {
+				t.Errorf("%s: exit %d, %q, want %q and a word of it\n%s", code, exit, out, want, errs)
 			}
 		}
 	})

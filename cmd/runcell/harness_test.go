@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,6 +64,7 @@ type host struct {
 	cred *syscall.Credential // nil: as we are
 	home string              // its state folder is in it, and stays for all tests
 	path string
+	wrap []string // what starts the binary, if not we
 }
 
 // testUser is made by the tests if they run as root, and kept.
@@ -125,6 +127,31 @@ func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
 	}
 }
 
+// coverProc starts a program as root of a user namespace in which a part of
+// /proc is covered, as containers are started: nobody in it can mount a /proc.
+var coverProc = []string{
+	"/usr/bin/unshare", "-Urmpf", "--mount-proc", "--kill-child", "/bin/sh", "-c",
+	`mount -t tmpfs none /proc/fs && exec "$@"`, "sh",
+}
+
+// onEveryHost runs a test on every kind of host, and as ordinary user where
+// there can be no /proc.
+func onEveryHost(t *testing.T, test func(t *testing.T, h *host)) {
+	onHosts(t, test)
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered := *all[len(all)-1]
+	covered.name, covered.wrap, covered.path = "no-proc", coverProc, "/usr/sbin:/usr/bin:/sbin:/bin"
+	t.Run(covered.name, func(t *testing.T) {
+		if _, err := os.Stat(coverProc[0]); err != nil {
+			t.Skip("needs unshare: apt-get install util-linux")
+		}
+		test(t, &covered)
+	})
+}
+
 // onOrdinaryHosts runs a test on those hosts where we are no root.
 func onOrdinaryHosts(t *testing.T, test func(t *testing.T, h *host)) {
 	all, err := hosts()
@@ -155,7 +182,8 @@ type env map[string]string
 // variables that MCP clients pass on.
 func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
 	t.Helper()
-	c := exec.Command(bin, args...)
+	args = append(slices.Clone(h.wrap), append([]string{bin}, args...)...)
+	c := exec.Command(args[0], args[1:]...)
 	c.Dir = h.home
 	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path, "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state"), "LANG=C.UTF-8"}
 	for k, v := range e {

@@ -100,6 +100,7 @@ func open(s Settings, log *slog.Logger) (*parts, error) {
 		Limits:     s.Limits,
 		Output:     s.Output,
 		Missing:    func() []string { return runtime.Missing(s.Limits) },
+		Isolation:  func() string { return runtime.Isolation(s.Limits) },
 		Log:        log,
 	})
 	return &parts{bridge: server, runtime: runtime, proxy: proxy}, nil

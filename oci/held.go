@@ -1,0 +1,157 @@
+package oci
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/opencontainers/cgroups/manager"
+	"github.com/opencontainers/runc/libcontainer"
+	"golang.org/x/sys/unix"
+)
+
+// A limitWatch is what the host does about the limits of one sandbox while it
+// runs: it keeps those that no cgroup does, ends a sandbox as a whole where the
+// kernel would end one process of it, and learns which limits were hit.
+type limitWatch struct {
+	c      *libcontainer.Container
+	cgroup cgroup
+	memory *memoryWatch // nil where a cgroup limits memory and processes
+	events chan struct{}
+	oom    atomic.Bool
+	pids   atomic.Bool
+}
+
+// watchLimits begins once the sandbox has started.
+func watchLimits(c *libcontainer.Container, p *libcontainer.Process, l Limits, h host) *limitWatch {
+	w := &limitWatch{c: c, cgroup: h.cgroup, events: make(chan struct{})}
+	w.watchOOM()
+	if pid, err := p.Pid(); err == nil && !(h.cgroup.Memory && h.cgroup.PIDs) {
+		if h.cgroup.Memory {
+			l.Memory = 0
+		}
+		if h.cgroup.PIDs {
+			l.PIDs = 0
+		}
+		w.memory = startMemoryWatch(pid, !h.noProc, l, w.kill)
+	}
+	return w
+}
+
+// kill ends the sandbox at once: its first process, and with that all others.
+func (w *limitWatch) kill() {
+	w.notePIDs()
+	_ = w.c.Signal(unix.SIGKILL)
+}
+
+// end tells, once the sandbox has ended and is not yet destroyed, whether its
+// limits on memory and on processes were hit. It is told whether the first
+// process was killed, and not by us.
+func (w *limitWatch) end(killed bool) (oom, pids bool) {
+	if w.memory != nil {
+		if w.memory.end() {
+			w.oom.Store(true)
+		}
+		if w.memory.full.Load() {
+			w.pids.Store(true)
+		}
+	}
+	w.notePIDs()
+	switch {
+	case !w.cgroup.Memory:
+	case w.cgroup.Driver == cgroupFS:
+		if w.countOOM() > 0 {
+			w.oom.Store(true)
+		}
+	case killed:
+		// systemd removes a scope as soon as it is empty, and the kernel's
+		// count with it, and the kernel may tell of the end before it tells of
+		// the kill (kernfs_notify keeps no order). But the limit kills the
+		// whole sandbox (memory.oom.group), and from inside nobody can kill
+		// its first process: who does so from outside is hardly anyone else.
+		w.oom.Store(true)
+	default:
+		select {
+		case <-w.events:
+		case <-time.After(time.Second):
+		}
+	}
+	return w.oom.Load(), w.pids.Load()
+}
+
+// watchOOM notes that the memory limit was hit, as it happens. With cgroup v1
+// the kernel would then kill one process of the sandbox and let the others go
+// on; with v2 it kills them all.
+func (w *limitWatch) watchOOM() {
+	if !w.cgroup.Memory || w.cgroup.V2 && w.cgroup.Driver == cgroupFS {
+		close(w.events)
+		return
+	}
+	events, err := w.c.NotifyOOM()
+	if err != nil {
+		close(w.events) // it is gone already
+		return
+	}
+	go func() {
+		defer close(w.events)
+		for range events { // until its last process is gone
+			w.oom.Store(true)
+			w.kill()
+		}
+	}()
+}
+
+// countOOM reads how many processes the sandbox's memory limit has killed.
+func (w *limitWatch) countOOM() uint64 {
+	state, err := w.c.State()
+	if err != nil {
+		return 0
+	}
+	config := w.c.Config()
+	m, err := manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
+	if err != nil {
+		return 0
+	}
+	n, err := m.OOMKillCount()
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// notePIDs reads whether the cgroup has refused a process. Where systemd has
+// removed the scope already it cannot be known any more.
+func (w *limitWatch) notePIDs() {
+	if !w.cgroup.PIDs || w.pids.Load() {
+		return
+	}
+	state, err := w.c.State()
+	if err != nil {
+		return
+	}
+	dir := state.CgroupPaths["pids"] // cgroup v1
+	if dir == "" {
+		dir = state.CgroupPaths[""]
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "pids.events")); err == nil && countOf(b, "max") > 0 {
+		w.pids.Store(true)
+	}
+}
+
+// countOf reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
+func countOf(file []byte, name string) int64 {
+	for line := range bytes.Lines(file) {
+		fields := bytes.Fields(line)
+		if len(fields) >= 2 && string(bytes.TrimSuffix(fields[0], []byte(":"))) == name {
+			n, err := strconv.ParseInt(string(fields[1]), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,194 @@
+// The first process of every sandbox, and the stage before it where a sandbox
+// needs one. Both are this program again (pid1.go, nest.go say when), and both
+// act here, in a constructor: before the Go runtime, which takes milliseconds
+// to start and has several threads from its first line on.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void die(const char *what)
+{
+	dprintf(2, "runcell: %s: %s\n", what, strerror(errno));
+	_exit(125);
+}
+
+// Landlock (Documentation/userspace-api/landlock.rst) as a second lock: also
+// where a mount were writable by mistake, the code writes only to the places
+// that are its own. The numbers are the kernel's; headers are often older.
+#ifndef __NR_landlock_create_ruleset
+#define __NR_landlock_create_ruleset 444
+#define __NR_landlock_add_rule 445
+#define __NR_landlock_restrict_self 446
+#endif
+#define LL_WRITE_FILE (1ULL << 1)
+#define LL_REMOVE (1ULL << 4 | 1ULL << 5)
+#define LL_MAKE_DEVICE (1ULL << 6 | 1ULL << 11)
+#define LL_MAKE (1ULL << 7 | 1ULL << 8 | 1ULL << 9 | 1ULL << 10 | 1ULL << 12)
+#define LL_REFER (1ULL << 13)
+#define LL_TRUNCATE (1ULL << 14)
+#define LL_SCOPES (1ULL << 0 | 1ULL << 1) // abstract sockets, signals
+
+struct ll_ruleset {
+	uint64_t fs, net, scoped;
+};
+
+struct ll_path {
+	uint64_t allowed;
+	int32_t parent;
+} __attribute__((packed));
+
+static void allow(int rules, const char *path, uint64_t access)
+{
+	struct ll_path p = {access, open(path, O_PATH | O_CLOEXEC)};
+
+	if (p.parent < 0)
+		return; // what is not there needs no rule
+	if (syscall(__NR_landlock_add_rule, rules, 1, &p, 0) < 0)
+		die("adding a Landlock rule");
+	close(p.parent);
+}
+
+static void landlock(void)
+{
+	long abi = syscall(__NR_landlock_create_ruleset, NULL, 0, 1);
+	uint64_t own = LL_WRITE_FILE | LL_REMOVE | LL_MAKE | LL_REFER;
+	struct ll_ruleset r = {0, 0, 0};
+	int rules;
+
+	// Version 1 refuses every rename from one directory to another.
+	if (abi < 2)
+		return;
+	if (abi >= 3)
+		own |= LL_TRUNCATE;
+	r.fs = own | LL_MAKE_DEVICE;
+	if (abi >= 6)
+		r.scoped = LL_SCOPES;
+	rules = syscall(__NR_landlock_create_ruleset, &r, abi >= 6 ? 24 : abi >= 4 ? 16 : 8, 0);
+	if (rules < 0)
+		die("making a Landlock ruleset");
+	allow(rules, "/tmp", own);
+	allow(rules, "/workspace", own);
+	allow(rules, "/dev/shm", own);
+	allow(rules, "/dev", own & (LL_WRITE_FILE | LL_TRUNCATE)); // /dev/null
+	if (syscall(__NR_landlock_restrict_self, rules, 0) < 0)
+		die("entering the Landlock domain");
+	close(rules);
+}
+
+static void no_op(int sig) { (void)sig; }
+
+// keep_house is the life of pid 1: it collects whoever ends, until the child
+// has, whose exit status it takes, or the host hangs up its end of the
+// lifeline. When it ends the kernel ends everything else in the sandbox.
+static void keep_house(pid_t child, int lifeline)
+{
+	struct pollfd host = {lifeline, 0, 0}; // POLLHUP comes unasked
+	sigset_t waiting;
+	pid_t pid;
+	int status;
+
+	sigfillset(&waiting);
+	sigdelset(&waiting, SIGCHLD);
+	for (;;) {
+		// SIGCHLD is blocked but in ppoll: none can be missed in between.
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			if (pid == child)
+				_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+		if (ppoll(&host, 1, NULL, &waiting) > 0)
+			_exit(128 + SIGKILL);
+	}
+}
+
+// run_pid1 is the first process. The code's process has the same user id, so
+// pid 1 makes itself opaque before there is one: it cannot be traced, and its
+// memory, descriptors and environment cannot be opened (prctl(2),
+// PR_SET_DUMPABLE).
+static void run_pid1(char **argv, int lifeline)
+{
+	struct sigaction collect = {.sa_handler = no_op};
+	sigset_t all, before;
+	pid_t child;
+	int fd;
+
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		die("hiding pid 1");
+	prctl(PR_SET_NAME, "runcell", 0, 0, 0); // pid1Name
+	if (fcntl(lifeline, F_SETFD, FD_CLOEXEC) < 0)
+		die("the lifeline");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	child = fork();
+	if (child < 0)
+		die("starting the program");
+	if (child == 0) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		landlock();
+		execv(argv[0], argv);
+		dprintf(2, "runcell: running %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	sigaction(SIGCHLD, &collect, NULL);
+	for (fd = 0; fd < lifeline; fd++)
+		close(fd); // the code's, not ours
+	keep_house(child, lifeline);
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(path);
+	close(fd);
+}
+
+// nest_user_namespace is the stage before: a process with more than one thread
+// could not make a user namespace for itself.
+static void nest_user_namespace(const char *ids)
+{
+	unsigned int uid, gid, hide;
+	char line[64];
+
+	if (sscanf(ids, "%u:%u:%u", &uid, &gid, &hide) != 3)
+		_exit(125);
+	if (unshare(CLONE_NEWUSER | (hide ? CLONE_NEWNS : 0)) < 0)
+		die("nesting a user namespace");
+	// Without this an unprivileged gid_map is refused (user_namespaces(7)).
+	put("/proc/self/setgroups", "deny");
+	snprintf(line, sizeof line, "%u 0 1", uid);
+	put("/proc/self/uid_map", line);
+	snprintf(line, sizeof line, "%u 0 1", gid);
+	put("/proc/self/gid_map", line);
+	// The /proc that is there so far shows the processes of the host. It is
+	// covered for good: nothing in here will have the right to uncover it.
+	if (hide && mount("tmpfs", "/proc", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555") < 0)
+		die("covering /proc");
+}
+
+// glibc gives constructors what main gets.
+__attribute__((constructor)) static void before_go(int argc, char **argv)
+{
+	const char *ids = getenv("_RUNCELL_NEST"), *lifeline = getenv("_RUNCELL_PID1");
+
+	if (ids != NULL)
+		nest_user_namespace(ids);
+	else if (lifeline != NULL && argc > 1) {
+		int fd = atoi(lifeline);
+
+		unsetenv("_RUNCELL_PID1");
+		run_pid1(argv + 1, fd);
+	}
+}
