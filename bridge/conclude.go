@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/runcell/runcell/oci"
@@ -25,9 +26,7 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	r.Stderr, cutErr = o.wires.stderr.lines()
 	r.Truncated = cutOut || cutErr
 	done := o.talk.doneFrame()
-	if words := s.o.Limits.Words()["pids"]; o.exit.PIDs && (done == nil || !strings.Contains(text(done.Error), words)) {
-		r.Notes = append(r.Notes, "the code reached its limit of "+words)
-	}
+	s.noteLimits(r, done, o.exit)
 	switch {
 	case done == nil && o.talk.broken():
 		return r.fail(StatusError, fmt.Errorf("the code broke the connection to the host: %w", o.talk.err))
@@ -62,6 +61,24 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 		r.Error = describeExit(code)
 	}
 	return r
+}
+
+// noteLimits says which limits the code hit and how large they are, as far as
+// it is no status of its own.
+func (s *Server) noteLimits(r *Result, done *message, exit oci.Exit) {
+	var hit []string
+	if done != nil && done.Limit != "" {
+		hit = append(hit, done.Limit)
+	}
+	if exit.PIDs {
+		hit = append(hit, "pids")
+	}
+	words := s.o.Limits.Words()
+	for _, limit := range slices.Compact(hit) {
+		if words[limit] != "" {
+			r.Notes = append(r.Notes, "the code hit a limit: "+words[limit])
+		}
+	}
 }
 
 // maxErrorText bounds the one line that says what went wrong, in bytes.

@@ -859,20 +859,21 @@ def import_line(name, value):
 # Running the code
 
 
-def run(source, namespace, sources, tools, limits):
-    """Runs the code as __main__. Returns exit code, repr of its last expression, error; the latter two may be None."""
+def run(source, namespace, sources, tools):
+    """Runs the code as __main__. Returns exit code, repr of its last expression, error, limit hit: all but the first
+    may be None.
+    """
     try:
         code = compile_code(source)
         tools.provide(code, namespace)
         value = execute(code, namespace)
-        return 0, None if value is None else shown(value), None
+        return 0, None if value is None else shown(value), None, None
     except SystemExit as stop:
         hide_runner(stop)  # asyncio prints it, if it came from a task
-        return exit_code(stop), None, None
+        return exit_code(stop), None, None, None
     except BaseException as error:
         report(error, sources)
-        words = limits.get(limit_hit(error))
-        return 1, None, describe(error) + (f" (limit: {words})" if words else "")
+        return 1, None, describe(error), limit_hit(error)
 
 
 def compile_code(source):
@@ -1043,10 +1044,10 @@ def work(channel, start):
     main_module.__dict__.update(install_modules(runtime, sources, start.get("saved") or {}))
     sys.modules["__main__"] = main_module
 
-    code, result, error = run(source, main_module.__dict__, sources, runtime.tools, start.get("limits") or {})
+    code, result, error, limit = run(source, main_module.__dict__, sources, runtime.tools)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() == pid:
-        done = {"type": "done", "exitCode": code, "result": result, "error": error}
+        done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit}
         try:
             channel.send({key: value for key, value in done.items() if value is not None})
         except Exception:

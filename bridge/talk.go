@@ -109,7 +109,7 @@ func (t *talk) note(m *message, code string) error {
 
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
-	m := &message{Type: "start", Code: code, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log), Limits: t.s.o.Limits.Words()}
+	m := &message{Type: "start", Code: code, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
 	for _, st := range t.s.upstreams() {
 		m.Servers = append(m.Servers, serverInfo{
 			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.granted[st.Name],

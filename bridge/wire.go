@@ -7,7 +7,7 @@ package bridge
 //	  │ ── start{code, servers, manual, saved} ────▶ │
 //	  │ ◀──────────── call{id, method, params} ───── │  any number, in parallel
 //	  │ ── reply{id, result | error} ──────────────▶ │
-//	  │ ◀──── done{exitCode, result?, error?} ────── │  then it exits
+//	  │ ◀──── done{exitCode, result?, error?, …} ─── │  then it exits
 //
 // Each message is a frame: its length as four bytes, big-endian, and that many
 // bytes of JSON. Everything that comes from the sandbox is hostile: whatever
@@ -36,8 +36,7 @@ type message struct {
 	Code    string            `json:"code,omitempty"`
 	Servers []serverInfo      `json:"servers,omitempty"`
 	Manual  string            `json:"manual,omitempty"`
-	Saved   map[string]string `json:"saved,omitempty"`  // name to source
-	Limits  map[string]string `json:"limits,omitempty"` // what is limited to how much, in words
+	Saved   map[string]string `json:"saved,omitempty"` // name to source
 
 	// call and reply
 	ID     int64           `json:"id,omitempty"`
@@ -47,7 +46,8 @@ type message struct {
 	Error  json.RawMessage `json:"error,omitempty"`  // of a done frame: a string
 
 	// done
-	ExitCode int `json:"exitCode,omitempty"`
+	ExitCode int    `json:"exitCode,omitempty"`
+	Limit    string `json:"limit,omitempty"` // that the code hit, as oci.Limits.Words names it
 }
 
 // A serverInfo tells the runner about one upstream.

@@ -223,7 +223,7 @@ func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 			"lone surrogate":   {map[string]any{"code": `print('\ud800')`}, "success", `\ud800`},
 			"kills itself":     {map[string]any{"code": "import os; os.kill(os.getpid(), 9)"}, "error", "signal 9"},
 			"kills all":        {map[string]any{"code": "import os, subprocess\nsubprocess.Popen(['sleep', '60'])\nos.kill(-1, 9); print('on')"}, "success", "on"},
-			"kills pid 1":      {map[string]any{"code": "import os; os.kill(1, 9); print('on')"}, "success", "on"},
+			"kills pid 1":      {map[string]any{"code": "import os\ntry: os.kill(1, 9)\nexcept PermissionError: pass\nprint('on')"}, "success", "on"},
 			"closes fd 3":      {map[string]any{"code": "import os; os.close(3); print('on')"}, "success", "on"},
 			"closes all":       {map[string]any{"code": "import os; print('on'); os.closerange(0, 100)"}, "success", "on"},
 			"forks and exits":  {map[string]any{"code": "import os\nif os.fork(): os._exit(0)\nimport time; time.sleep(9)"}, "success", "no output"},
