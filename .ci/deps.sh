@@ -25,6 +25,7 @@ if [ "${1:-build}" = test ]; then
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
 	command -v docker-registry >/dev/null || need docker-registry
 	command -v htpasswd >/dev/null || need apache2-utils
+	[ -e /usr/lib/python3/dist-packages/numpy ] || need python3-numpy
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -62,9 +63,51 @@ var insideTests = map[string][2]string{
 	"subprocess in a loop": {
 		"import asyncio\np = await asyncio.create_subprocess_exec('echo', 'x', stdout=-1)\nprint((await p.communicate())[0])", "b'x\\n'",
 	},
-	"shared memory": {"from multiprocessing import shared_memory as s\nm = s.SharedMemory(create=True, size=10); m.close(); m.unlink(); print('end')", "end"},
-	"sqlite":        {"import sqlite3; print(sqlite3.connect('a.db').execute('select 1').fetchone())", "(1,)"},
-	"zombies":       {"import os, time\nif os.fork() == 0:\n  os.fork(); os._exit(0)\nos.wait(); time.sleep(0.1); print('end')", "end"},
+	"shared memory":                 {"from multiprocessing import shared_memory as s\nm = s.SharedMemory(create=True, size=10); m.close(); m.unlink(); print('end')", "end"},
+	"sqlite":                        {"import sqlite3; print(sqlite3.connect('a.db').execute('select 1').fetchone())", "(1,)"},
+	"processes of the default kind": {"import multiprocessing as m\nwith m.Pool(2) as p: print(p.map(abs, [-1, -2]))", "[1, 2]"},
+	"spawned processes": {
+		"import multiprocessing as m\nc = m.get_context('spawn')\nwith c.Pool(2) as p: print(p.map(abs, [-1, -2]))", "[1, 2]",
+	},
+	"manager, queue, lock, event": {
+		"import multiprocessing as m\nc = m.get_context('fork')\nq, l = c.Queue(), c.Lock()\ndef f():\n  with l: q.put(1)\n" +
+			"p = c.Process(target=f); p.start(); print(q.get(timeout=10)); p.join()\nwith c.Manager() as a: print(a.list([2]))", "1\n[2]",
+	},
+	"process pool executor": {"from concurrent.futures import ProcessPoolExecutor as P\nwith P(2) as p: print(sum(p.map(abs, range(-5, 5))))", "25"},
+	"asyncio server": {
+		"import asyncio\nasync def echo(r, w): w.write(await r.readline()); await w.drain(); w.close()\ns = await asyncio.start_server(echo, '127.0.0.1', 0)\n" +
+			"r, w = await asyncio.open_connection(*s.sockets[0].getsockname()[:2]); w.write(b'hi\\n'); print(await r.read())", "b'hi\\n'",
+	},
+	"unix socket": {
+		"import asyncio\nasync def echo(r, w): w.write(await r.readline()); await w.drain(); w.close()\ns = await asyncio.start_unix_server(echo, '/tmp/s')\n" +
+			"r, w = await asyncio.open_unix_connection('/tmp/s'); w.write(b'hi\\n'); print(await r.read())", "b'hi\\n'",
+	},
+	"sqlite with a journal and a second process": {
+		"import sqlite3, os\nd = sqlite3.connect('w.db'); d.execute('pragma journal_mode=wal'); d.execute('create table t(x)'); d.commit()\n" +
+			"if os.fork() == 0:\n  e = sqlite3.connect('w.db'); e.execute('insert into t values (7)'); e.commit(); os._exit(0)\nos.wait(); print(d.execute('select x from t').fetchall())",
+		"[(7,)]",
+	},
+	"ctypes with a callback": {
+		"import ctypes\nF = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))\na = (ctypes.c_int * 3)(3, 1, 2)\n" +
+			"ctypes.CDLL(None).qsort(a, 3, 4, F(lambda x, y: x[0] - y[0])); print(list(a))", "[1, 2, 3]",
+	},
+	"files moved, locked, mapped": {
+		"import fcntl, mmap, os, tempfile\nwith tempfile.TemporaryDirectory() as d:\n  f = open(d + '/a', 'w+b'); f.write(b'abc'); f.flush(); fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX)\n" +
+			"  m = mmap.mmap(f.fileno(), 0); m[0] = 65; m.flush(); os.mkdir(d + '/e'); os.rename(d + '/a', d + '/e/b'); os.link(d + '/e/b', d + '/c'); print(open(d + '/c').read())", "Abc",
+	},
+	"signals and timers": {"import signal, time\nsignal.signal(signal.SIGALRM, lambda *_: print('rang'))\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\nsignal.pause()", "rang"},
+	"zombies":            {"import os, time\nif os.fork() == 0:\n  os.fork(); os._exit(0)\nos.wait(); time.sleep(0.1); print('end')", "end"},
+}
+
+// TestNumpy computes on several threads, with the host's own Python.
+func TestNumpy(t *testing.T) {
+	if _, err := os.Stat("/usr/lib/python3/dist-packages/numpy"); err != nil {
+		t.Skip("needs numpy: apt-get install python3-numpy")
+	}
+	onEveryHost(t, func(t *testing.T, h *host) {
+		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, "import numpy as n\na = n.arange(250_000.0).reshape(500, 500)\nprint(n.allclose((a @ a.T)[0, 0], (a[0] ** 2).sum()), n.linalg.svd(a[:50, :50])[1].shape, n.fft.fft(a[0]).shape)").
+			want(t, "True (50,) (500,)")
+	})
 }
 
 // TestPromises are the faults of the Python original, each made good.
