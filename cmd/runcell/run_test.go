@@ -235,6 +235,40 @@ for family in (16, 17, 38, 40, 3, 31):
     except PermissionError: pass
 print("end")`
 
+// uncountedCalls tries what would take memory in no process, or processors
+// beyond the limit, and prints what was let through.
+const uncountedCalls = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+got = {
+    "memfd_create": libc.memfd_create(b"x", 0), "shmget": libc.shmget(0, 4096, 0o1600), "msgget": libc.msgget(0, 0o1600),
+    "semget": libc.semget(0, 1, 0o1600), "sched_setaffinity": libc.sched_setaffinity(0, 8, (ctypes.c_long * 1)(1)),
+}
+print(sorted(name for name, result in got.items() if result != -1))`
+
+// TestUncountedCalls: they are refused where no cgroup counts, and only there.
+func TestUncountedCalls(t *testing.T) {
+	onEveryHost(t, func(t *testing.T, h *host) {
+		r := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, uncountedCalls)
+		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
+		if strings.Contains(isolation, "watched-limits") {
+			r.want(t, "[]")
+		} else {
+			r.want(t, "['memfd_create', 'msgget', 'sched_setaffinity', 'semget', 'shmget']")
+		}
+		if h.name == "user" && isolation == "" && os.Geteuid() == 0 && cgroup1() || h.name == "root" && isolation != "" {
+			t.Errorf("isolation = %q", isolation)
+		}
+	})
+}
+
+// cgroup1 reports whether this host limits by cgroup v1, of which an ordinary
+// user is given none.
+func cgroup1() bool {
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	return err != nil
+}
+
 func TestSeccompRefuses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, refusedCalls).want(t, "end")

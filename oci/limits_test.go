@@ -1,0 +1,73 @@
+package oci
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestChooseGoesAroundTheProcessorsThereAre(t *testing.T) {
+	var all unix.CPUSet
+	for _, cpu := range []int{1, 4, 5} {
+		all.Set(cpu)
+	}
+	for _, tt := range []struct {
+		first, want int
+		chosen      string
+	}{
+		{0, 1, "[1]"},
+		{1, 1, "[4]"},
+		{2, 2, "[1 5]"},
+		{3, 1, "[1]"},
+	} {
+		set := choose(&all, tt.first, tt.want)
+		var got []int
+		for cpu := range 8 {
+			if set.IsSet(cpu) {
+				got = append(got, cpu)
+			}
+		}
+		if fmt.Sprint(got) != tt.chosen {
+			t.Errorf("choose(%d, %d) = %v, want %s", tt.first, tt.want, got, tt.chosen)
+		}
+	}
+}
+
+func TestCountOf(t *testing.T) {
+	const status = "Name:\tVmRSS: 9 kB\nVmPTE:\t      44 kB\nVmRSS:\t    1234 kB\nThreads:\tmany\n"
+	for name, want := range map[string]int64{"VmRSS": 1234, "VmPTE": 44, "Threads": 0, "FDSize": 0} {
+		if got := countOf([]byte(status), name); got != want {
+			t.Errorf("%s = %d, want %d", name, got, want)
+		}
+	}
+	if got := countOf([]byte("max 3\n"), "max"); got != 3 {
+		t.Errorf("max = %d, want 3", got)
+	}
+}
+
+func TestIsolationNamesWhatIsLacking(t *testing.T) {
+	two, one := idMap{Root: 1, User: 2}, idMap{Root: 1, User: -1}
+	all := cgroup{Driver: cgroupFS, Memory: true, PIDs: true, CPU: true}
+	noCPU := all
+	noCPU.CPU = false
+	l := Limits{Memory: 1, PIDs: 1, CPUs: 1}
+	for want, h := range map[string]host{
+		"":                              {uids: two, gids: two, cgroup: all},
+		"one-id":                        {uids: one, gids: one, cgroup: all},
+		"watched-limits":                {uids: two, gids: two, cgroup: noCPU},
+		"one-id watched-limits no-proc": {uids: one, gids: two, noProc: true},
+		"no-proc":                       {uids: two, gids: two, cgroup: all, noProc: true},
+	} {
+		if got := isolation(h, l); got != want {
+			t.Errorf("isolation = %q, want %q", got, want)
+		}
+		if words := strings.Join(missing(h, l), " "); (words == "") != (strings.ReplaceAll(want, "one-id", "") == "") {
+			t.Errorf("%s: missing says %q", want, words)
+		}
+	}
+	if got := isolation(host{uids: two, gids: two}, Limits{}); got != "" {
+		t.Errorf("without limits nothing is watched, got %q", got)
+	}
+}
