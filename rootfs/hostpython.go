@@ -138,3 +138,12 @@ func harmless(dir string) error {
 	}
 	return nil
 }
+
+// HostPython is the path of the interpreter that the image "host" would have.
+func HostPython(ctx context.Context) (string, error) {
+	p, err := hostPython(ctx, "/")
+	if err != nil {
+		return "", err
+	}
+	return p.exe, nil
+}
