@@ -1,19 +1,19 @@
 package oci
 
 import (
-	"fmt"
+	"errors"
+	"io/fs"
 	"os"
-	"strconv"
-
-	"golang.org/x/sys/unix"
+	"strings"
 )
 
-// A Check is one fact about this host that sandboxes depend on.
+// A Check is one fact about this host that sandboxes depend on. A code stands
+// for one cause with one cure and keeps its meaning; docs/doctor.md lists them.
 type Check struct {
-	Code   string `json:"code"`           // stable, such as RC-USERNS
+	Code   string `json:"code"`           // such as RC-USERNS-SYSCTL
 	Status string `json:"status"`         // CheckOK, CheckDegraded or CheckFatal
 	Text   string `json:"text"`           // what was found, and what it costs
-	Cure   string `json:"cure,omitempty"` // what to type
+	Cure   string `json:"cure,omitempty"` // what to type, on this host
 }
 
 // How a check came out.
@@ -23,73 +23,108 @@ const (
 	CheckFatal    = "fatal"    // sandboxes cannot run
 )
 
-// Examine looks at what this host gives to sandboxes with limits l. It starts
-// nothing.
-func (r *Runtime) Examine(l Limits) []Check {
-	checks := []Check{kernelCheck(), userNamespaceCheck()}
-	h, err := r.probe()
-	if err != nil {
-		return append(checks, Check{Code: "RC-HOST", Status: CheckFatal, Text: err.Error()})
-	}
-	return append(checks, idsCheck(h), cgroupCheck(h, l))
+func okay(code, text string) Check { return Check{Code: code, Status: CheckOK, Text: text} }
+func degraded(code, text, cure string) Check {
+	return Check{Code: code, Status: CheckDegraded, Text: text, Cure: cure}
+}
+func fatal(code, text, cure string) Check {
+	return Check{Code: code, Status: CheckFatal, Text: text, Cure: cure}
 }
 
-func kernelCheck() Check {
-	c := Check{Code: "RC-KERNEL", Status: CheckOK}
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return Check{Code: c.Code, Status: CheckDegraded, Text: "the kernel does not tell its version: " + err.Error()}
-	}
-	c.Text = "Linux " + unix.ByteSliceToString(u.Release[:])
-	return c
+// Needs are what a server would ask of this host.
+type Needs struct {
+	Limits   Limits
+	UID, GID uint32   // inside
+	Dirs     []string // folders that it writes to, there yet or not
+	Images   string   // the one in which root file systems are unpacked
+
+	Python    string // the host's own, for the image "host"
+	PythonErr error  // why there is none
 }
 
-func userNamespaceCheck() Check {
-	c := Check{Code: "RC-USERNS", Status: CheckOK, Text: "user namespaces can be made"}
-	err := probeNamespaces()
-	if err == nil {
-		return c
+// Examine looks at what this host gives to such a server. It starts no
+// sandbox and leaves nothing behind.
+func Examine(n Needs) []Check {
+	h, err := probeHost(n.UID, n.GID)
+	f := gather(h)
+	f.needs = n
+	for _, dir := range n.Dirs {
+		f.folders = append(f.folders, lookAt(dir, h))
 	}
-	exe, exeErr := os.Executable()
-	if exeErr != nil {
-		exe = os.Args[0]
-	}
-	return Check{
-		Code: c.Code, Status: CheckFatal, Cure: userNamespaceHint(exe),
-		Text: "user namespaces are forbidden on this host, and without one nothing can run: " + err.Error(),
-	}
+	f.hostErr = err
+	return f.examine()
 }
 
-func idsCheck(h host) Check {
-	c := Check{Code: "RC-IDS", Status: CheckOK}
-	switch {
-	case h.euid == 0 && !h.nested():
-		c.Text = fmt.Sprintf("running as root: sandboxes are mapped to host ids %d and %d", h.uids.Root, h.uids.User)
-	case !h.nested():
-		c.Text = fmt.Sprintf("sandboxes use subordinate id %d", h.uids.User)
-	case !haveMappingTools():
-		c.Text = "newuidmap and newgidmap are missing: code runs under your own id, nested once more (a little slower to start)"
-		c.Cure = "sudo apt-get install uidmap"
-	default:
-		c.Text = "you have no subordinate ids: code runs under your own id, nested once more (a little slower to start)"
-		c.Cure = "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 " + userName(h.euid)
+// examine is all checks, in the order in which a reader wants them.
+func (f *facts) examine() []Check {
+	if f.hostErr != nil {
+		return []Check{fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start runcell where there is a /proc")}
 	}
-	return c
+	checks := []Check{f.kernelCheck(), f.userNamespaceCheck()}
+	checks = append(checks, f.idChecks()...)
+	checks = append(checks, f.cgroupCheck())
+	if f.trial.Stopped == "" || f.trial.Stopped == stepProc { // it came as far as to try
+		checks = append(checks, f.procCheck())
+	}
+	checks = append(checks, f.seccompCheck(), f.landlockCheck())
+	checks = append(checks, f.folderChecks()...)
+	return append(checks, f.filesCheck(), f.pythonCheck())
 }
 
-func cgroupCheck(h host, l Limits) Check {
-	c := Check{Code: "RC-CGROUP", Status: CheckOK}
-	lost := missing(h, l)
-	if len(lost) == 0 {
-		c.Text = "memory, process and CPU limits are kept by cgroups"
-		return c
+// ExplainFolders puts the cause and its cure in front of an error of making
+// use of these folders, if they are to blame.
+func ExplainFolders(err error, dirs ...string) error {
+	h := host{euid: os.Geteuid()}
+	f := &facts{host: h, files: os.DirFS("/"), getenv: os.Getenv, user: userName(h.euid)}
+	for _, dir := range dirs {
+		f.folders = append(f.folders, lookAt(dir, h))
 	}
-	c.Status, c.Text = CheckDegraded, lost[0]
-	for _, m := range lost[1:] {
-		c.Text += "; " + m
+	for _, c := range f.folderChecks() {
+		if c.Status == CheckFatal {
+			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+		}
 	}
-	if h.cgroup.V2 && h.euid != 0 {
-		c.Cure = "sudo loginctl enable-linger " + userName(h.euid) + " && export XDG_RUNTIME_DIR=/run/user/" + strconv.Itoa(h.euid)
+	return err
+}
+
+// startError puts the cause and its cure in front of an error that the host
+// is to blame for. It asks the checks that doctor prints, so that both say the
+// same. dir and rootfs are the folders that the start needed.
+func startError(err error, h host, dir, rootfs string) error {
+	f := gather(h)
+	f.needs.Images = rootfs
+	f.folders = []folder{lookAt(dir, h), searchOnly(rootfs, h)}
+	return f.explain(err, dir)
+}
+
+func (f *facts) explain(err error, dir string) error {
+	for _, c := range f.examine() {
+		// What lies on a noexec mount cannot be started; all else can.
+		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(err.Error(), "permission denied")
+		if c.Status == CheckFatal || noexec {
+			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+		}
 	}
-	return c
+	if full(err) {
+		c := f.fullCheck(folder{Path: dir, Err: err})
+		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+	}
+	return err
+}
+
+// A causedError is an error that a check explains.
+type causedError struct {
+	check Check
+	err   error
+}
+
+func (e *causedError) Error() string {
+	return e.check.Text + " (" + e.check.Code + "): " + e.err.Error()
+}
+func (e *causedError) Unwrap() error { return e.err }
+
+// there reports whether the host has a file.
+func (f *facts) there(path string) bool {
+	_, err := fs.Stat(f.files, path)
+	return err == nil || errors.Is(err, fs.ErrPermission)
 }

@@ -3,10 +3,8 @@ package oci
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
 	"strconv"
-	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -91,15 +89,12 @@ func userName(uid int) string {
 	return id
 }
 
-// haveMappingTools reports whether newuidmap and newgidmap are there: without
-// them subordinate ids cannot be mapped by an ordinary user.
+// haveMappingTools reports whether newuidmap and newgidmap are there and may
+// do their work: without them subordinate ids cannot be mapped by an ordinary
+// user.
 func haveMappingTools() bool {
-	for _, tool := range []string{"newuidmap", "newgidmap"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return false
-		}
-	}
-	return true
+	f := facts{files: os.DirFS("/"), getenv: os.Getenv, fileCaps: hasFileCaps}
+	return f.mapsSubordinateIDs()
 }
 
 func readRanges(path string) ([]idRange, error) {
@@ -127,19 +122,6 @@ func hardLimit(which int) uint64 {
 		return 0
 	}
 	return l.Max
-}
-
-// readInt reads a number from a file of /proc or /sys; -1 if it is not there.
-func readInt(path string) int {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return -1
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		return -1
-	}
-	return n
 }
 
 // holdsSysAdmin reports whether this thread may make mount namespaces and

@@ -30,7 +30,8 @@ func init() {
 		}
 	case "probe":
 		if os.Getenv(probeEnv) != "" {
-			os.Exit(0) // namespaces could be made
+			probeInside() // namespaces could be made
+			os.Exit(0)
 		}
 	case "nest":
 		if os.Getenv(nestEnv) != "" {

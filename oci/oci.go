@@ -164,7 +164,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		c, process, err = r.launch(p, h)
 	}
 	if err != nil {
-		return Exit{}, startError(err, h)
+		return Exit{}, startError(err, h, r.dir, p.Root.Dir)
 	}
 	defer func() { err = errors.Join(err, destroy(c)) }()
 	p.closeFiles()

@@ -40,8 +40,12 @@ func hostRoot(t *testing.T) Root {
 // where the host forbids user namespaces, which doctor would say too.
 func openRuntime(t *testing.T) *Runtime {
 	t.Helper()
-	if err := probeNamespaces(); err != nil {
-		t.Skip("this host forbids user namespaces; cure: " + userNamespaceHint("runcell"))
+	h, err := probeHost(65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := gather(h).userNamespaceCheck(); c.Status == CheckFatal {
+		t.Skip(c.Text + "; cure: " + c.Cure)
 	}
 	r, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
 	if err != nil {
@@ -224,8 +228,12 @@ func TestPIDLimit(t *testing.T) {
 }
 
 func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
-	if err := probeNamespaces(); err != nil {
-		t.Skip("this host forbids user namespaces; cure: " + userNamespaceHint("runcell"))
+	h, err := probeHost(65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := gather(h).userNamespaceCheck(); c.Status == CheckFatal {
+		t.Skip(c.Text + "; cure: " + c.Cure)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	marker := "31536001." + strconv.Itoa(os.Getpid())

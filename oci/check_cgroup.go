@@ -1,0 +1,127 @@
+package oci
+
+import (
+	"fmt"
+	"strings"
+)
+
+// cgroupCheck says why a limit that is asked for cannot be kept by a cgroup.
+// What that costs is said in the words of a run's own notes.
+func (f *facts) cgroupCheck() Check {
+	h, l := f.host, f.needs.Limits
+	h.noProc = false // procCheck's matter
+	lost := missing(h, l)
+	c := h.cgroup
+	if l.PIDs > 0 && !c.PIDs && c.Driver != cgroupNone {
+		lost = append(lost, "processes are counted by an rlimit instead of a cgroup")
+	}
+	if len(lost) == 0 && c.Driver == cgroupNone {
+		lost = []string{"there is no cgroup: " + c.Why}
+	}
+	if len(lost) == 0 {
+		return okay("RC-CGROUP", "cgroups keep the limits"+f.unusedController())
+	}
+	text := strings.Join(lost, "; ")
+	switch {
+	case f.wsl() == 2 && (!c.V2 || !f.systemd()):
+		return f.wsl2Check(text)
+	case h.euid == 0:
+		return f.rootCgroupCheck(text)
+	case !c.V2:
+		return degraded("RC-CGROUP-V1", text, f.cgroup2Cure())
+	case !f.systemd():
+		return degraded("RC-CGROUP-NONE", text+"; nothing else hands one to an ordinary user", "")
+	case c.Driver == cgroupNone && !f.there(f.runtimeDir()+"/bus"):
+		return degraded("RC-CGROUP-BUS", text, f.userManagerCure())
+	case c.Driver == cgroupNone && f.getenv("XDG_RUNTIME_DIR") != "/"+f.runtimeDir() && f.getenv("XDG_RUNTIME_DIR") != "":
+		return degraded("RC-CGROUP-BUS", text, "export XDG_RUNTIME_DIR=/"+f.runtimeDir())
+	}
+	return degraded("RC-CGROUP-DELEGATE", text, f.delegateCure())
+}
+
+// unusedController tells of a limit that nobody has asked for yet.
+func (f *facts) unusedController() string {
+	if f.host.cgroup.CPU {
+		return ""
+	}
+	return " (CPU time could not be limited, if MCP_BRIDGE_CPUS were set)"
+}
+
+func (f *facts) runtimeDir() string { return fmt.Sprintf("run/user/%d", f.host.euid) }
+
+// rootCgroupCheck: on a host root may make cgroups; where it may not, this is
+// a container, or something that is like one.
+func (f *facts) rootCgroupCheck(text string) Check {
+	readOnly := false
+	for line := range strings.Lines(f.read("proc/self/mountinfo")) {
+		m := strings.Fields(line)
+		if len(m) > 5 && strings.HasPrefix(m[4], "/sys/fs/cgroup") && strings.HasPrefix(m[5]+",", "ro,") {
+			readOnly = true
+		}
+	}
+	if readOnly {
+		text += "; /sys/fs/cgroup is read-only, as in most containers"
+	}
+	cure := ""
+	switch e := f.container(); {
+	case (e == engineDocker || e == enginePodman) && !f.host.admin:
+		cure = "# limit the container as a whole, for example:\n" + e + " run --memory=2g --pids-limit=1024 --cpus=2 …"
+	case e == engineKubernetes && !f.host.admin:
+		cure = "# limit the container as a whole, in the pod:\nresources: {limits: {memory: 2Gi, cpu: \"2\"}}"
+	}
+	return degraded("RC-CGROUP-ROOT", text, cure)
+}
+
+// cgroup2Cure switches the machine to cgroup v2. Only systemd hands parts of
+// it to ordinary users, so nothing else is worth a restart.
+func (f *facts) cgroup2Cure() string {
+	const parameter = "systemd.unified_cgroup_hierarchy=1"
+	restart := "# then start the machine again"
+	switch {
+	case !f.systemd() || f.container() != "":
+		return ""
+	case f.program("grubby") != "":
+		return f.asRoot(`grubby --update-kernel=ALL --args="`+parameter+`"`, restart)
+	case f.program("update-grub") != "" && f.there("etc/default/grub"):
+		return f.asRoot("mkdir -p /etc/default/grub.d",
+			`echo 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX `+parameter+`"' | tee /etc/default/grub.d/runcell.cfg`,
+			"update-grub", restart)
+	}
+	return "# start the machine with this on the kernel's command line:\n" + parameter
+}
+
+// delegateCure hands all controllers to the users' systemd managers, which by
+// themselves have two or three of them.
+func (f *facts) delegateCure() string {
+	return f.asRoot("mkdir -p /etc/systemd/system/user@.service.d",
+		"tee /etc/systemd/system/user@.service.d/delegate.conf <<'EOF'\n[Service]\nDelegate=cpu cpuset io memory pids\nEOF",
+		"systemctl daemon-reload", "# then log out of all sessions and in again, or start the machine again")
+}
+
+// userManagerCure starts the user's systemd manager and its bus, which other
+// ways in than a login (su, cron, a service) do not.
+func (f *facts) userManagerCure() string {
+	if f.there(f.runtimeDir() + "/systemd") { // it runs, without a bus
+		return f.install(packageNames{"apt-get": "dbus-user-session"})
+	}
+	return f.asRoot("loginctl enable-linger " + f.user)
+}
+
+// wsl2Check: WSL mounts cgroup v1 beside v2 unless told otherwise, and starts
+// systemd only if asked to in older versions.
+func (f *facts) wsl2Check(text string) Check {
+	var cure []string
+	if !f.host.cgroup.V2 {
+		cure = append(cure, `# put this in the file %UserProfile%\.wslconfig on Windows:`,
+			"[wsl2]", "kernelCommandLine = cgroup_no_v1=all systemd.unified_cgroup_hierarchy=1")
+	}
+	if !f.systemd() {
+		if strings.Contains(f.read("etc/wsl.conf"), "[boot]") {
+			cure = append(cure, "# put this in /etc/wsl.conf, under [boot]:", "systemd=true")
+		} else {
+			cure = append(cure, f.asRoot(`printf '[boot]\nsystemd=true\n' | tee -a /etc/wsl.conf`))
+		}
+	}
+	cure = append(cure, "# then in PowerShell on Windows, which ends all that runs in WSL:", "wsl --shutdown")
+	return degraded("RC-WSL", text+" (this is WSL 2)", strings.Join(cure, "\n"))
+}

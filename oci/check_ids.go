@@ -1,0 +1,158 @@
+package oci
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// oneID is what it costs to have no second id.
+const oneID = "code that broke out of a sandbox would have your own id, and a start takes a little longer"
+
+// idChecks look at the ids that sandboxes are mapped to. More than one thing
+// can be in the way of a second id.
+func (f *facts) idChecks() []Check {
+	h := f.host
+	oneIDMapped := h.uids.User < 0 || h.gids.User < 0
+	switch {
+	case !oneIDMapped && h.euid == 0:
+		return []Check{okay("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.uids.Root, h.uids.User))}
+	case !oneIDMapped:
+		return []Check{okay("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.uids.User))}
+	case h.euid == 0:
+		return []Check{degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+oneID, "")}
+	}
+	var checks []Check
+	if c, missing := f.subIDCheck(); missing {
+		checks = append(checks, c)
+	}
+	if c, missing := f.idToolCheck(); missing {
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// subIDCheck looks for the user's lines in /etc/subuid and /etc/subgid.
+func (f *facts) subIDCheck() (Check, bool) {
+	none := func(file string, self int64) bool {
+		ranges := parseSubIDFile(strings.NewReader(f.read(file)), f.user, f.host.euid)
+		return mapAsUser(self, ranges).User < 0
+	}
+	uids, gids := none("etc/subuid", f.host.uids.Root), none("etc/subgid", f.host.gids.Root)
+	where := "/etc/subuid and /etc/subgid have no line"
+	switch {
+	case !uids && !gids:
+		return Check{}, false
+	case !gids:
+		where = "/etc/subuid has no line"
+	case !uids:
+		where = "/etc/subgid has no line"
+	}
+	return degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, f.subIDCure(uids, gids)), true
+}
+
+// subIDCure gives the user ids that nobody else has.
+func (f *facts) subIDCure(uids, gids bool) string {
+	start, ok := f.freeIDs()
+	if !ok {
+		return ""
+	}
+	first, last := strconv.FormatInt(start, 10), strconv.FormatInt(start+subIDCount-1, 10)
+	// usermod knows only users of /etc/passwd, and BusyBox has none.
+	known := strings.Contains("\n"+f.read("etc/passwd"), "\n"+f.user+":")
+	if f.program("usermod") == "" || !known {
+		var files []string
+		if uids {
+			files = append(files, "/etc/subuid")
+		}
+		if gids {
+			files = append(files, "/etc/subgid")
+		}
+		return f.asRoot("echo '" + f.user + ":" + first + ":" + strconv.Itoa(subIDCount) + "' | tee -a " + strings.Join(files, " "))
+	}
+	c := "usermod"
+	if uids {
+		c += " --add-subuids " + first + "-" + last
+	}
+	if gids {
+		c += " --add-subgids " + first + "-" + last
+	}
+	return f.asRoot(c + " " + f.user)
+}
+
+// subIDCount is how many subordinate ids useradd gives to a user.
+const subIDCount = 65536
+
+// freeIDs finds a range, from where useradd starts, that overlaps neither
+// those of others nor a user or group.
+func (f *facts) freeIDs() (start int64, ok bool) {
+	var taken []idRange
+	for _, file := range []struct {
+		path     string
+		from, in int // the fields of the first id and of the number of them, -1: one
+	}{{"etc/subuid", 1, 2}, {"etc/subgid", 1, 2}, {"etc/passwd", 2, -1}, {"etc/group", 2, -1}} {
+		for s := bufio.NewScanner(strings.NewReader(f.read(file.path))); s.Scan(); {
+			fields := strings.Split(strings.TrimSpace(s.Text()), ":")
+			r := idRange{Size: 1}
+			if len(fields) <= max(file.from, file.in) {
+				continue
+			}
+			var err1, err2 error
+			r.Start, err1 = strconv.ParseInt(fields[file.from], 10, 64)
+			if file.in >= 0 {
+				r.Size, err2 = strconv.ParseInt(fields[file.in], 10, 64)
+			}
+			if err1 == nil && err2 == nil && r.Start >= 0 && r.Size > 0 {
+				taken = append(taken, r)
+			}
+		}
+	}
+	slices.SortFunc(taken, func(a, b idRange) int { return int(a.Start - b.Start) })
+	start = 100000
+	for _, r := range taken {
+		if r.Start < start+subIDCount && start < r.Start+r.Size {
+			start = r.Start + r.Size
+		}
+	}
+	return start, start+subIDCount <= sandboxBase // from there on ids are ours (idmap.go)
+}
+
+// idToolCheck looks for what keeps newuidmap and newgidmap from mapping.
+func (f *facts) idToolCheck() (Check, bool) {
+	var missing, hidden, weak []string
+	for _, name := range []string{"newuidmap", "newgidmap"} {
+		switch t := f.idTool(name); {
+		case t.path == "" && t.beside == "":
+			missing = append(missing, name)
+		case t.path == "":
+			hidden = append(hidden, t.beside)
+		case !t.able:
+			weak = append(weak, t.path)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		cure := f.install(packageNames{
+			"apt-get": "uidmap", "dnf": "shadow-utils", "apk": "shadow-uidmap", "pacman": "shadow", "zypper": "shadow",
+		})
+		return degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+oneID, cure), true
+	case len(hidden) > 0:
+		return degraded("RC-IDS-PATH", theyAre(hidden, "not in PATH")+": "+oneID, `export PATH="$PATH:`+hidden[0][:strings.LastIndex(hidden[0], "/")]+`"`), true
+	case len(weak) > 0:
+		return degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
+			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true
+	case f.noNewPrivs():
+		return degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since runcell was started with no_new_privs: "+oneID,
+			"# start runcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
+	}
+	return Check{}, false
+}
+
+func theyAre(names []string, what string) string {
+	if len(names) == 1 {
+		return names[0] + " is " + what
+	}
+	return strings.Join(names, " and ") + " are " + what
+}

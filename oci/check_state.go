@@ -1,0 +1,208 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A folder is one that runcell works in, or the nearest above it that is
+// there.
+type folder struct {
+	Path   string
+	At     string // what there is of it
+	Owner  int    // of At
+	Err    error  // why nothing can be written there
+	Free   int64  // bytes that we may still write, -1 if not known
+	NoExec bool   // no program can be started from it
+	Closed string // a folder on the way to it that sandboxes may not search
+}
+
+// lookAt tries a folder out, without making it.
+func lookAt(path string, h host) folder {
+	f := searchOnly(path, h)
+	f.Err = tryWrite(f.At)
+	return f
+}
+
+// searchOnly looks at a folder that nothing is to be written to.
+func searchOnly(path string, h host) folder {
+	f := folder{Path: path, At: path, Free: -1, Closed: closedTo(path, h)}
+	for {
+		st, err := os.Stat(f.At)
+		if err == nil {
+			f.Owner = int(st.Sys().(*syscall.Stat_t).Uid)
+			break
+		}
+		if up := filepath.Dir(f.At); up != f.At && errors.Is(err, fs.ErrNotExist) {
+			f.At = up
+			continue
+		}
+		break // tryWrite tells what is wrong
+	}
+	var s unix.Statfs_t
+	if unix.Statfs(f.At, &s) == nil {
+		f.Free = int64(s.Bavail) * s.Bsize
+		f.NoExec = s.Flags&unix.ST_NOEXEC != 0
+	}
+	return f
+}
+
+// tryWrite writes a page, since an empty file can often be made on a full
+// disk.
+func tryWrite(dir string) error {
+	t, err := os.CreateTemp(dir, ".runcell-doctor-")
+	if err != nil {
+		return cause(err)
+	}
+	defer os.Remove(t.Name())
+	_, err = t.Write(make([]byte, 4096))
+	return cause(errors.Join(err, t.Close()))
+}
+
+// cause is the kernel's word alone: the name of a temporary file helps nobody.
+func cause(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+// closedTo finds the first folder on the way to a path that sandboxes cannot
+// search. Root of a container maps them to ids that own nothing, and cannot
+// mount their root elsewhere (staging.go).
+func closedTo(path string, h host) string {
+	if h.euid != 0 || h.admin || h.uids.Root == 0 {
+		return ""
+	}
+	var way []string
+	for dir := path; ; dir = filepath.Dir(dir) {
+		way = append(way, dir)
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	for i := len(way) - 1; i >= 0; i-- {
+		if st, err := os.Stat(way[i]); err == nil && st.IsDir() && st.Mode()&0o001 == 0 {
+			return way[i]
+		}
+	}
+	return ""
+}
+
+// lowSpace is less than an image and a few runs want.
+const lowSpace = 200 << 20
+
+// folderChecks gives the worst of each kind of trouble, once.
+func (f *facts) folderChecks() []Check {
+	var checks []Check
+	seen := map[string]bool{}
+	add := func(c Check) {
+		if !seen[c.Code] {
+			checks = append(checks, c)
+		}
+		seen[c.Code] = true
+	}
+	for _, dir := range f.folders {
+		if dir.Err != nil && !full(dir.Err) {
+			add(f.unwritableCheck(dir))
+		}
+	}
+	for _, dir := range f.folders {
+		if full(dir.Err) {
+			add(f.fullCheck(dir))
+		}
+	}
+	for _, dir := range f.folders {
+		switch {
+		case dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
+			add(f.fullCheck(dir))
+		case dir.Path == f.needs.Images && dir.Closed != "":
+			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), f.elsewhere("/var/lib/runcell", 0o755)))
+		case dir.Path == f.needs.Images && dir.NoExec:
+			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
+				f.elsewhere(f.ownFolder(), 0o700)))
+		}
+	}
+	if len(checks) == 0 {
+		checks = append(checks, okay("RC-STATE", "runcell's folders can be written to"))
+	}
+	return checks
+}
+
+func (f *facts) unwritableCheck(dir folder) Check {
+	cure := f.elsewhere(f.ownFolder(), 0o700)
+	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "runcell") && dir.Owner != f.host.euid {
+		cure = f.asRoot("chown -R " + f.user + " " + shellQuote(dir.At))
+	}
+	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and runcell works there: %v", dir.At, dir.Err), cure)
+}
+
+// fullCheck is also the cause that startError gives for an error that says so.
+func (f *facts) fullCheck(dir folder) Check {
+	cure := "df -h " + shellQuote(dir.Path) + "\n# free some space there, or use another disk:\nexport MCP_BRIDGE_STATE_DIR=/path/on/that/disk"
+	if dir.At != "" {
+		cure = strings.Replace(cure, shellQuote(dir.Path), shellQuote(dir.At), 1)
+	}
+	if dir.Err != nil {
+		return fatal("RC-STATE-FULL", fmt.Sprintf("there is no space left for %s", dir.Path), cure)
+	}
+	return degraded("RC-STATE-FULL", fmt.Sprintf("there are only %d MB left for %s, and an image may need more", dir.Free>>20, dir.Path), cure)
+}
+
+func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// ownFolder is a place that every Linux has and keeps over restarts.
+func (f *facts) ownFolder() string { return fmt.Sprintf("/var/tmp/runcell-%d", f.host.euid) }
+
+// elsewhere makes a new state folder. mkdir fails if somebody else has put one
+// there.
+func (f *facts) elsewhere(dir string, mode fs.FileMode) string {
+	return fmt.Sprintf("mkdir -m %o %s && export MCP_BRIDGE_STATE_DIR=%s", mode, dir, dir)
+}
+
+// shellQuote makes one word of a path, for a shell.
+func shellQuote(path string) string {
+	if path != "" && strings.IndexFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+,:@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// minFiles is how many open files a Python program may well want.
+const minFiles = 1024
+
+func (f *facts) filesCheck() Check {
+	n := f.host.maxFiles
+	if n == 0 || n >= minFiles {
+		return okay("RC-FILES", "enough files can be open at once")
+	}
+	cure := ""
+	switch e := f.container(); {
+	case e == engineDocker || e == enginePodman:
+		cure = "# start the container with this flag more:\n--ulimit nofile=4096:4096"
+	case e == "" && f.there("etc/security/limits.d"):
+		cure = f.asRoot("echo '"+f.user+" hard nofile 4096' | tee /etc/security/limits.d/runcell.conf", "# then log in again")
+	case f.host.euid == 0:
+		cure = "ulimit -Hn 4096"
+	}
+	return degraded("RC-FILES", fmt.Sprintf("code can have only %d files open at once (ulimit -Hn), where 4096 are meant", n), cure)
+}
+
+// pythonCheck: the host's own Python stands in where no image can be had.
+func (f *facts) pythonCheck() Check {
+	if f.needs.PythonErr == nil {
+		return okay("RC-PYTHON", f.needs.Python+" can stand in where no image can be had")
+	}
+	cure := f.install(packageNames{"apt-get": "python3", "dnf": "python3", "apk": "python3", "pacman": "python", "zypper": "python3"})
+	return degraded("RC-PYTHON", "without an image from a registry nothing can run: "+f.needs.PythonErr.Error(), cure)
+}

@@ -1,0 +1,153 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// namespaceKinds are the namespaces of a sandbox, by the kernel's names.
+var namespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
+
+// userNamespaceCheck finds what keeps a child of ours from being a sandbox.
+// The trial decides that something does; the settings only tell what.
+func (f *facts) userNamespaceCheck() Check {
+	t := f.trial
+	switch {
+	case len(f.lacksCaps()) > 0:
+		return f.capsCheck(f.lacksCaps())
+	case t.Stopped == "" || t.Stopped == stepProc:
+		return okay("RC-USERNS", "user namespaces can be made and used")
+	case f.lacksNamespace() != "":
+		return f.forbidden("RC-USERNS", "this kernel has no "+f.lacksNamespace()+" namespaces",
+			"# start this machine with a kernel that has CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")
+	case f.zeroLimit() != "":
+		return f.forbidden("RC-USERNS-SYSCTL", "the setting "+f.zeroLimit()+" is 0", f.raise(f.zeroLimit(), 15000))
+	case t.Stopped == stepMake && errors.Is(t.Err, unix.EPERM) && f.sysctl(userCloneSetting) == 0 && !f.host.admin:
+		return f.forbidden("RC-USERNS-CLONE", "the setting "+userCloneSetting+" is 0", f.onHost(sysctlCure(userCloneSetting, "1")...))
+	case f.sysctl(appArmorSetting) == 1 && !f.host.admin && (f.container() == "" || t.Stopped == stepAdmin):
+		return f.forbidden("RC-USERNS-APPARMOR", "AppArmor gives no rights in a user namespace to a program without a profile", f.appArmorCure())
+	case errors.Is(t.Err, unix.ENOSPC) || errors.Is(t.Err, unix.EUSERS):
+		return f.limitCheck()
+	case f.container() != "":
+		return f.containerCheck()
+	}
+	return f.forbidden("RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that runcell does not know (%v); "+
+		"a chroot, SELinux or the settings of the service that started runcell can be behind it", t.Err),
+		"# start runcell from a login shell outside of any chroot; if SELinux is in the way, this shows it:\n"+f.asRoot("ausearch -m avc -ts recent"))
+}
+
+// The settings of Debian's and of Ubuntu's kernels.
+const (
+	userCloneSetting = "kernel.unprivileged_userns_clone"
+	appArmorSetting  = "kernel.apparmor_restrict_unprivileged_userns"
+)
+
+func (f *facts) forbidden(code, why, cure string) Check {
+	return fatal(code, "the namespaces of a sandbox cannot be made here, and without them nothing runs: "+why, cure)
+}
+
+// lacksNamespace names a kind of namespace that this kernel was built
+// without.
+func (f *facts) lacksNamespace() string {
+	if !f.there("proc/self/ns") {
+		return ""
+	}
+	for _, kind := range namespaceKinds {
+		if !f.there("proc/self/ns/" + kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// zeroLimit names a setting that allows not a single namespace of its kind.
+func (f *facts) zeroLimit() string {
+	for _, kind := range namespaceKinds {
+		if name := "user.max_" + kind + "_namespaces"; f.sysctl(name) == 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// raise sets such a limit. Each user namespace has its own (namespaces(7)),
+// which its root may change, but not for the next start of the machine.
+func (f *facts) raise(name string, to int) string {
+	set := sysctlCure(name, fmt.Sprint(to))
+	if f.host.euid == 0 && f.inUserNamespace() {
+		return set[0]
+	}
+	return f.onHost(set...)
+}
+
+func (f *facts) limitCheck() Check {
+	const name = "user.max_user_namespaces"
+	limit := f.sysctl(name)
+	return f.forbidden("RC-USERNS-LIMIT", fmt.Sprintf("there are as many user namespaces as %s allows (%d), or 32 within each other", name, limit),
+		f.raise(name, max(15000, 2*limit)))
+}
+
+func (f *facts) capsCheck(lacks []string) Check {
+	cure := "# start runcell with these capabilities: CAP_" + strings.Join(lacks, ", CAP_")
+	switch f.container() {
+	case engineDocker, enginePodman:
+		cure = "# start the container with these flags more:\n--cap-add=" + strings.Join(lacks, " --cap-add=")
+	case engineKubernetes:
+		cure = "# in the pod:\nspec:\n  containers:\n  - securityContext:\n      capabilities: {add: [" + strings.Join(lacks, ", ") + "]}"
+	}
+	return fatal("RC-CAPS", "root has no CAP_"+strings.Join(lacks, ", CAP_")+" here, and can make no sandbox with ids of its own", cure)
+}
+
+func (f *facts) containerCheck() Check {
+	cure := "# allow user namespaces and mounts in the settings of this container"
+	switch f.container() {
+	case engineDocker:
+		cure = "# start the container with these flags more:\n" +
+			"--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
+	case enginePodman:
+		cure = "# start the container with these flags more:\n" +
+			"--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt label=disable --security-opt unmask=ALL"
+	case engineKubernetes:
+		cure = "# in the pod (appArmorProfile: Kubernetes 1.30 or later):\nspec:\n  containers:\n  - securityContext:\n" +
+			"      seccompProfile: {type: Unconfined}\n      appArmorProfile: {type: Unconfined}"
+	}
+	return f.forbidden("RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.container(), f.trial.Err), cure)
+}
+
+// appArmorCure is the profile that lets this program, and no other, use user
+// namespaces on Ubuntu 23.10 and later.
+func (f *facts) appArmorCure() string {
+	all := sysctlCure(appArmorSetting, "0")
+	path, ok := appArmorPath(f.exe)
+	if !ok || f.container() != "" || f.inUserNamespace() {
+		return f.onHost(all...)
+	}
+	profile := `tee /etc/apparmor.d/runcell <<'EOF'
+abi <abi/4.0>,
+include <tunables/global>
+profile runcell ` + path + ` flags=(unconfined) {
+  userns,
+}
+EOF`
+	return f.asRoot(profile, "apparmor_parser -r /etc/apparmor.d/runcell") +
+		"\n# or, for every program on this machine:\n" + f.asRoot(all...)
+}
+
+// appArmorPath quotes a path for a profile, where some characters form
+// patterns (apparmor.d(5), "Globbing"). It gives up on control characters.
+func appArmorPath(path string) (string, bool) {
+	var b strings.Builder
+	for _, c := range []byte(path) {
+		switch {
+		case c < ' ' || c == 0x7f:
+			return "", false
+		case strings.IndexByte(`*?[]{}^\"`, c) >= 0:
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return `"` + b.String() + `"`, true
+}

@@ -1,0 +1,79 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A trial is how far a child of ours came on its way into a sandbox.
+type trial struct {
+	Stopped string // at which step, "" if it came through
+	Err     error  // what the kernel said there
+}
+
+// The steps, in order.
+const (
+	stepMake  = "make"  // the namespaces themselves
+	stepAdmin = "admin" // use a capability in them
+	stepMount = "mount" // change a mount
+	stepProc  = "proc"  // mount a /proc
+)
+
+// probeEnv makes a child of ours try, tell and end (init.go).
+const probeEnv = "_RUNCELL_PROBE"
+
+// tryNamespaces makes the namespaces of a sandbox around a child. That they
+// can be made is not enough: where AppArmor restricts user namespaces the
+// child is without capabilities in its own, and in a container it may be
+// forbidden to mount.
+func tryNamespaces(h host) trial {
+	c := exec.Command("/proc/self/exe", "probe")
+	c.Env = []string{probeEnv + "=1"}
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.uids.Root), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.gids.Root), Size: 1}},
+		// Real root is not root in there, as mapped, and would lose it.
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+	}
+	out, err := c.Output()
+	if err != nil {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			err = errno
+		}
+		return trial{stepMake, err}
+	}
+	var step string
+	var errno int
+	if n, _ := fmt.Sscanf(string(out), "stopped at %s %d", &step, &errno); n == 2 {
+		return trial{step, syscall.Errno(errno)}
+	}
+	return trial{}
+}
+
+// probeInside is the child's part. Its mount namespace came with a new user
+// namespace, so nothing of this shows outside.
+func probeInside() {
+	for _, s := range []struct {
+		step string
+		do   func() error
+	}{
+		{stepAdmin, func() error { return unix.Sethostname([]byte("runcell")) }},
+		{stepMount, func() error { return unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, "") }},
+		{stepProc, func() error {
+			return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+		}},
+	} {
+		var errno syscall.Errno
+		if err := s.do(); errors.As(err, &errno) {
+			fmt.Printf("stopped at %s %d\n", s.step, int(errno))
+			return
+		}
+	}
+}
