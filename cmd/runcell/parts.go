@@ -69,11 +69,16 @@ type parts struct {
 }
 
 // open wires everything. Nothing is started or fetched yet.
-func open(s Settings, log *slog.Logger) (*parts, error) {
+func open(s Settings, log *slog.Logger) (_ *parts, err error) {
 	d, err := findDirs(s.StateDir)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = oci.ExplainFolders(err, d.cache, d.state, d.run)
+		}
+	}()
 	store, err := openStore(d)
 	if err != nil {
 		return nil, err
