@@ -125,20 +125,6 @@ func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 	}
 }
 
-func TestDoctor(t *testing.T) {
-	onHosts(t, func(t *testing.T, h *host) {
-		out, errs, code := h.run(t, nil, "doctor")
-		if code != 0 || !strings.Contains(out, "RC-SANDBOX") {
-			t.Errorf("exit %d\n%s%s", code, out, errs)
-		}
-		var checks []struct{ Code, Status string }
-		out, errs, _ = h.run(t, nil, "doctor", "--json")
-		if err := json.Unmarshal([]byte(out), &checks); err != nil || len(checks) < 4 {
-			t.Errorf("%v\n%s%s", err, out, errs)
-		}
-	})
-}
-
 func TestServersCommands(t *testing.T) {
 	h := firstHost(t)
 	exe, err := fakeBinary()

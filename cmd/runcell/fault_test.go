@@ -265,7 +265,7 @@ func TestForbiddenUserNamespaces(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != exitHost {
 				t.Errorf("%s: %v, want exit code %d\n%s", args, err, exitHost, out)
 			}
-			if !strings.Contains(string(out), "sudo sysctl -w user.max_user_namespaces=15000") {
+			if !strings.Contains(string(out), "RC-USERNS-SYSCTL") || !strings.Contains(string(out), ": sysctl -w user.max_user_namespaces=15000") {
 				t.Errorf("%s: no cure in\n%s", args, out)
 			}
 		}
