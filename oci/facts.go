@@ -265,7 +265,8 @@ func probeSeccomp() error {
 	return errno
 }
 
-// probeLandlock asks for the version of Landlock.
+// probeLandlock asks for the version of Landlock, 0 if the kernel has or uses
+// none (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
 func probeLandlock() int {
 	const versionFlag = 1
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, versionFlag)

@@ -134,13 +134,3 @@ func holdsSysAdmin() bool {
 	}
 	return sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
-
-// landlockVersion gives the kernel's Landlock ABI, 0 if it has none or does
-// not use it (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
-func landlockVersion() int {
-	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(v)
-}

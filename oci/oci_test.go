@@ -40,13 +40,7 @@ func hostRoot(t *testing.T) Root {
 // where the host forbids user namespaces, which doctor would say too.
 func openRuntime(t *testing.T) *Runtime {
 	t.Helper()
-	h, err := probeHost(65534, 65534)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := gather(h).userNamespaceCheck(); c.Status == CheckFatal {
-		t.Skip(c.Text + "; cure: " + c.Cure)
-	}
+	needNamespaces(t)
 	r, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +51,17 @@ func openRuntime(t *testing.T) *Runtime {
 		}
 	})
 	return r
+}
+
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	h, err := probeHost(65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := gather(h).userNamespaceCheck(); c.Status == CheckFatal {
+		t.Skip(c.Text + "; cure: " + c.Cure)
+	}
 }
 
 // sh runs a shell script in a sandbox and returns what it wrote.
@@ -228,13 +233,7 @@ func TestPIDLimit(t *testing.T) {
 }
 
 func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
-	h, err := probeHost(65534, 65534)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := gather(h).userNamespaceCheck(); c.Status == CheckFatal {
-		t.Skip(c.Text + "; cure: " + c.Cure)
-	}
+	needNamespaces(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	marker := "31536001." + strconv.Itoa(os.Getpid())
 	// A helper process starts a sandbox and is killed, with no chance to

@@ -40,7 +40,7 @@ func TestPid1(t *testing.T) {
 // TestLandlock shows the second lock by what nothing else refuses: a process
 // may write to its own files in /proc.
 func TestLandlock(t *testing.T) {
-	if landlockVersion() < 2 {
+	if probeLandlock() < 2 {
 		t.Skip("this kernel has no Landlock of version 2 or later (CONFIG_SECURITY_LANDLOCK, lsm=)")
 	}
 	got, _ := sh(t.Context(), t, openRuntime(t), Process{},
@@ -52,9 +52,7 @@ func TestLandlock(t *testing.T) {
 
 // TestSandboxEndsWithItsServer: nothing sweeps here, and nobody signals it.
 func TestSandboxEndsWithItsServer(t *testing.T) {
-	if err := probeNamespaces(); err != nil {
-		t.Skip("this host forbids user namespaces; cure: " + userNamespaceHint("runcell"))
-	}
+	needNamespaces(t)
 	marker := "31536002." + strconv.Itoa(os.Getpid())
 	helper := startHelper(t, filepath.Join(t.TempDir(), "run"), hostRoot(t).Dir, marker)
 	waitFor(t, "the sandbox to start", func() bool { return alive(t, marker) })
