@@ -131,7 +131,7 @@ func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
 // /proc is covered, as containers are started: nobody in it can mount a /proc.
 var coverProc = []string{
 	"/usr/bin/unshare", "-Urmpf", "--mount-proc", "--kill-child", "/bin/sh", "-c",
-	`mount -t tmpfs none /proc/fs && exec "$@"`, "sh",
+	`command -p mount -t tmpfs none /proc/fs && exec "$@"`, "sh",
 }
 
 // onEveryHost runs a test on every kind of host, and as ordinary user where
@@ -143,7 +143,7 @@ func onEveryHost(t *testing.T, test func(t *testing.T, h *host)) {
 		t.Fatal(err)
 	}
 	covered := *all[len(all)-1]
-	covered.name, covered.wrap, covered.path = "no-proc", coverProc, "/usr/sbin:/usr/bin:/sbin:/bin"
+	covered.name, covered.wrap = "no-proc", coverProc
 	t.Run(covered.name, func(t *testing.T) {
 		if _, err := os.Stat(coverProc[0]); err != nil {
 			t.Skip("needs unshare: apt-get install util-linux")

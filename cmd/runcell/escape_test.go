@@ -1,0 +1,196 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The escape battery: code that tries every way out of the sandbox that we
+// know of, on every kind of host, with traps laid out for it on the host and
+// in a neighbouring sandbox. testdata/escape.py says what it tries.
+
+//go:embed testdata/escape.py
+var escapePy string
+
+// TestEscapeBattery wants every attempt to fail, and no trap to be touched.
+func TestEscapeBattery(t *testing.T) {
+	exe, err := fakeBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A server with a secret, which is not granted.
+	config := fakeConfig(t, map[string]any{"vault": map[string]any{
+		"command": exe, "env": map[string]string{fakeServerEnv: "filesystem", "TOKEN": newSecret()},
+	}})
+	onEveryHost(t, func(t *testing.T, h *host) {
+		set := layTraps(t, h)
+		c := h.serve(t, env{
+			"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "10m",
+			// Of its own: a tool that an attempt saves must not reach other tests.
+			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
+		})
+		neighbour := set.moveIn(t, c)
+		r := c.call(t, map[string]any{"code": set.code(t, escapePy, c.cmd.Process.Pid), "servers": []string{"search"}, "timeout": 170})
+		if r.isError {
+			t.Errorf("the run ended as %s: %v\n%s", r.status(), r.fields["error"], strings.Join(lines(r.fields["stderr"]), "\n"))
+		}
+		results := attempts(t, strings.Join(lines(r.fields["stdout"]), "\n"))
+		for _, a := range results {
+			t.Run(a.Name, func(t *testing.T) {
+				t.Log(a.What)
+				if !a.Held {
+					t.Fail()
+				}
+			})
+		}
+		writeReport(t, h.name, results)
+		neighbour()
+		for _, what := range set.touched() {
+			t.Errorf("%s was touched", what)
+		}
+		if strings.Contains(r.text, "trap-") {
+			t.Errorf("the result has the text of a trap:\n%s", r.text)
+		}
+		c.python(t, "import os\n_ = os.write(1, repr(sum(map(os.listdir, ('/tmp', '/workspace', '/dev/shm')), [])).encode())").want(t, "[]")
+	})
+}
+
+// TestEscapeBatteryHasTeeth makes the harmless attempts where nothing holds
+// them: each has to succeed there, or it proves nothing in the sandbox.
+func TestEscapeBatteryHasTeeth(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("needs the host's own Python")
+	}
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := all[len(all)-1] // an ordinary user
+	set := layTraps(t, h)
+	set.values["outside"] = 1
+	script := filepath.Join(set.dir, "escape.py")
+	if err := os.WriteFile(script, []byte(set.code(t, escapePy, os.Getpid())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Descriptors 4 and 5 are as careless as those of CVE-2024-21626.
+	null, err1 := os.Open(os.DevNull)
+	dir, err2 := os.Open(set.dir)
+	file, err3 := os.Open(set.values["file"].(string))
+	out, err4 := os.Create(filepath.Join(set.dir, "out"))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*os.File{null, dir, file, out} {
+		defer f.Close()
+	}
+	c := h.command(t, env{trapVariable: set.secret})
+	c.Path, c.Args = python, []string{python, script}
+	c.ExtraFiles = []*os.File{null, dir, file}
+	c.Stdout, c.Stderr = out, os.Stderr
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := attempts(t, string(said))
+	for _, a := range results {
+		t.Run(a.Name, func(t *testing.T) {
+			if a.Held || strings.HasPrefix(a.What, "broken") || a.What == "hung" {
+				t.Errorf("not even the bare host lets it through: %s", a.What)
+			}
+		})
+	}
+	if len(results) < 35 {
+		t.Errorf("only %d attempts were made", len(results))
+	}
+	got := set.touched()
+	for _, want := range []string{"stream", "dgram", "socket", "port", "udp"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("the trap %q did not notice: %v", want, got)
+		}
+	}
+}
+
+// onEveryHost is onHosts, and the host where no /proc can be mounted.
+func onEveryHost(t *testing.T, test func(t *testing.T, h *host)) {
+	onHosts(t, test)
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := *all[len(all)-1]
+	last.name, last.covered = "no-proc", true
+	t.Run(last.name, func(t *testing.T) { test(t, &last) })
+}
+
+// An escape is what came of one attempt.
+type escape struct {
+	Name string `json:"name"`
+	Held bool   `json:"held"`
+	What string `json:"what,omitempty"`
+}
+
+// attempts reads what escape.py printed, and sees that nothing is missing.
+func attempts(t *testing.T, out string) (all []escape) {
+	t.Helper()
+	head, rest, _ := strings.Cut(out, "\n")
+	var first struct{ Attempts int }
+	if err := json.Unmarshal([]byte(head), &first); err != nil {
+		t.Fatalf("the first line is %q: %v", head, err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(rest) {
+		var a escape
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			t.Errorf("line %q: %v", line, err)
+			continue
+		}
+		if seen[a.Name] {
+			t.Errorf("two attempts are called %q", a.Name)
+		}
+		seen[a.Name] = true
+		all = append(all, a)
+	}
+	if len(all) != first.Attempts || len(all) == 0 {
+		t.Errorf("%d attempts were made of %d; the last was %+v", len(all), first.Attempts, all[max(len(all)-1, 0):])
+	}
+	return all
+}
+
+// writeReport leaves the results for the documentation's table.
+func writeReport(t *testing.T, host string, results []escape) {
+	t.Helper()
+	dir := os.Getenv("RUNCELL_REPORT")
+	if dir == "" {
+		return
+	}
+	table := slices.Clone(results)
+	for i := range table {
+		table[i].What = ""
+	}
+	body, err := json.MarshalIndent(table, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, host+".battery.json"), body, 0o644)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func lines(field any) (out []string) {
+	list, _ := field.([]any)
+	for _, line := range list {
+		out = append(out, fmt.Sprint(line))
+	}
+	return out
+}
