@@ -20,7 +20,15 @@ import (
 var escapePy string
 
 // TestEscapeBattery wants every attempt to fail, and no trap to be touched.
-func TestEscapeBattery(t *testing.T) {
+func TestEscapeBattery(t *testing.T) { escapeBattery(t, "host", "") }
+
+// TestEscapeBatteryOnAnImage has a root that belongs to the server's user, and
+// where there is one id only, to the code itself.
+func TestEscapeBatteryOnAnImage(t *testing.T) {
+	escapeBattery(t, registry(t, "", "", "3.14")+"3.14-slim", "-image")
+}
+
+func escapeBattery(t *testing.T, image, suffix string) {
 	exe, err := fakeBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +40,7 @@ func TestEscapeBattery(t *testing.T) {
 	onEveryHost(t, func(t *testing.T, h *host) {
 		set := layTraps(t, h)
 		c := h.serve(t, env{
-			"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "10m",
+			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "10m",
 			// Of its own: a tool that an attempt saves must not reach other tests.
 			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
 		})
@@ -50,7 +58,7 @@ func TestEscapeBattery(t *testing.T) {
 				}
 			})
 		}
-		writeReport(t, h.name, results)
+		writeReport(t, h.name+suffix, results)
 		neighbour()
 		for _, what := range set.touched() {
 			t.Errorf("%s was touched", what)

@@ -12,6 +12,21 @@ can say it has got out.
 An attempt with safe_outside=True does no harm on the bare host, and has to succeed there: that is how we know that it
 can. Such attempts, and no others, run if TRAPS["outside"] is set.
 """
+import os
+
+
+def inherited():
+    """Gives the descriptors that are open."""
+    for fd in range(4096):
+        try:
+            os.fstat(fd)
+            yield fd
+        except OSError:
+            pass
+
+
+INHERITED = list(inherited())  # before ctypes is there, whose libffi may open a file of its own
+
 import array
 import ctypes
 import errno
@@ -20,7 +35,6 @@ import functools
 import glob
 import json
 import mmap
-import os
 import platform
 import re
 import resource
@@ -147,7 +161,8 @@ def writable(paths, flags=os.O_WRONLY):
             fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as e:
             error = e
-            found += [path] if e.errno == errno.ETXTBSY else []
+            # A busy program is said to be busy before the mount is said to be read-only.
+            found += [path] if e.errno == errno.ETXTBSY and not os.statvfs(path).f_flag & os.ST_RDONLY else []
             continue
         found += [] if stat.S_ISCHR(os.fstat(fd).st_mode) else [path]
         os.close(fd)
@@ -347,13 +362,14 @@ def _():
         "chown": lambda p: os.chown(p, os.getuid(), os.getgid()), "setxattr": lambda p: os.setxattr(p, "user.x", b"1"),
         "chattr": lambda p: fcntl.ioctl(os.open(p, os.O_RDONLY), 0x40086602, struct.pack("L", 0x80)),
     }
-    return next((f"{name} of {p}" for p in paths for name, change in changes.items() if can(lambda: change(p))), None)
+    return " ".join(f"{name} of {p}," for p in paths for name, change in changes.items() if can(lambda: change(p)))
 
 
 @attempt("writes in the root's folders")
 def _():
-    return next((f"{p} is writable" for p, s in EVERYTHING if stat.S_ISDIR(s.st_mode) and os.access(p, os.W_OK)
-                 and not (p + "/").startswith(("/tmp/", "/workspace/", "/dev/shm/", "/proc/"))), None)
+    places = ("/tmp/", "/workspace/", "/dev/shm/", "/proc/")
+    return " ".join(p for p, s in EVERYTHING if stat.S_ISDIR(s.st_mode) and os.access(p, os.W_OK)
+                    and not (p + "/").startswith(places))
 
 
 @attempt("puts a symbolic link in the place of a mount point")
@@ -368,8 +384,8 @@ def _():
 @attempt("finds a writable place without noexec, nosuid and nodev")
 def _():
     need = os.ST_NOEXEC | os.ST_NOSUID | os.ST_NODEV
-    return next((f"{p} has flags {os.statvfs(p).f_flag:#x}" for p, s in EVERYTHING if stat.S_ISDIR(s.st_mode)
-                 and os.access(p, os.W_OK) and os.statvfs(p).f_flag & need != need), None)
+    return " ".join(p for p, s in EVERYTHING if stat.S_ISDIR(s.st_mode) and os.access(p, os.W_OK)
+                    and os.statvfs(p).f_flag & need != need)
 
 
 def execute_from(place):
@@ -554,7 +570,7 @@ def _():
 
 @attempt("has a terminal of the host's")
 def _():
-    return first([lambda: f"fd 0 to 2: {[fd for fd in range(3) if os.isatty(fd)]}" if any(map(os.isatty, range(3))) else None,
+    return first([lambda: [fd for fd in range(3) if os.isatty(fd)],
                   lambda: f"/dev/tty opens as {os.open('/dev/tty', os.O_RDWR)}"])
 
 
@@ -576,8 +592,8 @@ def _():
 
 @attempt("raises a capability with capset")
 def _():
-    return first(lambda n=n: syscall("capset", struct.pack("Ii", 0x20080522, 0), struct.pack("3I3I", *one(n))) or f"has {n}"
-                 for n in range(41))
+    header = struct.pack("Ii", 0x20080522, 0)
+    return first(lambda n=n: syscall("capset", header, struct.pack("6I", *one(n))) or f"has {n}" for n in range(41))
 
 
 def one(number):
@@ -654,7 +670,7 @@ def _():
     for name in ("su", "sudo", "mount", "passwd", "newgrp", "chsh", "pkexec", "newuidmap"):
         program = program_named(name)
         if program:
-            with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as p:
+            with subprocess.Popen([program], stdin=-1, stdout=-1, stderr=-1) as p:  # pipes
                 time.sleep(0.05)
                 ids = can(lambda: status(p.pid)) and status(p.pid).get("Uid", "").split()
                 p.kill()
@@ -681,22 +697,25 @@ PAGE = ctypes.create_string_buffer(4096)
 DOORS = {
     "acct": (b"/tmp/acct",), "add_key": (b"user", b"x", b"y", 1, -3), "afs_syscall": (0, 0, 0, 0, 0),
     "bpf": (0, struct.pack("16I", 2, 4, 4, 1, *[0] * 12), 64), "clock_adjtime": (0, struct.pack("I204x", 2)),
-    "clock_settime": (0, NOW), "create_module": (b"x", 4096), "delete_module": (b"x", 0),
-    "fanotify_init": (0x200, 0), "fanotify_mark": (-1, 1, 1, AT_FDCWD, b"/"), "finit_module": (0, b"", 0),
-    "fsopen": (b"tmpfs", 0), "fspick": (AT_FDCWD, b"/", 0), "get_kernel_syms": (0,), "init_module": (PAGE, 4096, b""),
+    "clock_settime": (0, NOW), "create_module": (b"x", 4096), "delete_module": (b"x", 0), "fanotify_init": (0x200, 0),
+    "fanotify_mark": (-1, 1, 1, AT_FDCWD, b"/"), "finit_module": (0, b"", 0), "fsopen": (b"tmpfs", 0),
+    "fspick": (AT_FDCWD, b"/", 0), "get_kernel_syms": (0,), "init_module": (PAGE, 4096, b""),
     "io_uring_setup": (1, PAGE), "ioperm": (0x80, 1, 1), "iopl": (3,), "kcmp": (os.getpid(), 1, 0, 1, 1),
-    "kexec_file_load": (0, 0, 0, b"", 0), "kexec_load": (0, 0, 0, 0), "keyctl": (0, -3, 1), "lookup_dcookie": (1, PAGE, 4096),
-    "migrate_pages": (0, 1, PAGE, PAGE), "modify_ldt": (0, PAGE, 16), "mount_setattr": (AT_FDCWD, b"/", 0, struct.pack("4Q", 1, 0, 0, 0), 32),
+    "kexec_file_load": (0, 0, 0, b"", 0), "kexec_load": (0, 0, 0, 0), "keyctl": (0, -3, 1),
+    "lookup_dcookie": (1, PAGE, 4096), "migrate_pages": (0, 1, PAGE, PAGE), "modify_ldt": (0, PAGE, 16),
+    "mount_setattr": (AT_FDCWD, b"/", 0, struct.pack("4Q", 1, 0, 0, 0), 32),
     "move_mount": (AT_FDCWD, b"/tmp", AT_FDCWD, b"/usr", 0), "move_pages": (1, 0, 0, 0, 0, 0),
     "name_to_handle_at": (AT_FDCWD, b"/", struct.pack("Ii", 128, 0) + bytes(128), PAGE, 0), "nfsservctl": (0, 0, 0),
-    "open_by_handle_at": (0, struct.pack("IiQ", 8, 1, 2), 0), "open_tree": (AT_FDCWD, b"/", 1), "open_tree_attr": (AT_FDCWD, b"/", 1, 0, 0),
-    "perf_event_open": (struct.pack("IIQ", 1, 128, 0) + bytes(112), 0, -1, -1, 0), "pidfd_getfd": (0, 0, 0), "pivot_root": (b"/tmp", b"/tmp"),
-    "process_madvise": (0, PAGE, 0, 0, 0), "process_vm_readv": (os.getpid(), PAGE, 0, PAGE, 0, 0),
-    "process_vm_writev": (os.getpid(), PAGE, 0, PAGE, 0, 0), "ptrace": (0, 0, 0, 0), "query_module": (0, 0, 0, 0, 0),
-    "quotactl": (0x80000100, b"/dev/sda", 0, 0), "quotactl_fd": (0, 0x80000700, 0, PAGE), "remap_file_pages": (0, 0, 0, 0, 0),
-    "request_key": (b"user", b"x", 0, 0), "setdomainname": (b"x", 1), "sethostname": (b"x", 1), "settimeofday": (NOW, 0),
-    "swapoff": (b"/tmp/swap",), "swapon": (b"/tmp/swap", 0), "sysfs": (3, 0, 0), "uselib": (b"/tmp/x",),
-    "userfaultfd": (1,), "vhangup": (), "vmsplice": (1, PAGE, 0, 0),
+    "open_by_handle_at": (0, struct.pack("IiQ", 8, 1, 2), 0), "open_tree": (AT_FDCWD, b"/", 1),
+    "open_tree_attr": (AT_FDCWD, b"/", 1, 0, 0),
+    "perf_event_open": (struct.pack("IIQ", 1, 128, 0) + bytes(112), 0, -1, -1, 0), "pidfd_getfd": (0, 0, 0),
+    "pivot_root": (b"/tmp", b"/tmp"), "process_madvise": (0, PAGE, 0, 0, 0),
+    "process_vm_readv": (os.getpid(), PAGE, 0, PAGE, 0, 0), "process_vm_writev": (os.getpid(), PAGE, 0, PAGE, 0, 0),
+    "ptrace": (0, 0, 0, 0), "query_module": (0, 0, 0, 0, 0), "quotactl": (0x80000100, b"/dev/sda", 0, 0),
+    "quotactl_fd": (0, 0x80000700, 0, PAGE), "remap_file_pages": (0, 0, 0, 0, 0),
+    "request_key": (b"user", b"x", 0, 0), "setdomainname": (b"x", 1), "sethostname": (b"x", 1),
+    "settimeofday": (NOW, 0), "swapoff": (b"/tmp/swap",), "swapon": (b"/tmp/swap", 0), "sysfs": (3, 0, 0),
+    "uselib": (b"/tmp/x",), "userfaultfd": (1,), "vhangup": (), "vmsplice": (1, PAGE, 0, 0),
 }
 for _name, _args in DOORS.items():
     @attempt(f"makes the call {_name}")
@@ -712,7 +731,8 @@ for _name, _args in DOORS.items():
 @attempt("reboots")
 def _():
     # Ctrl-Alt-Del off and on: should it ever work, the host lives on.
-    return first(lambda c=c: syscall("reboot", 0xFEE1DEAD, 672274793, c, 0) == 0 and "reboot() works" for c in (0, 0x89ABCDEF))
+    return first(lambda c=c: syscall("reboot", 0xFEE1DEAD, 672274793, c, 0) == 0 and "it works"
+                 for c in (0, 0x89ABCDEF))
 
 
 @attempt("turns the clock with adjtimex")
@@ -828,9 +848,9 @@ def mount_points():
 @attempt("mounts a file system")
 def _():
     os.makedirs("/tmp/mount", exist_ok=True)
-    kinds = ("tmpfs", "proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2", "overlay", "ramfs", "debugfs", "tracefs",
-             "securityfs", "bpf", "fuse", "nfs", "9p", "virtiofs", "binfmt_misc", "configfs", "hugetlbfs", "ext4", "devtmpfs")
-    return first(lambda k=k: mount(k, "/tmp/mount", k) for k in kinds)
+    kinds = ("tmpfs proc sysfs devpts mqueue cgroup cgroup2 overlay ramfs debugfs tracefs securityfs bpf fuse nfs 9p "
+             "virtiofs binfmt_misc configfs hugetlbfs ext4 devtmpfs")
+    return first(lambda k=k: mount(k, "/tmp/mount", k) for k in kinds.split())
 
 
 @attempt("mounts a cgroup hierarchy and takes its release agent (CVE-2022-0492)")
@@ -842,7 +862,8 @@ def _():
 
 @attempt("binds a folder over another")
 def _():
-    return first(lambda t=t: mount("/tmp", t, 0, MS_BIND) for t in ("/usr", "/etc", "/proc", "/run/runcell", "/workspace"))
+    return first(lambda t=t: mount("/tmp", t, 0, MS_BIND)
+                 for t in ("/usr", "/etc", "/proc", "/run/runcell", "/workspace"))
 
 
 @attempt("moves a mount")
@@ -863,7 +884,8 @@ def _():
 @attempt("unmounts a cover")
 def _():
     covers = ["/run/runcell", "/proc/sys", "/proc/kcore", "/proc/keys", "/proc/sysrq-trigger", "/proc", "/dev", "/"]
-    return first(lambda t=t, f=f: syscall("umount2", t.encode(), f) == 0 and f"{t} is unmounted" for t in covers for f in (0, 2, 8))
+    return first(lambda t=t, f=f: syscall("umount2", t.encode(), f) == 0 and f"{t} is unmounted"
+                 for t in covers for f in (0, 2, 8))
 
 
 @attempt("looks at other mount namespaces with listmount")
@@ -925,7 +947,7 @@ opaque("reads the memory map of pid 1", "/proc/1/maps")
 opaque("reads the detailed memory map of pid 1", "/proc/1/smaps")
 opaque("reads the auxiliary vector of pid 1", "/proc/1/auxv")
 opaque("reads the kernel stack of pid 1", "/proc/1/stack")
-opaque("reads which call pid 1 is in", "/proc/1/syscall", lambda p: read(p) not in (b"", b"0\n", b"running\n") and read(p))
+opaque("reads which call pid 1 is in", "/proc/1/syscall")
 opaque("lists the descriptors of pid 1", "/proc/1/fd", os.listdir)
 opaque("lists the mapped files of pid 1", "/proc/1/map_files", os.listdir)
 opaque("reads the link to the program of pid 1", "/proc/1/exe", os.readlink)
@@ -1035,14 +1057,9 @@ def _():
     return readable(["/proc/self/cmdline", "/proc/self/auxv", "/proc/1/cmdline"])
 
 
-def open_fds():
-    return {fd for fd in range(4096) if fd != REPORT and can(lambda: os.fstat(fd))}
-
-
 @attempt("inherits a descriptor besides the four it should have", safe_outside=True)
 def _():
-    more = open_fds() - {0, 1, 2, 3}
-    return more and f"{ {fd: oct(os.fstat(fd).st_mode) for fd in more} }"
+    return INHERITED[4:] and str(INHERITED)
 
 
 @attempt("gets something from its standard input")
@@ -1217,11 +1234,13 @@ for _what, _extra in {
 
 
 INJECTED = {
-    "path": "../../../../etc/passwd", "nested path": f"{GRANTED}/../{FORBIDDEN}", "slash": f"{FORBIDDEN}/", "dot": f"./{FORBIDDEN}",
-    "NUL": f"{GRANTED}\0{FORBIDDEN}", "newline": f"{GRANTED}\n{FORBIDDEN}", "carriage return": f"{FORBIDDEN}\r", "space": f" {FORBIDDEN} ",
-    "capitals": FORBIDDEN.upper(), "long": "a" * (1 << 20), "dunder": "__proto__", "option": "--help", "shell": "$(touch /tmp/x);`id`|id&",
-    "star": "*", "empty": "", "percent": FORBIDDEN.replace("v", "%76"), "full width": FORBIDDEN.replace("v", "\uff56"),
-    "zero width": FORBIDDEN + "\u200b", "list": [FORBIDDEN], "object": {"name": FORBIDDEN}, "number": 0, "null": None,
+    "path": "../../../../etc/passwd", "nested path": f"{GRANTED}/../{FORBIDDEN}", "slash": f"{FORBIDDEN}/",
+    "dot": f"./{FORBIDDEN}", "NUL": f"{GRANTED}\0{FORBIDDEN}", "newline": f"{GRANTED}\n{FORBIDDEN}",
+    "carriage return": f"{FORBIDDEN}\r", "space": f" {FORBIDDEN} ", "capitals": FORBIDDEN.upper(),
+    "long": "a" * (1 << 20), "dunder": "__proto__", "option": "--help", "shell": "$(touch /tmp/x);`id`|id&",
+    "star": "*", "empty": "", "percent": FORBIDDEN.replace("v", "%76"),
+    "full width": FORBIDDEN.replace("v", "\uff56"), "zero width": FORBIDDEN + "\u200b", "list": [FORBIDDEN],
+    "object": {"name": FORBIDDEN}, "number": 0, "null": None,
 }
 for _what, _text in INJECTED.items():
     @attempt(f"smuggles a server in by its name: {_what}")
@@ -1247,8 +1266,8 @@ for _name in ("print", "open", "asyncio"):
 
 @attempt("calls a method that is not for the sandbox")
 def _():
-    names = ("exec", "shell", "eval", "start", "run_python", "tools/call", "initialize", "read_file", "resources/read", "Call_Tool",
-             "call_tool ", "call_tool\0", "servers", "config", "roots/list", "sampling/createMessage", "../call_tool", "")
+    names = ("exec", "shell", "eval", "start", "run_python", "tools/call", "initialize", "read_file", "resources/read",
+             "Call_Tool", "call_tool ", "call_tool\0", "servers", "config", "roots/list", "../call_tool", "")
     return first(lambda m=m: f"{m!r} answered {ask(m, server=FORBIDDEN, tool=FORBIDDEN_TOOL)}" for m in names)
 
 
@@ -1278,14 +1297,15 @@ def _():
 def _():
     with socket.socket(socket.AF_UNIX) as s:
         return first(lambda p=p: s.connect(p) or f"connected to {p}"
-                     for p in (TRAPS["socket"], "/proc/1/root" + TRAPS["socket"], "/proc/self/root/" + UP + TRAPS["socket"]))
+                     for p in (TRAPS["socket"], "/proc/1/root" + TRAPS["socket"], "/proc/self/root" + TRAPS["socket"]))
 
 
 @attempt("connects to a well-known socket of the host")
 def _():
     with socket.socket(socket.AF_UNIX) as s:
-        paths = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/dbus/system_bus_socket",
-                 "/run/systemd/private", "/run/systemd/notify", "/tmp/.X11-unix/X0", "\0/tmp/.X11-unix/X0", "\0/containerd-shim/x")
+        paths = ("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+                 "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/notify", "/tmp/.X11-unix/X0",
+                 "\0/tmp/.X11-unix/X0")
         return first(lambda p=p: s.connect(p) or f"connected to {p}" for p in paths)
 
 
@@ -1311,9 +1331,9 @@ def _():
     def reach(address, port):
         with socket.create_connection((address, port), 2):
             return address
-    # The cloud's metadata service, the usual gateways, a name, and addresses that are kept for documentation.
-    return first(lambda a=a: reach(*a) for a in (("169.254.169.254", 80), ("10.0.2.2", 80), ("172.17.0.1", 80), ("192.168.0.1", 80),
-                                                 ("192.0.2.1", 80), ("2001:db8::1", 80), ("example.com", 80)))
+    # The cloud's metadata service, the usual gateways, addresses that are kept for documentation, and a name.
+    return first(lambda a=a: reach(a, 80) for a in ("169.254.169.254", "10.0.2.2", "172.17.0.1", "192.168.0.1",
+                                                    "192.0.2.1", "2001:db8::1", "example.com"))
 
 
 @attempt("has a network device besides its loopback")
@@ -1326,7 +1346,8 @@ def _():
 def _():
     port = f":{TRAPS['port']:04X} "
     files = ("/proc/net/unix", "/proc/1/net/unix", "/proc/net/tcp", "/proc/1/net/tcp")
-    return first(lambda p=p: any(text in read(p, size=1 << 22).decode() for text in (TRAPS["stream"], port)) and p for p in files)
+    return first(lambda p=p: any(text in read(p, size=1 << 22).decode() for text in (TRAPS["stream"], port)) and p
+                 for p in files)
 
 
 @attempt("opens a socket of a family other than unix and internet", safe_outside=True)
@@ -1337,9 +1358,9 @@ def _():
     return first(lambda f=f: open_one(f) for f in range(3, 47) if f != socket.AF_INET6)
 
 
-for _name, _family, _kind in (("raw internet", socket.AF_INET, socket.SOCK_RAW), ("raw IPv6", socket.AF_INET6, socket.SOCK_RAW),
-                              ("packet", 17, socket.SOCK_RAW), ("netlink", 16, socket.SOCK_RAW), ("vsock", 40, socket.SOCK_STREAM),
-                              ("crypto", 38, 5), ("Bluetooth", 31, socket.SOCK_RAW), ("XDP", 44, socket.SOCK_RAW)):
+RAW = socket.SOCK_RAW
+for _name, _family, _kind in (("raw internet", 2, RAW), ("raw IPv6", 10, RAW), ("packet", 17, RAW), ("XDP", 44, RAW),
+                              ("netlink", 16, RAW), ("vsock", 40, 1), ("crypto", 38, 5), ("Bluetooth", 31, RAW)):
     @attempt(f"opens a {_name} socket", safe_outside=_name == "netlink")
     def _(family=_family, kind=_kind):
         return f"fd {checked(libc.socket(family, kind, 1 if family in (2, 10) else 0))}"
@@ -1373,7 +1394,8 @@ def _():
 
 @attempt("sees the neighbour's processes")
 def _():
-    return first(lambda p=p: TRAPS["neighbour_mark"].encode() in read(p) and p for p in glob.glob("/proc/[0-9]*/cmdline"))
+    return first(lambda p=p: TRAPS["neighbour_mark"].encode() in read(p) and p
+                 for p in glob.glob("/proc/[0-9]*/cmdline"))
 
 
 @attempt("sees by inotify which files the neighbour opens")
@@ -1387,7 +1409,8 @@ def _():
 def _():
     seen = []
     signal.signal(signal.SIGIO, lambda *_: seen.append(1))
-    fcntl.fcntl(os.open(os.path.dirname(os.__file__), os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)
+    folder = os.open(os.path.dirname(os.__file__), os.O_RDONLY)
+    fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)
     time.sleep(2)
     return seen and f"{len(seen)} signals"
 
@@ -1411,8 +1434,8 @@ def _():
 
 @attempt("finds a System V object that it has not made")
 def _():
-    finders = {"shm": lambda k: libc.shmget(k, 1, 0), "msg": lambda k: libc.msgget(k, 0), "sem": lambda k: libc.semget(k, 1, 0)}
-    return next((f"{kind} {key}" for kind, get in finders.items() for key in (TRAPS["shm_key"], TRAPS["neighbour_key"])
+    finders = (lambda k: libc.shmget(k, 1, 0), lambda k: libc.msgget(k, 0), lambda k: libc.semget(k, 1, 0))
+    return next((f"number {get(key)}" for get in finders for key in (TRAPS["shm_key"], TRAPS["neighbour_key"])
                  if get(key) != -1), None)
 
 
@@ -1433,7 +1456,7 @@ def _():
 @attempt("finds keys in a keyring")
 def _():
     return first([lambda: secret(read("/proc/keys")), lambda: read("/proc/keys"),
-                  lambda: f"session keyring {syscall('keyctl', 0, -3, 0)}", lambda: f"user keyring {syscall('keyctl', 0, -4, 0)}"])
+                  *(lambda k=k: f"keyring {syscall('keyctl', 0, k, 0)}" for k in range(-8, 0))])
 
 
 # What is hidden
@@ -1441,9 +1464,7 @@ def _():
 
 @attempt("learns the host's name", safe_outside=True)
 def _():
-    names = (socket.gethostname(), platform.node(), *(read(p).decode().strip() for p in ("/proc/sys/kernel/hostname", "/etc/hostname")
-                                                      if os.path.exists(p)))
-    return TRAPS["hostname"] in names and TRAPS["hostname"]
+    return TRAPS["hostname"] in (socket.gethostname(), platform.node()) and TRAPS["hostname"]
 
 
 @attempt("has another name than runcell", safe_outside=True)
@@ -1452,10 +1473,12 @@ def _():
 
 
 HIDDEN = {
-    "the memory as /proc/kcore": "/proc/kcore", "the kernel's log": "/proc/kmsg", "the list of timers": "/proc/timer_list",
-    "the list of keys": "/proc/keys", "the scheduler's state": "/proc/sched_debug", "the latencies": "/proc/latency_stats",
-    "the counts of pages": "/proc/kpagecount", "the flags of pages": "/proc/kpageflags", "the interrupts": "/proc/interrupts",
-    "the table of SCSI devices": "/proc/scsi/scsi", "the firmware": "/sys/firmware/*/*", "the power meters": "/sys/devices/virtual/powercap/*/*",
+    "the memory as /proc/kcore": "/proc/kcore", "the kernel's log": "/proc/kmsg",
+    "the list of timers": "/proc/timer_list", "the list of keys": "/proc/keys",
+    "the scheduler's state": "/proc/sched_debug", "the latencies": "/proc/latency_stats",
+    "the counts of pages": "/proc/kpagecount", "the flags of pages": "/proc/kpageflags",
+    "the interrupts": "/proc/interrupts", "the table of SCSI devices": "/proc/scsi/scsi",
+    "the firmware": "/sys/firmware/*/*", "the power meters": "/sys/devices/virtual/powercap/*/*",
     "the memory allocator's pools": "/proc/slabinfo", "the kernel's mappings": "/proc/vmallocinfo",
     "the debug files": "/sys/kernel/debug/*", "the tracing files": "/sys/kernel/tracing/*",
 }
@@ -1470,7 +1493,8 @@ def _():
     def addresses(path, pattern):
         found = [a for a in re.findall(pattern, read(path, size=1 << 16).decode()) if int(a, 16)]
         return found and f"{path}: {found[0]}"
-    return first([lambda: addresses("/proc/kallsyms", r"(?m)^([0-9a-f]{8,})"), lambda: addresses("/proc/modules", r"0x([0-9a-f]{8,})"),
+    return first([lambda: addresses("/proc/kallsyms", r"(?m)^([0-9a-f]{8,})"),
+                  lambda: addresses("/proc/modules", r"0x([0-9a-f]{8,})"),
                   lambda: addresses("/proc/iomem", r"(?m)-([0-9a-f]{8,})")])
 
 
