@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +30,8 @@ type hostSandbox struct {
 
 func (h hostSandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
 	defer func() {
-		for _, f := range append([]*os.File{p.Stdout, p.Stderr}, p.Files...) {
-			f.Close()
-		}
+		p.Stdout.Close()
+		p.Stderr.Close()
 	}()
 	if h.fake != nil {
 		return h.fake(ctx, p)
@@ -39,12 +39,25 @@ func (h hostSandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
 	args := slices.Clone(p.Args)
 	args[len(args)-1] = p.Binds[0].Source
 	c := exec.Command(args[0], args[1:]...)
-	c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = h.dir, p.Env, p.Stdout, p.Stderr, p.Files
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return oci.Exit{}, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer ours.Close()
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return oci.Exit{}, err
+	}
+	p.Control(conn)
+	c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = h.dir, p.Env, p.Stdout, p.Stderr, []*os.File{theirs}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		return oci.Exit{}, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })()
+	theirs.Close()
 	_ = c.Wait()
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // a pid namespace would end with its first process
 	ws := c.ProcessState.Sys().(syscall.WaitStatus)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/runcell/runcell/oci"
-	"golang.org/x/sys/unix"
 )
 
 // errTimeout is why a run's context ends when its time is up.
@@ -81,20 +80,23 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		return r.fail(StatusSandbox, err)
 	}
 	defer w.close()
-	ended := make(chan struct{})
+	ended, control := make(chan struct{}), make(chan net.Conn, 1)
 	var exit oci.Exit
 	var runErr error
 	go func() {
 		defer close(ended)
-		exit, runErr = s.o.Sandbox.Run(ctx, s.process(image, w))
+		defer close(control)
+		exit, runErr = s.o.Sandbox.Run(ctx, s.process(image, w, func(c net.Conn) { control <- c }))
 	}()
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	talk := newTalk(s, plan.granted, w.control)
+	talk := newTalk(s, plan.granted)
 	talked := make(chan struct{})
 	go func() {
 		defer close(talked)
-		talk.serve(ctx, req.Code)
+		if conn := <-control; conn != nil {
+			talk.serve(ctx, conn, req.Code)
+		}
 	}()
 	go func() {
 		// A runner that broke the talk is of no further use.
@@ -120,17 +122,17 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 }
 
 // process says what to start: the runner, in the image, as its only program.
-func (s *Server) process(image Image, w *wires) oci.Process {
+func (s *Server) process(image Image, w *wires, control func(net.Conn)) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	return oci.Process{
-		Root:   image.Root,
-		Binds:  []oci.Bind{{Source: s.o.RunnerFile, Target: runnerPath}},
-		Args:   []string{image.Python, "-s", "-B", "-u", "-X", "utf8", runnerPath},
-		Env:    lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
-		Limits: s.o.Limits,
-		Stdout: w.childOut,
-		Stderr: w.childErr,
-		Files:  []*os.File{w.childControl},
+		Root:    image.Root,
+		Binds:   []oci.Bind{{Source: s.o.RunnerFile, Target: runnerPath}},
+		Args:    []string{image.Python, "-s", "-B", "-u", "-X", "utf8", runnerPath},
+		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
+		Limits:  s.o.Limits,
+		Stdout:  w.childOut,
+		Stderr:  w.childErr,
+		Control: control,
 	}
 }
 
@@ -153,14 +155,13 @@ func lastWins(env []string) []string {
 	return out
 }
 
-// wires are the streams between us and one sandbox: the control socket and
-// the two output pipes, with both of their ends.
+// wires are the two output pipes between us and one sandbox, with both of
+// their ends.
 type wires struct {
-	control                          net.Conn
-	childControl, childOut, childErr *os.File
-	stdout, stderr                   *capture
-	readers                          []*os.File
-	copying                          sync.WaitGroup
+	childOut, childErr *os.File
+	stdout, stderr     *capture
+	readers            []*os.File
+	copying            sync.WaitGroup
 }
 
 func openWires(limit int, teeOut, teeErr io.Writer) (w *wires, err error) {
@@ -170,18 +171,6 @@ func openWires(limit int, teeOut, teeErr io.Writer) (w *wires, err error) {
 			w.close()
 		}
 	}()
-	// A stream pair: a datagram socket made in the host's network namespace
-	// could reach the host's abstract sockets with sendto.
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return w, fmt.Errorf("making the control socket: %w", err)
-	}
-	w.childControl = os.NewFile(uintptr(pair[1]), "control")
-	ours := os.NewFile(uintptr(pair[0]), "control")
-	defer ours.Close() // FileConn makes a copy
-	if w.control, err = net.FileConn(ours); err != nil {
-		return w, fmt.Errorf("making the control socket: %w", err)
-	}
 	if w.childOut, err = w.pipe(w.stdout); err != nil {
 		return w, err
 	}
@@ -215,13 +204,10 @@ func (w *wires) drain() {
 }
 
 func (w *wires) close() {
-	for _, f := range append([]*os.File{w.childControl, w.childOut, w.childErr}, w.readers...) {
+	for _, f := range append([]*os.File{w.childOut, w.childErr}, w.readers...) {
 		if f != nil {
 			f.Close()
 		}
-	}
-	if w.control != nil {
-		w.control.Close()
 	}
 	w.copying.Wait()
 }

@@ -33,7 +33,6 @@ AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
 HUNG_UP = "the host closed the connection"
 
 Module = type(sys)
-CodeType = type(compile("0", HERE, "eval"))
 
 
 # Frames
@@ -594,9 +593,12 @@ class Runtime:
     def save_tool(self, func):
         """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
 
-        Raises ValueError if its source is not in this code, or it needs variables of an enclosing function.
+        Raises ValueError if its source is not in this code, it needs variables of an enclosing function, or it has
+        the name of a builtin.
         """
         name, source = ToolSource(func, self._sources).text()
+        if is_builtin(name):
+            raise ValueError(f"{name!r} is the name of a builtin; a saved tool of that name would never be called")
         self._host.ask("save_tool", {"name": name, "source": source})
         self.tools.saved[name] = source
         return func
@@ -684,22 +686,27 @@ class SavedTools:
     """
 
     def __init__(self, saved, names, sources):
-        self.saved = dict(saved)
+        self.saved = {name: source for name, source in saved.items() if not is_builtin(name)}
         self._sources = sources
         self._tried = set()
         self._module = Module("user_tools", "Functions saved by runtime.save_tool.")
         self._module.__dict__.update(names, __getattr__=self._attribute)
         sys.modules["user_tools"] = self._module
 
-    def provide(self, code, namespace):
-        """Puts into namespace what the code speaks of without saying where it is from: saved tools, and asyncio."""
-        names = mentioned(code)
-        for name in names.intersection(self.saved).difference(namespace):
-            if self._load(name):
-                namespace[name] = self._module.__dict__[name]
+    def provide(self, tree, source, namespace):
+        """Puts into namespace what the code speaks of without saying where it is from: asyncio, and saved tools.
+
+        Any earlier run may have saved a tool, so none takes the place of what the code would have without it.
+        """
+        if not self.saved and "asyncio" not in source:
+            return
+        names = unbound(tree)
         if "asyncio" in names:
             import asyncio
             namespace.setdefault("asyncio", asyncio)
+        for name in names.intersection(self.saved).difference(namespace):
+            if self._load(name):
+                namespace[name] = self._module.__dict__[name]
 
     def _attribute(self, name):
         if name == "__all__":
@@ -717,23 +724,38 @@ class SavedTools:
             self._tried.add(name)
             source, file = self.saved[name], f"<user_tools.{name}>"
             try:
-                code = compile(source, file, "exec", dont_inherit=True)
+                tree = compile(source, file, "exec", AST_ONLY, dont_inherit=True)
                 self._sources.add(file, source)
-                self.provide(code, namespace)
-                exec(code, namespace)
+                self.provide(tree, source, namespace)
+                exec(compile(tree, file, "exec", dont_inherit=True), namespace)
                 namespace[name]
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 print(f"saved tool {name!r} was left out: {describe(error)}", file=sys.stderr)
         return name in namespace
 
 
-def mentioned(code):
-    """Returns the names that a code object, or one nested in it, reads as globals or attributes."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= mentioned(constant)
-    return names
+def unbound(tree):
+    """Returns the names that a syntax tree reads and binds nowhere, builtins left out."""
+    read, bound, todo = set(), set(), [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.Name):
+            (read if isinstance(node.ctx, _ast.Load) else bound).add(node.id)
+        elif isinstance(node, _ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, _ast.arg):
+            bound.add(node.arg)
+        else:
+            bound.add(getattr(node, "name", None))  # of a function, class, exception or pattern
+        for field in node._fields:
+            value = getattr(node, field, None)
+            todo += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, _ast.AST)]
+    return {name for name in read - bound if not is_builtin(name)}
+
+
+def is_builtin(name):
+    import builtins
+    return hasattr(builtins, name)
 
 
 class Sources:
@@ -864,9 +886,9 @@ def run(source, namespace, sources, tools):
     may be None.
     """
     try:
-        code = compile_code(source)
-        tools.provide(code, namespace)
-        value = execute(code, namespace)
+        tree = parse(source)
+        tools.provide(tree, source, namespace)
+        value = execute(compile(tree, CODE_FILE, "exec", TOP_LEVEL_AWAIT, dont_inherit=True), namespace)
         return 0, None if value is None else shown(value), None, None
     except SystemExit as stop:
         hide_runner(stop)  # asyncio prints it, if it came from a task
@@ -876,8 +898,8 @@ def run(source, namespace, sources, tools):
         return 1, None, describe(error), limit_hit(error)
 
 
-def compile_code(source):
-    """Compiles the code; if an expression stands last, its value goes to the name RESULT."""
+def parse(source):
+    """Returns the syntax tree of the code; if an expression stands last, its value goes to the name RESULT."""
     tree = compile(source, CODE_FILE, "exec", AST_ONLY | TOP_LEVEL_AWAIT, dont_inherit=True)
     last = tree.body[-1] if tree.body else None
     if isinstance(last, _ast.Expr):
@@ -885,7 +907,7 @@ def compile_code(source):
         place = {"lineno": last.lineno, "col_offset": last.col_offset}
         target = _ast.Name(RESULT, _ast.Store(), **place)
         tree.body[-1] = _ast.Assign([target], last.value, **place)
-    return compile(tree, CODE_FILE, "exec", TOP_LEVEL_AWAIT, dont_inherit=True)
+    return tree
 
 
 def execute(code, namespace):

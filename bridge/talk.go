@@ -22,7 +22,7 @@ const (
 type talk struct {
 	s       *Server
 	granted map[string]bool
-	conn    net.Conn
+	conn    net.Conn // serve's
 	writing sync.Mutex
 
 	mu    sync.Mutex
@@ -31,15 +31,18 @@ type talk struct {
 	err   error // what broke it
 }
 
-func newTalk(s *Server, granted map[string]bool, conn net.Conn) *talk {
-	return &talk{s: s, granted: granted, conn: conn}
+func newTalk(s *Server, granted map[string]bool) *talk {
+	return &talk{s: s, granted: granted}
 }
 
-// serve holds the conversation until the runner is done or gone, or ctx ends.
-// When it returns, no call is being answered any more.
-func (t *talk) serve(ctx context.Context, code string) {
+// serve holds the conversation over conn until the runner is done or gone, or
+// ctx ends. When it returns, no call is being answered any more, and conn is
+// closed.
+func (t *talk) serve(ctx context.Context, conn net.Conn, code string) {
+	t.conn = conn
+	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { t.conn.Close() })
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	var calls sync.WaitGroup
 	defer calls.Wait()

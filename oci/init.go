@@ -26,6 +26,7 @@ func init() {
 				fmt.Fprintln(os.Stderr, "runcell: making the root read-only:", err)
 				os.Exit(125)
 			}
+			go endWithHost()
 			libcontainer.Init()
 		}
 	case "probe":
@@ -37,6 +38,23 @@ func init() {
 		if os.Getenv(nestEnv) != "" {
 			nest()
 		}
+	}
+}
+
+// endWithHost ends this process when the host does. Later pid 1 sees to that
+// (pid1.c), but a host that is killed while libcontainer's init waits for the
+// word to go on would leave it waiting for ever.
+func endWithHost() {
+	lifeline := []unix.PollFd{{Fd: controlFD}} // POLLHUP comes unasked
+	for {
+		n, err := unix.Poll(lifeline, -1)
+		if err == unix.EINTR {
+			continue
+		}
+		if n > 0 && lifeline[0].Revents&unix.POLLHUP != 0 {
+			os.Exit(125)
+		}
+		return
 	}
 }
 

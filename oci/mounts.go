@@ -28,11 +28,16 @@ var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
 	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
 	"/proc/timer_stats", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
-	"/sys/firmware", "/sys/devices/virtual/powercap",
+	"/proc/pressure", "/sys/firmware", "/sys/devices/virtual/powercap",
 }
 
-// readonlyPaths configure the kernel.
-var readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+// readonlyPaths configure the kernel, or are device nodes of the host, whose
+// times and modes are the host's too; what is written to a device is not a
+// write to its file system.
+var readonlyPaths = []string{
+	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+}
 
 // mounts lists what is laid over the read-only root, in order.
 func mounts(p Process, h host) []specs.Mount {
@@ -50,7 +55,9 @@ func mounts(p Process, h host) []specs.Mount {
 	}
 	out := []specs.Mount{
 		proc,
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
+		// Read-only when all is in it: where only one id is mapped it is
+		// owned by the user. The devices are mounts of their own.
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "nosuid", "noexec", "nodev", "mode=755", "size=65536", "nr_inodes=64"}},
 		tmpfs("/dev/shm", shmSize, shmFiles, "mode=1777"),
 		tmpfs("/tmp", tmpSize, tmpFiles, "mode=1777"),
 		// Sticky, as /tmp, and not owned by the user: the ids of the mount
@@ -58,7 +65,7 @@ func mounts(p Process, h host) []specs.Mount {
 		tmpfs("/workspace", workspaceSize, workspaceFiles, "mode=1777"),
 		// The mount points of what is ours are made in it: the root is
 		// read-only by now.
-		tmpfs(ownDir, 4096, 64, "mode=755"),
+		tmpfs(ownDir, 4096, 64, "ro", "mode=755"),
 	}
 	for _, b := range p.Root.Binds {
 		out = append(out, readOnlyBind(b))

@@ -19,8 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,11 +58,13 @@ type Process struct {
 	Env    []string // the whole environment: none is inherited
 	Limits Limits
 
-	// Stdout, Stderr and the files that become descriptors 3 and up. Run
-	// owns them: they are closed once the process has them, or failed to
-	// start. Standard input is empty.
+	// Run owns Stdout and Stderr: they are closed once the process has them,
+	// or failed to start. Standard input is empty.
 	Stdout, Stderr *os.File
-	Files          []*os.File
+	// Control is given the host's end of a stream socket that the process has
+	// as descriptor 3. It is the function's to close. It is not called if the
+	// sandbox does not start; if it is nil the process has no such socket.
+	Control func(net.Conn)
 
 	uid, gid uint32   // inside: the runtime's
 	lifeline *os.File // pid 1's end
@@ -171,6 +173,12 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	limits := watchLimits(c, process, p.Limits, h)
 	stop := context.AfterFunc(ctx, limits.kill)
 	defer stop()
+	if p.Control != nil {
+		// Whoever cannot be spoken with ends, and Wait tells how.
+		if conn, err := line.receive(); err == nil {
+			p.Control(conn)
+		}
+	}
 	state, err := process.Wait()
 	if state == nil {
 		limits.end(false)
@@ -261,7 +269,7 @@ func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
 		Cwd:        s.Process.Cwd,
 		UID:        int(s.Process.User.UID),
 		GID:        int(s.Process.User.GID),
-		ExtraFiles: append(slices.Clone(p.Files), p.lifeline),
+		ExtraFiles: []*os.File{p.lifeline}, // becomes controlFD
 		Init:       true,
 	}
 	for _, l := range s.Process.Rlimits {
@@ -279,7 +287,7 @@ func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
 
 // closeFiles closes our copies; closing a file twice does no harm.
 func (p Process) closeFiles() {
-	for _, f := range append([]*os.File{p.Stdout, p.Stderr, p.lifeline}, p.Files...) {
+	for _, f := range []*os.File{p.Stdout, p.Stderr, p.lifeline} {
 		if f != nil {
 			f.Close()
 		}

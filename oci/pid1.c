@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +89,22 @@ static void landlock(void)
 	close(rules);
 }
 
+// send_end sends a descriptor to the host, over the lifeline.
+static void send_end(int lifeline, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof fd)] = {0};
+	struct iovec data = {&byte, 1};
+	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	if (sendmsg(lifeline, &m, MSG_NOSIGNAL) != 1)
+		die("handing out the control socket");
+}
+
 static void no_op(int sig) { (void)sig; }
 
 // keep_house is the life of pid 1: it collects whoever ends, until the child
@@ -116,18 +133,28 @@ static void keep_house(pid_t child, int lifeline)
 // pid 1 makes itself opaque before there is one: it cannot be traced, and its
 // memory, descriptors and environment cannot be opened (prctl(2),
 // PR_SET_DUMPABLE).
-static void run_pid1(char **argv, int lifeline)
+static void run_pid1(char **argv, int lifeline, int control)
 {
 	struct sigaction collect = {.sa_handler = no_op};
 	sigset_t all, before;
 	pid_t child;
-	int fd;
+	int own, fd, pair[2];
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
 	prctl(PR_SET_NAME, "runcell", 0, 0, 0); // pid1Name
-	if (fcntl(lifeline, F_SETFD, FD_CLOEXEC) < 0)
+	// The lifeline keeps out of the way, and out of the program.
+	own = fcntl(lifeline, F_DUPFD_CLOEXEC, lifeline + 8);
+	if (own < 0)
 		die("the lifeline");
+	close(lifeline);
+	// Made here, and not by the host: a socket belongs for ever to the network
+	// namespace it was made in, and answers questions about it.
+	if (control) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+			die("making the control socket");
+		send_end(own, pair[0]);
+	}
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	child = fork();
@@ -135,15 +162,19 @@ static void run_pid1(char **argv, int lifeline)
 		die("starting the program");
 	if (child == 0) {
 		sigprocmask(SIG_SETMASK, &before, NULL);
+		if (control && pair[1] == lifeline)
+			fcntl(lifeline, F_SETFD, 0);
+		else if (control && dup2(pair[1], lifeline) < 0)
+			die("placing the control socket");
 		landlock();
 		execv(argv[0], argv);
 		dprintf(2, "runcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
 	sigaction(SIGCHLD, &collect, NULL);
-	for (fd = 0; fd < lifeline; fd++)
+	for (fd = 0; fd < own; fd++)
 		close(fd); // the code's, not ours
-	keep_house(child, lifeline);
+	keep_house(child, own);
 }
 
 static void put(const char *path, const char *text)
@@ -186,9 +217,11 @@ __attribute__((constructor)) static void before_go(int argc, char **argv)
 	if (ids != NULL)
 		nest_user_namespace(ids);
 	else if (lifeline != NULL && argc > 1) {
-		int fd = atoi(lifeline);
+		int fd, control;
 
+		if (sscanf(lifeline, "%d:%d", &fd, &control) != 2)
+			_exit(125);
 		unsetenv("_RUNCELL_PID1");
-		run_pid1(argv + 1, fd);
+		run_pid1(argv + 1, fd, control);
 	}
 }

@@ -7,9 +7,12 @@ package oci
 // user id it could be read and changed by the code.
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,24 +22,77 @@ import "C" // for pid1.c
 // pid1Path is where a sandbox sees this program.
 const pid1Path = ownDir + "/init"
 
-// pid1Env makes pid1.c act; its value is the number of the lifeline's
-// descriptor.
+// pid1Env makes pid1.c act; its value is "descriptor:control": where the
+// lifeline is, and 1 if the program is to have a control socket in its place.
 const pid1Env = "_RUNCELL_PID1"
+
+// controlFD is the lifeline's descriptor at first, and then the control
+// socket's.
+const controlFD = 3
 
 // pid1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
 const pid1Name = "runcell"
 
-// A lifeline is a pipe whose reading end pid 1 has. When the host ends, in
-// whatever way, so does the writing end, and then the sandbox.
-// (libcontainer's ParentDeathSignal does nothing for it.)
-type lifeline struct{ ours, theirs *os.File }
+// A lifeline is a socket pair of which pid 1 has an end. When the host ends, in
+// whatever way, so does the other end, and then the sandbox. (libcontainer's
+// ParentDeathSignal does nothing for it.)
+type lifeline struct {
+	ours   *net.UnixConn
+	theirs *os.File
+}
 
-func newLifeline() (lifeline, error) {
-	theirs, ours, err := os.Pipe()
+func newLifeline() (l lifeline, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("making the lifeline of a sandbox: %w", err)
+		}
+	}()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return lifeline{}, fmt.Errorf("making the lifeline of a sandbox: %w", err)
+		return l, os.NewSyscallError("socketpair", err)
 	}
-	return lifeline{ours: ours, theirs: theirs}, nil
+	if l.ours, err = unixConn(pair[0]); err != nil {
+		unix.Close(pair[1])
+		return l, err
+	}
+	l.theirs = os.NewFile(uintptr(pair[1]), "lifeline")
+	return l, nil
+}
+
+// unixConn makes a connection of a socket's descriptor, which it takes over.
+func unixConn(fd int) (*net.UnixConn, error) {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close() // FileConn makes a copy
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, errors.New("not a Unix socket")
+	}
+	return u, nil
+}
+
+// receive takes in the control socket that pid 1 has made. It fails if pid 1
+// ends before.
+func (l lifeline) receive() (*net.UnixConn, error) {
+	data, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := l.ours.ReadMsgUnix(data, control)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := syscall.ParseSocketControlMessage(control[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("pid 1 sent no socket")
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.New("pid 1 sent no socket")
+	}
+	unix.CloseOnExec(fds[0])
+	return unixConn(fds[0])
 }
 
 func (l lifeline) close() {

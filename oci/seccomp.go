@@ -49,11 +49,14 @@ var refused = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
 	"io_uring_setup", "io_uring_enter", "io_uring_register",
 	"name_to_handle_at", "fanotify_mark", "remap_file_pages", "vmsplice", "modify_ldt",
+	// Files of the root are shared: their watcher sees what other sandboxes,
+	// and with the host's own Python the host, open and run.
+	"inotify_init", "inotify_init1", "inotify_add_watch",
 	// Where these exist they take the arguments of others from memory, which
 	// a filter cannot see.
 	"socketcall", "ipc",
 	// Allowed again below, for some arguments.
-	"socket", "socketpair", "personality",
+	"socket", "socketpair", "personality", "fcntl",
 }
 
 // hidden are calls whose memory belongs to no process: files without a name,
@@ -66,17 +69,24 @@ var families = []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 // harden takes calls out of the profile.
 func harden(p *specs.LinuxSeccomp) {
 	forbid(p, refused)
-	allow := func(name string, first uint64) {
+	allow := func(name string, arg uint, op specs.LinuxSeccompOperator, value uint64) {
 		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{
 			Names: []string{name}, Action: specs.ActAllow,
-			Args: []specs.LinuxSeccompArg{{Index: 0, Value: first, Op: specs.OpEqualTo}},
+			Args: []specs.LinuxSeccompArg{{Index: arg, Value: value, Op: op}},
 		})
 	}
 	for _, family := range families {
-		allow("socket", family)
+		allow("socket", 0, specs.OpEqualTo, family)
 	}
-	allow("socketpair", unix.AF_UNIX)
-	allow("personality", 0xffffffff) // asks, and changes nothing
+	allow("socketpair", 0, specs.OpEqualTo, unix.AF_UNIX)
+	allow("personality", 0, specs.OpEqualTo, 0xffffffff) // asks, and changes nothing
+	// All commands but F_NOTIFY, the old way to watch a directory. The filter
+	// sees 64 bits of which the kernel takes 32: what is allowed is named, so
+	// that none hides behind the others.
+	allow("fcntl", 1, specs.OpLessEqual, unix.F_NOTIFY-1)
+	for command := uint64(unix.F_NOTIFY) + 1; command < unix.F_NOTIFY+16; command++ {
+		allow("fcntl", 1, specs.OpEqualTo, command)
+	}
 	// The 32-bit calls of a 64-bit kernel are a second door, which Python
 	// does not use. The first architecture is the host's own.
 	if len(p.Architectures) > 1 {

@@ -16,8 +16,11 @@ var firstToGo = 1000
 func newSpec(p Process, h host, id string) *specs.Spec {
 	uid, gid := p.uid, p.gid
 	args := append([]string{pid1Path}, p.Args...)
-	// The lifeline comes after the files.
-	env := append([]string{fmt.Sprintf("%s=%d", pid1Env, 3+len(p.Files))}, p.Env...)
+	control := 0
+	if p.Control != nil {
+		control = 1
+	}
+	env := append([]string{fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)}, p.Env...)
 	// Empty, not nil: libcontainer keeps every capability when it is nil
 	// (capabilities.New).
 	caps := &specs.LinuxCapabilities{}

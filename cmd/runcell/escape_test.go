@@ -50,7 +50,9 @@ func escapeBattery(t *testing.T, image, suffix string) {
 			t.Errorf("the run ended as %s: %v\n%s", r.status(), r.fields["error"], strings.Join(lines(r.fields["stderr"]), "\n"))
 		}
 		results := attempts(t, strings.Join(lines(r.fields["stdout"]), "\n"))
+		held := map[string]bool{}
 		for _, a := range results {
+			held[a.Name] = a.Held
 			t.Run(a.Name, func(t *testing.T) {
 				t.Log(a.What)
 				if !a.Held {
@@ -58,7 +60,7 @@ func escapeBattery(t *testing.T, image, suffix string) {
 				}
 			})
 		}
-		writeReport(t, h.name+suffix, results)
+		writeReport(t, h, "battery"+suffix, held)
 		neighbour()
 		for _, what := range set.touched() {
 			t.Errorf("%s was touched", what)
@@ -129,16 +131,30 @@ func TestEscapeBatteryHasTeeth(t *testing.T) {
 	}
 }
 
-// onEveryHost is onHosts, and the host where no /proc can be mounted.
-func onEveryHost(t *testing.T, test func(t *testing.T, h *host)) {
-	onHosts(t, test)
-	all, err := hosts()
-	if err != nil {
+// TestSavedToolsTakeNoPlace: any run may save a tool under any name, and later
+// runs, which may call more, must not run it in place of what they mean.
+func TestSavedToolsTakeNoPlace(t *testing.T) {
+	h := firstHost(t)
+	state := filepath.Join(h.home, "poisoned")
+	tools := filepath.Join(state, "state", "tools")
+	if err := os.MkdirAll(tools, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	last := *all[len(all)-1]
-	last.name, last.covered = "no-proc", true
-	t.Run(last.name, func(t *testing.T) { test(t, &last) })
+	for _, name := range []string{"print", "open", "len", "asyncio", "json", "value", "get", "e", "f", "argument"} {
+		source := "import sys\nsys.exit('taken')\ndef " + name + "(*a, **k): sys.exit('taken')\n"
+		if err := os.WriteFile(filepath.Join(tools, name+".py"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": state})
+	c.python(t, `
+import json
+value = {"a": 1}
+def f(argument): return argument
+try: open("/none")
+except OSError as e: print(e.errno, len(value), json.dumps(value.get("a")), f(2))
+await asyncio.sleep(0)
+print("fine")`).want(t, "2 1 1 2\nfine")
 }
 
 // An escape is what came of one attempt.
@@ -173,26 +189,6 @@ func attempts(t *testing.T, out string) (all []escape) {
 		t.Errorf("%d attempts were made of %d; the last was %+v", len(all), first.Attempts, all[max(len(all)-1, 0):])
 	}
 	return all
-}
-
-// writeReport leaves the results for the documentation's table.
-func writeReport(t *testing.T, host string, results []escape) {
-	t.Helper()
-	dir := os.Getenv("RUNCELL_REPORT")
-	if dir == "" {
-		return
-	}
-	table := slices.Clone(results)
-	for i := range table {
-		table[i].What = ""
-	}
-	body, err := json.MarshalIndent(table, "", " ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, host+".battery.json"), body, 0o644)
-	}
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func lines(field any) (out []string) {

@@ -1105,8 +1105,13 @@ def _():
 
 @attempt("takes a name among the host's abstract sockets with the control socket")
 def _():
-    with control() as s:
-        return s.bind("\0" + TRAPS["stream"] + "-squatted") or f"is {s.getsockname()!r}"
+    with control() as s, socket.socket(socket.AF_UNIX) as ours:
+        s.bind("\0squatted")
+        try:
+            ours.bind("\0squatted")
+        except OSError:
+            return None  # the name is one of the sandbox's own
+        return f"is {s.getsockname()!r}"
 
 
 @attempt("listens among the host's abstract sockets with the control socket")
@@ -1115,17 +1120,17 @@ def _():
         return s.listen() or "listens"
 
 
+# The loopback, and what the kernel makes in every network namespace: these lead nowhere.
+FALLBACK = ("lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0")
+
+
 @attempt("lists the host's network addresses through the control socket")
 def _():
     room = array.array("B", bytes(4096))
     size, _ = struct.unpack("iP", fcntl.ioctl(CONTROL, 0x8912, struct.pack("iP", 4096, room.buffer_info()[0])))
     names = [bytes(room[at:at + 16]).split(b"\0")[0].decode() for at in range(0, size, 40)]
     addresses = [socket.inet_ntoa(bytes(room[at + 20:at + 24])) for at in range(0, size, 40)]
-    return names and f"{dict(zip(names, addresses))}"
-
-
-# The loopback, and what the kernel makes in every network namespace: these lead nowhere.
-FALLBACK = ("lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0")
+    return set(names) - set(FALLBACK) and f"{dict(zip(names, addresses))}"
 
 
 def device(sock, index):
@@ -1152,7 +1157,7 @@ def _():
 def _():
     with control() as s:
         pid, uid, gid = struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, 17, 12))
-        return pid != 0 and f"pid {pid}, uid {uid}, gid {gid}"
+        return pid not in (0, 1) and f"pid {pid}, uid {uid}, gid {gid}"  # 1 is the sandbox's own, which made it
 
 
 @attempt("learns the server's pid from a message's credentials (SCM_CREDENTIALS)")
@@ -1256,12 +1261,6 @@ for _what, _text in INJECTED.items():
 def _():
     names = ("../../x", "/tmp/x", "a/b", "a\0b", ".x", "x.py", "-x", "x\n", "..", "a" * 300, "", "é", "a b")
     return first(lambda n=n: ask("save_tool", name=n, source="def x(): pass") and f"saved as {n!r}" for n in names)
-
-
-for _name in ("print", "open", "asyncio"):
-    @attempt(f"saves a tool that takes the place of {_name} in later runs")
-    def _(name=_name):
-        return ask("save_tool", name=name, source=f"def {name}(*a, **k): pass") and f"saved as {name}"
 
 
 @attempt("calls a method that is not for the sandbox")
