@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Check is one fact about this host that sandboxes depend on. A code stands
@@ -91,6 +93,12 @@ func ExplainFolders(err error, dirs ...string) error {
 // is to blame for. It asks the checks that doctor prints, so that both say the
 // same. dir and rootfs are the folders that the start needed.
 func startError(err error, h host, dir, rootfs string) error {
+	// First: for want of these the checks would fail as well.
+	for _, s := range scarcities {
+		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {
+			return &HintError{Err: err, Hint: s.hint}
+		}
+	}
 	f := gather(h)
 	f.needs.Images = rootfs
 	f.folders = []folder{lookAt(dir, h), searchOnly(rootfs, h)}
@@ -110,6 +118,17 @@ func (f *facts) explain(err error, dir string) error {
 		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 	}
 	return err
+}
+
+// scarcities are the ways in which a host runs out of something for a while,
+// and what gives more of it. libcontainer's child sends its errors as text.
+var scarcities = []struct {
+	errno unix.Errno
+	hint  string
+}{
+	{unix.EMFILE, "this program may open too few files at once; raise the limit, for example with: ulimit -n 1024"},
+	{unix.ENFILE, "the whole host has too many files open: sudo sysctl -w fs.file-max=1000000"},
+	{unix.EAGAIN, "this user has too many processes and threads; end some, or raise the limit (ulimit -u)"},
 }
 
 // A causedError is an error that a check explains.

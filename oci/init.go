@@ -22,11 +22,11 @@ func init() {
 	switch os.Args[1] {
 	case "init":
 		if os.Getenv("_LIBCONTAINER_INITPIPE") != "" {
+			go endWithHost()
 			if err := sealRoot(); err != nil {
 				fmt.Fprintln(os.Stderr, "runcell: making the root read-only:", err)
 				os.Exit(125)
 			}
-			go endWithHost()
 			libcontainer.Init()
 		}
 	case "probe":

@@ -86,7 +86,7 @@ type Runtime struct {
 
 	uid, gid uint32
 	once     sync.Once
-	mu       sync.Mutex // guards what follows, once the host was probed
+	mu       sync.Mutex // guards what follows, once the host was probed, and lock
 	host     host
 	hostErr  error
 	copied   string // this program, if sandboxes need a copy of it
@@ -136,7 +136,10 @@ func (r *Runtime) Isolation(l Limits) string {
 }
 
 func (r *Runtime) probe() (host, error) {
-	r.once.Do(func() { r.host, r.hostErr = probeHost(r.uid, r.gid) })
+	r.once.Do(func() {
+		r.host, r.hostErr = probeHost(r.uid, r.gid)
+		sweepProbes(r.host.cgroup)
+	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.host, r.hostErr
@@ -207,7 +210,13 @@ func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process 
 		return err
 	})
 	if err != nil && c != nil {
-		err = errors.Join(err, destroy(c))
+		if _, never := process.Pid(); never != nil {
+			// Nothing to signal: libcontainer would look for a pid in a nil
+			// pointer (container_linux.go, hasInit).
+			err = errors.Join(err, remove(c))
+		} else {
+			err = errors.Join(err, destroy(c))
+		}
 	}
 	return c, process, err
 }
@@ -243,9 +252,16 @@ func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Proces
 	}
 	// sealRoot has done it already, and better.
 	config.Readonlyfs = false
-	c, err := libcontainer.Create(r.dir, id, config)
+	dir, err := r.folder()
+	if err != nil {
+		return nil, fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	c, err := libcontainer.Create(dir, id, config)
 	if err != nil {
 		return nil, fmt.Errorf("creating the sandbox: %w", err)
+	}
+	if err := noteCgroup(c, dir, h.cgroup); err != nil {
+		return c, fmt.Errorf("noting the sandbox's cgroup: %w", err)
 	}
 	if err := c.Start(p); err != nil {
 		return c, fmt.Errorf("starting the sandbox: %w", err)
@@ -311,7 +327,11 @@ func newExit(state *os.ProcessState) Exit {
 // state.
 func destroy(c *libcontainer.Container) error {
 	_ = c.Signal(unix.SIGKILL) // not running is what we want
-	var err error
+	return remove(c)
+}
+
+// remove removes the cgroup and the state of a sandbox without processes.
+func remove(c *libcontainer.Container) (err error) {
 	for wait := time.Millisecond; wait < 2*time.Second; wait *= 2 {
 		if err = c.Destroy(); err == nil {
 			return nil

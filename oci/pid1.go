@@ -105,9 +105,13 @@ func (l lifeline) close() {
 // execute it; otherwise a copy. An upgrade may have replaced the file, and the
 // parts of two versions do not fit together.
 func (r *Runtime) program() (string, error) {
+	dir, err := r.folder()
+	if err != nil {
+		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.copied != "" {
+	if _, err := os.Stat(r.copied); r.copied != "" && err == nil {
 		return r.copied, nil
 	}
 	running, err := os.Stat("/proc/self/exe")
@@ -118,7 +122,7 @@ func (r *Runtime) program() (string, error) {
 	if err == nil && os.SameFile(running, file) && file.Mode().Perm()&0o005 == 0o005 {
 		return r.host.exe, nil
 	}
-	copied := filepath.Join(r.dir, "init")
+	copied := filepath.Join(dir, "init")
 	if err := copyProgram(copied); err != nil {
 		return "", fmt.Errorf("copying this program for sandboxes: %w", err)
 	}

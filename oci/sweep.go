@@ -1,11 +1,17 @@
 package oci
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,6 +43,68 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 	return own, lock, nil
 }
 
+// folder gives the folder of this instance, and makes it and its lock again if
+// they are gone: what removes old files from temporary places does not ask who
+// still needs them.
+func (r *Runtime) folder() (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path := filepath.Join(r.dir, lockName)
+	ours, err1 := r.lock.Stat()
+	there, err2 := os.Stat(path)
+	if err1 == nil && err2 == nil && os.SameFile(ours, there) {
+		return r.dir, nil
+	}
+	dir := filepath.Dir(r.dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	turn, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE, unix.LOCK_EX)
+	if err != nil {
+		return "", err
+	}
+	defer turn.Close()
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return "", err
+	}
+	lock, err := lockFile(path, os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return "", err
+	}
+	r.lock.Close()
+	r.lock = lock
+	return r.dir, nil
+}
+
+// stateName is libcontainer's file of what it knows of a sandbox.
+const stateName = "state.json"
+
+// noteCgroup writes down which cgroup a sandbox will have, before there is any.
+// libcontainer itself writes its state only when the sandbox is nearly started:
+// a server killed before that would leave a cgroup that nobody knows of. The
+// note says of no namespaces, so that to destroy the sandbox is to kill all in
+// its cgroup (libcontainer, state_linux.go, destroy).
+func noteCgroup(c *libcontainer.Container, dir string, g cgroup) error {
+	if g.Driver == cgroupNone {
+		return nil
+	}
+	state, err := c.State()
+	if err != nil {
+		return err
+	}
+	cgroup := *state.Config.Cgroups
+	cgroup.Resources = &cgroups.Resources{SkipDevices: true}
+	note := libcontainer.State{
+		BaseState:   libcontainer.BaseState{ID: c.ID(), InitProcessPid: -1, Config: configs.Config{Cgroups: &cgroup}},
+		CgroupPaths: state.CgroupPaths,
+	}
+	body, err := json.Marshal(note)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, c.ID(), stateName), body, 0o600)
+}
+
 // lockFile opens a file with the given flags and locks it. Closing it, or the
 // end of the process, lets go of the lock.
 func lockFile(path string, flags, how int) (*os.File, error) {
@@ -61,6 +129,10 @@ func lockFile(path string, flags, how int) (*os.File, error) {
 func sweep(dir string) {
 	instances, _ := filepath.Glob(filepath.Join(dir, "instance-*"))
 	for _, inst := range instances {
+		// A link would lead us to where we have no business.
+		if info, err := os.Lstat(inst); err != nil || !info.IsDir() {
+			continue
+		}
 		lock, err := lockFile(filepath.Join(inst, lockName), 0, unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
@@ -81,18 +153,47 @@ func sweepInstance(inst string) {
 		return
 	}
 	for _, e := range entries {
-		if !e.IsDir() {
-			continue
+		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), stateName)) {
+			continue // it never got as far as to have a process, or nobody will ever know
 		}
 		// Load compares the start time of the process with the one noted, so
 		// that a stranger with the same pid is not killed.
 		c, err := libcontainer.Load(inst, e.Name())
-		if errors.Is(err, libcontainer.ErrNotExist) {
-			continue // it never got as far as to have a process
-		}
 		if err != nil || destroy(c) != nil {
 			return
 		}
 	}
 	os.RemoveAll(inst)
+}
+
+// sweepProbes removes the cgroups of servers that were killed while they tried
+// what the host gives (cgroup.go, tryCgroupFS).
+func sweepProbes(g cgroup) {
+	if g.Driver != cgroupFS {
+		return
+	}
+	m, err := manager.New(&cgroups.Cgroup{Path: g.path("probe"), Resources: &cgroups.Resources{}})
+	if err != nil {
+		return
+	}
+	for _, path := range m.GetPaths() {
+		probes, _ := filepath.Glob(path + "-*")
+		for _, probe := range probes {
+			pid, err := strconv.Atoi(strings.TrimPrefix(probe, path+"-"))
+			if err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+				os.Remove(probe)
+			}
+		}
+	}
+}
+
+// readable reports whether a file holds a state. A full disk or a crash of the
+// host can leave anything, and libcontainer follows what is in it without a look.
+func readable(file string) bool {
+	body, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	var state libcontainer.State
+	return json.Unmarshal(body, &state) == nil && state.Config.Cgroups != nil
 }
