@@ -21,14 +21,19 @@ var Manual string
 // runnerPath is where the sandbox sees the runner.
 const runnerPath = "/run/runcell/runner.py"
 
+// runnerMode lets the sandbox's user read the runner, whatever our umask is.
+const runnerMode = 0o444
+
 // WriteRunner puts the runner into dir, which is made if need be, and returns
 // its path. The name has the digest of the content: two versions of this
 // program can share the folder.
 func WriteRunner(dir string) (string, error) {
 	sum := sha256.Sum256(runnerSource)
 	path := filepath.Join(dir, "runner-"+hex.EncodeToString(sum[:8])+".py")
-	if have, err := os.ReadFile(path); err == nil && string(have) == string(runnerSource) {
-		return path, nil
+	if info, err := os.Lstat(path); err == nil && info.Mode() == runnerMode {
+		if have, err := os.ReadFile(path); err == nil && string(have) == string(runnerSource) {
+			return path, nil
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("writing the runner: %w", err)
@@ -40,8 +45,7 @@ func WriteRunner(dir string) (string, error) {
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(runnerSource)
 	if err == nil {
-		// The sandbox's user has to read it, whatever our umask is.
-		err = tmp.Chmod(0o444)
+		err = tmp.Chmod(runnerMode)
 	}
 	if cerr := tmp.Close(); err == nil {
 		err = cerr

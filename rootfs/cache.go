@@ -71,7 +71,9 @@ func (s *Store) load(name, digest, ref string) *Root {
 		return nil
 	}
 	root := filepath.Join(dir, "root")
-	if info, err := os.Lstat(root); err != nil || !info.IsDir() {
+	// The ids of a sandbox are not the user's own: what has lost its mode (a
+	// chmod -R on the home folder) is of no use to them.
+	if info, err := os.Lstat(root); err != nil || !info.IsDir() || info.Mode().Perm()&0o555 != 0o555 {
 		return nil
 	}
 	// The modification time is when the image was last used. In a store that

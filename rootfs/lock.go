@@ -18,6 +18,10 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	// The kernel's own waiting cannot be cancelled, so this asks again and
 	// again; a pull takes seconds, so some milliseconds more do not count.
 	wait := time.Millisecond
+	// Somebody may have cleared the whole store away meanwhile.
+	if err := makeFolders(s.dir); err != nil {
+		return nil, err
+	}
 	for {
 		unlock, err := s.tryLock(name)
 		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) {

@@ -12,6 +12,10 @@ func removeTree(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		// A link, if it is one, must not lead us to change what is elsewhere.
+		return os.RemoveAll(dir)
+	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}

@@ -75,18 +75,25 @@ func prepare(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, d := range []string{dir, filepath.Join(dir, "rootfs"), filepath.Join(dir, "refs"), filepath.Join(dir, "locks")} {
-		if err := makeSearchable(d); err != nil {
-			return "", err
-		}
+	if err := makeFolders(dir); err != nil {
+		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
+}
+
+func makeFolders(dir string) error {
+	for _, d := range []string{dir, filepath.Join(dir, "rootfs"), filepath.Join(dir, "refs"), filepath.Join(dir, "locks")} {
+		if err := makeSearchable(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeSearchable makes a directory that the ids of a sandbox, which are not the
 // user's own, can pass through whatever the umask is.
 func makeSearchable(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
