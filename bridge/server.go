@@ -165,16 +165,13 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 	}
 }
 
-// maxClientLine bounds one message from the client, in bytes.
-const maxClientLine = 32 << 20
-
 // Serve speaks MCP with one client over in and out, until the client closes
 // in or ctx ends. Runs that go on then are ended, and gone when it returns.
-func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.Close()
 	// Ending the session does not end its handlers: ending the runs does.
 	defer context.AfterFunc(ctx, s.end)()
-	err := s.MCP().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxClientLine})
+	err := s.MCP().Run(ctx, newClientConn(in, out, s.o.Log))
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil // the client is done, or we are
 	}

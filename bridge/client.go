@@ -1,0 +1,271 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds on what one client may make us hold.
+const (
+	maxClientLine  = 32 << 20 // bytes of one message
+	maxClientCalls = 1000     // requests without an answer yet
+	maxClientBytes = 64 << 20 // of their parameters
+)
+
+// lastWords is how long answers may still take to be read once the client has
+// closed its end.
+const lastWords = 5 * time.Second
+
+// A clientConn speaks with the client in lines of JSON. It takes the place of
+// the SDK's own transport for what that does not do: go on after a line that
+// is no message, and stop reading while the client does not take its answers.
+type clientConn struct {
+	log    *slog.Logger
+	out    io.Writer
+	read   chan received
+	writes chan outgoing
+	closed chan struct{}
+	once   sync.Once
+
+	mu      sync.Mutex
+	waiting map[jsonrpc.ID]int // requests without an answer, and their size
+	bytes   int
+	freed   chan struct{} // has room for one: an answer left
+}
+
+type received struct {
+	msg jsonrpc.Message
+	err error
+}
+
+type outgoing struct {
+	line []byte
+	done chan error
+}
+
+// newClientConn begins to read and to write. Both goroutines end with Close, or
+// else with the streams: standard input and output cannot be interrupted.
+func newClientConn(in io.Reader, out io.Writer, log *slog.Logger) *clientConn {
+	c := &clientConn{
+		log: log, out: out, read: make(chan received), writes: make(chan outgoing), closed: make(chan struct{}),
+		waiting: map[jsonrpc.ID]int{}, freed: make(chan struct{}, 1),
+	}
+	go c.readLoop(bufio.NewReaderSize(in, 64<<10))
+	go c.writeLoop()
+	return c
+}
+
+// Connect implements mcp.Transport.
+func (c *clientConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements mcp.Connection; stdio has none.
+func (c *clientConn) SessionID() string { return "" }
+
+// Close implements mcp.Connection.
+func (c *clientConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// Read implements mcp.Connection.
+func (c *clientConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case r := <-c.read:
+		return r.msg, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.closed:
+		return nil, io.EOF
+	}
+}
+
+// Write implements mcp.Connection.
+func (c *clientConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return fmt.Errorf("encoding a message for the client: %w", err)
+	}
+	err = c.writeLine(ctx, line)
+	if answer, ok := msg.(*jsonrpc.Response); ok {
+		c.answered(answer.ID)
+	}
+	return err
+}
+
+func (c *clientConn) writeLine(ctx context.Context, line []byte) error {
+	w := outgoing{append(line, '\n'), make(chan error, 1)}
+	select {
+	case c.writes <- w:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.closed:
+		return io.ErrClosedPipe
+	}
+	// A line that was begun has to be finished: half a line spoils the stream.
+	select {
+	case err := <-w.done:
+		return err
+	case <-c.closed:
+		return io.ErrClosedPipe
+	}
+}
+
+func (c *clientConn) writeLoop() {
+	for {
+		select {
+		case w := <-c.writes:
+			_, err := c.out.Write(w.line)
+			w.done <- err
+			if err != nil {
+				c.Close() // nobody hears us
+				return
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// readLoop hands on the messages, one by one, until the client is done.
+func (c *clientConn) readLoop(in *bufio.Reader) {
+	for {
+		line, tooLong, err := readLine(in)
+		for _, msg := range c.messages(line, tooLong) {
+			if !c.admit(msg) || !c.hand(received{msg: msg}) {
+				return
+			}
+		}
+		if err != nil {
+			// Answers that nobody takes must not keep us.
+			time.AfterFunc(lastWords, func() { c.Close() })
+			c.hand(received{err: err})
+			return
+		}
+	}
+}
+
+func (c *clientConn) hand(r received) bool {
+	select {
+	case c.read <- r:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+// readLine reads one line. Of one that is too long it keeps the two ends.
+func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
+	for {
+		piece, err := in.ReadSlice('\n')
+		if len(line)+len(piece) > maxClientLine {
+			tooLong = true
+			line = append(line[:min(len(line), 1<<10)], piece[max(0, len(piece)-(1<<10)):]...)
+		} else {
+			line = append(line, piece...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSpace(line), tooLong, err
+		}
+	}
+}
+
+// messages reads the messages in a line: one, or several in an array, as older
+// versions of the protocol allow. A line that is none is answered here.
+func (c *clientConn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
+	if len(line) == 0 {
+		return nil
+	}
+	if tooLong {
+		c.refuse(line, jsonrpc.CodeInvalidRequest, fmt.Errorf("the message is longer than %d MiB", maxClientLine>>20))
+		return nil
+	}
+	raws := []json.RawMessage{line}
+	if line[0] == '[' {
+		if err := json.Unmarshal(line, &raws); err != nil {
+			c.refuse(nil, jsonrpc.CodeParseError, err)
+			return nil
+		}
+	}
+	for _, raw := range raws {
+		msg, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			code := int64(jsonrpc.CodeInvalidRequest)
+			if !json.Valid(raw) {
+				code = jsonrpc.CodeParseError
+			}
+			c.refuse(raw, code, err)
+			continue
+		}
+		all = append(all, msg)
+	}
+	return all
+}
+
+// idFirst and idLast find the id of a message that cannot be decoded, where
+// clients put it.
+var (
+	idFirst = regexp.MustCompile(`^\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")\s*,`)
+	idLast  = regexp.MustCompile(`,\s*"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")\s*\}$`)
+)
+
+// refuse answers a line that is no message, so that a client that waits for an
+// answer to it learns why there is none. "If there was an error in detecting
+// the id in the Request object, it MUST be Null." (JSON-RPC 2.0, 5)
+func (c *clientConn) refuse(line []byte, code int64, why error) {
+	c.log.Warn("the client sent what is no message", "err", why)
+	id := []byte("null")
+	for _, where := range []*regexp.Regexp{idFirst, idLast} {
+		if found := where.FindSubmatch(line); found != nil {
+			id = found[1]
+		}
+	}
+	text, _ := json.Marshal(why.Error()) // strings always encode
+	_ = c.writeLine(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, text))
+}
+
+// admit waits until there is room for one more request.
+func (c *clientConn) admit(msg jsonrpc.Message) bool {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.IsCall() {
+		return true
+	}
+	size := len(req.Params)
+	for {
+		c.mu.Lock()
+		if len(c.waiting) == 0 || len(c.waiting) < maxClientCalls && c.bytes+size <= maxClientBytes {
+			c.bytes += size - c.waiting[req.ID]
+			c.waiting[req.ID] = size
+			c.mu.Unlock()
+			return true
+		}
+		c.mu.Unlock()
+		select {
+		case <-c.freed:
+		case <-c.closed:
+			return false
+		}
+	}
+}
+
+func (c *clientConn) answered(id jsonrpc.ID) {
+	c.mu.Lock()
+	c.bytes -= c.waiting[id]
+	delete(c.waiting, id)
+	c.mu.Unlock()
+	select {
+	case c.freed <- struct{}{}:
+	default:
+	}
+}
