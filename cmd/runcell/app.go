@@ -13,6 +13,7 @@ import (
 
 	"github.com/runcell/runcell/oci"
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 )
 
 // Exit codes of every command.
@@ -31,8 +32,20 @@ var version = "devel"
 func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	// A reader that is gone makes a write fail; it must not end us at once, with
+	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	leaveRemovedFolder()
 	app := newApp(stdin, stdout, stderr)
 	return report(stderr, app.RunContext(ctx, flagsFirst(app, args)))
+}
+
+// leaveRemovedFolder goes to the root if the working directory is no more: what
+// is started in it, sandboxes and servers, would fail.
+func leaveRemovedFolder() {
+	if _, err := unix.Getcwd(make([]byte, unix.PathMax)); errors.Is(err, unix.ENOENT) {
+		_ = os.Chdir("/") // it is always there
+	}
 }
 
 // flagsFirst moves the flags of a command before its arguments: people write

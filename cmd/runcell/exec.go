@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/runcell/runcell/bridge"
 	"github.com/runcell/runcell/oci"
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 )
 
 func execCommand(s *streams) *cli.Command {
@@ -53,16 +55,37 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	if c.IsSet("timeout") {
 		req.Timeout = settings.Timeout
 	}
+	ctx, cancel := context.WithCancelCause(c.Context)
+	defer cancel(nil)
 	if !settings.OutputNamed {
-		req.Stdout, req.Stderr = s.out, s.err
+		// As in any pipeline, what nobody reads is not worth going on for.
+		broken := func() { cancel(unix.EPIPE) }
+		req.Stdout, req.Stderr = pipe{s.out, broken}, pipe{s.err, broken}
 	}
-	r := p.bridge.Run(c.Context, req)
+	r := p.bridge.Run(ctx, req)
+	if errors.Is(context.Cause(ctx), unix.EPIPE) {
+		return &exitError{code: 128 + int(unix.SIGPIPE)}
+	}
 	if settings.OutputNamed {
 		fmt.Fprintln(s.out, r.Text(settings.Output))
 	} else {
 		printResult(r, s, c.Bool("quiet"))
 	}
 	return exitOf(r)
+}
+
+// A pipe tells when its reader is gone.
+type pipe struct {
+	*os.File
+	broken func()
+}
+
+func (p pipe) Write(b []byte) (int, error) {
+	n, err := p.File.Write(b)
+	if errors.Is(err, unix.EPIPE) {
+		p.broken()
+	}
+	return n, err
 }
 
 // printResult prints what the streams have not shown yet.

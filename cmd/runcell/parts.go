@@ -15,6 +15,7 @@ import (
 	"github.com/runcell/runcell/mcpproxy"
 	"github.com/runcell/runcell/oci"
 	"github.com/runcell/runcell/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 // dirs are the folders that the program works in.
@@ -69,44 +70,40 @@ type parts struct {
 }
 
 // open wires everything. Nothing is started or fetched yet.
-func open(s Settings, log *slog.Logger) (_ *parts, err error) {
+func open(s Settings, log *slog.Logger) (*parts, error) {
 	d, err := findDirs(s.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = oci.ExplainFolders(err, d.cache, d.state, d.run)
-		}
-	}()
 	store, err := openStore(d)
 	if err != nil {
 		return nil, err
 	}
 	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
 	if err != nil {
-		return nil, err
+		return nil, d.explain(err)
 	}
 	runtime, err := oci.Open(d.run, s.UID, s.GID)
 	if err != nil {
-		return nil, err
+		return nil, d.explain(err)
 	}
 	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version})
-	images := imageSource{store: store, ref: s.Image, named: s.ImageNamed}
+	images := imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d}
 	server := bridge.New(bridge.Options{
-		Rootfs:     images.get,
-		Sandbox:    runtime,
-		Upstreams:  proxy,
-		RunnerFile: runner,
-		ToolsDir:   filepath.Join(d.state, "tools"),
-		Version:    version,
-		Timeout:    s.Timeout,
-		MaxTimeout: s.MaxTimeout,
-		Limits:     s.Limits,
-		Output:     s.Output,
-		Missing:    func() []string { return runtime.Missing(s.Limits) },
-		Isolation:  func() string { return runtime.Isolation(s.Limits) },
-		Log:        log,
+		Rootfs:      images.get,
+		Sandbox:     sandbox{runtime, d},
+		Upstreams:   proxy,
+		RunnerFile:  runner,
+		ToolsDir:    filepath.Join(d.state, "tools"),
+		Version:     version,
+		Timeout:     s.Timeout,
+		MaxTimeout:  s.MaxTimeout,
+		Limits:      s.Limits,
+		MaxParallel: maxParallel(),
+		Output:      s.Output,
+		Missing:     func() []string { return runtime.Missing(s.Limits) },
+		Isolation:   func() string { return runtime.Isolation(s.Limits) },
+		Log:         log,
 	})
 	return &parts{bridge: server, runtime: runtime, proxy: proxy}, nil
 }
@@ -118,7 +115,37 @@ func (p *parts) Close() error {
 }
 
 func openStore(d dirs) (*rootfs.Store, error) {
-	return rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{})
+	store, err := rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{})
+	return store, d.explain(err)
+}
+
+// A sandbox is the runtime, whose errors say what to do about the folders.
+type sandbox struct {
+	*oci.Runtime
+	dirs dirs
+}
+
+func (s sandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
+	exit, err := s.Runtime.Run(ctx, p)
+	return exit, s.dirs.explain(err)
+}
+
+// Descriptors that a sandbox needs while it starts, and that everything else
+// needs.
+const (
+	sandboxFiles = 24
+	otherFiles   = 24
+)
+
+// maxParallel is how many runs go on at once: no more than the limit of open
+// files carries, so that the others wait instead of failing.
+func maxParallel() int {
+	const most = 16
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > otherFiles+most*sandboxFiles {
+		return most
+	}
+	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles)
 }
 
 // discover finds the user's servers and says what was wrong with which.
@@ -158,6 +185,9 @@ type imageSource struct {
 	ref   string
 	named bool
 
+	runner string // made again if somebody removed it
+	dirs   dirs
+
 	mu      sync.Mutex
 	instead string    // why the host's Python stands in, if it does
 	until   time.Time // until then
@@ -167,6 +197,12 @@ type imageSource struct {
 // the host's own Python serves, which is said; an image that the user named
 // is never replaced by another.
 func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	leaveRemovedFolder()
+	if _, err := os.Stat(i.runner); err != nil {
+		if _, err := bridge.WriteRunner(filepath.Dir(i.runner)); err != nil {
+			return bridge.Image{}, i.dirs.explain(err)
+		}
+	}
 	if note := i.standIn(); note != "" {
 		return i.ensure(ctx, "host", note, progress)
 	}
@@ -201,7 +237,7 @@ func (i *imageSource) ensure(ctx context.Context, ref, note string, progress fun
 		}
 	})
 	if err != nil {
-		return bridge.Image{}, err
+		return bridge.Image{}, i.dirs.explain(err)
 	}
 	image := bridge.Image{Root: oci.Root{Dir: root.Dir}, Python: root.Python, Env: root.Env}
 	for _, b := range root.Binds {
