@@ -21,7 +21,7 @@ export RUNCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-tes
 export RUNCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/npm
 PREFIX ?= /usr/local
 
-.PHONY: build run test test-deps lint fuzz install clean FORCE
+.PHONY: build run test test-deps lint fuzz soak install clean FORCE
 
 build: bin/runcell
 
@@ -59,6 +59,11 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
+
+# As root also: RUNCELL_SOAK_HOST=user, or user-one-id.
+SOAK_RUNS ?= 10000
+soak: test-deps
+	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS) -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +73,7 @@ var fakeTools = map[string]map[string]fakeTool{
 		"fail": func(args) (any, error) { return nil, errors.New("the disk is on fire") },
 		"pid":  func(args) (any, error) { return os.Getpid(), nil },
 		"hang": func(args) (any, error) { time.Sleep(time.Hour); return nil, nil },
+		"die":  func(args) (any, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	},
 	"schemas": {"small": func(args) (any, error) { return "ok", nil }},
 }

@@ -195,6 +195,15 @@ func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
 	return c
 }
 
+// shell prepares a shell script to be run on the host, in which "$@" is the
+// binary with its arguments.
+func (h *host) shell(t *testing.T, e env, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := h.command(t, e)
+	c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", script, "sh", bin}, args...)
+	return c
+}
+
 // run runs the binary to its end and gives what it wrote and its exit code.
 func (h *host) run(t *testing.T, e env, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
@@ -226,7 +235,13 @@ type client struct {
 // serve starts `runcell serve` and connects to it.
 func (h *host) serve(t *testing.T, e env) *client {
 	t.Helper()
-	c := &client{cmd: h.command(t, e, "serve"), stderr: &syncBuffer{}}
+	return connect(t, h.command(t, e, "serve"))
+}
+
+// connect starts a command that serves, and connects to it.
+func connect(t *testing.T, cmd *exec.Cmd) *client {
+	t.Helper()
+	c := &client{cmd: cmd, stderr: &syncBuffer{}}
 	c.cmd.Stderr = c.stderr
 	var err error
 	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "e2e"}, nil).
