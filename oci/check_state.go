@@ -16,7 +16,7 @@ import (
 // there.
 type folder struct {
 	Path   string
-	At     string // what there is of it
+	At     string // what there is of it that we can see
 	Owner  int    // of At
 	Err    error  // why nothing can be written there
 	Free   int64  // bytes that we may still write, -1 if not known
@@ -40,7 +40,7 @@ func searchOnly(path string, h host) folder {
 			f.Owner = int(st.Sys().(*syscall.Stat_t).Uid)
 			break
 		}
-		if up := filepath.Dir(f.At); up != f.At && errors.Is(err, fs.ErrNotExist) {
+		if up := filepath.Dir(f.At); up != f.At && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
 			f.At = up
 			continue
 		}
@@ -139,8 +139,12 @@ func (f *facts) folderChecks() []Check {
 
 func (f *facts) unwritableCheck(dir folder) Check {
 	cure := f.elsewhere(f.ownFolder(), 0o700)
-	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "runcell") && dir.Owner != f.host.euid {
-		cure = f.asRoot("chown -R " + f.user + " " + shellQuote(dir.At))
+	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "runcell") {
+		own := "chmod -R u+rwX " + shellQuote(dir.At)
+		if dir.Owner != f.host.euid {
+			own = f.asRoot("chown -R " + f.user + " " + shellQuote(dir.At))
+		}
+		cure = own + "\n# or use another folder:\n" + cure
 	}
 	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and runcell works there: %v", dir.At, dir.Err), cure)
 }
