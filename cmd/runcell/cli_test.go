@@ -24,7 +24,7 @@ func TestExec(t *testing.T) {
 			"output":          {[]string{"-c", "import sys; print('out'); print('err', file=sys.stderr)"}, "out\n", "err\n", 0},
 			"value":           {[]string{"-c", "6 * 7"}, "42\n", "", 0},
 			"file":            {[]string{file}, "from a file\n", "", 0},
-			"flags come last": {[]string{file, "--timeout", "5", "--output=json", "-q"}, "```json\n", "", 0},
+			"flags come last": {[]string{file, "--timeout", "60", "--output=json", "-q"}, "```json\n", "", 0},
 			"dash as a value": {[]string{"-c", "-5"}, "-5\n", "", 0},
 			"code and file":   {[]string{file, "-c", "1"}, "", "not both", 2},
 			"exit code":       {[]string{"-c", "import sys; sys.exit(7)"}, "", "", 7},

@@ -68,7 +68,7 @@ var fakeTools = map[string]map[string]fakeTool{
 		},
 	},
 	"odd": {
-		"slow": func(args) (any, error) { time.Sleep(100 * time.Millisecond); return 1, nil },
+		"slow": func(args) (any, error) { time.Sleep(slow(100 * time.Millisecond)); return 1, nil },
 		"big":  func(a args) (any, error) { return strings.Repeat("0123456789abcde\n", a.Size/16), nil },
 		"fail": func(args) (any, error) { return nil, errors.New("the disk is on fire") },
 		"pid":  func(args) (any, error) { return os.Getpid(), nil },
@@ -138,7 +138,7 @@ func fakeConfig(t *testing.T, more map[string]any) (path string) {
 	}
 	servers := map[string]any{}
 	for name := range fakeTools {
-		servers[name] = map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: name}}
+		servers[name] = map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: name, "RUNCELL_TEST_SLOW": os.Getenv("RUNCELL_TEST_SLOW")}}
 	}
 	for name, entry := range more {
 		servers[name] = entry

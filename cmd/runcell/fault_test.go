@@ -42,8 +42,9 @@ func gone(t *testing.T, mark string) {
 func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
-		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": 2})
-		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, "2 s") {
+		seconds := int(slow(2 * time.Second).Seconds())
+		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": seconds})
+		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, fmt.Sprint(seconds, " s")) {
 			t.Errorf("got %s", r.text)
 		}
 		gone(t, mark)
@@ -142,7 +143,7 @@ func TestClosedStdinEndsEverything(t *testing.T) {
 			if err != nil {
 				t.Errorf("runcell ended with %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(slow(10 * time.Second)):
 			t.Fatal("runcell did not end")
 		}
 		gone(t, mark)
@@ -213,7 +214,7 @@ func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 			"garbage on fd 3":  {map[string]any{"code": "import os, time; os.write(3, b'\\xff' * 64); time.sleep(20)"}, "error", "connection"},
 			"recursion":        {map[string]any{"code": "def f(): f()\nf()"}, "error", "RecursionError"},
 			"2 GB of output": {
-				map[string]any{"code": "import os\nfor _ in range(2000): os.write(1, b'x' * 1_000_000)\nprint('end')", "timeout": 60}, "success", "left out",
+				map[string]any{"code": "import os\nfor _ in range(2000): os.write(1, b'x' * 1_000_000)\nprint('end')", "timeout": int(slow(time.Minute).Seconds())}, "success", "left out",
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -230,27 +231,39 @@ func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 	})
 }
 
-// TestMemoryLimit holds on every kind of host; where no cgroup keeps it, the
-// result says so.
-// TestForbiddenUserNamespaces runs in a user namespace of its own, where an
-// ordinary user can set the sysctl that forbids further ones.
+// TestForbiddenUserNamespaces: nothing runs, and everyone who asks gets the
+// cure. It runs in a user namespace of its own, where an ordinary user can set
+// the sysctl that forbids further ones, unless the host forbids them itself.
 func TestForbiddenUserNamespaces(t *testing.T) {
-	unshare, err := exec.LookPath("unshare")
-	if err != nil {
-		t.Skip("needs unshare: apt-get install util-linux")
+	command, cure := (*host).command, os.Getenv("RUNCELL_TEST_CURE")
+	if cure == "" {
+		unshare, err := exec.LookPath("unshare")
+		if err != nil {
+			t.Skip("needs unshare: apt-get install util-linux")
+		}
+		cure = "sysctl -w user.max_user_namespaces=15000" // as root, which it is in there
+		command = func(h *host, t *testing.T, e env, args ...string) *exec.Cmd {
+			c := h.command(t, e, args...)
+			script := `echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"`
+			c.Path, c.Args = unshare, append([]string{"unshare", "-Ur", "/bin/sh", "-c", script, "sh"}, c.Args...)
+			return c
+		}
 	}
 	onOrdinaryHosts(t, func(t *testing.T, h *host) {
-		for _, args := range []string{"doctor", "exec --image host -c 1"} {
-			c := h.command(t, nil)
-			c.Path, c.Args = unshare, []string{"unshare", "-Ur", "/bin/sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces; exec " + bin + " " + args}
-			out, err := c.CombinedOutput()
+		for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}, {"exec", "--image", "host", "-c", "1"}} {
+			out, err := command(h, t, nil, args...).CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != exitHost {
 				t.Errorf("%s: %v, want exit code %d\n%s", args, err, exitHost, out)
 			}
-			if !strings.Contains(string(out), "RC-USERNS-SYSCTL") || !strings.Contains(string(out), ": sysctl -w user.max_user_namespaces=15000") {
-				t.Errorf("%s: no cure in\n%s", args, out)
+			if !strings.Contains(string(out), cure) {
+				t.Errorf("%s: no %q in\n%s", args, cure, out)
 			}
+		}
+		// A server that is gone could tell the client nothing.
+		c := connect(t, command(h, t, env{"MCP_BRIDGE_IMAGE": "host"}, "serve"))
+		if r := c.python(t, "print(1)"); r.status() != "sandbox_error" || !strings.Contains(r.text, cure) {
+			t.Errorf("serve: %s", r.text)
 		}
 	})
 }

@@ -25,10 +25,27 @@ import (
 // client or a shell would. As root they do so as root and as an ordinary user
 // that they make, with and without subordinate ids; as an ordinary user, as
 // that user.
+//
+// They can be told more by the environment:
+//
+//	RUNCELL_TEST_BINARY   the binary to test, where any user can start it, instead of building one
+//	RUNCELL_TEST_SLOW     how many times slower than usual this machine is, such as 10 under an emulator
+//	RUNCELL_TEST_HOSTS    the kinds of host to test on, all that can be had unless set
+//	RUNCELL_TEST_LACKS    what this machine cannot give, as "HOST:IDS HOST:CGROUP", or "nothing"
+//	RUNCELL_TEST_PYTHONS  the versions of Python to test on
+//	RUNCELL_TEST_CURE     that the host forbids sandboxes, and the command that allows them
 
-// bin is the binary under test, shared the folder that holds it and whatever
-// else any user must be able to reach.
+// bin is the binary under test, shared the folder that holds whatever any user
+// must be able to reach.
 var bin, shared string
+
+// slow stretches the time that something may take on a slow machine.
+func slow(d time.Duration) time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("RUNCELL_TEST_SLOW")); err == nil && n > 1 {
+		return d * time.Duration(n)
+	}
+	return d
+}
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(fakeServerEnv); name != "" {
@@ -44,7 +61,11 @@ func TestMain(m *testing.M) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			return 1, err
 		}
-		shared, bin = dir, filepath.Join(dir, "runcell")
+		shared, bin = dir, os.Getenv("RUNCELL_TEST_BINARY")
+		if bin != "" {
+			return m.Run(), nil
+		}
+		bin = filepath.Join(dir, "runcell")
 		build := exec.Command("go", "build", "-tags", "seccomp,netgo,osusergo,runc_nocriu", "-ldflags", "-s -w -extldflags -static", "-o", bin, ".")
 		build.Env = append(os.Environ(), "CGO_ENABLED=1")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -56,6 +77,15 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
+}
+
+// pythons gives the newest and the oldest version of Python that there is an
+// image of, and another for where any will do.
+func pythons() (both []string, another string) {
+	if asked := strings.Fields(os.Getenv("RUNCELL_TEST_PYTHONS")); len(asked) > 0 {
+		return asked, asked[0]
+	}
+	return []string{"3.14", "3.11"}, "3.13"
 }
 
 // A host is a way in which the binary is started.
@@ -84,6 +114,9 @@ var hosts = sync.OnceValues(func() ([]*host, error) {
 		all = append(all, &host{name: "user", cred: cred, path: self.path})
 		// newuidmap is found through PATH: without it there is one id.
 		all = append(all, &host{name: "user-one-id", cred: cred, path: "/nonexistent"})
+	}
+	if asked := strings.Fields(os.Getenv("RUNCELL_TEST_HOSTS")); len(asked) > 0 {
+		all = slices.DeleteFunc(all, func(h *host) bool { return !slices.Contains(asked, h.name) })
 	}
 	for _, h := range all {
 		h.home = filepath.Join(shared, h.name)
@@ -175,6 +208,12 @@ func firstHost(t *testing.T) *host {
 	return all[0]
 }
 
+// lacks reports whether the host cannot give a thing, as far as that is known.
+func (h *host) lacks(thing string) (lacks, known bool) {
+	all := strings.Fields(os.Getenv("RUNCELL_TEST_LACKS"))
+	return slices.Contains(all, h.name+":"+thing), len(all) > 0
+}
+
 // An env is a set of variables for one process.
 type env map[string]string
 
@@ -186,6 +225,9 @@ func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = h.home
 	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path, "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state"), "LANG=C.UTF-8"}
+	if slow(1) > 1 { // room for code that is to come to its end
+		c.Env = append(c.Env, "MCP_BRIDGE_TIMEOUT="+slow(30*time.Second).String(), "MCP_BRIDGE_MAX_TIMEOUT="+slow(2*time.Minute).String())
+	}
 	for k, v := range e {
 		c.Env = append(c.Env, k+"="+v)
 	}
@@ -210,7 +252,7 @@ func (h *host) run(t *testing.T, e env, args ...string) (stdout, stderr string, 
 	c := h.command(t, e, args...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slow(2*time.Minute))
 	defer cancel()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -279,7 +321,7 @@ func (c *client) python(t *testing.T, code string, servers ...string) reply {
 
 func (c *client) call(t *testing.T, args map[string]any) reply {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slow(3*time.Minute))
 	defer cancel()
 	res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: args})
 	if err != nil {
@@ -315,9 +357,10 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// waitFor polls until ok or the time is up.
+// waitFor polls until ok or the time is up, which is longer on a slow machine.
 func waitFor(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
+	limit = slow(limit)
 	for end := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited %s in vain for %s", limit, what)
