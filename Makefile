@@ -21,7 +21,7 @@ export RUNCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-tes
 export RUNCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/npm
 PREFIX ?= /usr/local
 
-.PHONY: build run test test-deps lint fuzz soak install clean FORCE
+.PHONY: build run test test-deps test-vm lint fuzz soak install clean FORCE
 
 build: bin/runcell
 
@@ -45,6 +45,22 @@ test: test-deps
 test-deps:
 	@.ci/deps.sh test
 
+# The end-to-end tests in virtual machines with systemd: see the script. The
+# folder has mkvm.sh and vmrun.sh, which make and boot a machine.
+RUNCELL_VM ?= ../shared/vm
+test-vm: bin/runcell test-deps
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
+	@TAGS=$(TAGS) RUNCELL_VM=$(RUNCELL_VM) .ci/vm.sh
+
+# The table in docs/security.md, from the virtual machines and from here.
+.PHONY: table
+table: export RUNCELL_REPORT = $(CURDIR)/bin/report
+table:
+	rm -rf $(RUNCELL_REPORT)
+	$(MAKE) test-vm
+	RUNCELL_REPORT=$(RUNCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' ./cmd/runcell
+	RUNCELL_TABLE=$(RUNCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable ./cmd/runcell
+
 lint:
 	test -z "$$(gofmt -l .)"
 	go vet -tags $(TAGS) ./...
@@ -63,7 +79,7 @@ fuzz: | deps
 # As root also: RUNCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000
 soak: test-deps
-	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS) -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
+	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:

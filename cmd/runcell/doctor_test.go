@@ -267,3 +267,20 @@ func TestPrintChecks(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+// TestIsolationNamesWhatTheMachineLacks, where that is known: what runcell says
+// is missing is missing, and it uses what there is.
+func TestIsolationNamesWhatTheMachineLacks(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, "1").fields["isolation"].(string)
+		for thing, name := range map[string]string{"IDS": "one-id", "CGROUP": "watched-limits"} {
+			lacks, known := h.lacks(thing)
+			if !known && os.Geteuid() == 0 && cgroup1() { // the users that the tests make
+				lacks, known = h.name == "user-one-id" || h.name == "user" && thing == "CGROUP", true
+			}
+			if known && strings.Contains(isolation, name) != lacks {
+				t.Errorf("isolation = %q, lacks %s: %v", isolation, thing, lacks)
+			}
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The escape battery: code that tries every way out of the sandbox that we
@@ -40,12 +41,12 @@ func escapeBattery(t *testing.T, image, suffix string) {
 	onEveryHost(t, func(t *testing.T, h *host) {
 		set := layTraps(t, h)
 		c := h.serve(t, env{
-			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "10m",
+			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m",
 			// Of its own: a tool that an attempt saves must not reach other tests.
 			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
 		})
 		neighbour := set.moveIn(t, c)
-		r := c.call(t, map[string]any{"code": set.code(t, escapePy, c.cmd.Process.Pid), "servers": []string{"search"}, "timeout": 170})
+		r := c.call(t, map[string]any{"code": set.code(t, escapePy, c.cmd.Process.Pid), "servers": []string{"search"}, "timeout": int(slow(170*time.Second) / time.Second)})
 		if r.isError {
 			t.Errorf("the run ended as %s: %v\n%s", r.status(), r.fields["error"], strings.Join(lines(r.fields["stderr"]), "\n"))
 		}

@@ -394,3 +394,17 @@ func registry(t *testing.T, user, password string, versions ...string) (prefix s
 	}
 	return addr + "/library/python:"
 }
+
+// children gives all processes that stem from one.
+func children(pid int) (all []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range files {
+		b, _ := os.ReadFile(file)
+		for _, f := range strings.Fields(string(b)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				all = append(append(all, child), children(child)...)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Inside the virtual machine: runs the tests that vm.sh has put beside this
+# script, as they are to run in one variant. Output goes to stdout, reports to
+# /mnt/out.
+#
+#   vm-guest.sh VARIANT
+set -euo pipefail
+cd "$(dirname "$0")"
+variant=$1
+if [ "$variant" = r ] && [ "$(id -u)" != 0 ]; then
+	# vm.sh had this program made.
+	exec /usr/local/bin/as-root --reuid=0 --regid=0 --clear-groups env HOME=/root bash vm-guest.sh r
+fi
+
+export PATH=$PWD:$PATH:/usr/sbin:/sbin
+export RUNCELL_TEST_BINARY=$PWD/runcell RUNCELL_TEST_IMAGES=$PWD/images RUNCELL_TEST_PYTHONS=3.14 RUNCELL_TEST_SLOW=10
+export RUNCELL_REPORT=/mnt/out/report
+mkdir -p "$RUNCELL_REPORT"
+
+# The users that the suite makes as root have what dev has in d and db.
+export RUNCELL_TEST_HOSTS="root self"
+
+# What the machine lacks is told: otherwise the suite would pass too where
+# runcell does not find what there is.
+case $variant in
+r | a | s | e) export RUNCELL_TEST_LACKS=nothing ;;
+ab | an) export RUNCELL_TEST_LACKS=self:IDS ;;
+d) export RUNCELL_TEST_LACKS=self:CGROUP ;;
+db) export RUNCELL_TEST_LACKS="self:IDS self:CGROUP" ;;
+c) export RUNCELL_TEST_CURE="sudo sysctl -w user.max_user_namespaces=15000" ;;
+p) export RUNCELL_TEST_CURE="sudo sysctl -w kernel.unprivileged_userns_clone=1" ;;
+*)
+	echo "there is no variant $variant" >&2
+	exit 2
+	;;
+esac
+
+# The whole suite runs as root and as from a terminal. Elsewhere what does not
+# depend on the host is left out, and a new test is in until it is named here.
+packages=(runcell oci) run=. skip='^$' short=false
+case $variant in
+a) ;;
+r) skip='^Test(Forbidden|Covered).*$' ;; # they are of ordinary users
+c | p) packages=(runcell) run='^TestForbidden' ;;
+*)
+	short=true
+	skip='^Test(Exec|ExecReads.*|Settings.*|DefaultImage.*|Servers.*|Version.*|Binary.*|Imports.*|Inspector.*|.*Images.*|Registry.*|BadInput.*|ManyCalls.*|TwoServers.*)$'
+	;;
+esac
+case $variant in s | e | an | db) packages=(runcell) ;; esac # as a, a, ab and d
+
+echo "system $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r), $(systemctl --version | sed -n '1s/ (.*//p'), $(stat -fc %T /sys/fs/cgroup), $(nproc) processors"
+echo "cgroup $(cut -d : -f 3 /proc/self/cgroup)"
+status=0
+for package in "${packages[@]}"; do
+	echo "package $package"
+	"./$package.test" -test.v -test.short=$short -test.timeout 55m -test.run "$run" -test.skip "$skip" 2>&1 || status=1
+done
+exit $status

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Runs the end-to-end tests in virtual machines: Debian with systemd and cgroup
+# v2, in every way in which a user may come to start runcell there. Two machines
+# run at a time. What came out is kept in docs/test-vm.log. `make test-vm` calls
+# this, with the settings of the build.
+#
+#   RUNCELL_VM      the folder with mkvm.sh and vmrun.sh, which make and boot the machine
+#   VARIANTS        these only, such as "a s"; the log is then left as it is
+#   RUNCELL_REPORT  a folder for what the tests report and print, as VARIANT/FILE
+#
+# Variants are those of vmrun.sh, which explains them, and r: as root.
+set -euo pipefail
+shopt -s inherit_errexit
+set -m # each machine is a process group, which can be ended as one
+cd "$(dirname "$0")/.."
+variants=${VARIANTS:-r a d s e ab an db c p} # the long ones first
+limit=3600                                   # seconds for one machine
+at_once=2
+
+vm=${RUNCELL_VM:?}
+if ! [ -f "$vm/mkvm.sh" ] || ! [ -f "$vm/vmrun.sh" ]; then
+	echo "runcell: there are no mkvm.sh and vmrun.sh in $vm; set RUNCELL_VM to the folder that has them" >&2
+	exit 1
+fi
+
+# Why a test may skip in there: what the machine does not have, and why.
+known='needs Node.js and npm|needs htpasswd|needs the go command|needs numpy|needs root'
+
+work=$(mktemp -d)
+cleanup() {
+	local group
+	for group in $(jobs -pr); do kill -- "-$group" 2>/dev/null || true; done
+	wait
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# pack gathers what goes in: all that the tests need, for there is no Go, no
+# registry and no network.
+pack() {
+	mkdir -p "$work/in/testdata" "$work/in/images"
+	cp bin/runcell .ci/vm-guest.sh "$(command -v docker-registry)" "$work/in"
+	cp -r "${RUNCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
+	local folder
+	for folder in cmd/runcell oci; do
+		go test -c -tags "${TAGS:?}" -ldflags '-s -w -extldflags -static' -o "$work/in/${folder##*/}.test" "./$folder"
+		[ ! -d "$folder/testdata" ] || cp -r "$folder/testdata" "$work/in"
+	done
+	chmod -R a+rX "$work/in"
+}
+
+# boot runs one variant and leaves its output, its exit code and its reports.
+boot() {
+	local variant=$1 letters=$1
+	if [ "$variant" = r ]; then
+		# vmrun.sh runs commands as an ordinary user. The kernel's command line
+		# tells systemd to make a way to root on top of the usual boot.
+		letters=d
+		export VM_APPEND='systemd.run="/usr/bin/install -m 4755 /usr/bin/setpriv /usr/local/bin/as-root" systemd.run_success_action=none systemd.wants=kernel-command-line.service systemd.unit=multi-user.target'
+	fi
+	local status=0
+	bash "$vm/vmrun.sh" -V -v "$letters" -t "$limit" -o "$work/$variant.out" "$work/in" "bash /mnt/in/vm-guest.sh $variant" \
+		>"$work/$variant.log" 2>"$work/$variant.err" || status=$?
+	echo "$status" >"$work/$variant.status"
+	echo "runcell: variant $variant ended with $status; $(tail -n 1 "$work/$variant.err")"
+}
+
+# count counts the tests, with their parts, that came out so.
+count() { grep -c "^ *--- $2: " "$work/$1.log" || true; }
+
+# seconds gives how long the boot and the command of a variant took.
+seconds() { sed -n 's/^vmrun: .* boot \([0-9.]*\) s, command \([0-9.]*\) s.*/\1 \2/p' "$work/$1.err"; }
+
+# judge prints Go's summary of a variant, and all there is to know of what
+# failed, or was skipped without need. It fails if anything was.
+judge() {
+	local v=$1 verdict=0 reasons
+	echo "variant $v: $(count "$v" PASS) passed, $(count "$v" FAIL) failed, $(count "$v" SKIP) skipped"
+	grep -E '^(package |PASS|FAIL|ok )|^ *--- (FAIL|SKIP)' "$work/$v.log" || true
+	if [ "$(<"$work/$v.status")" != 0 ] || [ "$(count "$v" PASS)" = 0 ]; then
+		grep -vE '^ *(=== |--- PASS)|level=INFO' "$work/$v.log" | cut -c 1-1000 | tail -n 300
+		tail -n 50 "$work/$v.err"
+		verdict=1
+	fi
+	reasons=$(grep -cE "\.go:[0-9]+: ($known)" "$work/$v.log") || true
+	if [ "$(count "$v" SKIP)" != "$reasons" ]; then
+		echo "runcell: of these skips only $reasons have a reason that .ci/vm.sh knows"
+		verdict=1
+	fi
+	return $verdict
+}
+
+# table writes the log: what was tested on what, and how long each test took in
+# each variant.
+table() {
+	local v boot tests
+	echo "make test-vm on $(date -u +%F), commit $(git describe --always --dirty --exclude '*')"
+	sed -n 's/^system //p' "$work/${variants%% *}.log"
+	echo
+	printf '%-8s %8s %8s %7s %7s %7s   %s\n' variant 'boot, s' 'tests, s' passed failed skipped 'started in cgroup'
+	for v in $variants; do
+		read -r boot tests < <(seconds "$v"; echo)
+		printf '%-8s %8s %8s %7s %7s %7s   %s\n' "$v" "$boot" "$tests" "$(count "$v" PASS)" "$(count "$v" FAIL)" "$(count "$v" SKIP)" \
+			"$(sed -n 's/^cgroup //p' "$work/$v.log")"
+	done
+	echo
+	for v in $variants; do
+		awk -v v="$v" '$1 == "package" { p = $2 } /^--- (PASS|FAIL|SKIP): / { print p "." $3, v, $2, $4 }' "$work/$v.log"
+	done | awk -v variants="$variants" '
+		{ out[$1, $2] = $3 == "PASS:" ? sprintf("%.1f", substr($4, 2)) : tolower(substr($3, 1, 4)) }
+		!seen[$1]++ { names[++n] = $1 }
+		END {
+			k = split(variants, vs)
+			printf "%-58s", "seconds of each test; - is not run"
+			for (i = 1; i <= k; i++) printf "%7s", vs[i]
+			for (j = 1; j <= n; j++) {
+				printf "\n%-58s", names[j]
+				for (i = 1; i <= k; i++) printf "%7s", (names[j], vs[i]) in out ? out[names[j], vs[i]] : "-"
+			}
+			printf "\n\n"
+		}'
+	echo "skipped:"
+	grep -hoE "\.go:[0-9]+: ($known)" "$work"/*.log | cut -d ' ' -f 2- | sort | uniq -c
+}
+
+pack
+bash "$vm/mkvm.sh"
+for v in $variants; do
+	[ "$(jobs -pr | wc -l)" -lt "$at_once" ] || wait -n
+	boot "$v" &
+done
+wait
+
+failed=
+for v in $variants; do
+	judge "$v" || failed+=" $v"
+	if [ -n "${RUNCELL_REPORT:-}" ]; then
+		mkdir -p "$RUNCELL_REPORT/$v" "$work/$v.out/report"
+		cp -r "$work/$v.out/report/." "$RUNCELL_REPORT/$v"
+		cp "$work/$v.log" "$RUNCELL_REPORT/$v/test.log"
+	fi
+done
+if [ -z "${VARIANTS:-}" ]; then
+	mkdir -p docs
+	table >docs/test-vm.log
+fi
+if [ -n "$failed" ]; then
+	echo "runcell: failed in:$failed" >&2
+	exit 1
+fi
