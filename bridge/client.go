@@ -165,15 +165,17 @@ func (c *clientConn) hand(r received) bool {
 	}
 }
 
+// lineEnds is how much is kept of each end of a line that is too long.
+const lineEnds = 1 << 10
+
 // readLine reads one line. Of one that is too long it keeps the two ends.
 func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		piece, err := in.ReadSlice('\n')
-		if len(line)+len(piece) > maxClientLine {
+		line = append(line, piece...)
+		if len(line) > maxClientLine || tooLong && len(line) > 2*lineEnds {
 			tooLong = true
-			line = append(line[:min(len(line), 1<<10)], piece[max(0, len(piece)-(1<<10)):]...)
-		} else {
-			line = append(line, piece...)
+			line = append(line[:lineEnds:lineEnds], line[len(line)-lineEnds:]...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return bytes.TrimSpace(line), tooLong, err

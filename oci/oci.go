@@ -216,6 +216,7 @@ func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process 
 			err = errors.Join(err, remove(c))
 		} else {
 			err = errors.Join(err, destroy(c))
+			_, _ = process.Wait() // it may not have been reaped yet
 		}
 	}
 	return c, process, err
