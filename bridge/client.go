@@ -26,7 +26,7 @@ const (
 
 // lastWords is how long answers may still take to be read once the client has
 // closed its end.
-const lastWords = 5 * time.Second
+const lastWords = 2 * time.Second
 
 // A clientConn speaks with the client in lines of JSON. It takes the place of
 // the SDK's own transport for what that does not do: go on after a line that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -166,14 +167,19 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 }
 
 // Serve speaks MCP with one client over in and out, until the client closes
-// in or ctx ends. Runs that go on then are ended, and gone when it returns.
+// in, or no longer reads out, or ctx ends. Runs that go on then are ended, and gone when it returns.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.Close()
 	// Ending the session does not end its handlers: ending the runs does.
 	defer context.AfterFunc(ctx, s.end)()
 	err := s.MCP().Run(ctx, newClientConn(in, out, s.o.Log))
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
-		return nil // the client is done, or we are
+	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // we are to end
 	}
 	return err
 }

@@ -69,10 +69,16 @@ func TestCancelEndsTheProcesses(t *testing.T) {
 	})
 }
 
+// A lineReader reads lines from a pipe that can be closed.
+type lineReader struct {
+	*bufio.Reader
+	close func()
+}
+
 // rawClient writes JSON-RPC by hand, for what no SDK does.
 type rawClient struct {
 	in   io.WriteCloser
-	out  *bufio.Reader
+	out  lineReader
 	stop func() error // waits for the process
 	pid  int
 	sent int
@@ -94,7 +100,7 @@ func (h *host) serveRaw(t *testing.T, e env) *rawClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	c := &rawClient{in: in, out: bufio.NewReader(out), stop: cmd.Wait, pid: cmd.Process.Pid}
+	c := &rawClient{in: in, out: lineReader{bufio.NewReader(out), func() { out.Close() }}, stop: cmd.Wait, pid: cmd.Process.Pid}
 	c.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
 	c.receive(t)
 	c.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
