@@ -28,6 +28,7 @@ known='needs Node.js and npm|needs htpasswd|needs the go command|needs numpy|nee
 
 work=$(mktemp -d)
 cleanup() {
+	trap '' INT TERM HUP # or a second one would leave machines behind
 	local group
 	for group in $(jobs -pr); do kill -- "-$group" 2>/dev/null || true; done
 	wait

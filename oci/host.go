@@ -13,16 +13,17 @@ import (
 // A host is what there is to build a sandbox with: who we are, which ids and
 // cgroups we may use. newSpec depends on it and on nothing else.
 type host struct {
-	euid     int
-	admin    bool // we hold CAP_SYS_ADMIN: real root, not root of a container
-	uids     idMap
-	gids     idMap
-	cgroup   cgroup
-	noProc   bool // no /proc can be mounted: ours is partly covered
-	seccomp  *specs.LinuxSeccomp
-	exe      string // this program's file, for sandboxes to start from
-	maxFiles uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
-	maxProcs uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
+	euid      int
+	admin     bool // we hold CAP_SYS_ADMIN: real root, not root of a container
+	uids      idMap
+	gids      idMap
+	cgroup    cgroup
+	noProc    bool // no /proc can be mounted: ours is partly covered
+	seccomp   *specs.LinuxSeccomp
+	exe       string // this program's file, for sandboxes to start from
+	maxFiles  uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
+	maxLocked uint64 // RLIMIT_MEMLOCK's
+	maxProcs  uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
 }
 
 // nested reports whether the sandbox needs a user namespace in a user
@@ -33,7 +34,7 @@ func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 || h.noP
 // probeHost finds out what this host gives. wantUID and wantGID are the ids
 // that code is to have inside.
 func probeHost(wantUID, wantGID uint32) (host, error) {
-	h := host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
+	h := host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxLocked: hardLimit(unix.RLIMIT_MEMLOCK), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
 	h.admin = h.euid == 0 && holdsSysAdmin()
 	h.cgroup = detectCgroup(h.euid)
 	var err error

@@ -77,11 +77,19 @@ func sysctls(h host) map[string]string {
 // maxFiles is how many descriptors a process in the sandbox may have open.
 const maxFiles = 4096
 
+// maxLocked is how much memory a process may pin, in bytes: what the kernel
+// gives to everyone (include/uapi/linux/resource.h, MLOCK_LIMIT).
+const maxLocked = 8 << 20
+
 // rlimitNumbers are the kernel's numbers of the limits named in rlimits.
 var rlimitNumbers = map[string]int{
-	"RLIMIT_CORE":   unix.RLIMIT_CORE,
-	"RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
-	"RLIMIT_NPROC":  unix.RLIMIT_NPROC,
+	"RLIMIT_CORE":     unix.RLIMIT_CORE,
+	"RLIMIT_MEMLOCK":  unix.RLIMIT_MEMLOCK,
+	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE,
+	"RLIMIT_NICE":     unix.RLIMIT_NICE,
+	"RLIMIT_NOFILE":   unix.RLIMIT_NOFILE,
+	"RLIMIT_NPROC":    unix.RLIMIT_NPROC,
+	"RLIMIT_RTPRIO":   unix.RLIMIT_RTPRIO,
 }
 
 // rlimits are the limits that need no cgroup. A limit above the host's own
@@ -91,9 +99,18 @@ func rlimits(l Limits, h host) []specs.POSIXRlimit {
 	if h.maxFiles > 0 {
 		files = min(files, h.maxFiles)
 	}
+	locked := uint64(maxLocked)
+	if h.maxLocked > 0 {
+		locked = min(locked, h.maxLocked)
+	}
 	out := []specs.POSIXRlimit{
 		{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
 		{Type: "RLIMIT_NOFILE", Hard: files, Soft: files},
+		// What root or a desktop's user may have more of than others.
+		{Type: "RLIMIT_MEMLOCK", Hard: locked, Soft: locked},
+		{Type: "RLIMIT_MSGQUEUE", Hard: 0, Soft: 0},
+		{Type: "RLIMIT_NICE", Hard: 0, Soft: 0},
+		{Type: "RLIMIT_RTPRIO", Hard: 0, Soft: 0},
 	}
 	if l.PIDs > 0 && !h.cgroup.PIDs {
 		// Counted per user namespace since Linux 5.14, so one sandbox does

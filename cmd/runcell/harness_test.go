@@ -408,3 +408,14 @@ func children(pid int) (all []int) {
 	}
 	return all
 }
+
+// statusNumber reads a number from /proc/PID/status.
+func statusNumber(status []byte, name string) int {
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			n, _ := strconv.Atoi(strings.Fields(rest)[0])
+			return n
+		}
+	}
+	return -1
+}

@@ -104,17 +104,6 @@ func measure(t *testing.T, pid int, home string) usage {
 	return u
 }
 
-// statusNumber reads a number from /proc/PID/status.
-func statusNumber(status []byte, name string) int {
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			n, _ := strconv.Atoi(strings.Fields(rest)[0])
-			return n
-		}
-	}
-	return -1
-}
-
 // TestSoak makes as many runs as RUNCELL_SOAK says through one server, on the
 // kind of host that RUNCELL_SOAK_HOST names or else the first, and looks
 // whether the server holds more at the end than near the start.
