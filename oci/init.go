@@ -23,6 +23,11 @@ func init() {
 	case "init":
 		if os.Getenv("_LIBCONTAINER_INITPIPE") != "" {
 			go endWithHost()
+			// The user's other groups, which libcontainer keeps in a rootless
+			// sandbox. Where only one id is mapped the kernel does not allow
+			// it (user_namespaces(7), setgroups); what is not mapped counts
+			// for files that the sandbox does not see.
+			_ = unix.Setgroups(nil)
 			if err := sealRoot(); err != nil {
 				fmt.Fprintln(os.Stderr, "runcell: making the root read-only:", err)
 				os.Exit(125)

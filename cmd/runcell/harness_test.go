@@ -146,7 +146,8 @@ func ordinaryUser() (*syscall.Credential, error) {
 	}
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+	// In a group besides, as people are: "users" of Debian.
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{100}}, errors.Join(err1, err2)
 }
 
 // onHosts runs a test on every kind of host.
