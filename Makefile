@@ -73,6 +73,7 @@ lint:
 FUZZTIME ?= 1m
 fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 

@@ -1,12 +1,23 @@
 package rootfs
 
 import (
+	"archive/tar"
 	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+func special(name string, kind byte) entry {
+	return entry{Header: tar.Header{Name: name, Typeflag: kind, Mode: 0o666, Devmajor: 1, Devminor: 3}}
+}
+
+func set(e entry, mode int64) entry {
+	e.Mode = mode
+	return e
+}
 
 // FuzzUnpack unpacks whatever bytes a registry might send as a layer. However
 // they go wrong, nothing outside the root changes, and nothing in it is a
@@ -16,10 +27,19 @@ func FuzzUnpack(f *testing.F) {
 	for _, layer := range [][]entry{
 		{dir("a"), file("a/1", "one"), symlink("l", "a"), hardlink("h", "a/1")},
 		{symlink("up", "../.."), file("up/x", "y"), hardlink("h2", "../../guard")},
+		// Named after what each tries.
+		{symlink("d", "/tmp"), dir("d"), file("d/through a link", "y"), whiteout("d/.wh.x")},
+		{file("a", ""), file("a/below a file", "y"), dir("a"), symlink("a", "a"), file("a/loop", "y")},
+		{hardlink("g", "l"), symlink("l", "../../guard"), hardlink("g", "l"), file("g", "through a hard link")},
+		{special("null", tar.TypeChar), special("disk", tar.TypeBlock), special("fifo", tar.TypeFifo), special("odd", 'Z')},
+		{set(file("setuid", "x"), 0o6755), set(dir("sticky"), 0o7777), set(dir("closed"), 0), file("closed/x", "y")},
+		{dir("."), dir("/"), file("..", "x"), file("a/./../..//b", "x"), whiteout(".wh."), whiteout(".wh..")},
 		{whiteout("a/.wh.1"), whiteout(".wh..wh..opq"), file("/abs/../../x", "y")},
 	} {
 		f.Add(pack(tb, layer...))
 	}
+	whole := pack(tb, dir("a"), file("a/cut", strings.Repeat("x", 600)))
+	f.Add(whole[:1200]) // in the middle of a file
 	f.Fuzz(func(t *testing.T, layer []byte) {
 		top := t.TempDir()
 		guard, at := filepath.Join(top, "guard"), filepath.Join(top, "in", "root")
