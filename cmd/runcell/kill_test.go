@@ -187,6 +187,7 @@ func sandboxProcesses(server int) (first, code int) {
 func TestSandboxKilledFromOutside(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		seconds := int(slow(2*time.Second) / time.Second)
 		for name, tt := range map[string]struct {
 			sig          syscall.Signal
 			first        bool
@@ -194,14 +195,14 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 		}{
 			"the code's process killed":  {syscall.SIGKILL, false, "error", "signal 9"},
 			"the first process killed":   {syscall.SIGKILL, true, "error", "signal 9"},
-			"the code's process stopped": {syscall.SIGSTOP, false, "timeout", "2 s"},
-			"the first process stopped":  {syscall.SIGSTOP, true, "timeout", "2 s"},
+			"the code's process stopped": {syscall.SIGSTOP, false, "timeout", fmt.Sprint(seconds, " s")},
+			"the first process stopped":  {syscall.SIGSTOP, true, "timeout", fmt.Sprint(seconds, " s")},
 		} {
 			if tt.sig == syscall.SIGSTOP && h.name == "user-one-id" {
 				continue // nothing of it depends on the ids, and it takes its time
 			}
 			mark, ended := marker(), make(chan reply, 1)
-			go func() { ended <- c.call(t, map[string]any{"code": sleeper(mark), "timeout": 2}) }()
+			go func() { ended <- c.call(t, map[string]any{"code": sleeper(mark), "timeout": seconds}) }()
 			waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
 			first, code := sandboxProcesses(c.cmd.Process.Pid)
 			if first == 0 || code == 0 {

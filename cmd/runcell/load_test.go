@@ -96,7 +96,7 @@ func TestWaitingCalls(t *testing.T) {
 	ends := make(chan reply, most)
 	for i := range most {
 		go func() {
-			ends <- c.call(t, map[string]any{"code": fmt.Sprintf("import subprocess; subprocess.run(['sleep', '%s%d'])", fill, i), "timeout": 60})
+			ends <- c.call(t, map[string]any{"code": fmt.Sprintf("import subprocess; subprocess.run(['sleep', '%s%d'])", fill, i), "timeout": int(slow(time.Minute) / time.Second)})
 		}()
 	}
 	waitFor(t, "all places to be taken", time.Minute, func() bool {
@@ -115,8 +115,8 @@ func TestWaitingCalls(t *testing.T) {
 		cancelled <- err
 	}()
 	waited := make(chan reply, 1)
-	go func() { waited <- c.call(t, map[string]any{"code": "print('at last')", "timeout": 4}) }()
-	time.Sleep(4500 * time.Millisecond) // longer than the timeout of the one that waits
+	go func() { waited <- c.call(t, map[string]any{"code": "print('at last')", "timeout": int(slow(4*time.Second) / time.Second)}) }()
+	time.Sleep(slow(4500 * time.Millisecond)) // longer than the timeout of the one that waits
 	cancel()
 	if err := <-cancelled; err == nil {
 		t.Error("the cancelled call gave a result")
