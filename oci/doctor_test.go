@@ -479,6 +479,9 @@ func documented(t *testing.T) map[string][]string {
 // in the source, and with what the hosts above give: a row has no status that
 // cannot be seen, and no status is missing from it.
 func TestEveryCodeIsDocumented(t *testing.T) {
+	if _, err := os.Stat("doctor.go"); err != nil {
+		t.Skip("needs the source") // a test binary was taken elsewhere
+	}
 	table := documented(t)
 	inSource := map[string]bool{}
 	for _, pattern := range []string{"*.go", "../cmd/runcell/*.go"} {
