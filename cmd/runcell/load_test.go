@@ -115,7 +115,9 @@ func TestWaitingCalls(t *testing.T) {
 		cancelled <- err
 	}()
 	waited := make(chan reply, 1)
-	go func() { waited <- c.call(t, map[string]any{"code": "print('at last')", "timeout": int(slow(4*time.Second) / time.Second)}) }()
+	go func() {
+		waited <- c.call(t, map[string]any{"code": "print('at last')", "timeout": int(slow(4*time.Second) / time.Second)})
+	}()
 	time.Sleep(slow(4500 * time.Millisecond)) // longer than the timeout of the one that waits
 	cancel()
 	if err := <-cancelled; err == nil {
