@@ -29,6 +29,7 @@ func okay(code, text string) Check { return Check{Code: code, Status: CheckOK, T
 func degraded(code, text, cure string) Check {
 	return Check{Code: code, Status: CheckDegraded, Text: text, Cure: cure}
 }
+
 func fatal(code, text, cure string) Check {
 	return Check{Code: code, Status: CheckFatal, Text: text, Cure: cure}
 }

@@ -193,8 +193,10 @@ var fakeHosts = map[string]fakeHost{
 		checks: map[string]string{"RC-USERNS-REFUSED": "sudo ausearch"},
 	},
 	"Docker": {
-		files: map[string]string{".dockerenv": "", "proc/1/cgroup": "0::/\n", "run/systemd/system/": "-", "usr/bin/sudo": "-",
-			"proc/self/mountinfo": "1 2 0:3 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n"},
+		files: map[string]string{
+			".dockerenv": "", "proc/1/cgroup": "0::/\n", "run/systemd/system/": "-", "usr/bin/sudo": "-",
+			"proc/self/mountinfo": "1 2 0:3 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n",
+		},
 		change: both(asRoot(false), stopped(stepMake, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)")),
 		checks: map[string]string{
 			"RC-USERNS-CONTAINER": "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined",
@@ -287,8 +289,10 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"a kernel of no version": {files: map[string]string{"proc/sys/kernel/osrelease": "-"}, checks: map[string]string{"RC-KERNEL": ""}},
 	"no subordinate ids": {
-		files: map[string]string{"etc/subuid": "bob:100000:65536\neve:231072:65536\n", "etc/subgid": "bob:100000:65536\n",
-			"etc/passwd": "ann:x:1000:1000::/:/bin/sh\nad:x:165540:5::/:/bin/sh\n"},
+		files: map[string]string{
+			"etc/subuid": "bob:100000:65536\neve:231072:65536\n", "etc/subgid": "bob:100000:65536\n",
+			"etc/passwd": "ann:x:1000:1000::/:/bin/sh\nad:x:165540:5::/:/bin/sh\n",
+		},
 		change: oneMapped,
 		checks: map[string]string{"RC-IDS-SUBID": "sudo usermod --add-subuids 296608-362143 --add-subgids 296608-362143 ann"},
 	},
@@ -308,8 +312,10 @@ var fakeHosts = map[string]fakeHost{
 		checks: map[string]string{"RC-IDS-SUBID": ""},
 	},
 	"Alpine": {
-		files: map[string]string{"etc/os-release": "ID=alpine\n", "etc/subuid": "-", "etc/subgid": "-", "usr/bin/newuidmap": "-", "usr/bin/newgidmap": "-",
-			"usr/sbin/usermod": "-", "usr/bin/sudo": "-", "usr/bin/doas": "", "run/systemd/system/": "-"},
+		files: map[string]string{
+			"etc/os-release": "ID=alpine\n", "etc/subuid": "-", "etc/subgid": "-", "usr/bin/newuidmap": "-", "usr/bin/newgidmap": "-",
+			"usr/sbin/usermod": "-", "usr/bin/sudo": "-", "usr/bin/doas": "", "run/systemd/system/": "-",
+		},
 		change: both(oneMapped, noCgroup(true, "no cgroup is delegated to this user, and systemd is not running")),
 		checks: map[string]string{"RC-IDS-SUBID": "echo 'ann:100000:65536' | doas tee -a /etc/subuid /etc/subgid", "RC-IDS-TOOLS": "doas apk add shadow-uidmap", "RC-CGROUP-NONE": ""},
 	},

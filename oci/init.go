@@ -36,7 +36,7 @@ func init() {
 		}
 	case "probe":
 		if os.Getenv(probeEnv) != "" {
-			probeInside() // namespaces could be made
+			probeInside()
 			os.Exit(0)
 		}
 	case "nest":

@@ -23,7 +23,8 @@ const (
 )
 
 // maskedPaths tell about the host, or can be used to slow it down; they read
-// as empty. The list is that of the Docker and Podman defaults.
+// as empty. The list is that of the Docker and Podman defaults, and how much
+// the host has to do.
 var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
 	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",

@@ -199,14 +199,18 @@ func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process 
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.exe, err = r.program(); err != nil {
+	dir, err := r.folder()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	if h.exe, err = r.program(dir); err != nil {
 		return nil, nil, err
 	}
 	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := newSpec(p, h, id)
 		process = newProcess(p, s)
-		c, err = r.start(s, h, id, process, p.Limits)
+		c, err = r.start(s, h, dir, id, process, p.Limits)
 		return err
 	})
 	if err != nil && c != nil {
@@ -240,7 +244,7 @@ func (r *Runtime) withoutProc() host {
 
 // start makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
+func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:       id,
 		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
@@ -253,10 +257,6 @@ func (r *Runtime) start(s *specs.Spec, h host, id string, p *libcontainer.Proces
 	}
 	// sealRoot has done it already, and better.
 	config.Readonlyfs = false
-	dir, err := r.folder()
-	if err != nil {
-		return nil, fmt.Errorf("making the sandbox state folder again: %w", err)
-	}
 	c, err := libcontainer.Create(dir, id, config)
 	if err != nil {
 		return nil, fmt.Errorf("creating the sandbox: %w", err)

@@ -102,13 +102,9 @@ func (l lifeline) close() {
 
 // program gives the path of this program for sandboxes to start from. It is
 // the file we run from, as long as that is still there and every user may
-// execute it; otherwise a copy. An upgrade may have replaced the file, and the
+// execute it; otherwise a copy in dir. An upgrade may have replaced the file, and the
 // parts of two versions do not fit together.
-func (r *Runtime) program() (string, error) {
-	dir, err := r.folder()
-	if err != nil {
-		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
-	}
+func (r *Runtime) program(dir string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := os.Stat(r.copied); r.copied != "" && err == nil {

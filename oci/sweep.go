@@ -19,14 +19,20 @@ import (
 // as long as it lives. The kernel lets go of it however the process ends.
 const lockName = "lock"
 
-// openInstance makes a folder of our own in dir and holds it locked. Before
-// that it sweeps the folders of instances that are gone. Instances take turns:
-// one that has no lock yet would look to another like one that is gone.
-func openInstance(dir string) (own string, lock *os.File, err error) {
+// takeTurn makes the folder of all instances and waits until no other instance
+// is at work in it: one that has no lock yet would look to another like one
+// that is gone. Closing the file ends the turn.
+func takeTurn(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	turn, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE, unix.LOCK_EX)
+	return lockFile(filepath.Join(dir, lockName), os.O_CREATE, unix.LOCK_EX)
+}
+
+// openInstance makes a folder of our own in dir and holds it locked. Before
+// that it sweeps the folders of instances that are gone.
+func openInstance(dir string) (own string, lock *os.File, err error) {
+	turn, err := takeTurn(dir)
 	if err != nil {
 		return "", nil, err
 	}
@@ -55,11 +61,7 @@ func (r *Runtime) folder() (string, error) {
 	if err1 == nil && err2 == nil && os.SameFile(ours, there) {
 		return r.dir, nil
 	}
-	dir := filepath.Dir(r.dir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	turn, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE, unix.LOCK_EX)
+	turn, err := takeTurn(filepath.Dir(r.dir))
 	if err != nil {
 		return "", err
 	}
