@@ -96,7 +96,7 @@ judge() {
 # each variant.
 table() {
 	local v boot tests
-	echo "make test-vm on $(date -u +%F), commit $(git describe --always --dirty --exclude '*')"
+	echo "make test-vm on $(date -u +%F), commit $commit"
 	sed -n 's/^system //p' "$work/${variants%% *}.log"
 	echo
 	printf '%-8s %8s %8s %7s %7s %7s   %s\n' variant 'boot, s' 'tests, s' passed failed skipped 'started in cgroup'
@@ -125,6 +125,7 @@ table() {
 	grep -hoE "\.go:[0-9]+: ($known)" "$work"/*.log | cut -d ' ' -f 2- | sort | uniq -c
 }
 
+commit=$(git describe --always --dirty --exclude '*')
 pack
 bash "$vm/mkvm.sh"
 for v in $variants; do

@@ -23,12 +23,15 @@ type limitWatch struct {
 	events chan struct{}
 	oom    atomic.Bool
 	pids   atomic.Bool
+	slice  string // memory.events of the cgroup above a scope of systemd's
+	before int64  // its count of kills at the start
 }
 
 // watchLimits begins once the sandbox has started.
 func watchLimits(c *libcontainer.Container, p *libcontainer.Process, l Limits, h host) *limitWatch {
 	w := &limitWatch{c: c, cgroup: h.cgroup, events: make(chan struct{})}
 	w.watchOOM()
+	w.watchSlice()
 	if pid, err := p.Pid(); err == nil && !(h.cgroup.Memory && h.cgroup.PIDs) {
 		if h.cgroup.Memory {
 			l.Memory = 0
@@ -39,6 +42,14 @@ func watchLimits(c *libcontainer.Container, p *libcontainer.Process, l Limits, h
 		w.memory = startMemoryWatch(pid, !h.noProc, l, w.kill)
 	}
 	return w
+}
+
+// stop ends the sandbox because its time is up.
+func (w *limitWatch) stop() {
+	if w.memory != nil {
+		w.memory.lastLook()
+	}
+	w.kill()
 }
 
 // kill ends the sandbox at once: its first process, and with that all others.
@@ -67,12 +78,11 @@ func (w *limitWatch) end(killed bool) (oom, pids bool) {
 			w.oom.Store(true)
 		}
 	case killed:
-		// systemd removes a scope as soon as it is empty, and the kernel's
-		// count with it, and the kernel may tell of the end before it tells of
-		// the kill (kernfs_notify keeps no order). But the limit kills the
-		// whole sandbox (memory.oom.group), and from inside nobody can kill
-		// its first process: who does so from outside is hardly anyone else.
-		w.oom.Store(true)
+		// The limit kills the whole sandbox (memory.oom.group), and from
+		// inside nobody can kill its first process.
+		if w.sliceKilled() {
+			w.oom.Store(true)
+		}
 	default:
 		select {
 		case <-w.events:
@@ -102,6 +112,31 @@ func (w *limitWatch) watchOOM() {
 			w.kill()
 		}
 	}()
+}
+
+// watchSlice begins to count the kills for want of memory in the cgroup above
+// that of the sandbox. systemd removes a scope as soon as it is empty, and the
+// kernel's count with it; but the counts above include those below.
+func (w *limitWatch) watchSlice() {
+	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != cgroupSystemd {
+		return
+	}
+	state, err := w.c.State()
+	if err != nil {
+		return
+	}
+	file := filepath.Join(filepath.Dir(state.CgroupPaths[""]), "memory.events")
+	if b, err := os.ReadFile(file); err == nil {
+		w.slice, w.before = file, countOf(b, "oom_kill")
+	}
+}
+
+// sliceKilled reports whether the limit on memory may be what killed the
+// sandbox: there were kills since it began, in it or beside it, or that cannot
+// be known.
+func (w *limitWatch) sliceKilled() bool {
+	b, err := os.ReadFile(w.slice)
+	return err != nil || countOf(b, "oom_kill") > w.before
 }
 
 // countOOM reads how many processes the sandbox's memory limit has killed.

@@ -174,7 +174,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer func() { err = errors.Join(err, destroy(c)) }()
 	p.closeFiles()
 	limits := watchLimits(c, process, p.Limits, h)
-	stop := context.AfterFunc(ctx, limits.kill)
+	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
 	if p.Control != nil {
 		// Whoever cannot be spoken with ends, and Wait tells how.

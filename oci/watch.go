@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,8 @@ type memoryWatch struct {
 	limits Limits
 	over   atomic.Bool
 	full   atomic.Bool
+	again  atomic.Bool // look once more after stop
+	once   sync.Once   // closes stop
 	stop   chan struct{}
 	ended  chan struct{}
 }
@@ -91,6 +94,9 @@ func (w *memoryWatch) run(ownProc bool, kill func()) {
 		// Looking at many processes takes its time; most of it is theirs.
 		took = time.Since(start)
 	}
+	if w.again.Load() {
+		w.tooMuch() // for the processes: the memory is free in a moment
+	}
 }
 
 // pause waits, and reports whether to go on.
@@ -103,9 +109,20 @@ func (w *memoryWatch) pause(d time.Duration) bool {
 	}
 }
 
+// lastLook ends the watch with a look at what is about to be killed. On a busy
+// host, with a bomb in the sandbox, it may be the first that comes to its end.
+func (w *memoryWatch) lastLook() {
+	w.again.Store(true)
+	w.once.Do(func() { close(w.stop) })
+	select {
+	case <-w.ended:
+	case <-time.After(time.Second):
+	}
+}
+
 // end stops the watch and reports whether the memory limit was passed.
 func (w *memoryWatch) end() bool {
-	close(w.stop)
+	w.once.Do(func() { close(w.stop) })
 	<-w.ended
 	return w.over.Load()
 }
