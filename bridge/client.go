@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,6 +39,7 @@ type clientConn struct {
 	writes chan outgoing
 	closed chan struct{}
 	once   sync.Once
+	broken atomic.Pointer[error] // the write that failed
 
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]int // requests without an answer, and their size
@@ -127,6 +129,9 @@ func (c *clientConn) writeLoop() {
 		select {
 		case w := <-c.writes:
 			_, err := c.out.Write(w.line)
+			if err != nil {
+				c.broken.Store(&err)
+			}
 			w.done <- err
 			if err != nil {
 				c.Close() // nobody hears us

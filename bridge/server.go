@@ -172,7 +172,12 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.Close()
 	// Ending the session does not end its handlers: ending the runs does.
 	defer context.AfterFunc(ctx, s.end)()
-	err := s.MCP().Run(ctx, newClientConn(in, out, s.o.Log))
+	client := newClientConn(in, out, s.o.Log)
+	err := s.MCP().Run(ctx, client)
+	// Which of the errors that follow from it Run returns is a matter of chance.
+	if first := client.broken.Load(); first != nil {
+		err = fmt.Errorf("writing to the client: %w", *first)
+	}
 	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
 		if errors.Is(err, gone) {
 			return nil

@@ -80,7 +80,7 @@ func TestOddStart(t *testing.T) {
 			"full stderr":        {`exec "$@" 2>/dev/full`, nil, `"works"`, 0},
 			"no stdin":           {`exec "$@" <&-`, nil, "", 0},
 			"no stdout":          {`exec "$@" >&-`, nil, "", 0},
-			"full stdout":        {`exec "$@" >/dev/full`, nil, "", 0},
+			"full stdout":        {`exec "$@" >/dev/full`, nil, "writing to the client", exitFail},
 			"nothing":            {`exec "$@" <&- >&- 2>&-`, nil, "", 0},
 			"more descriptors":   {`exec 5</dev/null 7</ 9</dev/zero; exec "$@"`, nil, `"works"`, 0},
 			"huge environment":   {`exec "$@"`, huge, `"works"`, 0},

@@ -92,7 +92,12 @@ func TestBrokenStateFolder(t *testing.T) {
 				}
 				home := filepath.Join(h.home, "spoil")
 				dir := filepath.Join(home, "state")
-				t.Cleanup(func() { os.RemoveAll(home) })
+				t.Cleanup(func() {
+					// An ordinary user has to get into what was closed first.
+					if out, err := exec.Command("/bin/sh", "-c", `chmod -R u+rwX "$1" && rm -rf "$1"`, "sh", home).CombinedOutput(); err != nil {
+						t.Errorf("%v: %s", err, out)
+					}
+				})
 				e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": dir}
 				if out, err := exec.Command("/bin/sh", "-c", `mkdir "$1" && cp -a "$2" "$3" && chown --reference="$2" "$1"`, "sh", home, good, dir).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
