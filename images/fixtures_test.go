@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -182,6 +183,7 @@ func readAll(img v1.Image) (string, error) {
 
 // pullAll reads an image as a user of the package would.
 func pullAll(p Puller, ref string) error {
+	p.Backoff = time.Millisecond
 	img, err := p.Image(context.Background(), ref)
 	if err != nil {
 		return err

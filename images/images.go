@@ -13,15 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
-
-// ErrUnavailable is in the chain of an error when the registry could not be
-// reached or could not serve: no name, no route, no answer, an answer of 5xx,
-// or a rate limit. The image may exist all the same.
-var ErrUnavailable = errors.New("registry unavailable")
 
 const (
 	maxLayers = 1000     // Docker stops at 127
@@ -30,9 +26,19 @@ const (
 
 // Puller reads images. The zero value is ready for use.
 type Puller struct {
-	Keychain  authn.Keychain    // authn.DefaultKeychain if nil
+	Keychain  authn.Keychain    // the user's stored credentials if nil
 	Platform  v1.Platform       // HostPlatform() if zero
 	Transport http.RoundTripper // one with short timeouts if nil
+	Backoff   time.Duration     // before the second try of a request; half a second if zero
+
+	// Mirrors are asked before a registry, in order: "index.docker.io" →
+	// "mirror.example/hub". See ParseMirrors.
+	Mirrors map[string][]string
+	// PlainHTTP are hosts, with or without a port, beyond this one that may be
+	// spoken to unencrypted.
+	PlainHTTP []string
+	// CAFile has certificates, in PEM, that count beside the system's.
+	CAFile string
 }
 
 // Image returns the image that ref names, as far as its manifest and its

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,7 +22,8 @@ const (
 	maxNesting  = 3       // indexes in indexes
 )
 
-// blobs are the files of a layout, in a directory or in a tar archive.
+// blobs are the files of a layout, in a directory or in a tar archive, or the
+// blobs of a registry under the names they would have there.
 type blobs interface {
 	open(name string) (io.ReadCloser, error)
 }
@@ -109,7 +111,7 @@ func fromLayout(b blobs, tag string, want v1.Platform) (v1.Image, error) {
 		}
 		switch {
 		case d.MediaType.IsImage():
-			return partial.CompressedToImage(&layoutImage{blobs: b, desc: d, manifest: raw})
+			return partial.CompressedToImage(&blobImage{blobs: b, desc: d, manifest: raw})
 		case !d.MediaType.IsIndex():
 			return nil, fmt.Errorf("%s is a %q, not an image", d.Digest, d.MediaType)
 		}
@@ -146,25 +148,35 @@ func tagged(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
 	return found, nil
 }
 
-// layoutImage is an image of a layout.
-type layoutImage struct {
+// blobImage is an image whose manifest is at hand and whose blobs are in a
+// layout or in a registry.
+type blobImage struct {
 	blobs    blobs
 	desc     v1.Descriptor
 	manifest []byte
+
+	mu     sync.Mutex
+	config []byte // once it was read; everybody asks for it again
 }
 
-func (i *layoutImage) MediaType() (types.MediaType, error) { return i.desc.MediaType, nil }
-func (i *layoutImage) RawManifest() ([]byte, error)        { return i.manifest, nil }
+func (i *blobImage) MediaType() (types.MediaType, error) { return i.desc.MediaType, nil }
+func (i *blobImage) RawManifest() ([]byte, error)        { return i.manifest, nil }
 
-func (i *layoutImage) RawConfigFile() ([]byte, error) {
+func (i *blobImage) RawConfigFile() ([]byte, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.config != nil {
+		return i.config, nil
+	}
 	m, err := v1.ParseManifest(bytes.NewReader(i.manifest))
 	if err != nil {
 		return nil, err
 	}
-	return readBlob(i.blobs, m.Config.Digest, maxConfig)
+	i.config, err = readBlob(i.blobs, m.Config.Digest, maxConfig)
+	return i.config, err
 }
 
-func (i *layoutImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+func (i *blobImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(i.manifest))
 	if err != nil {
 		return nil, err
@@ -177,9 +189,9 @@ func (i *layoutImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) 
 	return nil, fmt.Errorf("no layer %s in the image", h)
 }
 
-// blobLayer is a layer of a layout.
+// blobLayer is a layer of it.
 type blobLayer struct {
-	image *layoutImage
+	image *blobImage
 	desc  v1.Descriptor
 }
 

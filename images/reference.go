@@ -42,6 +42,13 @@ func (r Reference) Local() bool {
 	return r.Kind == Layout || r.Kind == OCIArchive || r.Kind == DockerArchive
 }
 
+// Pinned reports whether the reference names its image by digest, so that it
+// means the same one for ever.
+func (r Reference) Pinned() bool {
+	_, ok := r.remote.(name.Digest)
+	return ok
+}
+
 // Parse reads a reference. A path ends at its first colon, as it does for
 // skopeo and podman.
 func Parse(ref string) (Reference, error) {

@@ -5,126 +5,166 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"syscall"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// fromRegistry asks a registry for a manifest. Layers and configuration are
-// fetched when they are read.
+// fromRegistry asks a registry for a manifest, its mirrors first. Layers and
+// configuration are fetched when they are read, from where the manifest was.
 func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform) (v1.Image, error) {
-	img, err := p.fetch(ctx, r.remote, want)
-	if err != nil {
-		return nil, classify(ctx, err)
-	}
-	return img, nil
-}
-
-func (p Puller) fetch(ctx context.Context, ref name.Reference, want v1.Platform) (v1.Image, error) {
-	d, err := remote.Get(ref, p.options(ctx)...)
-	if err != nil {
-		return nil, err
-	}
-	if !d.MediaType.IsIndex() {
-		return d.Image()
-	}
-	index, err := d.ImageIndex()
-	if err != nil {
-		return nil, err
-	}
-	return fromIndex(index, want)
-}
-
-// fromIndex descends to the image that fits. The library's own choice knows
-// neither variants nor a list of what there is.
-func fromIndex(index v1.ImageIndex, want v1.Platform) (v1.Image, error) {
-	for range maxNesting {
-		m, err := index.IndexManifest()
-		if err != nil {
-			return nil, fmt.Errorf("reading index: %w", err)
+	var failures []error
+	for _, mirror := range p.mirrorsOf(r.remote) {
+		img, err := p.fetch(ctx, mirror, want)
+		if err == nil || ctx.Err() != nil {
+			return img, classify(ctx, err)
 		}
-		d, err := choose(m.Manifests, want)
+		failures = append(failures, fmt.Errorf("mirror %s: %w", mirror.Context().Name(), classify(ctx, err)))
+	}
+	img, err := p.fetch(ctx, p.plainIfAsked(r.remote), want)
+	if err == nil {
+		return img, nil
+	}
+	if err = classify(ctx, err); len(failures) > 0 {
+		err = fmt.Errorf("%w; and before that %w", err, errors.Join(failures...))
+	}
+	return nil, err
+}
+
+// fetch reads a manifest from one registry, through its indexes to the image
+// that fits. The library's own choice knows neither variants nor a list of what
+// there is.
+func (p Puller) fetch(ctx context.Context, ref name.Reference, want v1.Platform) (v1.Image, error) {
+	s, err := p.login(ctx, ref.Context())
+	if err != nil {
+		return nil, err
+	}
+	for range maxNesting {
+		d, err := remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(s.client.Transport))
 		if err != nil {
 			return nil, err
 		}
 		if !d.MediaType.IsIndex() {
-			return index.Image(d.Digest)
+			if d.MediaType == types.DockerManifestSchema1 || d.MediaType == types.DockerManifestSchema1Signed {
+				return nil, errors.New("the image is in Docker's schema 1 of 2013; push it again with a tool of this decade")
+			}
+			return partial.CompressedToImage(&blobImage{blobs: s, desc: d.Descriptor, manifest: d.Manifest})
 		}
-		if index, err = index.ImageIndex(d.Digest); err != nil {
+		index, err := v1.ParseIndexManifest(strings.NewReader(string(d.Manifest)))
+		if err != nil {
+			return nil, fmt.Errorf("reading index: %w", err)
+		}
+		chosen, err := choose(index.Manifests, want)
+		if err != nil {
 			return nil, err
 		}
+		ref = ref.Context().Digest(chosen.Digest.String())
 	}
 	return nil, errors.New("the image's indexes are nested too deep")
 }
 
-func (p Puller) options(ctx context.Context) []remote.Option {
-	keychain, inner := p.Keychain, p.Transport
+// A session speaks with one repository of a registry, logged in. It is the
+// blobs of that repository.
+type session struct {
+	ctx    context.Context
+	repo   name.Repository
+	client *http.Client
+	first  time.Duration // the wait before the second try
+}
+
+func (p Puller) login(ctx context.Context, repo name.Repository) (*session, error) {
+	keychain := p.Keychain
 	if keychain == nil {
-		keychain = authn.DefaultKeychain
+		keychain = credentials{}
 	}
-	if inner == nil {
-		inner = defaultTransport
+	auth, err := authn.Resolve(ctx, keychain, repo)
+	if err != nil {
+		return nil, fmt.Errorf("reading credentials for %s: %w", repo.RegistryStr(), err)
 	}
-	return []remote.Option{
-		remote.WithContext(ctx),
-		remote.WithAuthFromKeychain(keychain),
-		remote.WithTransport(&guard{inner}),
-		remote.WithUserAgent("runcell"),
-		// One more try after a connection that broke, none after a timeout: a
-		// network that swallows packets must not cost more than a few seconds.
-		remote.WithRetryBackoff(remote.Backoff{Duration: 300 * time.Millisecond, Factor: 1, Steps: 2}),
-		remote.WithRetryPredicate(broken),
-		remote.WithRetryStatusCodes(),
+	inner, err := p.transport(repo.RegistryStr())
+	if err != nil {
+		return nil, err
 	}
+	first := p.Backoff
+	if first == 0 {
+		first = defaultBackoff
+	}
+	rt := transport.NewUserAgent(&retry{&guard{inner, p.plainHost}, first}, "runcell")
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	return &session{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first}, nil
 }
 
-// broken reports a connection that ended in the middle.
-func broken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+// open implements blobs.
+func (s *session) open(blob string) (io.ReadCloser, error) {
+	algorithm, hex, _ := strings.Cut(strings.TrimPrefix(blob, "blobs/"), "/")
+	return s.download(fmt.Sprintf("/v2/%s/blobs/%s:%s", s.repo.RepositoryStr(), algorithm, hex))
 }
 
-// classify adds to a registry's error what a caller branches on and what the
-// user can do.
-func classify(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+// get asks for a path of the registry, from the byte at on.
+func (s *session) get(ctx context.Context, path string, at int64) (*http.Response, error) {
+	u := url.URL{Scheme: s.repo.Scheme(), Host: s.repo.RegistryStr(), Path: path}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if at > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", at))
 	}
-	if answer := (*transport.Error)(nil); errors.As(err, &answer) {
-		return classifyAnswer(answer, err)
+	// What a server compresses on its own has another digest.
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, err
 	}
-	if errors.Is(err, errPlain) || errors.Is(err, ErrUnavailable) {
-		return err
+	if err := transport.CheckError(resp, http.StatusOK, http.StatusPartialContent); err != nil {
+		resp.Body.Close()
+		return nil, err
 	}
-	// The errors of an HTTP client, whatever their cause, are net.Errors: no
-	// name, no connection, a timeout, a proxy that says no.
-	if netErr := net.Error(nil); errors.As(err, &netErr) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return err
+	return resp, nil
 }
 
-func classifyAnswer(answer *transport.Error, err error) error {
-	const login = "put credentials for the registry into ~/.docker/config.json, as `docker login` and `skopeo login --compat-auth-file` do"
-	switch code := answer.StatusCode; {
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fmt.Errorf("the registry refused access: the image is private or does not exist; %s: %w", login, err)
-	case code == http.StatusNotFound:
-		return fmt.Errorf("the registry has no such image: %w", err)
-	case code == http.StatusTooManyRequests:
-		return fmt.Errorf("%w: it limits the rate of pulls; wait, or %s: %w", ErrUnavailable, login, err)
-	case code >= 500:
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+// mirrorsOf lists where else to look for an image, in order.
+func (p Puller) mirrorsOf(ref name.Reference) []name.Reference {
+	var all []name.Reference
+	for _, m := range p.Mirrors[ref.Context().RegistryStr()] {
+		rest := strings.TrimPrefix(ref.Name(), ref.Context().RegistryStr())
+		if mirror, err := name.ParseReference(m + rest); err == nil {
+			all = append(all, p.plainIfAsked(mirror))
+		}
 	}
-	return err
+	return all
+}
+
+// plainIfAsked lets the library try plain HTTP where the user allows it.
+func (p Puller) plainIfAsked(ref name.Reference) name.Reference {
+	if !p.plainHost(ref.Context().RegistryStr()) {
+		return ref
+	}
+	if plain, err := name.ParseReference(ref.Name(), name.Insecure); err == nil {
+		return plain
+	}
+	return ref
+}
+
+// plainHost reports whether the user allows plain HTTP with a host, which may
+// have a port.
+func (p Puller) plainHost(host string) bool {
+	for _, allowed := range p.PlainHTTP {
+		if allowed == host || allowed == strings.Split(host, ":")[0] {
+			return true
+		}
+	}
+	return false
 }

@@ -97,7 +97,7 @@ func TestRegistryCancelledIsNotUnavailable(t *testing.T) {
 }
 
 func TestDeadNetworkIsGivenUpSoon(t *testing.T) {
-	tr := defaultTransport.(*http.Transport)
+	tr := defaultTransport
 	if sum := dialTimeout + tr.TLSHandshakeTimeout + 300*time.Millisecond; sum > 15*time.Second {
 		t.Errorf("a dead network takes %s", sum)
 	}
@@ -121,7 +121,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close() // connections stay in its backlog, where nobody answers
-	tr := defaultTransport.(*http.Transport).Clone()
+	tr := defaultTransport.Clone()
 	tr.TLSHandshakeTimeout, tr.ResponseHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
 	start := time.Now()
 	err = pullAll(Puller{Transport: tr}, l.Addr().String()+"/py:3")
@@ -163,7 +163,7 @@ func TestPlainHTTPStaysOnThisHost(t *testing.T) {
 }
 
 func TestRedirectToPlainHTTPIsRefused(t *testing.T) {
-	g := &guard{trip(func(r *http.Request) (*http.Response, error) {
+	g := &guard{plain: Puller{}.plainHost, inner: trip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://cdn.invalid/blob"}}, Body: http.NoBody, Request: r}, nil
 	})}
 	_, err := (&http.Client{Transport: g}).Get("https://registry.invalid/v2/py/blobs/x")

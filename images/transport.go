@@ -2,13 +2,19 @@ package images
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 const (
@@ -20,7 +26,7 @@ const (
 
 // defaultTransport gives up on a dead network within seconds, and never on a
 // slow one that still delivers.
-var defaultTransport http.RoundTripper = &http.Transport{
+var defaultTransport = &http.Transport{
 	Proxy:                 http.ProxyFromEnvironment,
 	DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
 	ForceAttemptHTTP2:     true,
@@ -31,15 +37,112 @@ var defaultTransport http.RoundTripper = &http.Transport{
 	MaxIdleConnsPerHost:   4,
 }
 
+// transport gives what speaks with a registry, and what it redirects to.
+func (p Puller) transport(host string) (http.RoundTripper, error) {
+	if p.Transport != nil {
+		return p.Transport, nil
+	}
+	files := certificateFiles(host)
+	if p.CAFile != "" {
+		files = append(files, p.CAFile)
+	}
+	if len(files) == 0 {
+		return defaultTransport, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	for _, file := range files {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading certificates: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("reading certificates: %q has none in PEM", file)
+		}
+	}
+	t := defaultTransport.Clone()
+	t.TLSClientConfig = &tls.Config{RootCAs: pool}
+	return t, nil
+}
+
+// certificateFiles lists the certificates that were installed for one registry
+// only, where Docker and podman look for them (containers-certs.d(5)).
+func certificateFiles(host string) (files []string) {
+	dirs := []string{"/etc/containers/certs.d", "/etc/docker/certs.d"}
+	if home, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(home, ".config", "containers", "certs.d"))
+	}
+	if host == name.DefaultRegistry {
+		host = "docker.io"
+	}
+	for _, dir := range dirs {
+		found, _ := filepath.Glob(filepath.Join(dir, host, "*.crt"))
+		files = append(files, found...)
+	}
+	return files
+}
+
+// ParseMirrors reads "REGISTRY=MIRROR[,MIRROR…] …": where else to look for the
+// images of which registry. A mirror is a host with an optional port and path;
+// "http://" before it allows plain HTTP with it, and that host is in plain.
+func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err error) {
+	mirrors = map[string][]string{}
+	for _, field := range strings.Fields(s) {
+		registry, list, ok := strings.Cut(field, "=")
+		if !ok || registry == "" || list == "" {
+			return nil, nil, fmt.Errorf("%q is not REGISTRY=MIRROR", field)
+		}
+		r, err := name.NewRegistry(registry)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, m := range strings.Split(list, ",") {
+			bare, insecure := strings.CutPrefix(m, "http://")
+			bare = strings.TrimSuffix(strings.TrimPrefix(bare, "https://"), "/")
+			if _, err := name.ParseReference(bare + "/image"); err != nil || !strings.ContainsAny(strings.Split(bare, "/")[0], ".:") && bare != "localhost" {
+				return nil, nil, fmt.Errorf("%q is not a host with an optional port and path", m)
+			}
+			if insecure {
+				plain = append(plain, strings.Split(bare, "/")[0])
+			}
+			mirrors[r.RegistryStr()] = append(mirrors[r.RegistryStr()], bare)
+		}
+	}
+	return mirrors, plain, nil
+}
+
+// checkRedirect keeps a registry on the internet from sending us to addresses
+// behind our own firewall, such as a cloud's metadata service.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return errors.New("the registry redirects without end")
+	}
+	from, to := via[0].URL.Hostname(), req.URL.Hostname()
+	if from != to && internal(to) && !internal(from) {
+		return fmt.Errorf("the registry %s redirects to the internal address %s", from, to)
+	}
+	return nil
+}
+
+func internal(host string) bool {
+	ip := net.ParseIP(host)
+	return loopback(host) || ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+}
+
 // guard holds every request of a pull to rules that the registry library does
 // not have.
-type guard struct{ inner http.RoundTripper }
+type guard struct {
+	inner http.RoundTripper
+	plain func(host string) bool // whether the user allows http
+}
 
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	// The library falls back to http for private addresses too, and a redirect
 	// may lead anywhere: credentials and unverified tags would be open to
 	// everyone on the way.
-	if req.URL.Scheme != "https" && !loopback(req.URL.Hostname()) {
+	if req.URL.Scheme != "https" && !loopback(req.URL.Hostname()) && !g.plain(req.URL.Host) {
 		return nil, fmt.Errorf("%w: %s://%s", errPlain, req.URL.Scheme, req.URL.Host)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -65,7 +168,7 @@ func loopback(host string) bool {
 }
 
 var (
-	errPlain   = errors.New("only https is spoken to registries beyond this host")
+	errPlain   = errors.New("only https is spoken to registries beyond this host, unless MCP_BRIDGE_INSECURE_REGISTRIES names them")
 	errStalled = errors.New("the registry sent nothing for a minute")
 	errTooLong = fmt.Errorf("the manifest has more than %d bytes", maxManifest)
 )

@@ -10,7 +10,6 @@ import (
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
 
 // errCorrupt says that content is not what its digest says.
@@ -20,44 +19,50 @@ var errCorrupt = errors.New("content is corrupt")
 // only after both digests of the layer were found right, so whoever uses the
 // bytes must read to the end before trusting them. Read is told of the
 // compressed bytes as they come, if it is not nil.
+//
+// Reading, decompressing and what the caller does go on at the same time.
 func Open(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
 	diffID, err := l.DiffID()
 	if err != nil {
 		return nil, err
 	}
-	compressed := &compressedLayer{Layer: l, read: read}
-	// CompressedToLayer knows gzip and zstd by their magic, whatever the media
-	// type says.
-	whole, err := partial.CompressedToLayer(compressed)
-	if err != nil {
-		return nil, err
+	if plain, ok := l.(checkedLayer); ok {
+		l = plain.Layer
 	}
-	rc, err := whole.Uncompressed()
+	body, err := openCompressed(l, read)
 	if err != nil {
-		if compressed.body != nil {
-			compressed.body.Close()
-		}
 		return nil, classify(context.Background(), err)
 	}
-	out, err := newVerifier(rc, diffID, -1)
+	compressed := newAhead(body, body.Close)
+	plain, err := newDecompressor(compressed)
 	if err != nil {
-		rc.Close()
+		compressed.Close()
 		return nil, err
 	}
-	// A decompressor may stop at the end of its own format; what comes after it
-	// in the blob has to be read for the compressed digest to be checked.
-	out.after = compressed.drain
+	stream := stream{newAhead(plain, compressed.Close), plain}
+	out, err := newVerifier(stream, diffID, -1)
+	if err != nil {
+		stream.Close()
+		return nil, err
+	}
 	return out, nil
 }
 
-// compressedLayer verifies and counts the compressed bytes of a layer.
-type compressedLayer struct {
-	v1.Layer
-	read func(n int)
-	body *verifier
+// A stream is the uncompressed bytes of a layer.
+type stream struct {
+	*ahead
+	from *decompressor
 }
 
-func (l *compressedLayer) Compressed() (io.ReadCloser, error) {
+// Close lets go of the decompressor when nobody reads from it any more.
+func (s stream) Close() error {
+	err := s.ahead.Close()
+	s.from.release()
+	return err
+}
+
+// openCompressed verifies and counts the compressed bytes of a layer.
+func openCompressed(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
 	digest, err := l.Digest()
 	if err != nil {
 		return nil, err
@@ -66,34 +71,28 @@ func (l *compressedLayer) Compressed() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	rc, err := l.Layer.Compressed()
+	rc, err := l.Compressed()
 	if err != nil {
 		return nil, err
 	}
-	l.body, err = newVerifier(rc, digest, size)
+	body, err := newVerifier(rc, digest, size)
 	if err != nil {
 		rc.Close()
 		return nil, err
 	}
-	l.body.read = l.read
-	return l.body, nil
-}
-
-func (l *compressedLayer) drain() error {
-	_, err := io.Copy(io.Discard, l.body)
-	return err
+	body.read = read
+	return body, nil
 }
 
 // verifier passes bytes on and turns the end of the stream into an error if
 // they were not the expected ones.
 type verifier struct {
 	io.ReadCloser
-	hash  hash.Hash
-	want  v1.Hash
-	size  int64 // -1 if unknown
-	got   int64
-	read  func(n int)
-	after func() error // called at the end, before the digest is compared
+	hash hash.Hash
+	want v1.Hash
+	size int64 // -1 if unknown
+	got  int64
+	read func(n int)
 }
 
 func newVerifier(rc io.ReadCloser, want v1.Hash, size int64) (*verifier, error) {
@@ -116,11 +115,6 @@ func (v *verifier) Read(p []byte) (int, error) {
 	}
 	if err != io.EOF {
 		return n, err
-	}
-	if v.after != nil {
-		if err := v.after(); err != nil {
-			return n, err
-		}
 	}
 	if v.size >= 0 && v.got != v.size {
 		return n, fmt.Errorf("%w: %s ends after %d of %d bytes", errCorrupt, v.want, v.got, v.size)

@@ -1,0 +1,128 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A download reads one blob of a registry. When the connection breaks it goes
+// on where it was.
+type download struct {
+	*session
+	path   string
+	size   int64 // as the registry says, -1 if it does not
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu   sync.Mutex // guards body: Close may come while Read waits
+	body io.ReadCloser
+
+	at      int64 // bytes delivered
+	broken  int   // connections that broke in a row
+	resumed int64 // where the last of them began
+}
+
+// enough is how much must come for a connection not to count as broken.
+const enough = 1 << 20
+
+func (s *session) download(path string) (*download, error) {
+	d := &download{session: s, path: path, size: -1}
+	d.ctx, d.cancel = context.WithCancel(s.ctx)
+	if err := d.connect(); err != nil {
+		d.cancel()
+		return nil, err
+	}
+	return d, nil
+}
+
+// connect asks for the rest of the blob.
+func (d *download) connect() error {
+	resp, err := d.get(d.ctx, d.path, d.at)
+	if err != nil {
+		return classify(d.ctx, err)
+	}
+	d.body, d.resumed = resp.Body, d.at
+	switch {
+	case resp.StatusCode == http.StatusPartialContent:
+		// Content-Range: bytes 100-199/200 (RFC 9110, section 14.4)
+		if want := fmt.Sprintf("bytes %d-", d.at); !strings.HasPrefix(resp.Header.Get("Content-Range"), want) {
+			d.body.Close()
+			return fmt.Errorf("%w: it was asked for %s and sent %q", ErrUnavailable, want, resp.Header.Get("Content-Range"))
+		}
+		return nil
+	case d.size < 0:
+		d.size = resp.ContentLength
+	}
+	// A server that knows no ranges begins anew.
+	if _, err := io.CopyN(io.Discard, d.body, d.at); err != nil {
+		d.body.Close()
+		return fmt.Errorf("%w: the download cannot be resumed: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+func (d *download) Read(p []byte) (int, error) {
+	for {
+		d.mu.Lock()
+		body := d.body
+		d.mu.Unlock()
+		n, err := body.Read(p)
+		d.at += int64(n)
+		if err == io.EOF && d.at < d.size {
+			err = fmt.Errorf("%w: %w", ErrUnavailable, io.ErrUnexpectedEOF)
+		}
+		switch {
+		case err == nil, err == io.EOF:
+			return n, err
+		case d.ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
+			return n, err
+		}
+		if resumeErr := d.resume(); resumeErr != nil {
+			return n, errors.Join(err, resumeErr)
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
+}
+
+var errGivenUp = errors.New("the connection broke too often")
+
+// resume connects again after a pause.
+func (d *download) resume() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.body.Close()
+	if d.at-d.resumed >= enough {
+		d.broken = 0
+	}
+	for {
+		d.broken++
+		if d.broken >= tries {
+			return errGivenUp
+		}
+		select {
+		case <-d.ctx.Done():
+			return d.ctx.Err()
+		case <-time.After(backoff(d.first, d.broken)):
+		}
+		err := d.connect()
+		if !errors.Is(err, ErrUnavailable) {
+			return err
+		}
+	}
+}
+
+// Close may be called while another goroutine reads, and wakes it.
+func (d *download) Close() error {
+	d.cancel()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.body.Close()
+}

@@ -1,0 +1,83 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	tries          = 5
+	defaultBackoff = 500 * time.Millisecond
+	// maxWait is the longest that a registry may ask us to wait. Beyond that
+	// the user had better know.
+	maxWait = time.Minute
+)
+
+// backoff is the pause before the next try, after n have failed: twice as long
+// each time, and not the same for all who were refused at once.
+func backoff(first time.Duration, n int) time.Duration {
+	d := first << (n - 1)
+	return d/2 + rand.N(d/2+1)
+}
+
+// retry asks again when a registry has too much to do, or a connection breaks.
+// A timeout is not tried again: a network that swallows packets must not cost
+// more than a few seconds.
+type retry struct {
+	inner http.RoundTripper
+	first time.Duration
+}
+
+func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return r.inner.RoundTrip(req)
+	}
+	for n := 1; ; n++ {
+		resp, err := r.inner.RoundTrip(req)
+		if n == tries || !worthRetrying(resp, err) {
+			return resp, err
+		}
+		wait := backoff(r.first, n)
+		if err == nil {
+			asked := retryAfter(resp)
+			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection can be used again
+			resp.Body.Close()
+			if asked > maxWait {
+				return nil, fmt.Errorf("%w: it answers %s and asks to wait %s; %s", ErrUnavailable, resp.Status, asked.Round(time.Second), loginAdvice)
+			}
+			wait = max(wait, asked)
+		}
+		select {
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func worthRetrying(resp *http.Response, err error) bool {
+	if err != nil {
+		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+			errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	}
+	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented
+}
+
+// retryAfter reads how long a server asks to wait: seconds or a date (RFC 9110,
+// section 10.2.3).
+func retryAfter(resp *http.Response) time.Duration {
+	value := resp.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}

@@ -1,0 +1,179 @@
+package images
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// failing makes a registry that answers the first requests below /v2/py with
+// something else.
+func failing(times int32, answer func(http.ResponseWriter)) (wrap func(http.Handler) http.Handler, asked *atomic.Int32) {
+	asked = &atomic.Int32{}
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v2/py/") && asked.Add(1) <= times {
+				answer(w)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}, asked
+}
+
+func TestBusyRegistryIsAskedAgain(t *testing.T) {
+	for _, status := range []int{429, 500, 502, 503, 504} {
+		wrap, asked := failing(tries-1, func(w http.ResponseWriter) { w.WriteHeader(status) })
+		host := serve(t, wrap)
+		push(t, host+"/py:3", hostImage(t))
+		asked.Store(0)
+		if err := pullAll(Puller{}, host+"/py:3"); err != nil {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+func TestRegistryThatStaysBusyIsGivenUp(t *testing.T) {
+	wrap, asked := failing(1000, func(w http.ResponseWriter) { w.WriteHeader(503) })
+	err := pullAll(Puller{}, serve(t, wrap)+"/py:3")
+	if !errors.Is(err, ErrUnavailable) || asked.Load() != tries {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+func TestAnswersThatWillNotChangeAreNotAskedForAgain(t *testing.T) {
+	for _, status := range []int{400, 403, 404, 501} {
+		wrap, asked := failing(1000, func(w http.ResponseWriter) { w.WriteHeader(status) })
+		if err := pullAll(Puller{}, serve(t, wrap)+"/py:3"); err == nil || asked.Load() != 1 {
+			t.Errorf("%d: asked %d times: %v", status, asked.Load(), err)
+		}
+	}
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	wrap, asked := failing(1, func(w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(429)
+	})
+	host := serve(t, wrap)
+	push(t, host+"/py:3", hostImage(t))
+	asked.Store(0)
+	start := time.Now()
+	if err := pullAll(Puller{}, host+"/py:3"); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(start); waited < time.Second {
+		t.Errorf("asked again after %s", waited)
+	}
+}
+
+func TestLongRetryAfterIsToldInsteadOfWaitedFor(t *testing.T) {
+	for _, value := range []string{"3600", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
+		wrap, asked := failing(1000, func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", value)
+			w.WriteHeader(429)
+		})
+		err := pullAll(Puller{}, serve(t, wrap)+"/py:3")
+		if !errors.Is(err, ErrUnavailable) || asked.Load() != 1 || !strings.Contains(err.Error(), "asks to wait") || !strings.Contains(err.Error(), "docker login") {
+			t.Errorf("%s: asked %d times: %v", value, asked.Load(), err)
+		}
+	}
+}
+
+func TestRetryAfterReadsBothForms(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0,
+	} {
+		resp := &http.Response{Header: http.Header{"Retry-After": {value}}}
+		if got := retryAfter(resp); got != want {
+			t.Errorf("%q: got %s, want %s", value, got, want)
+		}
+	}
+}
+
+// cutting makes a registry whose blobs break off after some bytes, each time.
+// With ranges it sends the rest when it is asked for.
+func cutting(after int, ranges bool, gets *atomic.Int32) func(http.Handler) http.Handler {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") {
+				h.ServeHTTP(w, r)
+				return
+			}
+			gets.Add(1)
+			asked := r.Header.Get("Range")
+			r.Header.Del("Range")
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			body, status := rec.Body.Bytes(), http.StatusOK
+			if from, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(asked, "bytes="), "-")); err == nil && ranges {
+				w.Header().Set("Content-Range", "bytes "+strconv.Itoa(from)+"-"+strconv.Itoa(len(body)-1)+"/"+strconv.Itoa(len(body)))
+				body, status = body[from:], http.StatusPartialContent
+			}
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			w.WriteHeader(status)
+			if len(body) > after && (ranges || gets.Load() < 4) {
+				w.Write(body[:after])
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler) // the connection breaks
+			}
+			w.Write(body)
+		})
+	}
+}
+
+func TestBrokenDownloadGoesOnWhereItWas(t *testing.T) {
+	img := imageOf(t, HostPlatform(), layerOf(t, "a", "none")) // 240 KB
+	for name, c := range map[string]struct {
+		after  int
+		ranges bool
+	}{
+		"with ranges":    {100_000, true},
+		"without ranges": {100_000, false},
+	} {
+		var gets atomic.Int32
+		host := serve(t, cutting(c.after, c.ranges, &gets))
+		push(t, host+"/py:3", img)
+		if err := pullAll(Puller{}, host+"/py:3"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := gets.Load(); n < 3 {
+			t.Errorf("%s: the blobs were asked for only %d times", name, n)
+		}
+	}
+}
+
+func TestDownloadThatAlwaysBreaksIsGivenUp(t *testing.T) {
+	var gets atomic.Int32
+	host := serve(t, cutting(10, true, &gets))
+	push(t, host+"/py:3", hostImage(t))
+	err := pullAll(Puller{}, host+"/py:3")
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, errGivenUp) || gets.Load() != tries {
+		t.Errorf("asked %d times: %v", gets.Load(), err)
+	}
+}
+
+func TestWrongRangeIsRefused(t *testing.T) {
+	var gets atomic.Int32
+	host := serve(t, func(h http.Handler) http.Handler {
+		cut := cutting(100, true, &gets)(h)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Range") == "" {
+				cut.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Range", "bytes 0-9/10")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(make([]byte, 10))
+		})
+	})
+	push(t, host+"/py:3", hostImage(t))
+	if err := pullAll(Puller{}, host+"/py:3"); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
