@@ -37,7 +37,7 @@ run: bin/runcell bin/calendar bin/tasks bin/demo
 	@bin/demo -runcell bin/runcell -calendar bin/calendar -tasks bin/tasks
 
 test: test-deps
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 3.13 3.11
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 	@.ci/npm.sh $(RUNCELL_TEST_NPM)
 	go vet -tags $(TAGS) ./...
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) ./...
@@ -81,6 +81,13 @@ fuzz: | deps
 SOAK_RUNS ?= 10000
 soak: test-deps
 	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
+
+# A first pull of a large image beside podman, and skopeo with umoci.
+.PHONY: bench-images
+bench-images: bin/runcell
+	@.ci/deps.sh bench
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
+	@python3 .ci/bench_images.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-data
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:

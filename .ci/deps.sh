@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that what `make run` (deps.sh build) or `make test` (deps.sh test)
-# needs is there. Missing Debian packages are installed where we may; otherwise
+# Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test) or
+# a benchmark (deps.sh bench) needs is there. Missing Debian packages are installed where we may; otherwise
 # the command that installs them is printed, and nothing is done.
 set -euo pipefail
 
@@ -20,12 +20,19 @@ pkg-config --exists libseccomp 2>/dev/null || need libseccomp-dev
 # An ordinary user's sandbox gets ids of its own with these.
 command -v newuidmap >/dev/null || need uidmap
 
-if [ "${1:-build}" = test ]; then
+if [ "${1:-build}" != build ]; then
 	command -v mmdebstrap >/dev/null || need mmdebstrap
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
 	command -v docker-registry >/dev/null || need docker-registry
 	command -v htpasswd >/dev/null || need apache2-utils
 	[ -e /usr/lib/python3/dist-packages/numpy ] || need python3-numpy
+	# What we unpack is compared with what it does.
+	command -v umoci >/dev/null || need umoci
+fi
+if [ "${1:-build}" = bench ]; then
+	command -v podman >/dev/null || need podman
+	command -v skopeo >/dev/null || need skopeo
+	[ -e /usr/lib/python3/dist-packages/pandas ] || need python3-pandas
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0

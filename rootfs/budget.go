@@ -4,13 +4,51 @@ import (
 	"archive/tar"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 )
 
+// maxNames bounds the memory for names of directories: real images stay below
+// 10 MiB.
+const maxNames = 256 << 20
+
+// A budget is what an image may still use. Its layers, which are unpacked at
+// the same time, share it.
+type budget struct {
+	maxBytes   int64
+	maxEntries int
+
+	mu      sync.Mutex
+	bytes   int64
+	entries int
+	names   int
+}
+
+func newBudget(maxBytes int64, maxEntries int) *budget {
+	return &budget{maxBytes: maxBytes, maxEntries: maxEntries}
+}
+
+// layer counts a layer that is in the store already.
+func (b *budget) layer(rec *layerRecord) error {
+	if err := b.count(rec.Entries); err != nil {
+		return err
+	}
+	return b.file(rec.Size)
+}
+
+func (b *budget) count(entries int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.entries += entries; b.entries > b.maxEntries {
+		return fmt.Errorf("the image has more files and directories than the limit of %d (MCP_BRIDGE_IMAGE_MAX_FILES)", b.maxEntries)
+	}
+	return nil
+}
+
 // entry counts one entry of a layer.
 func (b *budget) entry(hdr *tar.Header) error {
-	if b.entries++; b.entries > b.maxEntries {
-		return fmt.Errorf("the image has more files and directories than the limit of %d", b.maxEntries)
+	if err := b.count(1); err != nil {
+		return err
 	}
 	if n := max(len(hdr.Name), len(hdr.Linkname)); n > maxPath {
 		return fmt.Errorf("a path has %d bytes, more than the limit of %d", n, maxPath)
@@ -20,8 +58,10 @@ func (b *budget) entry(hdr *tar.Header) error {
 
 // file counts the bytes of a file before one of them is written.
 func (b *budget) file(size int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if size > b.maxBytes-b.bytes {
-		return fmt.Errorf("the image is larger unpacked than the limit of %d bytes", b.maxBytes)
+		return fmt.Errorf("the image is larger unpacked than the limit of %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", b.maxBytes)
 	}
 	b.bytes += size
 	return nil

@@ -8,9 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// tempPrefix begins the names of unfinished roots. What follows is the name of
+// The folders of a store that hold one folder for each root and each layer.
+const (
+	rootsFolder  = "rootfs"
+	layersFolder = "layers"
+)
+
+// tempPrefix begins the names of unfinished roots and layers. What follows is the name of
 // the lock of whoever works on it.
 const tempPrefix = ".tmp-"
 
@@ -20,7 +28,7 @@ func (s *Store) ready(ctx context.Context, name, digest, ref string, build func(
 	if root := s.load(name, digest, ref); root != nil {
 		return root, nil
 	}
-	unlock, err := s.lock(ctx, name)
+	unlock, err := s.lock(ctx, name, unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -38,9 +46,30 @@ func (s *Store) ready(ctx context.Context, name, digest, ref string, build func(
 }
 
 // build makes a root aside and moves it into place. The caller has the lock.
-func (s *Store) build(name, digest, ref string, fill func(dir string) (*record, error)) (err error) {
-	s.removeLeftovers(name)
-	temp, err := os.MkdirTemp(filepath.Join(s.dir, "rootfs"), tempPrefix+name+"-")
+func (s *Store) build(name, digest, ref string, fill func(dir string) (*record, error)) error {
+	return s.aside(rootsFolder, name, func(temp string) error {
+		root := filepath.Join(temp, "root")
+		if err := os.Mkdir(root, 0o755); err != nil {
+			return err
+		}
+		rec, err := fill(root)
+		if err != nil {
+			return err
+		}
+		rec.Format, rec.Ref, rec.Digest, rec.Created = format, ref, digest, time.Now().UTC()
+		if err := writeJSON(filepath.Join(temp, "image.json"), rec); err != nil {
+			return err
+		}
+		// Not sooner: until now nobody else has any business in it.
+		return errors.Join(os.Chmod(root, 0o755), os.Chmod(temp, 0o755))
+	})
+}
+
+// aside fills an empty folder and gives it its name in one step. The caller has
+// the lock of the name.
+func (s *Store) aside(folder, name string, fill func(dir string) error) (err error) {
+	s.removeLeftovers(folder, name)
+	temp, err := os.MkdirTemp(filepath.Join(s.dir, folder), tempPrefix+name+"-")
 	if err != nil {
 		return err
 	}
@@ -49,29 +78,15 @@ func (s *Store) build(name, digest, ref string, fill func(dir string) (*record, 
 			err = errors.Join(err, removeTree(temp))
 		}
 	}()
-	root := filepath.Join(temp, "root")
-	if err := os.Mkdir(root, 0o755); err != nil {
+	if err := fill(temp); err != nil {
 		return err
 	}
-	rec, err := fill(root)
-	if err != nil {
-		return err
-	}
-	rec.Format, rec.Ref, rec.Digest, rec.Created = format, ref, digest, time.Now().UTC()
-	if err := writeJSON(filepath.Join(temp, "image.json"), rec); err != nil {
-		return err
-	}
-	// Not sooner: until now nobody else has any business in it.
-	if err := errors.Join(os.Chmod(root, 0o755), os.Chmod(temp, 0o755)); err != nil {
-		return err
-	}
-	return s.publish(temp, name)
+	return publish(temp, filepath.Join(s.dir, folder, name))
 }
 
-// publish gives a finished root its name. Something that has it already was not
-// good enough to be loaded.
-func (s *Store) publish(temp, name string) error {
-	final := filepath.Join(s.dir, "rootfs", name)
+// publish gives a finished folder its name. Something that has it already was
+// not good enough to be loaded.
+func publish(temp, final string) error {
 	err := os.Rename(temp, final)
 	if err == nil {
 		return syncDir(filepath.Dir(final))
@@ -97,11 +112,11 @@ func syncDir(dir string) error {
 	return f.Sync()
 }
 
-// sweep removes the unfinished roots that nobody works on any more. What cannot
-// be removed is tried again next time: it is in nobody's way.
+// sweep removes the unfinished roots and layers that nobody works on any more.
+// What cannot be removed is tried again next time: it is in nobody's way.
 func (s *Store) sweep() {
 	for _, temp := range s.unfinished() {
-		unlock, err := s.tryLock(temp.name)
+		unlock, err := s.tryLock(temp.lock(), unix.LOCK_EX)
 		if err != nil {
 			continue
 		}
@@ -110,34 +125,42 @@ func (s *Store) sweep() {
 	}
 }
 
-// removeLeftovers removes the unfinished roots of one name. The caller has its
-// lock, so whoever made them is gone.
-func (s *Store) removeLeftovers(name string) {
+// removeLeftovers removes what is unfinished of one name. The caller has its
+// lock, so whoever made it is gone.
+func (s *Store) removeLeftovers(folder, name string) {
 	for _, temp := range s.unfinished() {
-		if temp.name == name {
+		if temp.folder == folder && temp.name == name {
 			_ = removeTree(temp.dir)
 		}
 	}
 }
 
-type unfinishedRoot struct{ dir, name string }
+// An unfinished root or layer, with the name that it was to have.
+type unfinished struct{ dir, folder, name string }
 
-// unfinished lists the unfinished roots with the names that they were to have.
-func (s *Store) unfinished() []unfinishedRoot {
-	folder := filepath.Join(s.dir, "rootfs")
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
+// lock names the lock of whoever works on it.
+func (u unfinished) lock() string {
+	if u.folder == layersFolder {
+		return layerLock(u.name)
 	}
-	var found []unfinishedRoot
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), tempPrefix)
-		if !ok {
-			continue
-		}
-		// sha256-<hex>-<random>
-		if parts := strings.SplitN(rest, "-", 3); len(parts) == 3 {
-			found = append(found, unfinishedRoot{filepath.Join(folder, e.Name()), parts[0] + "-" + parts[1]})
+	return u.name
+}
+
+func layerLock(name string) string { return "layer-" + name }
+
+func (s *Store) unfinished() []unfinished {
+	var found []unfinished
+	for _, folder := range []string{rootsFolder, layersFolder} {
+		entries, _ := os.ReadDir(filepath.Join(s.dir, folder))
+		for _, e := range entries {
+			rest, ok := strings.CutPrefix(e.Name(), tempPrefix)
+			if !ok {
+				continue
+			}
+			// sha256-<hex>-<random>
+			if parts := strings.SplitN(rest, "-", 3); len(parts) == 3 {
+				found = append(found, unfinished{filepath.Join(s.dir, folder, e.Name()), folder, parts[0] + "-" + parts[1]})
+			}
 		}
 	}
 	return found

@@ -5,12 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,26 +17,34 @@ import (
 
 // format is the version of what lies in the store. Roots of another one are
 // unpacked anew.
-const format = 1
+const format = 2
 
 // maxRecord bounds the small files of the store, which other programs of the
 // user could have damaged.
-const maxRecord = 4 << 20
+const maxRecord = 32 << 20
 
 // record is image.json beside an unpacked root. Its presence under the final
 // name is what says that the root is complete.
 type record struct {
-	Format  int       `json:"format"`
-	Ref     string    `json:"ref"` // of the first pull
-	Digest  string    `json:"digest"`
-	Size    int64     `json:"size"`
-	Created time.Time `json:"created"`
-	Env     []string  `json:"env,omitempty"`
-	Python  string    `json:"python"`
-	Binds   []Bind    `json:"binds,omitempty"`
+	Format   int       `json:"format"`
+	Ref      string    `json:"ref"` // of the first pull
+	Digest   string    `json:"digest"`
+	Created  time.Time `json:"created"`
+	Platform string    `json:"platform,omitempty"`
+	Layers   []Layer   `json:"layers,omitempty"` // lowest first
+	Env      []string  `json:"env,omitempty"`
+	Python   string    `json:"python"`
+	Binds    []Bind    `json:"binds,omitempty"`
+}
+
+// Layer is one layer of an image.
+type Layer struct {
+	DiffID string `json:"diffID"` // digest of its uncompressed tar
+	Size   int64  `json:"size"`   // bytes on disk
 }
 
 // tag is refs/….json: which image a reference meant when it was last pulled.
+// The file's modification time is when the registry was last asked.
 type tag struct {
 	Ref    string `json:"ref"`  // as the user wrote it
 	Name   string `json:"name"` // normalised
@@ -59,28 +65,43 @@ func (s *Store) cached(r images.Reference, ref string) *Root {
 	return s.load(dirName(t.Digest), t.Digest, ref)
 }
 
-// load returns the complete root in a folder of the store, or nil.
-func (s *Store) load(name, digest, ref string) *Root {
-	if !filepath.IsLocal(name) {
+// load returns the complete root in a folder of the store, or nil. From then
+// on nobody removes it while this process lives.
+func (s *Store) load(name, digest, ref string) (root *Root) {
+	if !filepath.IsLocal(name) || !s.hold(name) {
 		return nil
 	}
-	dir := filepath.Join(s.dir, "rootfs", name)
+	defer func() {
+		if root == nil {
+			s.letGo(name)
+		}
+	}()
+	dir := filepath.Join(s.dir, rootsFolder, name)
 	file := filepath.Join(dir, "image.json")
-	var rec record
-	if err := readJSON(file, &rec); err != nil || rec.Format != format || rec.Digest != digest {
+	rec := readRecord(file)
+	if rec == nil || rec.Digest != digest {
 		return nil
 	}
-	root := filepath.Join(dir, "root")
+	rootDir := filepath.Join(dir, "root")
 	// The ids of a sandbox are not the user's own: what has lost its mode (a
 	// chmod -R on the home folder) is of no use to them.
-	if info, err := os.Lstat(root); err != nil || !info.IsDir() || info.Mode().Perm()&0o555 != 0o555 {
+	if info, err := os.Lstat(rootDir); err != nil || !info.IsDir() || info.Mode().Perm()&0o555 != 0o555 {
 		return nil
 	}
 	// The modification time is when the image was last used. In a store that
 	// another user shares with us it cannot be set, and need not be.
 	now := time.Now()
 	_ = os.Chtimes(file, now, now)
-	return &Root{Dir: root, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds}
+	return &Root{Dir: rootDir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds}
+}
+
+// readRecord reads an image.json, and returns nil if it is of no use.
+func readRecord(file string) *record {
+	var rec record
+	if err := readJSON(file, &rec); err != nil || rec.Format != format {
+		return nil
+	}
+	return &rec
 }
 
 // remember notes which image a reference means.
@@ -99,65 +120,37 @@ func (s *Store) refKey(r images.Reference) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// asked returns when the registry was last asked which image a reference means,
+// the zero time if it never was.
+func (s *Store) asked(r images.Reference) time.Time {
+	info, err := os.Stat(s.refFile(r))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// recheckAfter is how long a tag is taken for what it last was.
+const recheckAfter = time.Hour
+
+// Due reports whether it is time to ask the registry again, in the background,
+// which image a cached tag means, and notes that it is being done.
+func (s *Store) Due(ref string) bool {
+	r, err := images.Parse(ref)
+	if err != nil || s.Policy != PullMissing || r.Kind != images.Registry || r.Pinned() {
+		return false
+	}
+	asked := s.asked(r)
+	if asked.IsZero() || time.Since(asked) < recheckAfter {
+		return false
+	}
+	now := time.Now()
+	return os.Chtimes(s.refFile(r), now, now) == nil
+}
+
 // dirName is the folder of an image: "sha256-…", as a colon in a path would be
 // trouble for everything that lists paths.
 func dirName(digest string) string { return strings.Replace(digest, ":", "-", 1) }
-
-// Entry is one image of the store.
-type Entry struct {
-	Ref      string    `json:"ref"`
-	Digest   string    `json:"digest"`
-	Size     int64     `json:"size"` // unpacked bytes
-	Created  time.Time `json:"created"`
-	LastUsed time.Time `json:"lastUsed"`
-}
-
-// List returns the images of the store, those used last first. An image with
-// several references is there once for each.
-func (s *Store) List() ([]Entry, error) {
-	refs, err := s.references()
-	if err != nil {
-		return nil, fmt.Errorf("listing images: %w", err)
-	}
-	folders, err := os.ReadDir(filepath.Join(s.dir, "rootfs"))
-	if err != nil {
-		return nil, fmt.Errorf("listing images: %w", err)
-	}
-	var entries []Entry
-	for _, f := range folders {
-		file := filepath.Join(s.dir, "rootfs", f.Name(), "image.json")
-		var rec record
-		info, err := os.Stat(file)
-		if err != nil || readJSON(file, &rec) != nil || rec.Format != format || f.Name() != dirName(rec.Digest) {
-			continue // unfinished, or the host's skeleton
-		}
-		names := refs[rec.Digest]
-		if len(names) == 0 {
-			names = []string{rec.Ref}
-		}
-		for _, ref := range names {
-			entries = append(entries, Entry{ref, rec.Digest, rec.Size, rec.Created, info.ModTime()})
-		}
-	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return b.LastUsed.Compare(a.LastUsed) })
-	return entries, nil
-}
-
-// references returns the names that each digest has.
-func (s *Store) references() (map[string][]string, error) {
-	files, err := os.ReadDir(filepath.Join(s.dir, "refs"))
-	if err != nil {
-		return nil, err
-	}
-	refs := map[string][]string{}
-	for _, f := range files {
-		var t tag
-		if readJSON(filepath.Join(s.dir, "refs", f.Name()), &t) == nil {
-			refs[t.Digest] = append(refs[t.Digest], t.Ref)
-		}
-	}
-	return refs, nil
-}
 
 func readJSON(file string, v any) error {
 	f, err := os.Open(file)

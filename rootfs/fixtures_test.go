@@ -102,13 +102,26 @@ func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	u := newUnpacker(r, 1<<20, 1000)
+	m := newMerger(r, newBudget(1<<20, 1000))
 	for _, l := range layers {
-		if err := u.unpack(bytes.NewReader(l)); err != nil {
+		if err := unpackOne(t, m, bytes.NewReader(l)); err != nil {
 			return root, err
 		}
 	}
-	return root, u.finish()
+	return root, m.finish()
+}
+
+// unpackOne unpacks a layer into a folder of its own and merges it.
+func unpackOne(t testing.TB, m *merger, layer io.Reader) error {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "layer")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&layerRecord{}).unpack(dir, layer, m.budget); err != nil {
+		return err
+	}
+	return m.merge(dir)
 }
 
 // tree lists a directory: "name" of a directory ends in "/", a symlink shows
@@ -232,7 +245,7 @@ func openStore(t testing.TB) *Store {
 // leftovers lists what is in the store beside finished images.
 func leftovers(t *testing.T, s *Store) (found []string) {
 	t.Helper()
-	for _, folder := range []string{"rootfs", "refs"} {
+	for _, folder := range []string{rootsFolder, layersFolder, "refs"} {
 		entries, err := os.ReadDir(filepath.Join(s.dir, folder))
 		if err != nil {
 			t.Fatal(err)

@@ -54,10 +54,10 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer root.Close()
-		u := newUnpacker(root, 1<<20, 1000)
-		_ = u.unpack(bytes.NewReader(layer))
-		_ = u.unpack(bytes.NewReader(layer)) // on top of what it left
-		_ = u.finish()
+		m := newMerger(root, newBudget(1<<20, 1000))
+		_ = unpackOne(t, m, bytes.NewReader(layer))
+		_ = unpackOne(t, m, bytes.NewReader(layer)) // on top of what it left
+		_ = m.finish()
 		if b, err := os.ReadFile(guard); err != nil || string(b) != "kept" {
 			t.Errorf("a file outside the root: %q, %v", b, err)
 		}

@@ -3,13 +3,11 @@ package rootfs
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/runcell/runcell/images"
+	"golang.org/x/sync/errgroup"
 )
 
 // maxEnv is what a process can be given as its environment at the least.
@@ -32,11 +30,16 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	}
 	defer root.Close()
 
-	u := newUnpacker(root, s.MaxBytes, s.MaxEntries)
-	if err := u.unpackLayers(ctx, img, newMeter(img, ref, progress)); err != nil {
+	layers, err := img.Layers()
+	if err != nil {
 		return nil, err
 	}
-	if err := u.finish(); err != nil {
+	m := newMerger(root, newBudget(s.MaxBytes, s.MaxEntries))
+	records, err := s.mergeLayers(ctx, m, layers, newMeter(img, ref, progress))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.finish(); err != nil {
 		return nil, err
 	}
 	if err := makeMountPoints(root); err != nil {
@@ -46,92 +49,75 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err != nil {
 		return nil, err
 	}
-	return &record{Size: u.budget.bytes, Env: env, Python: python}, nil
+	rec := &record{Env: env, Python: python}
+	if p := config.Platform(); p != nil { // many hand-made images say nothing
+		rec.Platform = p.String()
+	}
+	for _, l := range records {
+		rec.Layers = append(rec.Layers, Layer{l.DiffID, l.Size})
+	}
+	return rec, nil
 }
 
-func (u *unpacker) unpackLayers(ctx context.Context, img v1.Image, m *meter) error {
-	layers, err := img.Layers()
+// layersAtOnce is how many layers are fetched and unpacked at the same time.
+// Each takes some megabytes of buffers.
+const layersAtOnce = 3
+
+// mergeLayers unpacks all layers, some at a time, and merges each as soon as it
+// and those below it are there.
+func (s *Store) mergeLayers(ctx context.Context, m *merger, layers []v1.Layer, meter *meter) ([]*layerRecord, error) {
+	done := make([]chan struct{}, len(layers))
+	for i := range done {
+		done[i] = make(chan struct{})
+	}
+	records := make([]*layerRecord, len(layers))
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		unpacking, inner := errgroup.WithContext(inner)
+		unpacking.SetLimit(layersAtOnce)
+		for i, l := range layers {
+			unpacking.Go(func() (err error) {
+				records[i], err = s.unpackLayer(inner, l, m.budget, meter.layer(i))
+				if err == nil {
+					close(done[i])
+				}
+				return err
+			})
+			if inner.Err() != nil {
+				break
+			}
+		}
+		return unpacking.Wait()
+	})
+	group.Go(func() error {
+		for i := range layers {
+			select {
+			case <-done[i]:
+			case <-inner.Done():
+				return context.Cause(inner)
+			}
+			if err := m.merge(s.layerDir(records[i].DiffID)); err != nil {
+				return fmt.Errorf("layer %s: %w", records[i].DiffID, err)
+			}
+		}
+		return nil
+	})
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // whatever it has broken on its way
+	}
+	return records, err
+}
+
+func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, b *budget, meter *layerMeter) (*layerRecord, error) {
+	digest, err := l.Digest()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for n, layer := range layers {
-		digest, err := layer.Digest()
-		if err != nil {
-			return err
-		}
-		m.layer(n, len(layers))
-		err = u.unpackLayer(ctx, layer, m)
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // whatever it has broken on its way
-		}
-		if err != nil {
-			return fmt.Errorf("layer %s: %w", digest, err)
-		}
-	}
-	m.flush()
-	return nil
-}
-
-func (u *unpacker) unpackLayer(ctx context.Context, layer v1.Layer, m *meter) error {
-	r, err := images.Open(layer, m.read)
+	rec, err := s.ensureLayer(ctx, l, b, meter.read)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("layer %s: %w", digest, err)
 	}
-	defer r.Close()
-	return u.unpack(&cancelReader{ctx, r})
-}
-
-// cancelReader ends with its context also where the bytes come from a file.
-type cancelReader struct {
-	ctx   context.Context
-	inner io.Reader
-}
-
-func (c *cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.inner.Read(p)
-}
-
-// meterStep is how many bytes come between two reports.
-const meterStep = 512 << 10
-
-// meter turns bytes read into reports of progress.
-type meter struct {
-	ref      string
-	report   func(Progress)
-	progress Progress
-	reported int64
-}
-
-func newMeter(img v1.Image, ref string, report func(Progress)) *meter {
-	m := &meter{ref: ref, report: report}
-	if manifest, err := img.Manifest(); err == nil {
-		for _, l := range manifest.Layers {
-			m.progress.Total += l.Size
-		}
-	}
-	return m
-}
-
-func (m *meter) layer(n, of int) {
-	m.progress.Text = fmt.Sprintf("pulling %s: layer %d of %d", m.ref, n+1, of)
-	m.flush()
-}
-
-func (m *meter) read(n int) {
-	m.progress.Done += int64(n)
-	if m.progress.Done-m.reported >= meterStep {
-		m.flush()
-	}
-}
-
-func (m *meter) flush() {
-	m.reported = m.progress.Done
-	p := m.progress
-	if p.Total > 0 {
-		p.Done = min(p.Done, p.Total) // a compressed layer of a docker archive counts unpacked
-	}
-	report(m.report, p)
+	meter.finish()
+	return rec, nil
 }

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the named lock of the store. It is held against other processes
+// lock takes the named lock of the store, exclusively or shared. It is held against other processes
 // and against other goroutines of this one alike, as each call has its own open
 // file, and the kernel drops it if the process dies. Lock files stay: removing
 // one would let two holders lock two files of one name.
-func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error) {
+func (s *Store) lock(ctx context.Context, name string, how int) (unlock func(), err error) {
 	// The kernel's own waiting cannot be cancelled, so this asks again and
 	// again; a pull takes seconds, so some milliseconds more do not count.
 	wait := time.Millisecond
@@ -23,7 +23,7 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 		return nil, err
 	}
 	for {
-		unlock, err := s.tryLock(name)
+		unlock, err := s.tryLock(name, how)
 		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
@@ -36,14 +36,15 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	}
 }
 
-// tryLock takes the lock if it is free; the error is EWOULDBLOCK if not.
-func (s *Store) tryLock(name string) (unlock func(), err error) {
+// tryLock takes the lock, exclusively or shared, if it is free; the error is
+// EWOULDBLOCK if not.
+func (s *Store) tryLock(name string, how int) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(s.dir, "locks", name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -32,7 +33,7 @@ func helper(dir, ref, tmpfs string) int {
 			return 3
 		}
 	}
-	s, err := Open(dir, images.Puller{})
+	s, err := Open(dir, images.Puller{CAFile: os.Getenv("ROOTFS_TEST_CA"), Backoff: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -120,8 +121,8 @@ func TestKilledUnpackLeavesNothingThatIsTrusted(t *testing.T) {
 		t.Fatal("the helper ended by itself")
 	}
 
-	if l := leftovers(t, s); len(l) != 1 {
-		t.Fatalf("the killed process left %q, want one unfinished root", l)
+	if l := leftovers(t, s); len(l) == 0 {
+		t.Fatal("the killed process left nothing unfinished: it was killed too late")
 	}
 	if list, err := s.List(); err != nil || len(list) != 0 {
 		t.Errorf("an unfinished root is listed: %+v, %v", list, err)
@@ -136,6 +137,69 @@ func TestKilledUnpackLeavesNothingThatIsTrusted(t *testing.T) {
 	}
 	if l := leftovers(t, s); len(l) != 0 {
 		t.Errorf("still there: %q", l)
+	}
+}
+
+// TestKillAtAnyMoment kills a pull a hundred times, anywhere from its start to
+// its end. What is trusted after that is whole, and the next pull completes.
+func TestKillAtAnyMoment(t *testing.T) {
+	reg := newRegistry(t)
+	tars := [][]byte{}
+	for n := range 6 {
+		entries := []entry{dir(fmt.Sprintf("d%d", n))}
+		for i := range 50 {
+			entries = append(entries, file(fmt.Sprintf("d%d/%d", n, i), strings.Repeat(fmt.Sprint(n, i), 2000)))
+		}
+		tars = append(tars, pack(t, append(entries, whiteout(fmt.Sprintf("d%d/.wh.7", n-1)))...))
+	}
+	ref := reg.push(t, "py:3", pythonImage(t, tars...))
+	whole := openStore(t)
+	want := tree(t, ensureAll(t, whole, ref)[0].Dir)
+
+	dir := t.TempDir()
+	start := time.Now()
+	if out, err := helperCommand(t, dir, ref).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	took := time.Since(start)
+	finished := 0
+	for range 100 {
+		s := openStore(t)
+		cmd := helperCommand(t, s.dir, ref)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(rand.N(took + took/10))
+		_ = cmd.Process.Kill() // it may have ended
+		if cmd.Wait() == nil {
+			finished++
+		}
+		all, err := s.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, image := range all {
+			if damage, err := s.Verify(ctx, &image); err != nil || len(damage) > 0 {
+				t.Fatalf("an image that is not whole is trusted: %q, %v", damage, err)
+			}
+		}
+		root, err := s.Ensure(ctx, ref, nil)
+		if err != nil {
+			t.Fatalf("the next pull fails: %v", err)
+		}
+		if tree(t, root.Dir) != want {
+			t.Fatal("the next pull gives another tree")
+		}
+		if l := leftovers(t, s); len(l) != 0 {
+			t.Errorf("leftovers: %q", l)
+		}
+		s.Close()
+		if err := removeTree(s.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if finished > 90 {
+		t.Errorf("%d of 100 pulls had ended before they were killed", finished)
 	}
 }
 

@@ -17,11 +17,11 @@ func rootOf(t *testing.T, entries ...entry) *os.Root {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	u := newUnpacker(root, 1<<20, 1000)
-	if err := u.unpack(bytes.NewReader(pack(t, entries...))); err != nil {
+	m := newMerger(root, newBudget(1<<20, 1000))
+	if err := unpackOne(t, m, bytes.NewReader(pack(t, entries...))); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.finish(); err != nil {
+	if err := m.finish(); err != nil {
 		t.Fatal(err)
 	}
 	return root

@@ -97,19 +97,11 @@ func checkDebian(t *testing.T, root *Root, version string) {
 func TestRealRegistryWithPassword(t *testing.T) {
 	host := rootfstest.StartRegistry(t, "ada", "secret")
 	ref := host + "/private/python:3.11"
-	dir := filepath.Join(t.TempDir(), "layout")
-	lay, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lay.AppendImage(pythonImage(t)); err != nil {
-		t.Fatal(err)
-	}
-	rootfstest.PushLayoutAs(t, dir, ref, "ada", "secret")
+	rootfstest.PushLayoutAs(t, smallLayout(t), ref, "ada", "secret")
 
 	s := openStore(t)
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
-	_, err = s.Ensure(ctx, ref, nil)
+	_, err := s.Ensure(ctx, ref, nil)
 	if err == nil || !strings.Contains(err.Error(), "refused access") || errors.Is(err, images.ErrUnavailable) {
 		t.Errorf("without a password: %v", err)
 	}
@@ -123,5 +115,69 @@ func TestRealRegistryWithPassword(t *testing.T) {
 	}
 	if _, err := s.Ensure(ctx, host+"/private/python:none", nil); err == nil || !strings.Contains(err.Error(), "no such image") {
 		t.Errorf("a tag that does not exist: %v", err)
+	}
+}
+
+// smallLayout is a layout of the least image.
+func smallLayout(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "layout")
+	lay, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lay.AppendImage(pythonImage(t)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestRealRegistryWithTLSAndTokens pulls as from Docker Hub: over TLS, with a
+// token that another server gives.
+func TestRealRegistryWithTLSAndTokens(t *testing.T) {
+	ca := rootfstest.NewAuthority(t)
+	host := ca.StartTLSRegistry(t, "ada", "secret")
+	ref := host + "/team/python:3"
+	ca.PushLayout(t, smallLayout(t), ref, "ada", "secret")
+	s := openStore(t)
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	if _, err := s.Ensure(ctx, ref, nil); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_REGISTRY_CA") {
+		t.Errorf("without the CA: %v", err)
+	}
+	s.puller.CAFile = ca.File
+	if _, err := s.Ensure(ctx, ref, nil); err == nil || !strings.Contains(err.Error(), "refused access") {
+		t.Errorf("without a password: %v", err)
+	}
+	rootfstest.DockerConfig(t, host, "ada", "wrong")
+	if _, err := s.Ensure(ctx, ref, nil); err == nil || !strings.Contains(err.Error(), "refused access") || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	rootfstest.DockerConfig(t, host, "ada", "secret")
+	if _, err := s.Ensure(ctx, ref, nil); err != nil {
+		t.Errorf("with the password: %v", err)
+	}
+}
+
+// TestProxy pulls from a host that only a proxy knows, and not through it where
+// NO_PROXY says so. Package net/http reads the environment once, so each pull
+// is a process.
+func TestProxy(t *testing.T) {
+	ca := rootfstest.NewAuthority(t)
+	host := ca.StartTLSRegistry(t, "ada", "secret")
+	ca.PushLayout(t, smallLayout(t), host+"/python:3", "ada", "secret")
+	proxy, used := rootfstest.Proxy(t, host)
+	rootfstest.DockerConfig(t, "registry.test", "ada", "secret")
+	pull := func(env ...string) (string, error) {
+		cmd := helperCommand(t, filepath.Join(t.TempDir(), "store"), "registry.test/python:3")
+		cmd.Env = append(append(cmd.Env, "ROOTFS_TEST_CA="+ca.File), env...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := pull("HTTPS_PROXY=" + proxy); err != nil || used() == 0 {
+		t.Errorf("through the proxy, used %d times: %v: %s", used(), err, out)
+	}
+	before := used()
+	if out, err := pull("HTTPS_PROXY="+proxy, "NO_PROXY=registry.test"); err == nil || used() != before || !strings.Contains(out, "registry unavailable") {
+		t.Errorf("past the proxy, used %d times: %v: %s", used()-before, err, out)
 	}
 }

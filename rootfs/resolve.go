@@ -7,6 +7,9 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxSymlinks is the kernel's limit in one path.
@@ -31,15 +34,15 @@ func clean(name string) (string, error) {
 
 // resolve follows the symlinks of a path to a directory, and returns a path to
 // it without any. Missing directories are made if create is set.
-func (u *unpacker) resolve(dir string, create bool) (string, error) {
-	return resolveIn(u.root, dir, func(missing string) error {
+func (m *merger) resolve(dir string, create bool) (string, error) {
+	return resolveIn(m.root, dir, func(missing string) error {
 		if !create {
 			return fs.ErrNotExist
 		}
-		if err := u.root.Mkdir(missing, 0o755); err != nil {
+		if err := m.root.Mkdir(missing, 0o755); err != nil {
 			return err
 		}
-		return u.root.Chmod(missing, 0o755) // whatever the umask is
+		return m.root.Chmod(missing, 0o755) // whatever the umask is
 	})
 }
 
@@ -91,7 +94,18 @@ func resolveIn(root *os.Root, dir string, absent func(path string) error) (strin
 // parentDir is an open directory of the root.
 type parentDir struct {
 	root *os.Root
-	path string // resolved
+	dir  *os.File // the same, for calls that os.Root does not have
+	path string   // resolved
+}
+
+// fd is for calls that take a name without a slash, which cannot lead elsewhere.
+func (p parentDir) fd() int { return int(p.dir.Fd()) }
+
+// setTime gives a name its time, without following it if it is a symlink.
+func (p parentDir) setTime(base string, at time.Time) error {
+	ts := unix.NsecToTimespec(at.UnixNano())
+	err := unix.UtimesNanoAt(p.fd(), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	return os.NewSyscallError("utimensat", err)
 }
 
 // parentCache keeps the last parent directory open: the entries of a directory
@@ -105,24 +119,30 @@ type parentCache struct {
 func (c *parentCache) forget() {
 	if c.dir.root != nil {
 		c.dir.root.Close()
+		c.dir.dir.Close()
 	}
 	*c = parentCache{}
 }
 
 // openParent opens the directory that an entry belongs in.
-func (u *unpacker) openParent(dir string) (parentDir, error) {
-	if u.parent.dir.root != nil && u.parent.name == dir && !u.parent.stale {
-		return u.parent.dir, nil
+func (m *merger) openParent(dir string) (parentDir, error) {
+	if m.parent.dir.root != nil && m.parent.name == dir && !m.parent.stale {
+		return m.parent.dir, nil
 	}
-	u.parent.forget()
-	real, err := u.resolve(dir, true)
+	m.parent.forget()
+	real, err := m.resolve(dir, true)
 	if err != nil {
 		return parentDir{}, err
 	}
-	root, err := u.root.OpenRoot(real)
+	root, err := m.root.OpenRoot(real)
 	if err != nil {
 		return parentDir{}, err
 	}
-	u.parent = parentCache{name: dir, dir: parentDir{root, real}}
-	return u.parent.dir, nil
+	f, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return parentDir{}, err
+	}
+	m.parent = parentCache{name: dir, dir: parentDir{root, f, real}}
+	return m.parent.dir, nil
 }

@@ -11,9 +11,15 @@ package rootfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sys/unix"
 
 	"github.com/runcell/runcell/images"
 )
@@ -35,27 +41,43 @@ type Bind struct {
 	Target string `json:"target"` // absolute path inside, where a mount point is ready
 }
 
-// Progress tells how far a pull is.
-type Progress struct {
-	Text        string
-	Done, Total int64 // compressed bytes; Total is 0 if it is not known
-}
-
 // Store is a directory of unpacked images. Several processes may use one
 // directory at once.
 type Store struct {
 	dir    string
 	puller images.Puller
+	opened time.Time
 
+	mu   sync.Mutex
+	held map[string]func() // roots that this process uses, with what lets go of them
+
+	// Policy says when the registry is asked; PullMissing if empty.
+	Policy PullPolicy
 	// An image beyond these is refused.
 	MaxBytes   int64 // unpacked, of all layers
 	MaxEntries int   // files and directories of all layers
 }
 
+// How large an image may be unless a Store is told otherwise.
 const (
-	defaultMaxBytes   = 16 << 30
-	defaultMaxEntries = 5_000_000
+	DefaultMaxBytes   = 16 << 30
+	DefaultMaxEntries = 2_000_000
 )
+
+// PullPolicy says when the registry of an image is asked which one its tag
+// means.
+type PullPolicy string
+
+// The policies.
+const (
+	PullMissing PullPolicy = "missing" // if the image is not here, and else in the background, sometimes (Due)
+	PullAlways  PullPolicy = "always"  // by each process, once
+	PullNever   PullPolicy = "never"   // only by Pull
+)
+
+// ErrNotHere is in the chain of an error when an image would have to be pulled
+// and the policy forbids it.
+var ErrNotHere = errors.New("the image is not here, and pulling is switched off")
 
 // Open opens the store in dir, which is made if it does not exist, and removes
 // what interrupted pulls have left there.
@@ -64,7 +86,10 @@ func Open(dir string, p images.Puller) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening image store: %w", err)
 	}
-	s := &Store{dir: dir, puller: p, MaxBytes: defaultMaxBytes, MaxEntries: defaultMaxEntries}
+	s := &Store{
+		dir: dir, puller: p, opened: time.Now(), held: map[string]func(){},
+		Policy: PullMissing, MaxBytes: DefaultMaxBytes, MaxEntries: DefaultMaxEntries,
+	}
 	s.sweep()
 	return s, nil
 }
@@ -82,7 +107,7 @@ func prepare(dir string) (string, error) {
 }
 
 func makeFolders(dir string) error {
-	for _, d := range []string{dir, filepath.Join(dir, "rootfs"), filepath.Join(dir, "refs"), filepath.Join(dir, "locks")} {
+	for _, d := range []string{dir, filepath.Join(dir, rootsFolder), filepath.Join(dir, layersFolder), filepath.Join(dir, "refs"), filepath.Join(dir, "locks")} {
 		if err := makeSearchable(d); err != nil {
 			return err
 		}
@@ -103,9 +128,9 @@ func makeSearchable(dir string) error {
 }
 
 // Ensure returns the root for ref, pulling and unpacking it if it is not
-// cached. A tag of a registry that was pulled once needs no network again.
-// Calls at the same time, also of other processes, share the work. Progress may
-// be nil.
+// cached. A tag of a registry that was pulled once needs no network again,
+// unless the policy says so. Calls at the same time, also of other processes,
+// share the work. Progress may be nil.
 func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
 	r, err := images.Parse(ref)
 	if err != nil {
@@ -114,10 +139,22 @@ func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress))
 	if r.Kind == images.Host {
 		return s.host(ctx)
 	}
-	if root := s.cached(r, ref); root != nil {
+	if root := s.current(r, ref); root != nil {
 		return root, nil
 	}
-	return s.pull(ctx, r, ref, false, progress)
+	if s.Policy == PullNever && !r.Local() {
+		return nil, fmt.Errorf("reading image %q: %w; fetch it with: runcell images pull %s", ref, ErrNotHere, ref)
+	}
+	return s.pull(ctx, r, ref, s.current, progress)
+}
+
+// current returns the cached root of a reference if the policy allows to use
+// it unasked, or nil.
+func (s *Store) current(r images.Reference, ref string) *Root {
+	if s.Policy == PullAlways && !r.Pinned() && s.asked(r).Before(s.opened) {
+		return nil
+	}
+	return s.cached(r, ref)
 }
 
 // Pull does what Ensure does, but asks the registry again which image a tag
@@ -130,21 +167,20 @@ func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (
 	if r.Kind == images.Host {
 		return s.host(ctx)
 	}
-	return s.pull(ctx, r, ref, true, progress)
+	return s.pull(ctx, r, ref, func(images.Reference, string) *Root { return nil }, progress)
 }
 
 // pull resolves a reference and unpacks its image if nobody has yet. The lock
-// on the reference makes a second caller wait and find everything done.
-func (s *Store) pull(ctx context.Context, r images.Reference, ref string, again bool, progress func(Progress)) (*Root, error) {
-	unlock, err := s.lock(ctx, "ref-"+s.refKey(r))
+// on the reference makes a second caller wait and find everything done: known
+// says what it may take for that.
+func (s *Store) pull(ctx context.Context, r images.Reference, ref string, known func(images.Reference, string) *Root, progress func(Progress)) (*Root, error) {
+	unlock, err := s.lock(ctx, "ref-"+s.refKey(r), unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another pull of %q: %w", ref, err)
 	}
 	defer unlock()
-	if !again {
-		if root := s.cached(r, ref); root != nil {
-			return root, nil
-		}
+	if root := known(r, ref); root != nil {
+		return root, nil
 	}
 	report(progress, Progress{Text: "looking up " + ref})
 	img, err := s.puller.Image(ctx, ref)
@@ -155,9 +191,7 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, again 
 	if err != nil {
 		return nil, fmt.Errorf("reading image %q: %w", ref, err)
 	}
-	root, err := s.ready(ctx, dirName(digest.String()), digest.String(), ref, func(dir string) (*record, error) {
-		return s.unpackImage(ctx, dir, img, ref, progress)
-	})
+	root, err := s.unpacked(ctx, img, digest.String(), ref, progress)
 	if err != nil {
 		return nil, fmt.Errorf("pulling image %q: %w", ref, err)
 	}
@@ -167,8 +201,21 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, again 
 	return root, nil
 }
 
-func report(progress func(Progress), p Progress) {
-	if progress != nil {
-		progress(p)
+// unpacked returns the root of an image. If it fails for good, such as on a full
+// disk, nothing stays of it; after an interruption its complete layers do, so
+// that the next pull has less to do.
+func (s *Store) unpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
+	pulling, err := s.lock(ctx, pullsLock, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
 	}
+	root, err := s.ready(ctx, dirName(digest), digest, ref, func(dir string) (*record, error) {
+		return s.unpackImage(ctx, dir, img, ref, progress)
+	})
+	pulling()
+	if err != nil && ctx.Err() == nil && !errors.Is(err, images.ErrUnavailable) {
+		_, collectErr := s.collect()
+		err = errors.Join(err, collectErr)
+	}
+	return root, err
 }

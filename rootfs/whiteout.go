@@ -20,8 +20,8 @@ const (
 // whiteout hides a name, or everything, that lower layers have in dir. "Files
 // that are present in the same layer as a whiteout file can only be hidden by
 // whiteout files in subsequent layers."
-func (u *unpacker) whiteout(dir, hidden string) error {
-	real, err := u.resolve(dir, false)
+func (m *merger) whiteout(dir, hidden string) error {
+	real, err := m.resolve(dir, false)
 	if missing(err) {
 		return nil // nothing there to hide
 	}
@@ -30,43 +30,43 @@ func (u *unpacker) whiteout(dir, hidden string) error {
 	}
 	switch {
 	case hidden == opaqueMarker:
-		return u.hideBelow(real)
+		return m.hideBelow(real)
 	case strings.HasPrefix(hidden, metaPrefix):
 		return nil
 	case hidden == "" || hidden == "." || hidden == "..":
 		return fmt.Errorf("whiteout of %q", hidden)
 	}
-	return u.hide(path.Join(real, hidden))
+	return m.hide(path.Join(real, hidden))
 }
 
 // hide removes a path unless this layer has it too; then only what lower layers
 // have in it goes.
-func (u *unpacker) hide(full string) error {
-	if u.layer.has(full) {
-		return u.hideBelow(full)
+func (m *merger) hide(full string) error {
+	if m.layer.has(full) {
+		return m.hideBelow(full)
 	}
-	return u.remove(full)
+	return m.remove(full)
 }
 
 // hideBelow hides everything in a directory. Once is enough in a layer; a
 // hostile one could make us walk the same tree for hours.
-func (u *unpacker) hideBelow(dir string) error {
-	if u.layer.hidden(dir) {
+func (m *merger) hideBelow(dir string) error {
+	if m.layer.hidden(dir) {
 		return nil
 	}
-	info, err := u.root.Lstat(dir)
+	info, err := m.root.Lstat(dir)
 	if missing(err) || err == nil && !info.IsDir() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	entries, err := readDir(u.root, dir)
+	entries, err := readDir(m.root, dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := u.hide(path.Join(dir, e.Name())); err != nil {
+		if err := m.hide(path.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}

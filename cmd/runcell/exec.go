@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/runcell/runcell/bridge"
 	"github.com/runcell/runcell/oci"
@@ -46,7 +45,8 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := open(settings, newLogger(settings, s.err))
+	log := newLogger(settings, s.err)
+	p, err := open(settings, log, newRefresher(c, true, log).start)
 	if err != nil {
 		return err
 	}
@@ -148,21 +148,4 @@ func codeToRun(c *cli.Context, in *os.File) (string, error) {
 		return "", fmt.Errorf("reading the code from standard input: %w", err)
 	}
 	return string(b), nil
-}
-
-// pullProgress tells on stderr what a first run waits for: nothing in the
-// first second, then a line every other second.
-func pullProgress(w *os.File) func(done, total int64, text string) {
-	next := time.Now().Add(time.Second)
-	return func(done, total int64, text string) {
-		if time.Now().Before(next) {
-			return
-		}
-		next = time.Now().Add(2 * time.Second)
-		if total > 0 {
-			fmt.Fprintf(w, "runcell: %s (%d of %d MB)\n", text, done>>20, total>>20)
-		} else {
-			fmt.Fprintf(w, "runcell: %s\n", text)
-		}
-	}
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/runcell/runcell/bridge"
 	"github.com/runcell/runcell/images"
@@ -67,15 +65,17 @@ type parts struct {
 	bridge  *bridge.Server
 	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
+	store   *rootfs.Store
 }
 
-// open wires everything. Nothing is started or fetched yet.
-func open(s Settings, log *slog.Logger) (*parts, error) {
+// open wires everything. Nothing is started or fetched yet. Refresh is called
+// when there is work to do on the image in the background.
+func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*parts, error) {
 	d, err := findDirs(s.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(d)
+	store, err := openStore(d, s)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func open(s Settings, log *slog.Logger) (*parts, error) {
 		return nil, d.explain(err)
 	}
 	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version})
-	images := imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d}
+	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
 		Sandbox:     sandbox{runtime, d},
@@ -105,18 +105,24 @@ func open(s Settings, log *slog.Logger) (*parts, error) {
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         log,
 	})
-	return &parts{bridge: server, runtime: runtime, proxy: proxy}, nil
+	return &parts{bridge: server, runtime: runtime, proxy: proxy, store: store}, nil
 }
 
 // Close ends everything, what uses before what is used.
 func (p *parts) Close() error {
 	p.bridge.Close()
-	return errors.Join(p.proxy.Close(), p.runtime.Close())
+	return errors.Join(p.proxy.Close(), p.runtime.Close(), p.store.Close())
 }
 
-func openStore(d dirs) (*rootfs.Store, error) {
-	store, err := rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{})
-	return store, d.explain(err)
+func openStore(d dirs, s Settings) (*rootfs.Store, error) {
+	store, err := rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{
+		Mirrors: s.Registries.mirrors, PlainHTTP: s.Registries.plain, CAFile: s.Registries.ca,
+	})
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.bytes, int(s.MaxImage.files)
+	return store, nil
 }
 
 // A sandbox is the runtime, whose errors say what to do about the folders.
@@ -173,80 +179,6 @@ func self() string {
 		return real
 	}
 	return exe
-}
-
-// retryDefault is how long the host's Python stands in for the default image
-// before the registry is asked again.
-const retryDefault = 10 * time.Minute
-
-// An imageSource gives the image that code runs on.
-type imageSource struct {
-	store *rootfs.Store
-	ref   string
-	named bool
-
-	runner string // made again if somebody removed it
-	dirs   dirs
-
-	mu      sync.Mutex
-	instead string    // why the host's Python stands in, if it does
-	until   time.Time // until then
-}
-
-// get makes the image ready. The default image may be out of reach, and then
-// the host's own Python serves, which is said; an image that the user named
-// is never replaced by another.
-func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
-	leaveRemovedFolder()
-	if _, err := os.Stat(i.runner); err != nil {
-		if _, err := bridge.WriteRunner(filepath.Dir(i.runner)); err != nil {
-			return bridge.Image{}, i.dirs.explain(err)
-		}
-	}
-	if note := i.standIn(); note != "" {
-		return i.ensure(ctx, "host", note, progress)
-	}
-	image, err := i.ensure(ctx, i.ref, "", progress)
-	if err == nil || i.named || ctx.Err() != nil {
-		return image, err
-	}
-	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
-	image, hostErr := i.ensure(ctx, "host", note, progress)
-	if hostErr != nil {
-		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
-	}
-	i.mu.Lock()
-	i.instead, i.until = note, time.Now().Add(retryDefault)
-	i.mu.Unlock()
-	return image, nil
-}
-
-func (i *imageSource) standIn() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if time.Now().After(i.until) {
-		return ""
-	}
-	return i.instead
-}
-
-func (i *imageSource) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
-	root, err := i.store.Ensure(ctx, ref, func(p rootfs.Progress) {
-		if progress != nil {
-			progress(p.Done, p.Total, p.Text)
-		}
-	})
-	if err != nil {
-		return bridge.Image{}, i.dirs.explain(err)
-	}
-	image := bridge.Image{Root: oci.Root{Dir: root.Dir}, Python: root.Python, Env: root.Env}
-	for _, b := range root.Binds {
-		image.Root.Binds = append(image.Root.Binds, oci.Bind(b))
-	}
-	if note != "" {
-		image.Notes = append(image.Notes, note)
-	}
-	return image, nil
 }
 
 // newLogger writes structured lines to stderr: stdout is the protocol.

@@ -30,7 +30,9 @@ func serve(c *cli.Context, s *streams) (err error) {
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p, err := open(settings, log)
+	refresh := newRefresher(c, false, log)
+	defer refresh.close()
+	p, err := open(settings, log, refresh.start)
 	if err != nil {
 		return err
 	}

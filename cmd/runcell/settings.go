@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/runcell/runcell/bridge"
+	"github.com/runcell/runcell/images"
 	"github.com/runcell/runcell/oci"
+	"github.com/runcell/runcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
 
@@ -26,6 +28,9 @@ type Settings struct {
 	UID, GID    uint32
 	IdleTimeout time.Duration
 	StateDir    string
+	Pull        rootfs.PullPolicy
+	Registries  registrySettings
+	MaxImage    imageLimits
 	Output      bridge.OutputMode
 	OutputNamed bool
 	LogLevel    slog.Level
@@ -33,6 +38,16 @@ type Settings struct {
 	Servers     string
 	Runtime     string
 }
+
+// registrySettings say how to reach registries.
+type registrySettings struct {
+	mirrors map[string][]string
+	plain   []string // hosts that may be spoken to unencrypted
+	ca      string   // a file of certificates
+}
+
+// imageLimits bound what an image may unpack to.
+type imageLimits struct{ bytes, files int64 }
 
 // knobs are the flags behind Settings, their environment twins, defaults and
 // usage. All are strings, parsed below: an error then names the setting as the
@@ -47,12 +62,21 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "`UID:GID` inside the sandbox"},
 	{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle upstream servers are released"},
 	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
+	{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry for the image, a `POLICY`: missing, always or never"},
+	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
+	{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates that registries may use, besides the system's"},
+	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
+	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
+	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have, a `NUMBER`"},
 	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
 	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
 	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "1 to list this program itself among the servers, a `BOOL`"},
 	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
 	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; there is no `NAME` to choose"},
 }
+
+// imageKnobs are the settings that commands about images have.
+var imageKnobs = []string{"state-dir", "pull", "registry-mirrors", "registry-ca", "insecure-registries", "image-max-size", "image-max-files"}
 
 // settingFlags gives the flags of all settings, or of those named.
 func settingFlags(only ...string) []cli.Flag {
@@ -77,6 +101,9 @@ func readSettings(c *cli.Context) (Settings, error) {
 		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
 		StateDir:    r.value("state-dir"),
+		Pull:        r.policy("pull"),
+		Registries:  r.registries(),
+		MaxImage:    imageLimits{bytes: r.size("image-max-size"), files: r.count("image-max-files")},
 		Output:      r.output("output"),
 		OutputNamed: c.IsSet("output") && c.String("output") != "",
 		LogLevel:    r.level("log-level"),
@@ -144,14 +171,36 @@ func parseDuration(s string) (time.Duration, error) {
 }
 
 func (r *settingReader) bytes(name string) int64 {
-	n, err := parseBytes(r.value(name))
-	switch {
-	case err != nil:
-		r.fail(name, "%v", err)
-	case n < minMemory:
+	n := r.size(name)
+	if n < minMemory {
 		r.fail(name, "too small: Python needs at least %dm", minMemory>>20)
 	}
 	return n
+}
+
+func (r *settingReader) size(name string) int64 {
+	n, err := parseBytes(r.value(name))
+	if err != nil {
+		r.fail(name, "%v", err)
+	}
+	return n
+}
+
+func (r *settingReader) policy(name string) rootfs.PullPolicy {
+	p := rootfs.PullPolicy(strings.ToLower(r.value(name)))
+	if p != rootfs.PullMissing && p != rootfs.PullAlways && p != rootfs.PullNever {
+		r.fail(name, "none of missing, always, never")
+	}
+	return p
+}
+
+func (r *settingReader) registries() registrySettings {
+	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))
+	if err != nil {
+		r.fail("registry-mirrors", "of no use: %v", err)
+	}
+	plain = append(plain, strings.FieldsFunc(r.value("insecure-registries"), func(c rune) bool { return c == ',' || c == ' ' })...)
+	return registrySettings{mirrors, plain, r.value("registry-ca")}
 }
 
 // minMemory is what a sandbox needs to start at all.

@@ -45,15 +45,25 @@ func Layout(t testing.TB, version string) string {
 // is skipped if the program is not installed.
 func StartRegistry(t testing.TB, user, pass string) (host string) {
 	t.Helper()
+	dir, addr := t.TempDir(), freeAddr(t)
+	config := fmt.Sprintf("http: {addr: %q}\n", addr)
+	if user != "" {
+		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", htpasswd(t, dir, user, pass))
+	}
+	runRegistry(t, config, "http://"+addr+"/v2/", http.DefaultTransport)
+	return addr
+}
+
+// runRegistry starts docker-registry until the end of the test, and waits until
+// it answers at the URL.
+func runRegistry(t testing.TB, config, url string, rt http.RoundTripper) {
+	t.Helper()
 	exe, err := exec.LookPath("docker-registry")
 	if err != nil {
 		t.Skip("needs docker-registry: apt install docker-registry")
 	}
-	dir, addr := t.TempDir(), freeAddr(t)
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n", filepath.Join(dir, "data"), addr)
-	if user != "" {
-		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", htpasswd(t, dir, user, pass))
-	}
+	dir := t.TempDir()
+	config = fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}}\n", filepath.Join(dir, "data")) + config
 	file := filepath.Join(dir, "config.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -73,8 +83,7 @@ func StartRegistry(t testing.TB, user, pass string) (host string) {
 			t.Logf("docker-registry: %s", log.String())
 		}
 	})
-	waitReady(t, "http://"+addr+"/v2/", ended)
-	return addr
+	waitReady(t, url, rt, ended)
 }
 
 // freeAddr returns a loopback address that nobody listens on.
@@ -106,9 +115,9 @@ func htpasswd(t testing.TB, dir, user, pass string) string {
 }
 
 // waitReady waits until a server answers, whatever its answer is.
-func waitReady(t testing.TB, url string, ended <-chan struct{}) {
+func waitReady(t testing.TB, url string, rt http.RoundTripper, ended <-chan struct{}) {
 	t.Helper()
-	client := http.Client{Timeout: time.Second}
+	client := http.Client{Timeout: time.Second, Transport: rt}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		resp, err := client.Get(url)
 		if err == nil {
@@ -137,7 +146,7 @@ func PushLayoutAs(t testing.TB, layoutDir, ref, user, pass string) {
 	push(t, layoutDir, ref, remote.WithAuth(authn.FromConfig(authn.AuthConfig{Username: user, Password: pass})))
 }
 
-func push(t testing.TB, layoutDir, ref string, auth remote.Option) {
+func push(t testing.TB, layoutDir, ref string, how ...remote.Option) {
 	t.Helper()
 	r, err := name.ParseReference(ref)
 	if err != nil {
@@ -158,7 +167,7 @@ func push(t testing.TB, layoutDir, ref string, auth remote.Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(r, img, auth); err != nil {
+	if err := remote.Write(r, img, how...); err != nil {
 		t.Fatalf("pushing %s: %v", ref, err)
 	}
 }

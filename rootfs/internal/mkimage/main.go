@@ -4,8 +4,10 @@
 //	mkimage -tag 3.14 userland.tar layout-dir
 //
 // The layers are cut the way images in the wild are: a base, shared data, the
-// interpreter, and a last one that only deletes, so that every pull of such an
-// image goes through whiteouts, an opaque directory and a hard link.
+// interpreter, what is installed on top, and a last one that only deletes, so
+// that every pull of such an image goes through whiteouts, an opaque directory
+// and a hard link. With -strip there is no bytecode, as in the official images
+// of Python.
 package main
 
 import (
@@ -31,26 +33,27 @@ import (
 
 func main() {
 	tag := flag.String("tag", "latest", "name of the image in the layout")
+	strip := flag.Bool("strip", false, "leave out all bytecode")
 	flag.Parse()
 	if flag.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: mkimage [-tag NAME] USERLAND.tar LAYOUT-DIR")
+		fmt.Fprintln(os.Stderr, "usage: mkimage [-tag NAME] [-strip] USERLAND.tar LAYOUT-DIR")
 		os.Exit(2)
 	}
-	if err := pack(flag.Arg(0), flag.Arg(1), *tag); err != nil {
+	if err := pack(flag.Arg(0), flag.Arg(1), *tag, *strip); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimage:", err)
 		os.Exit(1)
 	}
 }
 
 // pack writes the image of one userland as the only image of a new layout.
-func pack(userland, dir, tag string) error {
+func pack(userland, dir, tag string, strip bool) error {
 	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".layers-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
 
-	tars, err := split(userland, scratch)
+	tars, err := split(userland, scratch, strip)
 	if err != nil {
 		return fmt.Errorf("splitting %q: %w", userland, err)
 	}
@@ -71,9 +74,22 @@ func pack(userland, dir, tag string) error {
 		layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag}))
 }
 
+// The layers, lowest first. Only a userland with packages for computing has
+// something in all of them.
+var layerNames = []string{"base", "libs", "share", "python", "arrays", "frames", "packages"}
+
 // layerOf names the layer that a path belongs to.
 func layerOf(name string) string {
+	const packages = "usr/lib/python3/dist-packages/"
 	switch {
+	case strings.HasPrefix(name, packages+"numpy"), strings.HasPrefix(name, packages+"scipy"):
+		return "arrays"
+	case strings.HasPrefix(name, packages+"pandas"), strings.HasPrefix(name, packages+"sklearn"):
+		return "frames"
+	case strings.HasPrefix(name, packages):
+		return "packages"
+	case strings.HasPrefix(name, "usr/lib/") && strings.Contains(name, "-linux-gnu/"):
+		return "libs"
 	case strings.HasPrefix(name, "usr/bin/python"), strings.HasPrefix(name, "usr/lib/python"):
 		return "python"
 	case strings.HasPrefix(name, "usr/share/"):
@@ -82,9 +98,9 @@ func layerOf(name string) string {
 	return "base"
 }
 
-// split cuts the userland into one tar for each layer and returns them lowest
-// first.
-func split(userland, scratch string) (files []string, err error) {
+// split cuts the userland into one tar for each layer that has something, and
+// returns them lowest first.
+func split(userland, scratch string, strip bool) (files []string, err error) {
 	in, err := os.Open(userland)
 	if err != nil {
 		return nil, err
@@ -92,7 +108,7 @@ func split(userland, scratch string) (files []string, err error) {
 	defer in.Close()
 
 	out := map[string]*tar.Writer{}
-	for _, name := range []string{"base", "share", "python"} {
+	for _, name := range layerNames {
 		file := filepath.Join(scratch, name+".tar")
 		f, err := os.Create(file)
 		if err != nil {
@@ -100,10 +116,15 @@ func split(userland, scratch string) (files []string, err error) {
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 		out[name] = tar.NewWriter(f)
-		files = append(files, file)
 	}
-	if err := distribute(tar.NewReader(in), out); err != nil {
+	used, err := distribute(tar.NewReader(in), out, strip)
+	if err != nil {
 		return nil, err
+	}
+	for _, name := range layerNames {
+		if used[name] {
+			files = append(files, filepath.Join(scratch, name+".tar"))
+		}
 	}
 	for _, w := range out {
 		if err := w.Close(); err != nil {
@@ -113,28 +134,34 @@ func split(userland, scratch string) (files []string, err error) {
 	return files, nil
 }
 
-// distribute copies each entry to the tar of its layer.
-func distribute(in *tar.Reader, out map[string]*tar.Writer) error {
+// distribute copies each entry to the tar of its layer, and says which layers
+// have some.
+func distribute(in *tar.Reader, out map[string]*tar.Writer, strip bool) (used map[string]bool, err error) {
+	used = map[string]bool{}
 	for {
 		hdr, err := in.Next()
 		if err == io.EOF {
-			return nil
+			return used, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name := path.Clean(hdr.Name)
+		if strip && strings.Contains(name+"/", "/__pycache__/") {
+			continue
+		}
 		// A hard link lives beside its target: the layer above may be unpacked
 		// where the one below is not.
 		if hdr.Typeflag == tar.TypeLink {
 			name = path.Clean(hdr.Linkname)
 		}
-		w := out[layerOf(name)]
-		if err := w.WriteHeader(hdr); err != nil {
-			return err
+		layer := layerOf(name)
+		used[layer] = true
+		if err := out[layer].WriteHeader(hdr); err != nil {
+			return nil, err
 		}
-		if _, err := io.Copy(w, in); err != nil {
-			return err
+		if _, err := io.Copy(out[layer], in); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -174,13 +174,8 @@ func TestUnpackReadsToTheEnd(t *testing.T) {
 	// The digest is checked at the end of the stream, which is after the end of
 	// the tar.
 	bad := errors.New("digest is wrong")
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
 	r := &endReader{bytes.NewReader(pack(t, file("a", "b"))), bad}
-	if err := newUnpacker(root, 1<<20, 10).unpack(r); !errors.Is(err, bad) {
+	if err := (&layerRecord{}).unpack(t.TempDir(), r, newBudget(1<<20, 10)); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Times a first pull of the data-science image beside podman, and skopeo with umoci. `make bench-images` calls this.
+
+    bench_images.py RUNCELL LAYOUT [ROUNDS]
+
+Everything comes from one loopback registry, in turn, ROUNDS times (3); medians count. `tar` is the floor: it only
+decompresses and writes the same layers, one after the other. What is measured is kept in docs/benchmarks/images.json.
+"""
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+LIMIT = 900  # seconds for one command
+
+
+def run(*command, env=None):
+    """Runs a command and returns the seconds it took and the most memory it had, in MB."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env={**os.environ, **(env or {})})
+    watchdog = threading.Timer(LIMIT, process.kill)
+    watchdog.start()
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    took = time.perf_counter() - start
+    watchdog.cancel()
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: exit {process.returncode}\n{output.decode()}")
+    return took, usage.ru_maxrss / 1024
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Registry:
+    """Debian's docker-registry on a loopback port, with one image."""
+
+    def __init__(self, work, layout):
+        self.ref = f"127.0.0.1:{free_port()}/data:1"
+        config = work / "registry.yml"
+        config.write_text(json.dumps({
+            "version": "0.1", "log": {"level": "error", "accesslog": {"disabled": True}},
+            "storage": {"filesystem": {"rootdirectory": str(work / "registry")}},
+            "http": {"addr": self.ref.split("/")[0]},
+        }))
+        self.process = subprocess.Popen(["docker-registry", "serve", str(config)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(f"http://{self.ref.split('/')[0]}/v2/", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.1)
+        run("skopeo", "copy", "--quiet", "--dest-tls-verify=false", f"oci:{layout}", f"docker://{self.ref}")
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def with_runcell(work, runcell, registry):
+    env = {"MCP_BRIDGE_STATE_DIR": str(work / "runcell")}
+    result = run(runcell, "images", "pull", "--no-compile", registry.ref, env=env)
+    again = [run(runcell, "images", "pull", "--no-compile", registry.ref, env=env)[0] for _ in range(3)]
+    return {"runcell": result, "runcell, again": (min(again), 0)}
+
+
+def with_podman(work, registry):
+    store = ["--root", str(work / "podman"), "--runroot", str(work / "podman-run")]
+    result = run("podman", *store, "pull", "--quiet", "--tls-verify=false", registry.ref)
+    subprocess.run(["podman", *store, "rmi", "--all", "--force"], capture_output=True)
+    subprocess.run(["umount", "--lazy", str(work / "podman" / "overlay")], capture_output=True)
+    return {"podman pull": result}
+
+
+def with_umoci(work, registry):
+    layout = work / "umoci-layout"
+    copied = run("skopeo", "copy", "--quiet", "--src-tls-verify=false", f"docker://{registry.ref}", f"oci:{layout}:1")
+    unpacked = run("umoci", "unpack", "--rootless", "--image", f"{layout}:1", str(work / "bundle"))
+    return {"skopeo + umoci": (copied[0] + unpacked[0], max(copied[1], unpacked[1]))}
+
+
+def with_tar(work, layout):
+    index = json.loads((layout / "index.json").read_text())
+    blob = lambda descriptor: layout / "blobs" / descriptor["digest"].replace(":", "/")
+    manifest = json.loads(blob(index["manifests"][0]).read_text())
+    took = 0
+    for number, layer in enumerate(manifest["layers"]):
+        into = work / f"tar{number}"
+        into.mkdir()
+        took += run("tar", "-C", str(into), "-xzf", str(blob(layer)))[0]
+    return {"tar -xz": (took, 0)}
+
+
+def import_time(module, *python, env=None):
+    """Returns the best of five times, in ms, that an import takes in a fresh process."""
+    code = f"import time; t = time.perf_counter(); import {module}; print((time.perf_counter() - t) * 1000)"
+    environment = {**os.environ, **(env or {})}
+    return min(float(subprocess.run([*python, "-c", code], env=environment, check=True, capture_output=True).stdout)
+               for _ in range(5))
+
+
+def compare_imports(work, runcell, layout):
+    """Compiles the image, which has no bytecode; returns how long that took, and the times of imports."""
+    env = {"MCP_BRIDGE_STATE_DIR": str(work / "imports"), "MCP_BRIDGE_IMAGE": f"oci:{layout}", "MCP_BRIDGE_TIMEOUT": "60s"}
+    run(runcell, "images", "pull", "--no-compile", f"oci:{layout}", env=env)
+    places = {"host's own": ("/usr/bin/python3", "-s", "-B"), "in a sandbox": (runcell, "exec")}
+    seconds, _ = run(runcell, "images", "pull", f"oci:{layout}", env=env)
+    return seconds, {module: {name: import_time(module, *python, env=env) for name, python in places.items()}
+                     for module in ("asyncio", "pandas")}
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        raise SystemExit(__doc__)
+    runcell, layout = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+    rounds = int(sys.argv[3]) if len(sys.argv) == 4 else 3
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="runcell-bench-", ignore_cleanup_errors=True) as top:
+        compiling, imports = compare_imports(pathlib.Path(top), runcell, layout)
+        registry = Registry(pathlib.Path(top), layout)
+        try:
+            for _ in range(rounds):
+                work = pathlib.Path(tempfile.mkdtemp(dir=top))
+                for results in (with_runcell(work, runcell, registry), with_podman(work, registry),
+                                with_umoci(work, registry), with_tar(work, layout)):
+                    for name, result in results.items():
+                        found.setdefault(name, []).append(result)
+                subprocess.run(["chmod", "-R", "u+w", str(work)], check=False)
+                shutil.rmtree(work, ignore_errors=True)
+        finally:
+            registry.close()
+    size = sum(f.stat().st_size for f in layout.glob("blobs/sha256/*"))
+    print(f"first pull of {size / 1e6:.0f} MB compressed, median of {rounds}; {os.cpu_count()} processors")
+    own = statistics.median(took for took, _ in found["runcell"])
+    print(f"{'':16} {'seconds':>8} {'of ours':>8} {'MB':>6}")
+    for name, results in found.items():
+        took, memory = statistics.median(t for t, _ in results), max(m for _, m in results)
+        print(f"{name:16} {took:8.3f} {took / own:8.2f} {f'{memory:.0f}' if memory else '':>6}")
+    print(f"\ncompiling all modules took {compiling:.1f} s; then, best of 5, in ms:")
+    for module, places in imports.items():
+        print(f"import {module:9}" + "".join(f"   {name} {took:.0f}" for name, took in places.items()))
+    kept = pathlib.Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "images.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps({
+        "date": datetime.date.today().isoformat(), "processors": os.cpu_count(), "compressed_bytes": size,
+        "kernel": os.uname().release, "seconds_and_megabytes": found,
+        "compile_seconds": compiling, "import_milliseconds": imports,
+    }, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

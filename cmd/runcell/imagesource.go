@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/runcell/runcell/bridge"
+	"github.com/runcell/runcell/oci"
+	"github.com/runcell/runcell/rootfs"
+)
+
+// retryDefault is how long the host's Python stands in for the default image
+// before the registry is asked again.
+const retryDefault = 10 * time.Minute
+
+// An imageSource gives the image that code runs on.
+type imageSource struct {
+	store *rootfs.Store
+	ref   string
+	named bool
+
+	runner  string // made again if somebody removed it
+	dirs    dirs
+	refresh func(ref string, ask bool)
+
+	mu      sync.Mutex
+	instead string    // why the host's Python stands in, if it does
+	until   time.Time // until then
+}
+
+// get makes the image ready. The default image may be out of reach, and then
+// the host's own Python serves, which is said; an image that the user named
+// is never replaced by another.
+func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	leaveRemovedFolder()
+	if _, err := os.Stat(i.runner); err != nil {
+		if _, err := bridge.WriteRunner(filepath.Dir(i.runner)); err != nil {
+			return bridge.Image{}, i.dirs.explain(err)
+		}
+	}
+	if note := i.standIn(); note != "" {
+		return i.ensure(ctx, "host", note, progress)
+	}
+	image, err := i.ensure(ctx, i.ref, "", progress)
+	if err == nil || i.named || ctx.Err() != nil {
+		return image, err
+	}
+	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
+	image, hostErr := i.ensure(ctx, "host", note, progress)
+	if hostErr != nil {
+		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
+	}
+	i.mu.Lock()
+	i.instead, i.until = note, time.Now().Add(retryDefault)
+	i.mu.Unlock()
+	return image, nil
+}
+
+func (i *imageSource) standIn() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if time.Now().After(i.until) {
+		return ""
+	}
+	return i.instead
+}
+
+func (i *imageSource) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+	root, err := i.store.Ensure(ctx, ref, func(p rootfs.Progress) {
+		if progress != nil {
+			progress(p.Done, p.Total, p.Text)
+		}
+	})
+	if err != nil {
+		return bridge.Image{}, i.dirs.explain(err)
+	}
+	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) {
+		i.refresh(ref, ask)
+	}
+	image := bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}
+	if note != "" {
+		image.Notes = append(image.Notes, note)
+	}
+	return image, nil
+}
+
+func sandboxRoot(root *rootfs.Root) oci.Root {
+	r := oci.Root{Dir: root.Dir}
+	for _, b := range root.Binds {
+		r.Binds = append(r.Binds, oci.Bind(b))
+	}
+	return r
+}

@@ -1,0 +1,226 @@
+package rootfs
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Official Python images have no bytecode, and in a read-only root Python
+// compiles every module at each import. So the image's own Python compiles what
+// it can import once, in a sandbox, and what it writes is put into the root.
+
+//go:embed compile.py
+var compileScript string
+
+// CompileArgs is the command, for a sandbox of this root, that writes its
+// bytecode to standard output. AddBytecode reads that.
+func (r *Root) CompileArgs() []string {
+	return []string{r.Python, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", compileScript}
+}
+
+// What a hostile image may write at the most.
+const (
+	maxBytecode     = 2 << 30
+	maxBytecodeFile = 64 << 20
+)
+
+// bytecodeRetry is how long a failed attempt is not repeated.
+const bytecodeRetry = time.Hour
+
+// bytecodeRecord is bytecode.json beside a root.
+type bytecodeRecord struct {
+	Format int               `json:"format"`
+	Files  map[string]string `json:"files,omitempty"` // path relative to the root → SHA-256 of its content
+	Bytes  int64             `json:"bytes"`
+	Error  string            `json:"error,omitempty"`
+}
+
+func bytecodeFile(root *Root) string {
+	return filepath.Join(filepath.Dir(root.Dir), "bytecode.json")
+}
+
+// NeedsBytecode reports whether AddBytecode has something to do for a root. The
+// host's own system is not ours to change, nor is another user's store.
+func (s *Store) NeedsBytecode(root *Root) bool {
+	if root.Digest == hostDigest || unix.Access(filepath.Dir(root.Dir), unix.W_OK) != nil {
+		return false
+	}
+	file := bytecodeFile(root)
+	var rec bytecodeRecord
+	if err := readJSON(file, &rec); err != nil || rec.Format != format {
+		return true
+	}
+	info, err := os.Stat(file)
+	return err == nil && rec.Error != "" && time.Since(info.ModTime()) > bytecodeRetry
+}
+
+// AddBytecode puts bytecode into a root: compile starts root.CompileArgs in a
+// sandbox whose standard output it copies to out. Another process that does the
+// same already is left to it. What has arrived when it fails stays.
+func (s *Store) AddBytecode(ctx context.Context, root *Root, compile func(ctx context.Context, out *os.File) error) error {
+	unlock, err := s.tryLock("bytecode-"+filepath.Base(filepath.Dir(root.Dir)), unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !s.NeedsBytecode(root) {
+		return nil
+	}
+	rec := bytecodeRecord{Format: format, Files: map[string]string{}}
+	err = rec.fill(ctx, root, compile)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // it is still to be done
+	}
+	if err != nil {
+		rec.Error = err.Error()
+		err = fmt.Errorf("compiling the modules of %s: %w", root.Ref, err)
+	}
+	return errors.Join(err, writeJSON(bytecodeFile(root), rec))
+}
+
+func (rec *bytecodeRecord) fill(ctx context.Context, root *Root, compile func(ctx context.Context, out *os.File) error) error {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		err := compile(ctx, out)
+		out.Close()
+		ended <- err
+	}()
+	dir, err := os.OpenRoot(root.Dir)
+	if err != nil {
+		cancel()
+		<-ended
+		return err
+	}
+	defer dir.Close()
+	readErr := rec.read(dir, bufio.NewReaderSize(in, 64<<10))
+	if readErr != nil {
+		cancel()
+		in.Close()
+	}
+	return errors.Join(readErr, <-ended)
+}
+
+// read takes in the files that the script writes.
+func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(in, head[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading bytecode: %w", err)
+		}
+		nameLen, size := int64(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint32(head[4:]))
+		if rec.Bytes += size; nameLen > maxPath || size > maxBytecodeFile || rec.Bytes > maxBytecode {
+			return errors.New("the image writes more bytecode than the limits allow")
+		}
+		buf := make([]byte, nameLen+size)
+		if _, err := io.ReadFull(in, buf); err != nil {
+			return fmt.Errorf("reading bytecode: %w", err)
+		}
+		name, content := string(buf[:nameLen]), buf[nameLen:]
+		full, err := placeBytecode(root, name, content)
+		if err != nil {
+			return fmt.Errorf("adding bytecode %s: %w", short(name), err)
+		}
+		sum := sha256.Sum256(content)
+		rec.Files[full] = hex.EncodeToString(sum[:])
+	}
+}
+
+// placeBytecode writes one file, whose name comes from the sandbox: it must be
+// DIR/__pycache__/NAME.pyc with a DIR that is there.
+func placeBytecode(root *os.Root, name string, content []byte) (full string, err error) {
+	name, err = clean(name)
+	if err != nil {
+		return "", err
+	}
+	cache, base := path.Split(name)
+	dir, pycache := path.Split(path.Clean(cache))
+	if pycache != "__pycache__" || !strings.HasSuffix(base, ".pyc") {
+		return "", errors.New("this is no place for bytecode")
+	}
+	real, err := resolveIn(root, dir, absent)
+	if err != nil {
+		return "", err
+	}
+	cache = path.Join(real, pycache)
+	info, err := root.Lstat(cache)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := makeInside(root, real, func() error { return makeDir(root, cache) }); err != nil {
+			return "", err
+		}
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return "", errors.New("its folder is a file")
+	}
+	full = path.Join(cache, base)
+	return full, makeInside(root, cache, func() error { return replaceFile(root, full, content) })
+}
+
+// makeInside makes something in a directory of the image that may be read-only,
+// and gives the directory its mode and time back.
+func makeInside(root *os.Root, dir string, makeIt func() error) error {
+	info, err := root.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&0o200 == 0 {
+		if err := root.Chmod(dir, info.Mode()|0o200); err != nil {
+			return err
+		}
+		defer func() { _ = root.Chmod(dir, info.Mode()) }()
+	}
+	if err := makeIt(); err != nil {
+		return err
+	}
+	return root.Chtimes(dir, info.ModTime(), info.ModTime())
+}
+
+// replaceFile writes a file in one step: code may be running on the root. What
+// had the name, such as bytecode that does not fit its source any more, is not
+// written to; it may belong to other images too.
+func replaceFile(root *os.Root, name string, content []byte) error {
+	temp := path.Join(path.Dir(name), ".runcell-new")
+	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+)
+
+// A layerEntry is one entry of a layer's tar, as far as a root needs it. Owners,
+// devices, setuid bits and extended attributes are not in it.
+type layerEntry struct {
+	Name string // as the tar has it
+	Link string // target of a symlink or hard link
+	Type byte   // of package tar
+	Mode fs.FileMode
+	Time time.Time
+	File int // number of the content in the layer's folder, from 1; 0 if there is none
+	Size int64
+	Sum  [32]byte // SHA-256 of the content
+}
+
+// newEntry takes over what we keep of a header. It reports false if there is
+// nothing to keep: a sandbox has its own /dev, and may make no devices.
+func newEntry(hdr *tar.Header) (e layerEntry, kept bool, err error) {
+	e = layerEntry{Name: hdr.Name, Type: hdr.Typeflag, Time: sane(hdr.ModTime)}
+	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
+	// and on the host the file may belong to root.
+	e.Mode = hdr.FileInfo().Mode().Perm()
+	switch hdr.Typeflag {
+	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+		e.Type = tar.TypeReg
+	case tar.TypeDir:
+		// Its owner, who is us, must be able to list and to delete it.
+		e.Mode |= hdr.FileInfo().Mode()&fs.ModeSticky | 0o500
+	case tar.TypeSymlink, tar.TypeLink:
+		e.Link = hdr.Linkname
+	case tar.TypeXGlobalHeader: // comments of whoever made the tar
+		return e, false, nil
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return e, false, nil
+	default:
+		return e, false, fmt.Errorf("unknown type %q of tar entry", hdr.Typeflag)
+	}
+	return e, true, nil
+}
+
+// whiteout reports whether the entry only says that something is not there.
+func (e *layerEntry) whiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
+
+// readEntries calls each for the entries in a file, in the order of the tar.
+func readEntries(file string, each func(*layerEntry) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for dec := gob.NewDecoder(bufio.NewReaderSize(f, 64<<10)); ; {
+		var e layerEntry
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading %q: %w", file, err)
+		}
+		if err := each(&e); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxPath is the kernel's limit of a path in a system call.
+const maxPath = 4096
+
+// A merger puts the layers of an image, lowest first, into one directory. The
+// contents of files are linked from the layers' folders, not copied.
+//
+// A layer's names are resolved as if the directory were the root of the file
+// system: ".." stops there and absolute symlinks begin there. The os.Root is
+// the second line: it opens nothing outside, whatever the resolving got wrong.
+type merger struct {
+	root        *os.Root
+	budget      *budget
+	directories map[string]dirEntry // what to give them at the end
+	from        string              // folder of the layer at hand
+	layer       *layerPaths
+	parent      parentCache
+}
+
+type dirEntry struct {
+	mode  fs.FileMode
+	mtime time.Time
+}
+
+func newMerger(root *os.Root, b *budget) *merger {
+	return &merger{root: root, budget: b, directories: map[string]dirEntry{}}
+}
+
+// merge puts one layer on top of those before.
+func (m *merger) merge(layerDir string) error {
+	defer m.parent.forget()
+	m.layer, m.from = newLayerPaths(), layerDir
+	return readEntries(entriesFile(layerDir), func(e *layerEntry) error {
+		if err := m.add(e); err != nil {
+			return fmt.Errorf("unpacking %s: %w", short(e.Name), err)
+		}
+		return nil
+	})
+}
+
+// add merges one file, directory, link or whiteout.
+func (m *merger) add(e *layerEntry) error {
+	name, err := clean(e.Name)
+	if err != nil {
+		return err
+	}
+	if name == "." {
+		if e.Type == tar.TypeDir {
+			return nil // the root itself, whose mode is ours
+		}
+		return errors.New("only a directory can be the root")
+	}
+	dir, base := path.Split(name)
+	if hidden, ok := strings.CutPrefix(base, whiteoutPrefix); ok {
+		return m.whiteout(path.Clean(dir), hidden)
+	}
+	parent, err := m.openParent(path.Clean(dir))
+	if err != nil {
+		return err
+	}
+	return m.create(parent, base, e)
+}
+
+// create makes one entry in its parent directory, in the place of what an
+// earlier layer or entry had there.
+func (m *merger) create(parent parentDir, base string, e *layerEntry) error {
+	full := path.Join(parent.path, base)
+	m.layer.add(full)
+	switch e.Type {
+	case tar.TypeDir:
+		return m.directory(parent, base, e)
+	case tar.TypeLink:
+		return m.hardlink(parent, base, e.Link)
+	case tar.TypeSymlink:
+		return m.replace(parent, base, func() error {
+			if err := unix.Symlinkat(e.Link, parent.fd(), base); err != nil {
+				return &os.LinkError{Op: "symlink", Old: e.Link, New: full, Err: err}
+			}
+			return parent.setTime(base, e.Time)
+		})
+	}
+	return m.replace(parent, base, func() error { return m.file(parent, base, e) })
+}
+
+// replace makes something new, after the removal of what has the name if there
+// is something.
+func (m *merger) replace(parent parentDir, base string, makeIt func() error) error {
+	err := makeIt()
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := m.remove(path.Join(parent.path, base)); err != nil {
+		return err
+	}
+	return makeIt()
+}
+
+func (m *merger) directory(parent parentDir, base string, e *layerEntry) error {
+	full := path.Join(parent.path, base)
+	info, err := parent.root.Lstat(base)
+	if err == nil && info.IsDir() {
+		return m.noteDir(full, e)
+	}
+	// The image's own mode comes at the end: it may forbid us to go in.
+	if err := m.replace(parent, base, func() error { return parent.root.Mkdir(base, 0o700) }); err != nil {
+		return err
+	}
+	return m.noteDir(full, e)
+}
+
+// remove removes a file or a whole directory. The path is a resolved one.
+func (m *merger) remove(full string) error {
+	m.parent.stale = true // the way to it may lead through what goes
+	delete(m.directories, full)
+	return m.root.RemoveAll(full)
+}
+
+// file links a content to its name. What cannot be linked is copied: some file
+// systems have no links, and none has any number of them.
+func (m *merger) file(parent parentDir, base string, e *layerEntry) error {
+	content := contentFile(m.from, e.File)
+	err := unix.Linkat(unix.AT_FDCWD, content, parent.fd(), base, 0)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EMLINK), errors.Is(err, unix.EPERM), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOSYS):
+		return m.copyFile(parent, base, content, e)
+	}
+	return &os.LinkError{Op: "link", Old: content, New: path.Join(parent.path, base), Err: err}
+}
+
+func (m *merger) copyFile(parent parentDir, base, content string, e *layerEntry) (err error) {
+	from, err := openContent(content)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := m.budget.file(e.Size); err != nil {
+		return err
+	}
+	f, err := parent.root.OpenFile(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := io.Copy(f, from); err != nil {
+		return err
+	}
+	if err := f.Chmod(e.Mode); err != nil {
+		return err
+	}
+	return parent.setTime(base, e.Time)
+}
+
+// openContent opens a content to read it, also if the image has forbidden that
+// to its owner.
+func openContent(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return f, err
+	}
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(name, info.Mode()|0o400); err != nil {
+		return nil, err
+	}
+	f, err = os.Open(name)
+	return f, errors.Join(err, os.Chmod(name, info.Mode()))
+}
+
+// hardlink links to a file that has been merged before. A symlink as target
+// is linked itself, not what it points at.
+func (m *merger) hardlink(parent parentDir, base, target string) error {
+	target, err := clean(target)
+	if err != nil {
+		return err
+	}
+	dir, err := m.resolve(path.Dir(target), false)
+	if err != nil {
+		return fmt.Errorf("hard link to %s: %w", short(target), err)
+	}
+	old, full := path.Join(dir, path.Base(target)), path.Join(parent.path, base)
+	info, err := m.root.Lstat(old)
+	switch {
+	case err != nil:
+		return fmt.Errorf("hard link to %s: %w", short(target), err)
+	case info.IsDir():
+		return fmt.Errorf("hard link to the directory %s", short(target))
+	case old == full:
+		return errors.New("hard link to itself")
+	}
+	return m.replace(parent, base, func() error { return m.root.Link(old, full) })
+}
+
+func (m *merger) noteDir(full string, e *layerEntry) error {
+	if err := m.budget.name(full); err != nil {
+		return err
+	}
+	m.directories[full] = dirEntry{mode: e.Mode, mtime: e.Time}
+	return nil
+}
+
+// finish gives the directories their modes and times, which merging into them
+// would have undone.
+func (m *merger) finish() error {
+	for full, d := range m.directories {
+		real, err := m.resolve(full, false)
+		if missing(err) || err == nil && real != full {
+			continue // a later layer removed or replaced one above it
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.root.Chmod(full, d.mode); err != nil {
+			return err
+		}
+		if err := m.root.Chtimes(full, d.mtime, d.mtime); err != nil {
+			return err
+		}
+	}
+	return nil
+}

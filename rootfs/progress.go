@@ -1,0 +1,107 @@
+package rootfs
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Progress tells how far a pull is.
+type Progress struct {
+	Text        string
+	Done, Total int64 // compressed bytes; Total is 0 if it is not known
+	Layers      []LayerProgress
+}
+
+// LayerProgress tells how far one layer is.
+type LayerProgress struct {
+	Digest      string
+	Done, Total int64 // as in Progress
+	Finished    bool
+}
+
+// meterStep is how many bytes come between two reports.
+const meterStep = 512 << 10
+
+// A meter turns bytes read into reports of progress, one at a time.
+type meter struct {
+	ref    string
+	report func(Progress)
+
+	mu       sync.Mutex
+	layers   []LayerProgress
+	reported int64
+	done     int64
+}
+
+func newMeter(img v1.Image, ref string, report func(Progress)) *meter {
+	m := &meter{ref: ref, report: report}
+	if manifest, err := img.Manifest(); err == nil {
+		for _, l := range manifest.Layers {
+			m.layers = append(m.layers, LayerProgress{Digest: l.Digest.String(), Total: l.Size})
+		}
+	}
+	return m
+}
+
+// A layerMeter is the part of a meter for one layer.
+type layerMeter struct {
+	*meter
+	n int
+}
+
+func (m *meter) layer(n int) *layerMeter { return &layerMeter{m, n} }
+
+// read takes note of bytes that came.
+func (l *layerMeter) read(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done += int64(n)
+	if l.n < len(l.layers) {
+		l.layers[l.n].Done += int64(n)
+	}
+	if l.done-l.reported >= meterStep {
+		l.flush()
+	}
+}
+
+// finish takes note that the layer is unpacked. One that was in the store had
+// nothing to read.
+func (l *layerMeter) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n < len(l.layers) {
+		layer := &l.layers[l.n]
+		layer.Done, layer.Finished = layer.Total, true
+	}
+	l.flush()
+}
+
+// flush reports. The caller has the lock.
+func (m *meter) flush() {
+	m.reported = m.done
+	p := Progress{Layers: slices.Clone(m.layers)}
+	finished := 0
+	for i, l := range p.Layers {
+		// A compressed layer of a docker archive counts unpacked.
+		if l.Total > 0 && l.Done > l.Total {
+			l.Done = l.Total
+			p.Layers[i] = l
+		}
+		p.Done += l.Done
+		p.Total += l.Total
+		if l.Finished {
+			finished++
+		}
+	}
+	p.Text = fmt.Sprintf("pulling %s: %d of %d layers", m.ref, finished, len(p.Layers))
+	report(m.report, p)
+}
+
+func report(progress func(Progress), p Progress) {
+	if progress != nil {
+		progress(p)
+	}
+}
