@@ -148,7 +148,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 	for n := range 6 {
 		entries := []entry{dir(fmt.Sprintf("d%d", n))}
 		for i := range 50 {
-			entries = append(entries, file(fmt.Sprintf("d%d/%d", n, i), strings.Repeat(fmt.Sprint(n, i), 2000)))
+			entries = append(entries, file(fmt.Sprintf("d%d/%d", n, i), strings.Repeat(fmt.Sprint(n, i), 500)))
 		}
 		tars = append(tars, pack(t, append(entries, whiteout(fmt.Sprintf("d%d/.wh.7", n-1)))...))
 	}

@@ -170,6 +170,37 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 	})
 }
 
+// TestMovedTagIsNoticedInTheBackground: a run takes the image that is here, and
+// an hour after the registry was last asked it is asked again, beside the run.
+func TestMovedTagIsNoticedInTheBackground(t *testing.T) {
+	_, v := pythons()
+	addr := rootfstest.StartRegistry(t, "", "")
+	ref := addr + "/python:moving"
+	rootfstest.PushLayout(t, rootfstest.Layout(t, "minimal"), ref)
+	h := firstHost(t)
+	e := h.ownState(t)
+	e["MCP_BRIDGE_IMAGE"] = ref
+	h.must(t, e, "images", "pull", ref)
+	rootfstest.PushLayout(t, rootfstest.Layout(t, v), ref)
+	moved := func() bool {
+		_, _, code := h.run(t, e, "exec", "-c", "import asyncio") // not in the minimal library
+		return code == 0
+	}
+	if moved() {
+		t.Error("the registry was asked in the way of a run")
+	}
+	refs, err := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/refs/*.json"))
+	if err != nil || len(refs) != 1 {
+		t.Fatalf("%q, %v", refs, err)
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(refs[0], long, long); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the moved tag to be noticed", time.Minute, moved)
+	waitFor(t, "the background work to end", 30*time.Second, func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
+}
+
 func TestPullPolicyNever(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)

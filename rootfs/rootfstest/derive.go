@@ -5,9 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -15,28 +16,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Derive makes a layout of an image of one layer from another layout's only
-// image. Each entry goes through change, which may rename it, and keeps it if it
-// reports true. Env replaces the image's.
-func Derive(t testing.TB, layoutDir string, env []string, change func(*tar.Header) bool) string {
+// Derive makes a layout of an image of one layer from a tar. Each entry goes
+// through change, which may rename it, and keeps it if it reports true. The
+// image has the environment, and an entrypoint that does not exist.
+func Derive(t testing.TB, tarFile string, env []string, change func(*tar.Header) bool) string {
 	t.Helper()
-	index, err := layout.ImageIndexFromPath(layoutDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := index.Image(m.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "layer.tar")
-	if err := flatten(img, file, change); err != nil {
+	if err := rewrite(tarFile, file, change); err != nil {
 		t.Fatal(err)
 	}
-	layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
+	layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCIUncompressedLayer), tarball.WithCompression(compression.None))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,18 +37,10 @@ func Derive(t testing.TB, layoutDir string, env []string, change func(*tar.Heade
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := out.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	made = made.DeepCopy()
-	made.OS, made.Architecture, made.Config.Env = config.OS, config.Architecture, env
-	made.Config.Entrypoint = []string{"/nonexistent", "--never-used"}
-	if out, err = mutate.ConfigFile(out, made); err != nil {
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Config.Env = "linux", runtime.GOARCH, env
+	config.Config.Entrypoint = []string{"/nonexistent", "--never-used"}
+	if img, err = mutate.ConfigFile(img, config); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "layout")
@@ -63,23 +48,25 @@ func Derive(t testing.TB, layoutDir string, env []string, change func(*tar.Heade
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lay.AppendImage(out, layout.WithPlatform(v1.Platform{OS: config.OS, Architecture: config.Architecture})); err != nil {
+	if err := lay.AppendImage(img); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// flatten writes what an image's layers make together as one tar.
-func flatten(img v1.Image, file string, change func(*tar.Header) bool) error {
-	f, err := os.Create(file)
+func rewrite(from, to string, change func(*tar.Header) bool) error {
+	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	all := mutate.Extract(img)
-	defer all.Close()
-	w := tar.NewWriter(f)
-	for r := tar.NewReader(all); ; {
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	w := tar.NewWriter(out)
+	for r := tar.NewReader(in); ; {
 		hdr, err := r.Next()
 		if err == io.EOF {
 			return w.Close()
