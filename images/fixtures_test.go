@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -86,7 +87,7 @@ func hostImage(t *testing.T) v1.Image {
 // serve starts a registry behind wrap and returns its host:port.
 func serve(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
-	h := registry.New()
+	h := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	if wrap != nil {
 		h = wrap(h)
 	}

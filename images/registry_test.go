@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -209,7 +210,7 @@ func (p password) Resolve(authn.Resource) (authn.Authenticator, error) {
 }
 
 func TestRegistryCredentials(t *testing.T) {
-	inner := registry.New()
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	open := httptest.NewServer(inner)
 	defer open.Close()
 	push(t, strings.TrimPrefix(open.URL, "http://")+"/py:3", hostImage(t))

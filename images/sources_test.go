@@ -3,6 +3,8 @@ package images
 import (
 	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -69,7 +71,7 @@ func TestParseMirrors(t *testing.T) {
 // the file.
 func tlsRegistry(t *testing.T) (host, ca string) {
 	t.Helper()
-	srv := httptest.NewTLSServer(registry.New())
+	srv := httptest.NewTLSServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(srv.Close)
 	ca = filepath.Join(t.TempDir(), "ca.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -281,12 +282,12 @@ func TestAttackEndlessBlob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := int64(0)
+	var sent atomic.Int64
 	reg.onBlob(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, digest.String()) {
 			return false
 		}
-		for block := make([]byte, 64<<10); r.Context().Err() == nil; sent += int64(len(block)) {
+		for block := make([]byte, 64<<10); r.Context().Err() == nil; sent.Add(int64(len(block))) {
 			if _, err := w.Write(block); err != nil {
 				return true
 			}
@@ -297,8 +298,8 @@ func TestAttackEndlessBlob(t *testing.T) {
 	if _, err := s.Ensure(ctx, ref, nil); err == nil || !strings.Contains(err.Error(), digest.String()) {
 		t.Errorf("got %v", err)
 	}
-	if sent > 64<<20 {
-		t.Errorf("took %d MB", sent>>20)
+	if sent.Load() > 64<<20 {
+		t.Errorf("took %d MB", sent.Load()>>20)
 	}
 	nothingKept(t, s)
 }

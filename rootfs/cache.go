@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/runcell/runcell/images"
 )
@@ -105,7 +108,12 @@ func readRecord(file string) *record {
 }
 
 // remember notes which image a reference means.
-func (s *Store) remember(r images.Reference, ref, digest string) error {
+func (s *Store) remember(ctx context.Context, r images.Reference, ref, digest string) error {
+	unlock, err := s.lock(ctx, "refs", unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return writeJSON(s.refFile(r), tag{Ref: ref, Name: r.Name, Digest: digest})
 }
 
@@ -166,12 +174,14 @@ func readJSON(file string, v any) error {
 }
 
 // writeJSON replaces a file as a whole, and on the disk before it has its name.
+// The caller has a lock that covers the file: the temporary name is always the
+// same, so that what a killed process left is overwritten and not left for ever.
 func writeJSON(file string, v any) (err error) {
 	content, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-")
+	f, err := os.OpenFile(newName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -188,4 +198,10 @@ func writeJSON(file string, v any) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), file)
+}
+
+const newPrefix = ".new-"
+
+func newName(file string) string {
+	return filepath.Join(filepath.Dir(file), newPrefix+filepath.Base(file))
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -200,7 +201,7 @@ type testRegistry struct {
 func newRegistry(t testing.TB) *testRegistry {
 	t.Helper()
 	r := &testRegistry{}
-	inner := registry.New()
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.all.Add(1)
 		if req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/blobs/") {

@@ -101,7 +101,7 @@ func (s *Store) references() (map[string][]string, error) {
 	refs := map[string][]string{}
 	for _, f := range files {
 		var t tag
-		if readJSON(filepath.Join(s.dir, "refs", f.Name()), &t) == nil {
+		if !strings.HasPrefix(f.Name(), newPrefix) && readJSON(filepath.Join(s.dir, "refs", f.Name()), &t) == nil {
 			refs[t.Digest] = append(refs[t.Digest], t.Ref)
 		}
 	}

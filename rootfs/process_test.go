@@ -140,6 +140,28 @@ func TestKilledUnpackLeavesNothingThatIsTrusted(t *testing.T) {
 	}
 }
 
+// TestKilledWhileNotingTheTag: what such a process left is no image, and the
+// next pull takes it away.
+func TestKilledWhileNotingTheTag(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	ref := reg.push(t, "py:3", pythonImage(t))
+	ensureAll(t, s, ref)
+	r, err := images.Parse(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(s.refFile(r), newName(s.refFile(r))); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.List(); err != nil || len(all) != 1 || len(all[0].Refs) != 0 {
+		t.Errorf("an unfinished tag is listed: %+v, %v", all, err)
+	}
+	ensureAll(t, s, ref)
+	if l := leftovers(t, s); len(l) != 0 {
+		t.Errorf("leftovers: %q", l)
+	}
+}
+
 // TestKillAtAnyMoment kills a pull a hundred times, anywhere from its start to
 // its end. What is trusted after that is whole, and the next pull completes.
 func TestKillAtAnyMoment(t *testing.T) {

@@ -195,7 +195,7 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, known 
 	if err != nil {
 		return nil, fmt.Errorf("pulling image %q: %w", ref, err)
 	}
-	if err := s.remember(r, ref, digest.String()); err != nil {
+	if err := s.remember(ctx, r, ref, digest.String()); err != nil {
 		return nil, fmt.Errorf("noting image %q: %w", ref, err)
 	}
 	return root, nil
