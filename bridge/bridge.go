@@ -30,7 +30,7 @@ type Upstreams interface {
 	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
-	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+	Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error)
 }
 
 // An Image is a root file system with a Python in it.

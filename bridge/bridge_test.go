@@ -114,7 +114,8 @@ func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.To
 	return nil, nil, nil
 }
 
-func (f fakeUpstreams) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
+	server, tool, args := r.Server, r.Tool, r.Arguments
 	fn := f[server][tool]
 	if fn == nil {
 		return nil, fmt.Errorf("server %q has no tool %q", server, tool)

@@ -118,7 +118,7 @@ func (t *talk) callTool(ctx context.Context, p callParams) (json.RawMessage, err
 			server.Name, p.Tool,
 		}}
 	}
-	result, err := t.s.o.Upstreams.Call(ctx, server.Name, p.Tool, p.Arguments)
+	result, err := t.s.o.Upstreams.Call(ctx, mcpproxy.CallRequest{Server: server.Name, Tool: p.Tool, Arguments: p.Arguments})
 	if err != nil {
 		return nil, refusal{callError{err.Error(), server.Name, p.Tool}}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/runcell/runcell/mcpproxy"
 )
 
 // FuzzTalk sends the host whatever comes, as hostile code on descriptor 3
@@ -58,7 +60,7 @@ type called struct {
 	t *testing.T
 }
 
-func (c called) Call(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+func (c called) Call(context.Context, mcpproxy.CallRequest) (json.RawMessage, error) {
 	c.t.Error("a tool was called without a grant")
 	return nil, nil
 }

@@ -19,15 +19,23 @@ const (
 // Whether the call took effect is not known, so it is never made again by itself.
 var ErrCallLost = errors.New("the call is lost and may have taken effect; it was not repeated")
 
-// Call calls a tool, by name or alias, and returns the CallToolResult as the
-// server wrote it: isError is part of it and not an error here. args is a JSON
-// object; none is the empty one.
-func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	args, err := checkArguments(args)
+// A CallRequest is one call of a tool.
+type CallRequest struct {
+	Server, Tool string          // names or aliases
+	Arguments    json.RawMessage // a JSON object; none is the empty one
+	// Progress is told what the server says of the call while it works on it;
+	// total is 0 if it is not known. It may be nil.
+	Progress func(done, total float64, text string)
+}
+
+// Call calls a tool and returns the CallToolResult as the server wrote it:
+// isError is part of it and not an error here.
+func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error) {
+	args, err := checkArguments(r.Arguments)
 	if err != nil {
-		return nil, fmt.Errorf("calling tool %q of server %q: %w", tool, server, err)
+		return nil, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
 	}
-	u, err := p.upstream(server)
+	u, err := p.upstream(r.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +45,7 @@ func (p *Proxy) Call(ctx context.Context, server, tool string, args json.RawMess
 		ctx, cancel = context.WithTimeoutCause(ctx, p.options.CallTimeout, cause)
 		defer cancel()
 	}
-	return u.call(ctx, tool, args)
+	return u.call(ctx, r.Tool, args)
 }
 
 func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {

@@ -54,11 +54,12 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 	case limit == 0:
 		limit = defaultHits
 	}
-	lists, problems := p.gather(ctx)
+	upstreams := p.current().upstreams
+	lists, problems := gather(ctx, upstreams)
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", err)
 	}
-	index, docs := p.catalogue.update(p.upstreams, lists)
+	index, docs := p.catalogue.update(upstreams, lists)
 	found := []ToolDoc{}
 	for _, i := range index.search(terms, min(limit, maxHits)) {
 		found = append(found, newDoc(docs[i].server, docs[i].tool, full))
@@ -67,15 +68,15 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 }
 
 // gather collects the tools of all servers, starting several at a time.
-func (p *Proxy) gather(ctx context.Context) ([]*toolList, []Problem) {
+func gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
 	hurry := fmt.Errorf("still starting after %v; search again later", searchPatience)
 	ctx, cancel := context.WithTimeoutCause(ctx, searchPatience, hurry)
 	defer cancel()
-	lists := make([]*toolList, len(p.upstreams))
-	failures := make([]error, len(p.upstreams))
+	lists := make([]*toolList, len(upstreams))
+	failures := make([]error, len(upstreams))
 	turns := make(chan struct{}, startsAtOnce)
 	var all sync.WaitGroup
-	for i, u := range p.upstreams {
+	for i, u := range upstreams {
 		all.Go(func() {
 			select {
 			case turns <- struct{}{}:
@@ -90,7 +91,7 @@ func (p *Proxy) gather(ctx context.Context) ([]*toolList, []Problem) {
 	var problems []Problem
 	for i, err := range failures {
 		if err != nil {
-			s := p.upstreams[i].server
+			s := upstreams[i].server
 			problems = append(problems, Problem{Source: s.Source, Server: s.Name, Reason: err.Error()})
 		}
 	}

@@ -1,24 +1,74 @@
 package mcpproxy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Server is one of the user's MCP servers, as a config file describes it.
 type Server struct {
-	Name        string
-	Alias       string // the Python identifier scripts know it by, unique in one Config
-	Transport   string // "stdio", the only one so far
-	Command     string
-	Args        []string
-	Env         map[string]string // added to the environment of this process
-	Dir         string            // "cwd" in the file; relative to the directory this process runs in
+	Name      string
+	Alias     string // the Python identifier scripts know it by, unique in one Config
+	Transport Transport
+
+	// Of a server over stdio.
+	Command string
+	Args    []string
+	Env     map[string]string // added to the environment of this process
+	Dir     string            // "cwd" in the file; relative to the directory this process runs in
+
+	// Of a remote server.
+	URL     string
+	Headers map[string]string // sent with every request
+	OAuth   *OAuth            // what the file says of it; the rest is found out
+
+	// What the client's file says of the tools: nil allows all.
+	AllowTools, DenyTools []string
+	StartTimeout          time.Duration // 0 is the program's own
+	CallTimeout           time.Duration // 0 is the program's own
+
 	Description string
-	Source      string // the file it came from
+	Source      string   // the file it came from
+	Client      string   // the MCP client whose file that is, such as "claude"
+	Also        []string // further files that have the same server
+}
+
+// A Transport is how a server is spoken to.
+type Transport string
+
+// The transports. Remote is a URL of which the file does not say which of the
+// two it is: streamable HTTP is tried first, then SSE.
+const (
+	Stdio  Transport = "stdio"
+	HTTP   Transport = "http"
+	SSE    Transport = "sse"
+	Remote Transport = "remote"
+)
+
+// OAuth is a client that the user registered with the server beforehand.
+type OAuth struct {
+	ClientID, ClientSecret string
+	Scopes                 []string
+}
+
+// fingerprint tells whether two entries are one server that is started or
+// reached alike: it is what a warm connection and the catalogue on disk are
+// kept by. It is a digest, as entries have secrets.
+func (s Server) fingerprint() string {
+	s.Alias, s.Description, s.Source, s.Client, s.Also = "", "", "", "", nil
+	text, err := json.Marshal(s) // maps in order of their keys
+	if err != nil {
+		panic("mcpproxy: " + err.Error() + ": give Server only fields that JSON has")
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // Problem is a file or an entry that gave no server, by name and with the

@@ -45,7 +45,7 @@ func (d *discovery) parseEntry(raw json.RawMessage) (s Server, disabled bool, er
 	if err := e.transport(); err != nil {
 		return s, false, err
 	}
-	s.Transport = "stdio"
+	s.Transport = Stdio
 	s.Command = d.expandHome(e.expanded("command"))
 	s.Args = e.list("args")
 	s.Env = e.table("env")

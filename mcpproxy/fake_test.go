@@ -273,7 +273,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 func mustCall(t *testing.T, p *Proxy, tool, args string) string {
 	t.Helper()
-	raw, err := p.Call(t.Context(), "fake", tool, json.RawMessage(args))
+	raw, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatalf("calling %s: %v", tool, err)
 	}

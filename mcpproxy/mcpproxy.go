@@ -36,12 +36,26 @@ type Options struct {
 // used at the same time. Close it to end the servers.
 type Proxy struct {
 	options   Options
-	config    Config
-	upstreams []*upstream
-	byKey     map[string]*upstream
 	cancel    context.CancelFunc
 	finished  sync.WaitGroup
 	catalogue catalogue
+
+	mu      sync.RWMutex
+	servers known
+}
+
+// known is one Config made ready for use. It is replaced, never changed.
+type known struct {
+	config    Config
+	upstreams []*upstream
+	byKey     map[string]*upstream
+}
+
+// current returns what is known now.
+func (p *Proxy) current() known {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.servers
 }
 
 // New makes a Proxy. It starts nothing yet.
@@ -59,7 +73,7 @@ func New(cfg Config, o Options) *Proxy {
 		o.ClientName = "runcell"
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{options: o, config: cfg, byKey: map[string]*upstream{}, cancel: cancel}
+	p := &Proxy{options: o, cancel: cancel, servers: known{config: cfg, byKey: map[string]*upstream{}}}
 	for _, s := range cfg.Servers {
 		u := &upstream{server: s, idle: o.IdleTimeout, ctx: ctx, finished: &p.finished}
 		u.dialer = &dialer{
@@ -67,12 +81,12 @@ func New(cfg Config, o Options) *Proxy {
 			client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
 			changed: u.invalidate,
 		}
-		p.upstreams = append(p.upstreams, u)
-		p.byKey[s.Name] = u
+		p.servers.upstreams = append(p.servers.upstreams, u)
+		p.servers.byKey[s.Name] = u
 	}
-	for _, u := range p.upstreams { // a name goes before another's alias
-		if _, ok := p.byKey[u.server.Alias]; !ok {
-			p.byKey[u.server.Alias] = u
+	for _, u := range p.servers.upstreams { // a name goes before another's alias
+		if _, ok := p.servers.byKey[u.server.Alias]; !ok {
+			p.servers.byKey[u.server.Alias] = u
 		}
 	}
 	return p
@@ -80,21 +94,22 @@ func New(cfg Config, o Options) *Proxy {
 
 // ServerStatus is the state of one configured server.
 type ServerStatus struct {
-	Name        string `json:"name"`
-	Alias       string `json:"alias,omitempty"`
-	Transport   string `json:"transport,omitempty"`
-	Source      string `json:"source"`
-	Status      string `json:"status"` // idle, starting, ready, failed or skipped
-	Description string `json:"description,omitempty"`
-	Error       string `json:"error,omitempty"`
-	Tools       int    `json:"tools,omitempty"` // how many, once known
+	Name        string    `json:"name"`
+	Alias       string    `json:"alias,omitempty"`
+	Transport   Transport `json:"transport,omitempty"`
+	Source      string    `json:"source"`
+	Status      string    `json:"status"` // idle, starting, ready, failed or skipped
+	Description string    `json:"description,omitempty"`
+	Error       string    `json:"error,omitempty"`
+	Tools       int       `json:"tools,omitempty"` // how many, once known
 }
 
 // Servers reports every server in order of discovery, and after them those
 // that were left out, as skipped and with the reason.
 func (p *Proxy) Servers() []ServerStatus {
-	all := make([]ServerStatus, 0, len(p.upstreams)+len(p.config.Problems))
-	for _, u := range p.upstreams {
+	now := p.current()
+	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
+	for _, u := range now.upstreams {
 		state, tools, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
@@ -108,7 +123,7 @@ func (p *Proxy) Servers() []ServerStatus {
 		}
 		all = append(all, st)
 	}
-	for _, pr := range p.config.Problems {
+	for _, pr := range now.config.Problems {
 		if pr.Server != "" {
 			all = append(all, ServerStatus{Name: pr.Server, Source: pr.Source, Status: "skipped", Error: pr.Reason})
 		}
@@ -117,7 +132,7 @@ func (p *Proxy) Servers() []ServerStatus {
 }
 
 // Problems returns what discovery had to leave out, whole files included.
-func (p *Proxy) Problems() []Problem { return p.config.Problems }
+func (p *Proxy) Problems() []Problem { return p.current().config.Problems }
 
 // Lookup finds a server by name or alias. Its error names the nearest one.
 func (p *Proxy) Lookup(nameOrAlias string) (Server, error) {
@@ -129,10 +144,11 @@ func (p *Proxy) Lookup(nameOrAlias string) (Server, error) {
 }
 
 func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
-	if u, ok := p.byKey[nameOrAlias]; ok && nameOrAlias != "" {
+	now := p.current()
+	if u, ok := now.byKey[nameOrAlias]; ok && nameOrAlias != "" {
 		return u, nil
 	}
-	return nil, noServer(nameOrAlias, p.config.Servers, p.config.Problems)
+	return nil, noServer(nameOrAlias, now.config.Servers, now.config.Problems)
 }
 
 // Tools returns all tools of a server, starting it if they are not known yet.
@@ -154,7 +170,7 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
 func (p *Proxy) Close() error {
 	p.cancel()
 	var closing sync.WaitGroup
-	for _, u := range p.upstreams {
+	for _, u := range p.current().upstreams {
 		closing.Go(u.close)
 	}
 	closing.Wait()

@@ -118,11 +118,11 @@ func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
 	if len(problems) != 1 || problems[0].Server != "broken" || !strings.Contains(problems[0].Reason, "API_KEY is missing") {
 		t.Errorf("problems = %+v", problems)
 	}
-	before := p.upstreams[0].failedAt
+	before := p.current().upstreams[0].failedAt
 	if docs, problems, _ = p.Search(t.Context(), "arguments", 100, false); len(docs) == 0 || len(problems) != 1 {
 		t.Errorf("docs = %+v, problems = %+v", docs, problems)
 	}
-	if !p.upstreams[0].failedAt.Equal(before) {
+	if !p.current().upstreams[0].failedAt.Equal(before) {
 		t.Error("a second search started the broken server again")
 	}
 }

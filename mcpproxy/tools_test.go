@@ -46,7 +46,7 @@ func TestCallErrors(t *testing.T) {
 		{"asks for input", "fake", "ask", "{}", []string{"asks the user for input"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := p.Call(t.Context(), tt.server, tt.tool, []byte(tt.args))
+			_, err := p.Call(t.Context(), CallRequest{Server: tt.server, Tool: tt.tool, Arguments: []byte(tt.args)})
 			wantError(t, err, tt.want...)
 		})
 	}

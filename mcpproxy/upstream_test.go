@@ -39,7 +39,7 @@ func TestHandshakeWorksWithServersOldAndNew(t *testing.T) {
 				t.Errorf("%d starts, want %d", got, tt.starts)
 			}
 			// What handshake it takes is remembered: a restart is one more start.
-			p.upstreams[0].expire(p.upstreams[0].live)
+			p.current().upstreams[0].expire(p.current().upstreams[0].live)
 			mustCall(t, p, "echo", `{}`)
 			if got := len(lines(starts)); got != tt.starts+1 {
 				t.Errorf("%d starts after a restart, want %d", got, tt.starts+1)
@@ -111,7 +111,7 @@ func TestTenCallsRunInParallel(t *testing.T) {
 func TestCrashDuringCallIsReportedAndNotRepeated(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
 	p := proxyFor(t, Options{}, fake(t, "FAKE_NOTES", notes, "FAKE_TOKEN", "s3cret-token"))
-	_, err := p.Call(t.Context(), "fake", "crash", nil)
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	wantError(t, err, "may have taken effect", "exited: exit status 3", "out of cheese")
 	if !errors.Is(err, ErrCallLost) {
 		t.Errorf("%v is not ErrCallLost", err)
@@ -143,7 +143,7 @@ func TestCloseKillsWholeProcessGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "end of the group", func() bool { return !alive(child) && !alive(leader) })
-		_, err := p.Call(t.Context(), "fake", "echo", nil)
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 		wantError(t, err, "shut down")
 	}
 }
@@ -165,7 +165,7 @@ func TestIdleServerIsReleasedButNotDuringCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hanging := make(chan error, 1)
 	go func() {
-		_, err := p.Call(ctx, "fake", "hang", nil)
+		_, err := p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"})
 		hanging <- err
 	}()
 	eventually(t, "the call", func() bool { return inFlight(p) == 1 })
@@ -191,7 +191,7 @@ func TestCancelledCallReturnsAndTellsServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := p.Call(ctx, "fake", "hang", nil)
+		_, err := p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"})
 		done <- err
 	}()
 	eventually(t, "the call", func() bool { return slices.Contains(lines(notes), "hanging") })
@@ -211,14 +211,14 @@ func TestCancelReturnsThoughServerReadsNothing(t *testing.T) {
 	}
 	big, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 1<<20)}) // more than a pipe holds
 	for range 3 {
-		_, err := p.Call(t.Context(), "fake", "echo", big)
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo", Arguments: big})
 		wantError(t, err, "no answer within 300ms")
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a call after the pause", func() bool {
-		_, err := p.Call(t.Context(), "fake", "echo", nil)
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 		return err == nil
 	})
 }
@@ -229,7 +229,7 @@ func TestCloseEndsCallsAndStartsInFlight(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t), slow)
 	mustCall(t, p, "echo", `{}`)
 	errs := make(chan error, 2)
-	go func() { _, err := p.Call(t.Context(), "fake", "hang", nil); errs <- err }()
+	go func() { _, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "hang"}); errs <- err }()
 	go func() { _, err := p.Tools(t.Context(), "slow"); errs <- err }()
 	eventually(t, "both in flight", func() bool {
 		return inFlight(p) == 1 && p.Servers()[1].Status == "starting"
@@ -243,9 +243,9 @@ func TestCloseEndsCallsAndStartsInFlight(t *testing.T) {
 }
 
 func inFlight(p *Proxy) int {
-	p.upstreams[0].mu.Lock()
-	defer p.upstreams[0].mu.Unlock()
-	return p.upstreams[0].calls
+	p.current().upstreams[0].mu.Lock()
+	defer p.current().upstreams[0].mu.Unlock()
+	return p.current().upstreams[0].calls
 }
 
 func TestManyServersWithoutRaces(t *testing.T) {
@@ -260,7 +260,7 @@ func TestManyServersWithoutRaces(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
-			if _, err := p.Call(t.Context(), fmt.Sprintf("fake%d", i%4), "echo", nil); err != nil {
+			if _, err := p.Call(t.Context(), CallRequest{Server: fmt.Sprintf("fake%d", i%4), Tool: "echo"}); err != nil {
 				t.Error(err)
 			}
 			p.Servers()
@@ -273,7 +273,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := proxyFor(t, Options{IdleTimeout: time.Hour}, fake(t, "FAKE_DISCOVER", "hang"))
 	mustCall(t, p, "echo", `{}`)
-	_, _ = p.Call(t.Context(), "fake", "crash", nil)
+	_, _ = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mustCall(t, p, "spawn", `{}`)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)

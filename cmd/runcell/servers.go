@@ -128,7 +128,7 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 			return usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
 		}
 	}
-	answer, err := p.Call(c.Context, c.Args().Get(0), c.Args().Get(1), arguments)
+	answer, err := p.Call(c.Context, mcpproxy.CallRequest{Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments})
 	if err != nil {
 		return err
 	}
