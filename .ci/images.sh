@@ -6,7 +6,7 @@
 #
 # leaves DIR/python-3.14, DIR/python-3.13 and DIR/python-3.11, or only the
 # versions named. Version "minimal" is 3.13 with a small part of its library,
-# "data" is 3.13 with numpy, pandas, matplotlib and scikit-learn, 1.3 GB in eight
+# "data" is 3.13 with numpy, pandas, matplotlib, scikit-learn and more, 1.3 GB in eight
 # layers, without bytecode. What is there already is kept: a layout gets its name
 # only when it is complete. Works as root, and as an ordinary user who has
 # subuids.
@@ -54,7 +54,7 @@ build() {
 	minimal) suite=trixie packages=python3-minimal ;;
 	data)
 		suite=trixie strip=-strip
-		packages=python3-numpy,python3-pandas,python3-matplotlib,python3-sklearn
+		packages=python3-numpy,python3-pandas,python3-matplotlib,python3-sklearn,python3-seaborn,python3-statsmodels,python3-numba,python3-tables,python3-xarray,python3-dask,python3-notebook,g++,gfortran
 		;;
 	*)
 		echo "$0: no Debian release is known for Python $version (3.14, 3.13, 3.11 are)" >&2
