@@ -87,6 +87,29 @@ func TestTwoProcessesPullOnce(t *testing.T) {
 	}
 }
 
+func TestWaitingForAnotherPullIsTold(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	ref := reg.push(t, "py:3", pythonImage(t))
+	r, err := images.Parse(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := s.tryLock("ref-"+s.refKey(r), unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	_, err = s.Ensure(ctx, ref, func(p Progress) {
+		texts = append(texts, p.Text)
+		if len(texts) == 1 {
+			unlock()
+		}
+	})
+	if err != nil || len(texts) == 0 || !strings.HasPrefix(texts[0], "waiting for another process") {
+		t.Errorf("told %q, %v", texts, err)
+	}
+}
+
 func TestKilledUnpackLeavesNothingThatIsTrusted(t *testing.T) {
 	reg, s := newRegistry(t), openStore(t)
 	img := pythonImage(t, pack(t, file("second", "layer")))

@@ -174,7 +174,14 @@ func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (
 // on the reference makes a second caller wait and find everything done: known
 // says what it may take for that.
 func (s *Store) pull(ctx context.Context, r images.Reference, ref string, known func(images.Reference, string) *Root, progress func(Progress)) (*Root, error) {
-	unlock, err := s.lock(ctx, "ref-"+s.refKey(r), unix.LOCK_EX)
+	name := "ref-" + s.refKey(r)
+	unlock, err := s.tryLock(name, unix.LOCK_EX)
+	if err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			report(progress, Progress{Text: "waiting for another process that pulls " + ref})
+		}
+		unlock, err = s.lock(ctx, name, unix.LOCK_EX)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another pull of %q: %w", ref, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runcell/runcell/images"
+	"github.com/runcell/runcell/rootfs/rootfstest"
 )
 
 var ctx = context.Background()
@@ -467,4 +468,23 @@ func TestOnePlatformDoesNotAnswerForAnother(t *testing.T) {
 	if s.refKey(r) == other.refKey(r) {
 		t.Error("two platforms share the meaning of a tag")
 	}
+}
+
+// BenchmarkEnsureCached resolves an image that is there, as every run does.
+func BenchmarkEnsureCached(b *testing.B) {
+	s, err := Open(b.TempDir(), images.Puller{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	ref := "oci:" + rootfstest.Layout(b, "3.14")
+	if _, err := s.Ensure(ctx, ref, nil); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := s.Ensure(ctx, ref, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Cleanup(func() { _ = removeTree(s.dir) })
 }
