@@ -24,7 +24,7 @@ func serversCommand(s *streams) *cli.Command {
 		Name:         "servers",
 		Usage:        "show the upstream MCP servers and their tools",
 		OnUsageError: usageError,
-		Subcommands: []*cli.Command{
+		Subcommands: append([]*cli.Command{
 			command("list", "show the servers that were found, where, and what is wrong with which", "",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }),
 			command("tools", "start servers and show their tools", "[NAME]…",
@@ -33,7 +33,7 @@ func serversCommand(s *streams) *cli.Command {
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
 			command("call", "call a tool and print the server's answer as JSON", "NAME TOOL [ARGUMENTS]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }),
-		},
+		}, loginCommands(s, command)...),
 		Action: needSubcommand,
 	}
 }
@@ -45,7 +45,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version})
+	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version, TokenDir: tokenDir(settings)})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)
 }
