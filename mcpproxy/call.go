@@ -127,12 +127,12 @@ func (u *upstream) lost(s *session, err error, what string, effect error) error 
 }
 
 func (u *upstream) explain(s *session, err error, what string, effect error) error {
+	if u.ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", what, errClosed)
+	}
 	var wireErr *jsonrpc.Error
 	if errors.As(err, &wireErr) {
 		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: clip(u.secrets.hide(wireErr.Message), maxErrorText)})
-	}
-	if u.ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", what, errClosed)
 	}
 	var failed *httpError
 	if errors.As(err, &failed) && !failed.expired {
@@ -146,7 +146,7 @@ func (u *upstream) explain(s *session, err error, what string, effect error) err
 	}
 	how := "the server " + u.bury(s)
 	if errors.Is(err, errMessageTooLong) {
-		how = "the server " + errMessageTooLong.Error()
+		how = "the server " + tooLong(maxMessage).Error()
 	}
 	if effect == nil {
 		return fmt.Errorf("%s: %s", what, how)

@@ -132,7 +132,7 @@ func (e *events) line(limit int) ([]byte, error) {
 	for {
 		piece, err := e.in.ReadSlice('\n')
 		if len(line)+len(piece) > limit {
-			return nil, errMessageTooLong
+			return nil, tooLong(e.r.limit)
 		}
 		line = append(line, piece...)
 		if err == nil {

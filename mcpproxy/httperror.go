@@ -86,7 +86,9 @@ func (r *remote) refused(resp *http.Response) error {
 		return fail("takes no more requests for now (%s)", status)
 	}
 	if wireErr := wireError(body); wireErr != nil {
-		return wireErr
+		err := r.failure(resp.StatusCode, "refused ("+status+"): "+printable(wireErr.Message, maxExcerpt))
+		err.err = wireErr
+		return err
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
@@ -157,14 +159,10 @@ func errorBody(resp *http.Response) []byte {
 }
 
 // wireError finds a JSON-RPC error in a body.
-func wireError(body []byte) error {
-	msg, err := jsonrpc.DecodeMessage(bytes.TrimSpace(body))
-	if resp, ok := msg.(*jsonrpc.Response); err == nil && ok && resp.Error != nil {
-		return resp.Error
-	}
+func wireError(body []byte) *jsonrpc.Error {
 	var loose struct{ Error *jsonrpc.Error }
 	if json.Unmarshal(body, &loose) == nil && loose.Error != nil && loose.Error.Message != "" {
-		return loose.Error // with no id, or null
+		return loose.Error // whatever its id, or none
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (u *upstream) challenge(ctx context.Context) (*http.Response, error) {
 	if u.server.Transport == SSE {
 		methods = methods[1:]
 	}
-	r, err := newRemote(u.server, HTTP, newInbox(func() {}), nil)
+	r, err := newRemote(u.server, HTTP, newInbox(func() {}), nil, maxErrorBody)
 	if err != nil {
 		return nil, err
 	}

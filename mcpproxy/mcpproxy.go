@@ -34,6 +34,7 @@ type Options struct {
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
 	discoverPatience time.Duration
+	maxMessage       int // of a remote server
 }
 
 // Proxy holds the connections to all servers of one Config. Its methods may be
@@ -78,6 +79,9 @@ func New(cfg Config, o Options) *Proxy {
 	}
 	if o.ClientName == "" {
 		o.ClientName = "runcell"
+	}
+	if o.maxMessage <= 0 {
+		o.maxMessage = maxMessage
 	}
 	if o.CallsAtOnce <= 0 {
 		o.CallsAtOnce = 32

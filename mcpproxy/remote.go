@@ -39,7 +39,7 @@ type remote struct {
 	why  error // it is down, the first reason
 }
 
-func newRemote(s Server, t Transport, box *inbox, login *loginKeep) (*remote, error) {
+func newRemote(s Server, t Transport, box *inbox, login *loginKeep, limit int) (*remote, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
 		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
@@ -50,7 +50,7 @@ func newRemote(s Server, t Transport, box *inbox, login *loginKeep) (*remote, er
 	base.IdleConnTimeout = 30 * time.Second
 	r := &remote{
 		server: s, transport: t, origin: origin, client: base, inbox: box, login: login,
-		limit: maxMessage, fell: make(chan struct{}),
+		limit: limit, fell: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
@@ -124,7 +124,7 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 // overHTTP is attempt for a URL.
 func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t Transport, legacy bool) (_ *session, suspect bool, err error) {
 	box := newInbox(d.changed)
-	r, err := newRemote(d.server, t, box, d.login)
+	r, err := newRemote(d.server, t, box, d.login, d.limit)
 	if err != nil {
 		return nil, false, err
 	}

@@ -110,6 +110,13 @@ func (r *remote) roundTrip(req *http.Request, ex *exchange) (*http.Response, err
 		r.sessionID.Store(id)
 	}
 	isCall := len(msg.ID) > 0 && msg.Method != ""
+	if msg.Method == methodDiscover && resp.StatusCode == http.StatusBadRequest {
+		body := errorBody(resp)
+		resp.Body.Close()
+		cancel()
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return resp, nil // the SDK looks in it for the versions that the server has
+	}
 	return r.judge(resp, cancel, isCall, ex)
 }
 
@@ -121,15 +128,16 @@ func setBody(req *http.Request, body []byte) {
 }
 
 // send sends a request with headers and token, follows the redirects that stay
-// with the server, and logs in anew where a token has come to its end. The
-// caller calls cancel when it is done with the body.
-func (r *remote) send(req *http.Request) (_ *http.Response, cancel context.CancelFunc, err error) {
+// with the server, and renews the token where it has come to its end. The
+// caller calls done when it is done with the body.
+func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(r.ctx, cancel)
-	done := func() { stop(); cancel() }
+	done = func() { stop(); cancel() }
 	defer func() {
 		if err != nil {
-			done()
+			stop()
+			cancel()
 		}
 	}()
 	var rejected string
@@ -152,6 +160,9 @@ func (r *remote) send(req *http.Request) (_ *http.Response, cancel context.Cance
 			return nil, nil, r.failure(0, fmt.Sprintf("wants messages to be sent to another host, %s, which is refused", origin(out.URL)))
 		}
 		resp, err := r.client.RoundTrip(out)
+		if err != nil && r.ctx.Err() != nil && req.Context().Err() == nil {
+			return nil, nil, &httpError{lost: true, text: "the connection was closed"}
+		}
 		if err != nil {
 			return nil, nil, r.words(err)
 		}
@@ -343,7 +354,7 @@ func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 		return nil, &httpError{lost: true, text: "its answer broke off: " + plain(err)}
 	}
 	if len(raw) > r.limit {
-		return nil, &httpError{lost: true, text: "the server " + errMessageTooLong.Error()}
+		return nil, &httpError{lost: true, text: "the server " + tooLong(r.limit).Error()}
 	}
 	for _, one := range batch(raw) {
 		msg, err := r.inbox.sort(one)

@@ -122,6 +122,7 @@ type dialer struct {
 	changed func()
 	secrets *secrets
 	guard   *guard     // of processes
+	limit   int        // of one message over HTTP
 	login   *loginKeep // of tokens; nil where headers of the entry authorize
 }
 

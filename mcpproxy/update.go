@@ -106,7 +106,7 @@ func (p *Proxy) newLife(s Server) *life {
 	l.dialer = &dialer{
 		server: s, log: o.Log, timeout: cmp.Or(s.StartTimeout, o.StartTimeout), patience: o.discoverPatience,
 		client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
-		changed: l.invalidate, secrets: l.secrets, guard: &p.guard,
+		changed: l.invalidate, secrets: l.secrets, guard: &p.guard, limit: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
 		l.dialer.login = newLoginKeep(s, o.TokenDir, l.secrets)

@@ -28,7 +28,10 @@ const (
 	methodDiscover = "server/discover"
 )
 
-var errMessageTooLong = fmt.Errorf("sent a message longer than %d MiB", maxMessage>>20)
+var errMessageTooLong = errors.New("sent a message longer than")
+
+// tooLong says that a server sent a message that is longer than limit.
+func tooLong(limit int) error { return fmt.Errorf("%w %d MiB", errMessageTooLong, limit>>20) }
 
 // wire is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
@@ -184,7 +187,7 @@ func (w *wire) readLine() ([]byte, error) {
 		}
 		if begun && wanted {
 			if len(line)+len(piece) > w.limit {
-				return nil, errMessageTooLong
+				return nil, tooLong(w.limit)
 			}
 			line = append(line, piece...)
 		}
