@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "sdk":
 		sdkServer()
+	case "host":
+		hostProgram()
 	default:
 		(&fakeServer{out: bufio.NewWriter(os.Stdout)}).run()
 	}

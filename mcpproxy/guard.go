@@ -20,9 +20,9 @@ while read -r op group; do
 	esac
 done
 [ "$groups" = ' ' ] && exit 0
-for group in $groups; do kill -TERM -- "-$group"; done
+for group in $groups; do kill -s TERM -- "-$group"; done
 sleep 1
-for group in $groups; do kill -KILL -- "-$group"; done
+for group in $groups; do kill -s KILL -- "-$group"; done
 `
 
 // guard is a small process that outlives this program by a moment, to end
