@@ -98,12 +98,12 @@ type ServerStatus struct {
 	Alias       string    `json:"alias,omitempty"`
 	Transport   Transport `json:"transport,omitempty"`
 	Source      string    `json:"source"`
-	Status      string    `json:"status"` // idle, starting, ready, failed or skipped
+	Client      string    `json:"client,omitempty"` // the MCP client whose file that is
+	Also        []string  `json:"also,omitempty"`   // further files that have the same server
+	Status      string    `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
 	Description string    `json:"description,omitempty"`
 	Error       string    `json:"error,omitempty"`
-	Tools       int       `json:"tools,omitempty"`  // how many, once known
-	Client      string    `json:"client,omitempty"` // whose file it is from
-	Also        []string  `json:"also,omitempty"`   // further files that have it
+	Tools       int       `json:"tools,omitempty"` // how many, once known
 }
 
 // Servers reports every server in order of discovery, and after them those
@@ -115,8 +115,7 @@ func (p *Proxy) Servers() []ServerStatus {
 		state, tools, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Status: state, Description: u.server.Description,
-			Client: u.server.Client, Also: u.server.Also,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state, Description: u.server.Description,
 		}
 		if failure != nil {
 			st.Error = failure.Error()

@@ -24,16 +24,20 @@ func serversCommand(s *streams) *cli.Command {
 		Name:         "servers",
 		Usage:        "show the upstream MCP servers and their tools",
 		OnUsageError: usageError,
-		Subcommands: append([]*cli.Command{
+		Subcommands: []*cli.Command{
 			command("list", "show the servers that were found, where, and what is wrong with which", "",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }),
 			command("tools", "start servers and show their tools", "[NAME]…",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
+			loginFlags(command("login", "log in to a remote server, in a browser", "NAME",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogin(c, s, p) })),
+			command("logout", "forget the login to a remote server", "NAME",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogout(c, s, p) }),
 			command("search", "search the tools of all servers", "QUERY",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
 			command("call", "call a tool and print the server's answer as JSON", "NAME TOOL [ARGUMENTS]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }),
-		}, loginCommands(s, command)...),
+		},
 		Action: needSubcommand,
 	}
 }

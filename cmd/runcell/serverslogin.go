@@ -14,13 +14,10 @@ import (
 // loginWithin is how long the user may take in the browser.
 const loginWithin = 10 * time.Minute
 
-// loginCommands are `servers login` and `servers logout`.
-func loginCommands(s *streams, command func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error) *cli.Command) []*cli.Command {
-	login := command("login", "log in to a remote server, in a browser", "NAME",
-		func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogin(c, s, p) })
+// loginFlags adds the flag of `servers login` to it.
+func loginFlags(login *cli.Command) *cli.Command {
 	login.Flags = append(login.Flags, &cli.BoolFlag{Name: "no-browser", Usage: "only print the address, open no browser"})
-	return []*cli.Command{login, command("logout", "forget the login to a remote server", "NAME",
-		func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogout(c, s, p) })}
+	return login
 }
 
 func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
