@@ -2,12 +2,14 @@ package mcpproxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -35,20 +37,38 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error
 	if err != nil {
 		return nil, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
 	}
-	u, err := p.upstream(r.Server)
-	if err != nil {
-		return nil, err
+	for range maxSwaps {
+		u, err := p.upstream(r.Server)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := p.callOf(ctx, u, r, args)
+		if !errors.Is(err, errRetired) {
+			return raw, err
+		}
 	}
-	if p.options.CallTimeout > 0 {
-		cause := fmt.Errorf("no answer within %v: %w", p.options.CallTimeout, context.DeadlineExceeded)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, p.options.CallTimeout, cause)
-		defer cancel()
-	}
-	return u.call(ctx, r.Tool, args)
+	return nil, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, errRetired)
 }
 
-func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+// maxSwaps is how often a call looks its server up again because the
+// configuration changed in the moment between finding and using it.
+const maxSwaps = 3
+
+func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
+	if limit := cmp.Or(u.server.CallTimeout, p.options.CallTimeout); limit > 0 {
+		cause := fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, cause)
+		defer cancel()
+	}
+	if err := u.turns.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
+	}
+	defer u.turns.Release(1)
+	return u.call(ctx, r.Tool, args, r.Progress)
+}
+
+func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage, tell func(done, total float64, text string)) (json.RawMessage, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -58,18 +78,24 @@ func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
-	raw, err := s.request(ctx, methodCallTool, &rawParams{Name: t.Name, Arguments: args})
+	params := &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema}
+	if tell != nil {
+		token, stop := s.inbox.listen(tell)
+		defer stop()
+		params.Meta = mcp.Meta{"progressToken": token}
+	}
+	raw, err := s.request(ctx, methodCallTool, params)
 	if err != nil {
+		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, fmt.Errorf("%s: %w", what, cause)
 		}
 		return nil, u.lost(s, err, what, ErrCallLost)
 	}
 	if err := checkResult(raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
 	}
-	return raw, nil
+	return u.secrets.hideResult(raw), nil
 }
 
 // resolve finds the tool. Before it gives up it asks the server again: some
@@ -97,19 +123,30 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (Tool, 
 // the process off first, since how it ended is the news; effect is then what
 // that means for the caller, or nil.
 func (u *upstream) lost(s *session, err error, what string, effect error) error {
-	var wireErr *jsonrpc.Error
-	if errors.As(err, &wireErr) {
-		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: clip(wireErr.Message, maxErrorText)})
-	}
-	if !isLost(err) {
-		return fmt.Errorf("%s: %w", what, err)
-	}
+	return u.secrets.hideError(u.explain(s, err, what, effect))
+}
+
+func (u *upstream) explain(s *session, err error, what string, effect error) error {
 	if u.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, errClosed)
 	}
+	var wireErr *jsonrpc.Error
+	if errors.As(err, &wireErr) {
+		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: clip(u.secrets.hide(wireErr.Message), maxErrorText)})
+	}
+	var failed *httpError
+	if errors.As(err, &failed) && !failed.expired {
+		if effect != nil && failed.lost {
+			return fmt.Errorf("%s: %w: %w", what, effect, failed)
+		}
+		return fmt.Errorf("%s: %w", what, failed)
+	}
+	if failed == nil && !isLost(err) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
 	how := "the server " + u.bury(s)
 	if errors.Is(err, errMessageTooLong) {
-		how = "the server " + errMessageTooLong.Error()
+		how = "the server " + tooLong(maxMessage).Error()
 	}
 	if effect == nil {
 		return fmt.Errorf("%s: %s", what, how)

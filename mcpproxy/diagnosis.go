@@ -19,22 +19,16 @@ const (
 // stderr, and stray lines on stdout.
 type diagnosis struct {
 	log    *slog.Logger
-	redact *strings.Replacer
+	hidden *secrets
 
 	mu   sync.Mutex
 	tail []byte
 }
 
-// newDiagnosis hides the values of the entry's environment: they are mostly
-// tokens, and the tail ends in error texts that a model reads.
-func newDiagnosis(s Server, log *slog.Logger) *diagnosis {
-	var pairs []string
-	for _, k := range sortedKeys(s.Env) {
-		if v := s.Env[k]; len(v) >= 8 {
-			pairs = append(pairs, v, "["+k+"]")
-		}
-	}
-	return &diagnosis{log: log.With("server", s.Name), redact: strings.NewReplacer(pairs...)}
+// newDiagnosis hides the secrets of the entry: the tail ends in error texts
+// that a model reads.
+func newDiagnosis(server string, hidden *secrets, log *slog.Logger) *diagnosis {
+	return &diagnosis{log: log.With("server", server), hidden: hidden}
 }
 
 // readFrom takes in lines until the end of r.
@@ -51,7 +45,7 @@ func (d *diagnosis) readFrom(r io.Reader) {
 
 // add takes in one line, or a piece of one.
 func (d *diagnosis) add(stream string, line []byte) {
-	text := printable(d.redact.Replace(string(line[:min(len(line), diagnosisLine)])), diagnosisLine)
+	text := printable(d.hidden.hide(string(line[:min(len(line), diagnosisLine)])), diagnosisLine)
 	if text == "" {
 		return
 	}

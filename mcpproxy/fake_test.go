@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "sdk":
 		sdkServer()
+	case "host":
+		hostProgram()
 	default:
 		(&fakeServer{out: bufio.NewWriter(os.Stdout)}).run()
 	}
@@ -58,6 +60,9 @@ type fakeRequest struct {
 	ID     json.RawMessage
 	Method string
 	Params struct {
+		Meta struct {
+			ProgressToken json.RawMessage
+		} `json:"_meta"`
 		Name      string
 		Arguments json.RawMessage
 		Cursor    string
@@ -77,6 +82,16 @@ func (f *fakeServer) run() {
 		fmt.Fprintln(os.Stderr, "API_KEY is missing")
 		os.Exit(7)
 	}
+	if os.Getenv("FAKE_FLOOD") != "" {
+		go func() {
+			for i := 0; ; i++ {
+				f.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"noise"}}`)
+				f.line(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				f.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+				f.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":"f%d","method":"ping"}`, i))
+			}
+		}()
+	}
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -89,6 +104,9 @@ func (f *fakeServer) run() {
 		var r fakeRequest
 		if err := json.Unmarshal(line, &r); err != nil {
 			panic(err)
+		}
+		if r.Method == "" {
+			continue // an answer to us
 		}
 		if os.Getenv("FAKE_LOGS") != "" {
 			f.line("INFO handling " + r.Method)
@@ -157,7 +175,8 @@ func (f *fakeServer) list(r fakeRequest) {
 			extra = `,{"name":"grown"}`
 		}
 		f.reply(r, `{"tools":[{"name":"echo","description":"Returns its arguments"},{"name":"barrier"},{"name":"crash"},{"name":"big"},
-			{"name":"env"},{"name":"spawn"},{"name":"hang"},{"name":"fail"},{"name":"refuse"},{"name":"grow"},{"name":"deep"},{"name":"ask"},{"name":"get-pid"}`+extra+`]}`)
+			{"name":"env"},{"name":"spawn"},{"name":"hang"},{"name":"fail"},{"name":"refuse"},{"name":"grow"},{"name":"deep"},{"name":"ask"},{"name":"get-pid"},
+			{"name":"leak"},{"name":"leak-result"},{"name":"progress"},{"name":"giant"}`+extra+`]}`)
 	}
 }
 
@@ -202,6 +221,19 @@ func (f *fakeServer) call(r fakeRequest) {
 		f.reply(r, `{"content":[],"structuredContent":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`}`)
 	case "ask":
 		f.reply(r, `{"resultType":"input_required","inputRequests":{}}`)
+	case "leak":
+		f.fail(r, -32000, "tool refused: "+os.Getenv("FAKE_TOKEN")+" is on")
+	case "leak-result":
+		f.reply(r, fmt.Sprintf(`{"content":[{"type":"text","text":"bad token %s"}],"isError":true}`, os.Getenv("FAKE_TOKEN")))
+	case "progress":
+		for i := range 10_000 {
+			if r.Params.Meta.ProgressToken != nil {
+				f.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":10000,"message":"working"}}`, r.Params.Meta.ProgressToken, i+1))
+			}
+		}
+		f.reply(r, `{"content":[]}`)
+	case "giant":
+		f.reply(r, `{"content":[{"type":"text","text":"`+strings.Repeat("g", 200_000_000)+`"}]}`)
 	case "grow":
 		f.grown = true
 		f.line(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)

@@ -11,11 +11,11 @@ package mcpproxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Options sets up a Proxy. The zero value works.
@@ -24,12 +24,17 @@ type Options struct {
 	IdleTimeout   time.Duration // release a server that was not used for so long; 0 never
 	StartTimeout  time.Duration // for a server to get ready, 30 s by default
 	CallTimeout   time.Duration // for one call; 0 is the caller's context alone
+	CallsAtOnce   int           // of one server, 32 by default; further ones wait
 	ClientName    string        // what servers are told; "runcell" by default
 	ClientVersion string
+	// TokenDir is where logins are kept (Login); without it servers that want
+	// one cannot be used.
+	TokenDir string
 
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
 	discoverPatience time.Duration
+	maxMessage       int // of a remote server
 }
 
 // Proxy holds the connections to all servers of one Config. Its methods may be
@@ -37,11 +42,14 @@ type Options struct {
 type Proxy struct {
 	options   Options
 	cancel    context.CancelFunc
+	ctx       context.Context // ends with Close
 	finished  sync.WaitGroup
+	guard     guard
 	catalogue catalogue
 
 	mu      sync.RWMutex
 	servers known
+	closed  bool
 }
 
 // known is one Config made ready for use. It is replaced, never changed.
@@ -72,23 +80,15 @@ func New(cfg Config, o Options) *Proxy {
 	if o.ClientName == "" {
 		o.ClientName = "runcell"
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{options: o, cancel: cancel, servers: known{config: cfg, byKey: map[string]*upstream{}}}
-	for _, s := range cfg.Servers {
-		u := &upstream{server: s, idle: o.IdleTimeout, ctx: ctx, finished: &p.finished}
-		u.dialer = &dialer{
-			server: s, log: o.Log, timeout: o.StartTimeout, patience: o.discoverPatience,
-			client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
-			changed: u.invalidate,
-		}
-		p.servers.upstreams = append(p.servers.upstreams, u)
-		p.servers.byKey[s.Name] = u
+	if o.maxMessage <= 0 {
+		o.maxMessage = maxMessage
 	}
-	for _, u := range p.servers.upstreams { // a name goes before another's alias
-		if _, ok := p.servers.byKey[u.server.Alias]; !ok {
-			p.servers.byKey[u.server.Alias] = u
-		}
+	if o.CallsAtOnce <= 0 {
+		o.CallsAtOnce = 32
 	}
+	p := &Proxy{options: o}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.servers = p.makeKnown(cfg, nil)
 	return p
 }
 
@@ -98,7 +98,9 @@ type ServerStatus struct {
 	Alias       string    `json:"alias,omitempty"`
 	Transport   Transport `json:"transport,omitempty"`
 	Source      string    `json:"source"`
-	Status      string    `json:"status"` // idle, starting, ready, failed or skipped
+	Client      string    `json:"client,omitempty"` // the MCP client whose file that is
+	Also        []string  `json:"also,omitempty"`   // further files that have the same server
+	Status      string    `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
 	Description string    `json:"description,omitempty"`
 	Error       string    `json:"error,omitempty"`
 	Tools       int       `json:"tools,omitempty"` // how many, once known
@@ -113,7 +115,7 @@ func (p *Proxy) Servers() []ServerStatus {
 		state, tools, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Status: state, Description: u.server.Description,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state, Description: u.server.Description,
 		}
 		if failure != nil {
 			st.Error = failure.Error()
@@ -154,13 +156,21 @@ func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
 // Tools returns all tools of a server, starting it if they are not known yet.
 // They stay known until the server is started again or says that they changed.
 func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, err
+	var list *toolList
+	for range maxSwaps {
+		u, err := p.upstream(server)
+		if err != nil {
+			return nil, err
+		}
+		if list, err = u.known(ctx); err == nil {
+			break
+		}
+		if !errors.Is(err, errRetired) {
+			return nil, err
+		}
 	}
-	list, err := u.known(ctx)
-	if err != nil {
-		return nil, err
+	if list == nil {
+		return nil, fmt.Errorf("listing the tools of server %q: %w", server, errRetired)
 	}
 	return append([]Tool(nil), list.tools...), nil
 }
@@ -169,11 +179,16 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
 // gone. Calls in flight fail.
 func (p *Proxy) Close() error {
 	p.cancel()
+	p.mu.Lock()
+	p.closed = true // no Update adds servers from here on
+	all := p.servers.upstreams
+	p.mu.Unlock()
 	var closing sync.WaitGroup
-	for _, u := range p.current().upstreams {
+	for _, u := range all {
 		closing.Go(u.close)
 	}
 	closing.Wait()
 	p.finished.Wait()
+	p.guard.close()
 	return nil
 }

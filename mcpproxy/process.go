@@ -24,12 +24,17 @@ const (
 
 // process is one server's child process with its process group and pipes.
 // There is no Pdeathsig: it is tied to the thread that forked, which Go may
-// end at any time. If this program is killed, its servers see the end of stdin.
+// end at any time, and it does not reach what the server started. If this
+// program is killed, its servers see the end of stdin, and the guard kills the
+// groups of those that do not care.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
 	diag   *diagnosis
+	guard  *guard
+	fell   chan struct{} // exited or read is closed, whichever came first
+	once   sync.Once
 	exited chan struct{} // the leader ended and its whole group was killed
 	done   chan struct{} // and it was reaped, its stderr read, its pipes closed
 	read   chan struct{} // closed by the reader of stdout when it is at the end
@@ -41,14 +46,14 @@ type process struct {
 
 // startProcess starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
-func startProcess(s Server, log *slog.Logger) (_ *process, err error) {
+func startProcess(s Server, hidden *secrets, g *guard, log *slog.Logger) (_ *process, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	path := lookPath(s, cwd, s.Command)
 	if path == "" {
-		return nil, fmt.Errorf("starting server %q: command %q is not there or not executable; install it or correct %s", s.Name, s.Command, s.Source)
+		return nil, &curableError{fmt.Errorf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
 	}
 	var pipes [3][2]*os.File
 	defer func() {
@@ -67,7 +72,7 @@ func startProcess(s Server, log *slog.Logger) (_ *process, err error) {
 	}()
 	for i := range pipes {
 		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
-			return nil, fmt.Errorf("starting server %q: %w", s.Name, err)
+			return nil, err
 		}
 	}
 	cmd := &exec.Cmd{
@@ -76,12 +81,13 @@ func startProcess(s Server, log *slog.Logger) (_ *process, err error) {
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting server %q: %w", s.Name, err)
+		return nil, err
 	}
 	p := &process{
-		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], diag: newDiagnosis(s, log),
-		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}),
+		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], diag: newDiagnosis(s.Name, hidden, log), guard: g,
+		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), fell: make(chan struct{}),
 	}
+	g.watch(cmd.Process.Pid)
 	go p.watch(pipes[2][0])
 	return p, nil
 }
@@ -110,7 +116,9 @@ func (p *process) watch(stderr *os.File) {
 	p.mu.Lock()
 	p.gone = true
 	p.mu.Unlock()
+	p.guard.forget(p.cmd.Process.Pid)
 	close(p.exited)
+	p.fall()
 	_ = p.cmd.Wait() // a bad exit status is in ProcessState
 	p.state = p.cmd.ProcessState
 
@@ -129,6 +137,14 @@ func (p *process) watch(stderr *os.File) {
 	<-logged
 	close(p.done)
 }
+
+func (p *process) fall() { p.once.Do(func() { close(p.fell) }) }
+
+// down implements link.
+func (p *process) down() <-chan struct{} { return p.fell }
+
+// expired implements link: a process that ends by itself is at fault.
+func (p *process) expired() bool { return false }
 
 // awaitExit blocks until the child ended, and leaves it to be reaped.
 func awaitExit(pid int) {

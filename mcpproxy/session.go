@@ -15,18 +15,45 @@ import (
 // server/discover.
 const legacyProtocol = "2025-11-25"
 
-// session is one live connection: a process and the MCP session with it.
+// rawMethods are the requests whose results are wanted as the server wrote
+// them.
+var rawMethods = []string{
+	methodListTools, methodCallTool,
+	"resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get",
+}
+
+// A link carries one session: a process and its pipes, or HTTP requests.
+type link interface {
+	// down is closed when the server ended or stopped talking.
+	down() <-chan struct{}
+	// stop ends the link, and with it the requests in flight. It may be called
+	// at any time and more than once.
+	stop()
+	// ended waits for the end and says in words how it came.
+	ended() string
+	// expired reports that the server ended a session that it no longer
+	// wanted, which is no fault.
+	expired() bool
+}
+
+// session is one live connection: a link and the MCP session over it.
 type session struct {
-	proc *process
-	mcp  *mcp.ClientSession
+	link  link
+	inbox *inbox
+	mcp   *mcp.ClientSession
+	since time.Time
 }
 
 // rawParams are the parameters of a method whose result is wanted as it is.
 type rawParams struct {
 	mcp.ParamsBase
 	Name      string          `json:"name,omitempty"`
+	URI       string          `json:"uri,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Cursor    string          `json:"cursor,omitempty"`
+
+	// schema is the tool's, which may ask for arguments to be sent as headers.
+	schema json.RawMessage
 }
 
 // rawResult keeps the bytes of a result.
@@ -42,9 +69,15 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 
 // request sends one request and returns the result as the server wrote it.
 func (s *session) request(ctx context.Context, method string, params *rawParams) (json.RawMessage, error) {
+	var ex *exchange
+	if _, ok := s.link.(*remote); ok {
+		ex = &exchange{method: method, params: params}
+		ctx, ex.giveUp = context.WithCancel(context.WithValue(ctx, exchangeKey{}, ex))
+		defer ex.giveUp()
+	}
 	res, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, s.mcp, rawPrefix+method, params)
 	if err != nil {
-		return nil, err
+		return nil, ex.explain(err)
 	}
 	return res.raw, nil
 }
@@ -52,20 +85,28 @@ func (s *session) request(ctx context.Context, method string, params *rawParams)
 // broken reports whether the server ended or stopped talking.
 func (s *session) broken() bool {
 	select {
-	case <-s.proc.exited:
-		return true
-	case <-s.proc.read:
+	case <-s.link.down():
 		return true
 	default:
 		return false
 	}
 }
 
-// close ends the process and then the session, in this order because the SDK
-// waits for calls in flight, which only end with the process.
+// close ends the link and then the session, in this order because the SDK
+// waits for calls in flight, which only end with the link.
 func (s *session) close() {
-	s.proc.stop()
-	_ = s.mcp.Close() // the pipes are closed already
+	s.link.stop()
+	_ = s.mcp.Close() // what it was over is closed already
+	if r, ok := s.link.(*remote); ok {
+		r.finish()
+	}
+}
+
+// manner is what was found out about how a server wants to be spoken to. It is
+// kept from one start to the next.
+type manner struct {
+	legacy    bool      // it takes only the older handshake
+	transport Transport // what worked, of the two that Remote may be
 }
 
 // dialer opens sessions with one server.
@@ -79,66 +120,144 @@ type dialer struct {
 	patience time.Duration
 	// changed is called when the server says that its tools changed.
 	changed func()
+	secrets *secrets
+	guard   *guard     // of processes
+	limit   int        // of one message over HTTP
+	login   *loginKeep // of tokens; nil where headers of the entry authorize
 }
 
-// dial starts the server and shakes hands. Servers written before 2026 may die
-// or hang on server/discover; they get a new process and the older handshake,
-// and legacy reports it, so that the next start need not find out again.
-func (d *dialer) dial(ctx context.Context, legacy bool) (s *session, isLegacy bool, err error) {
-	s, suspect, err := d.attempt(ctx, legacy)
+// dial starts or reaches the server and shakes hands. Servers written before
+// 2026 may die or hang on server/discover; they get a new link and the older
+// handshake, and the manner reports it, so that the next start need not find
+// out again.
+func (d *dialer) dial(ctx context.Context, m manner) (*session, manner, error) {
+	if d.server.Transport != Remote {
+		return d.dialOver(ctx, d.server.Transport, m)
+	}
+	if m.transport != "" {
+		return d.dialOver(ctx, m.transport, m)
+	}
+	s, found, err := d.dialOver(ctx, HTTP, m)
+	if err == nil || !speaksNoHTTP(err) || ctx.Err() != nil {
+		found.transport = HTTP
+		return s, found, err
+	}
+	s, found, second := d.dialOver(ctx, SSE, manner{})
+	found.transport = SSE
+	if second != nil {
+		return nil, m, fmt.Errorf("%w; and as an SSE server: %w", err, unwrapStart(second))
+	}
+	return s, found, nil
+}
+
+// dialOver dials over one transport.
+func (d *dialer) dialOver(ctx context.Context, t Transport, m manner) (*session, manner, error) {
+	if t == SSE {
+		m.legacy = true // this transport ended before server/discover came
+	}
+	s, suspect, err := d.attempt(ctx, t, m.legacy)
 	if suspect && ctx.Err() == nil {
 		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", err)
-		legacy = true
-		s, _, err = d.attempt(ctx, legacy)
+		m.legacy = true
+		s, _, err = d.attempt(ctx, t, true)
 	}
-	return s, legacy && err == nil, err
+	if err != nil {
+		return nil, manner{}, &startError{d.server.Name, d.secrets.hideError(err)}
+	}
+	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
+		m.legacy = true // it need not be asked again
+	}
+	return s, m, nil
 }
 
-// attempt makes one process and one handshake. suspect means that it failed
-// after the server took server/discover, so that this may be the reason. A
-// server that ended without having read it had another.
-func (d *dialer) attempt(ctx context.Context, legacy bool) (_ *session, suspect bool, err error) {
-	proc, err := startProcess(d.server, d.log)
-	if err != nil {
-		return nil, false, err
-	}
-	w := newWire(proc)
+// attempt makes one link and one handshake. suspect means that it failed after
+// the server took server/discover, so that this may be the reason.
+func (d *dialer) attempt(ctx context.Context, t Transport, legacy bool) (_ *session, suspect bool, err error) {
 	tooLong := fmt.Errorf("was not ready within %v", d.timeout)
 	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.timeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if t == Stdio || t == "" {
+		return d.overProcess(ctx, cancel, legacy)
+	}
+	return d.overHTTP(ctx, cancel, t, legacy)
+}
+
+// overProcess is attempt for a command. A server that ended without having
+// read server/discover had another reason to.
+func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *session, suspect bool, err error) {
+	proc, err := startProcess(d.server, d.secrets, d.guard, d.log)
+	if err != nil {
+		return nil, false, err
+	}
+	box := newInbox(d.changed)
+	w := newWire(proc, box)
+	if !legacy {
+		go w.watchDiscover(ctx, d.patience, cancel)
+	}
+	cs, err := d.connect(ctx, w, legacy)
+	if err == nil {
+		return &session{link: proc, inbox: box, mcp: cs, since: time.Now()}, false, nil
+	}
+	cause := context.Cause(ctx)
+	_ = w.Close()
+	proc.stop()
+	suspect = !legacy && w.asked.Load() && (errors.Is(cause, errNoDiscover) || w.took.Load() || w.answered.Load())
+	return nil, suspect, explainProcess(proc, err, cause)
+}
+
+func (d *dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
 	var options mcp.ClientSessionOptions
 	if legacy {
 		options.ProtocolVersion = legacyProtocol
-	} else {
-		go w.watchDiscover(ctx, d.patience, cancel)
 	}
-	cs, err := d.newClient().Connect(ctx, w, &options)
-	if err == nil {
-		return &session{proc: proc, mcp: cs}, false, nil
-	}
-	cause := context.Cause(ctx)
-	suspect = !legacy && w.asked.Load() && (errors.Is(cause, errNoDiscover) || w.took.Load() || w.answered.Load())
-	_ = w.Close()
-	proc.stop()
-	return nil, suspect, d.explain(proc, err, cause)
+	return d.newClient().Connect(ctx, t, &options)
 }
 
-// explain says why a start failed. If we ended the server, its exit status is
-// our doing and only what it wrote is of interest.
-func (d *dialer) explain(proc *process, err, cause error) error {
+// explainProcess says why a start failed. If we ended the server, its exit
+// status is our doing and only what it wrote is of interest.
+func explainProcess(proc *process, err, cause error) error {
 	if cause == nil && isLost(err) {
-		return fmt.Errorf("server %q %s", d.server.Name, proc.ended())
+		return &exitedError{proc.ended()}
 	}
 	if cause != nil {
 		err = cause
 	}
 	if tail := proc.diag.text(); tail != "" {
-		return fmt.Errorf("starting server %q: %w; its stderr ended: %s", d.server.Name, err, tail)
+		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
 	}
-	return fmt.Errorf("starting server %q: %w", d.server.Name, err)
+	return err
 }
+
+// startError says that a server could not be started or reached.
+type startError struct {
+	server string
+	err    error
+}
+
+func (e *startError) Error() string {
+	var exited *exitedError
+	if errors.As(e.err, &exited) {
+		return fmt.Sprintf("server %q %s", e.server, e.err)
+	}
+	return fmt.Sprintf("starting server %q: %s", e.server, e.err)
+}
+func (e *startError) Unwrap() error { return e.err }
+
+// unwrapStart takes the name of the server off an error that has it already.
+func unwrapStart(err error) error {
+	var start *startError
+	if errors.As(err, &start) {
+		return start.err
+	}
+	return err
+}
+
+// exitedError says how a process ended that should not have.
+type exitedError struct{ how string }
+
+func (e *exitedError) Error() string { return e.how }
 
 var errNoDiscover = errors.New("did not answer server/discover")
 
@@ -169,13 +288,15 @@ func (w *wire) watchDiscover(ctx context.Context, patience time.Duration, cancel
 }
 
 // newClient makes a client for one session. It offers the server nothing:
-// capabilities are empty and not nil, which would advertise roots.
+// capabilities are empty and not nil, which would advertise roots. The handler
+// of list_changed is there to make the SDK subscribe; the inbox of the link
+// takes the notification before it.
 func (d *dialer) newClient() *mcp.Client {
 	client := mcp.NewClient(d.client, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.changed() },
 	})
-	for _, method := range []string{methodListTools, methodCallTool} {
+	for _, method := range rawMethods {
 		if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawPrefix+method); err != nil {
 			panic("mcpproxy: " + err.Error() + ": choose another rawPrefix")
 		}

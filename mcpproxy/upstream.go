@@ -11,28 +11,44 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 )
 
-var errClosed = errors.New("the MCP servers are being shut down")
+var (
+	errClosed = errors.New("the MCP servers are being shut down")
+	// errRetired is met only by a call that looked its server up just before
+	// the configuration changed.
+	errRetired = errors.New("its entry was changed or removed just now; call again")
+)
 
-// upstream is one server over its life: started at first need, kept warm,
-// released when idle, started again after it crashed.
+// upstream is one server as the configuration has it now. What runs is in its
+// life, which a new configuration takes over where the entry starts it alike.
 type upstream struct {
-	server   Server
+	server Server
+	*life
+}
+
+// life is one server over its time: started at first need, kept warm, released
+// when idle, started again after it crashed.
+type life struct {
 	dialer   *dialer
+	secrets  *secrets
 	idle     time.Duration
-	ctx      context.Context // of the proxy; ends starts in flight
-	finished *sync.WaitGroup // of the proxy; every goroutine is in it
+	turns    *semaphore.Weighted // calls at once
+	ctx      context.Context     // of the proxy; ends starts in flight
+	finished *sync.WaitGroup     // of the proxy; every goroutine is in it
 
 	mu       sync.Mutex
 	live     *session // nil when it does not run
 	starting *flight[*session]
 	calls    int // in flight on live
 	timer    *time.Timer
-	legacy   bool // it takes only the older handshake
+	manner   manner
 	failure  error
 	failedAt time.Time
-	closed   bool
+	backoff  backoff
+	closed   error         // why it takes no more calls
+	drained  chan struct{} // closed when it was retired and has no more calls
 
 	tools   *toolList // survives an idle release, not a new start
 	listing *flight[*toolList]
@@ -44,9 +60,9 @@ type upstream struct {
 func (u *upstream) acquire(ctx context.Context) (s *session, release func(), err error) {
 	for range 4 { // it may crash before our turn comes, but not for ever
 		u.mu.Lock()
-		if u.closed {
-			u.mu.Unlock()
-			return nil, nil, errClosed
+		if u.closed != nil {
+			defer u.mu.Unlock()
+			return nil, nil, u.refusal()
 		}
 		if s := u.live; s != nil && s.broken() {
 			u.mu.Unlock()
@@ -58,6 +74,14 @@ func (u *upstream) acquire(ctx context.Context) (s *session, release func(), err
 			u.stopTimer()
 			u.mu.Unlock()
 			return s, sync.OnceFunc(func() { u.release(s) }), nil
+		}
+		if pause := u.backoff.pause(time.Now()); pause > 0 && u.starting == nil {
+			failure := u.failure
+			u.mu.Unlock()
+			if err := u.sitOut(ctx, pause, failure); err != nil {
+				return nil, nil, err
+			}
+			continue
 		}
 		f := u.start()
 		u.mu.Unlock()
@@ -71,6 +95,32 @@ func (u *upstream) acquire(ctx context.Context) (s *session, release func(), err
 	return nil, nil, fmt.Errorf("server %q ends as soon as it is started", u.server.Name)
 }
 
+// refusal says why it takes no more calls. u.mu is held.
+func (u *upstream) refusal() error {
+	if errors.Is(u.closed, errRetired) {
+		return fmt.Errorf("server %q: %w", u.server.Name, u.closed)
+	}
+	return u.closed
+}
+
+// sitOut waits until the server may be started again, if that is soon.
+func (u *upstream) sitOut(ctx context.Context, pause time.Duration, failure error) error {
+	if pause > shortPause {
+		return fmt.Errorf("server %q failed and is not started again before %v have passed: %w",
+			u.server.Name, max(pause.Round(time.Second), time.Second), unwrapStart(failure))
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-u.ctx.Done():
+		return errClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for server %q to be started again: %w", u.server.Name, context.Cause(ctx))
+	}
+}
+
 func (u *upstream) release(s *session) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,6 +128,10 @@ func (u *upstream) release(s *session) {
 		return // it ended during the call, and the count with it
 	}
 	u.calls--
+	if u.calls == 0 && u.drained != nil {
+		close(u.drained)
+		u.drained = nil
+	}
 	u.startTimer()
 }
 
@@ -88,22 +142,21 @@ func (u *upstream) start() *flight[*session] {
 	}
 	f := newFlight[*session]()
 	u.starting = f
-	legacy := u.legacy
+	manner := u.manner
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
-		s, legacy, err := u.dialer.dial(u.ctx, legacy)
-		f.land(u.started(s, legacy, err))
+		f.land(u.started(u.dialer.dial(u.ctx, manner)))
 	}()
 	return f
 }
 
 // started takes in the outcome of a start.
-func (u *upstream) started(s *session, legacy bool, err error) (*session, error) {
+func (u *upstream) started(s *session, found manner, err error) (*session, error) {
 	u.mu.Lock()
 	u.starting = nil
-	u.legacy = legacy
-	if err == nil && !u.closed {
+	u.manner = found
+	if err == nil && u.closed == nil {
 		u.live, u.calls, u.failure = s, 0, nil
 		u.tools, u.listing = nil, nil
 		u.version++
@@ -113,41 +166,50 @@ func (u *upstream) started(s *session, legacy bool, err error) (*session, error)
 		u.mu.Unlock()
 		return s, nil
 	}
-	closed := u.closed
-	if !closed {
-		u.failure, u.failedAt = err, time.Now()
+	refusal := error(nil)
+	if u.closed != nil {
+		refusal = u.refusal()
+	} else {
+		u.fail(err, 0)
 	}
 	u.mu.Unlock()
 	if s != nil {
 		s.close()
 	}
-	if closed {
-		return nil, errClosed
+	if refusal != nil {
+		return nil, refusal
 	}
 	return nil, err
+}
+
+// fail notes why the server does not run, and how long it lived. u.mu is held.
+func (u *upstream) fail(err error, lived time.Duration) {
+	u.failure, u.failedAt = err, time.Now()
+	if cure := (*curableError)(nil); !errors.As(err, &cure) {
+		u.backoff.failed(u.failedAt, lived)
+	}
 }
 
 // attend waits until the session ends by itself and clears it away.
 func (u *upstream) attend(s *session) {
 	defer u.finished.Done()
-	select {
-	case <-s.proc.exited:
-	case <-s.proc.read:
-	}
+	<-s.link.down()
 	u.bury(s)
 }
 
-// bury clears a broken session away and returns how its process ended. Who
+// bury clears a broken session away and returns how its link ended. Who
 // finds it broken first does it, so that no later call is given it. A session
 // that we ended was detached before and leaves no failure.
 func (u *upstream) bury(s *session) (how string) {
 	s.close()
-	how = s.proc.ended()
+	how = u.secrets.hide(s.link.ended())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live == s {
 		u.detach()
-		u.failure, u.failedAt = fmt.Errorf("server %q %s", u.server.Name, how), time.Now()
+		if !s.link.expired() {
+			u.fail(&startError{u.server.Name, &exitedError{how}}, time.Since(s.since))
+		}
 	}
 	return how
 }
@@ -157,6 +219,10 @@ func (u *upstream) detach() *session {
 	s := u.live
 	u.live, u.calls = nil, 0
 	u.stopTimer()
+	if u.drained != nil {
+		close(u.drained)
+		u.drained = nil
+	}
 	return s
 }
 
@@ -194,7 +260,37 @@ func (u *upstream) expire(s *session) {
 // close ends the server for good. Calls in flight fail.
 func (u *upstream) close() {
 	u.mu.Lock()
-	u.closed = true
+	u.closed = errClosed
+	s := u.detach()
+	u.mu.Unlock()
+	if s != nil {
+		s.close()
+	}
+}
+
+// retire takes no more calls, and ends the server when those in flight are
+// done or their time is up.
+func (u *upstream) retire(within time.Duration) {
+	u.mu.Lock()
+	if u.closed == nil {
+		u.closed = errRetired
+	}
+	drained := make(chan struct{})
+	if u.live != nil && u.calls > 0 {
+		u.drained = drained
+	} else {
+		close(drained)
+	}
+	u.mu.Unlock()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-timer.C:
+	case <-u.ctx.Done():
+	}
+	u.mu.Lock()
+	u.drained = nil
 	s := u.detach()
 	u.mu.Unlock()
 	if s != nil {
@@ -203,7 +299,7 @@ func (u *upstream) close() {
 }
 
 // invalidate makes the next need of the tools ask the server again.
-func (u *upstream) invalidate() {
+func (u *life) invalidate() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.tools, u.listing = nil, nil

@@ -28,7 +28,10 @@ const (
 	methodDiscover = "server/discover"
 )
 
-var errMessageTooLong = fmt.Errorf("sent a message longer than %d MiB", maxMessage>>20)
+var errMessageTooLong = errors.New("sent a message longer than")
+
+// tooLong says that a server sent a message that is longer than limit.
+func tooLong(limit int) error { return fmt.Errorf("%w %d MiB", errMessageTooLong, limit>>20) }
 
 // wire is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
@@ -36,6 +39,7 @@ var errMessageTooLong = fmt.Errorf("sent a message longer than %d MiB", maxMessa
 // does not read.
 type wire struct {
 	proc   *process
+	inbox  *inbox
 	in     *bufio.Reader
 	limit  int // of one message
 	queue  chan *outgoing
@@ -50,14 +54,14 @@ type wire struct {
 
 // outgoing is one message on its way to the server.
 type outgoing struct {
-	ctx  context.Context
-	line []byte
-	sent chan error
+	line     []byte
+	discover bool
+	sent     chan error
 }
 
-func newWire(p *process) *wire {
+func newWire(p *process, box *inbox) *wire {
 	w := &wire{
-		proc: p, in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
+		proc: p, inbox: box, in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
 		queue: make(chan *outgoing), closed: make(chan struct{}),
 	}
 	go w.writeLoop()
@@ -85,10 +89,9 @@ func (w *wire) Close() error {
 // reads nothing; a line that was begun is then finished in the background, as
 // half a line would spoil the stream.
 func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
+	isDiscover := false
 	if req, ok := msg.(*jsonrpc.Request); ok {
-		if req.Method == methodDiscover {
-			w.asked.Store(true)
-		}
+		isDiscover = req.Method == methodDiscover
 		if method, ok := strings.CutPrefix(req.Method, rawPrefix); ok {
 			renamed := *req
 			renamed.Method = method
@@ -99,7 +102,7 @@ func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	out := &outgoing{ctx: ctx, line: append(line, '\n'), sent: make(chan error, 1)}
+	out := &outgoing{line: append(line, '\n'), discover: isDiscover, sent: make(chan error, 1)}
 	select {
 	case w.queue <- out:
 	case <-ctx.Done():
@@ -123,6 +126,9 @@ func (w *wire) writeLoop() {
 		select {
 		case out := <-w.queue:
 			_, err := w.proc.stdin.Write(out.line)
+			if out.discover && err == nil {
+				w.asked.Store(true)
+			}
 			out.sent <- err
 		case <-w.closed:
 			return
@@ -160,6 +166,7 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 func (w *wire) endOfInput() {
 	w.took.Store(w.proc.tookInput())
 	close(w.proc.read)
+	w.proc.fall()
 }
 
 // readLine returns the next line that may be JSON, or nil for one that cannot.
@@ -180,7 +187,7 @@ func (w *wire) readLine() ([]byte, error) {
 		}
 		if begun && wanted {
 			if len(line)+len(piece) > w.limit {
-				return nil, errMessageTooLong
+				return nil, tooLong(w.limit)
 			}
 			line = append(line, piece...)
 		}
@@ -209,21 +216,42 @@ func batch(line []byte) []json.RawMessage {
 	return all
 }
 
-// decode returns a message the session should see. Notifications nobody
-// handles stop here: the SDK queues them without a bound.
+// decode returns a message the session should see.
 func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
+	msg, err := w.inbox.sort(raw)
+	if err != nil {
+		w.proc.diag.add("stdout", raw)
+		return nil, false
+	}
+	if msg == nil {
+		return nil, false
+	}
+	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
+		w.answered.Store(true)
+	}
+	return msg, true
+}
+
+// sort decodes one message of a server and returns it if the session should
+// see it. Notifications stop here.
+func (b *inbox) sort(raw []byte) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		if msg = salvage(raw, err); msg == nil {
-			w.proc.diag.add("stdout", raw)
-			return nil, false
+			return nil, err
 		}
 	}
-	if req, ok := msg.(*jsonrpc.Request); ok && !req.IsCall() {
-		return msg, req.Method == "notifications/tools/list_changed" || req.Method == "notifications/cancelled"
+	req, ok := msg.(*jsonrpc.Request)
+	switch {
+	case !ok || req.IsCall() && b.admit():
+		return msg, nil
+	case req.IsCall():
+		return nil, nil
+	case forSDK(req.Method):
+		return msg, nil
 	}
-	w.answered.Store(true)
-	return msg, true
+	b.notified(req.Method, req.Params)
+	return nil, nil
 }
 
 // salvage makes an error response of an answer that cannot be decoded (nested

@@ -29,6 +29,10 @@ func serversCommand(s *streams) *cli.Command {
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }),
 			command("tools", "start servers and show their tools", "[NAME]…",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
+			loginFlags(command("login", "log in to a remote server, in a browser", "NAME",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogin(c, s, p) })),
+			command("logout", "forget the login to a remote server", "NAME",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogout(c, s, p) }),
 			command("search", "search the tools of all servers", "QUERY",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
 			command("call", "call a tool and print the server's answer as JSON", "NAME TOOL [ARGUMENTS]",
@@ -45,7 +49,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version})
+	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version, TokenDir: tokenDir(settings)})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)
 }

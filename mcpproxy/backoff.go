@@ -1,0 +1,44 @@
+package mcpproxy
+
+import "time"
+
+const (
+	firstPause = 250 * time.Millisecond
+	longPause  = time.Minute
+	// shortPause is what a call waits for a server to be started again. With
+	// a longer one it fails at once, since a script has something better to do.
+	shortPause = time.Second
+	// livedWell is how long a server has to run for its crash to count as its
+	// first.
+	livedWell = 30 * time.Second
+)
+
+// backoff spaces out the starts of a server that keeps failing.
+type backoff struct {
+	failures int
+	until    time.Time
+}
+
+// failed notes that the server could not be started (lived is 0) or ended by
+// itself.
+func (b *backoff) failed(now time.Time, lived time.Duration) {
+	if lived >= livedWell {
+		b.failures = 0
+	}
+	pause := longPause
+	if b.failures < 8 { // 250 ms << 8 is more than a minute
+		pause = min(pause, firstPause<<b.failures)
+	}
+	b.failures++
+	b.until = now.Add(pause)
+}
+
+// pause is how long no start may be made yet.
+func (b *backoff) pause(now time.Time) time.Duration { return b.until.Sub(now) }
+
+// curableError is the failure of a start that costs nothing to try again, and
+// that the user may cure at any moment: there is no backoff from it.
+type curableError struct{ err error }
+
+func (e *curableError) Error() string { return e.err.Error() }
+func (e *curableError) Unwrap() error { return e.err }

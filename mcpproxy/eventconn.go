@@ -1,0 +1,35 @@
+package mcpproxy
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// eventConn is the SDK's connection to an SSE server, over which a message that
+// is refused costs no more than its own call. The SDK would take the whole
+// connection for broken.
+type eventConn struct {
+	mcp.Connection
+	r *remote
+}
+
+func newEventConn(conn mcp.Connection, r *remote) *eventConn { return &eventConn{conn, r} }
+
+// Write implements mcp.Connection.
+func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, msg)
+	if err == nil || c.r.ctx.Err() != nil {
+		return err
+	}
+	if req, ok := msg.(*jsonrpc.Request); !ok || !req.IsCall() {
+		return nil // a notification, which has no answer that could be missed
+	}
+	ex, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok || ex.failed.Load() == nil {
+		return err
+	}
+	ex.giveUp() // nobody is to wait for the answer
+	return nil
+}

@@ -1,0 +1,207 @@
+package mcpproxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// events is the body of a stream of server-sent events on its way to the SDK.
+// It reads event by event, hands notifications to the inbox, and passes on
+// what the session should see, each event within bounds and well formed.
+type events struct {
+	r      *remote
+	body   io.ReadCloser
+	in     *bufio.Reader
+	cancel context.CancelFunc
+	ex     *exchange // whose answer the stream is, if it is one
+
+	out      bytes.Buffer
+	begun    bool // an event came
+	answered bool
+	resume   bool // the server gave the events ids: it can be asked again for the rest
+	err      error
+}
+
+func newEvents(r *remote, body io.ReadCloser, cancel context.CancelFunc, ex *exchange) *events {
+	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, ex: ex}
+}
+
+// Read implements io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	for e.out.Len() == 0 {
+		if e.err != nil {
+			return 0, e.err
+		}
+		ev, err := e.next()
+		if err == nil {
+			err = e.take(ev)
+		}
+		if err != nil {
+			e.err = err
+			e.ended(err)
+		}
+	}
+	n, _ := e.out.Read(p)
+	if e.out.Len() == 0 && e.out.Cap() > 1<<20 {
+		e.out = bytes.Buffer{} // do not keep the room of a giant
+	}
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (e *events) Close() error {
+	e.cancel()
+	return e.body.Close()
+}
+
+// ended notes why there is no answer to a call, or no more to any.
+func (e *events) ended(err error) {
+	var failed *httpError
+	switch {
+	case errors.As(err, &failed):
+	case errors.Is(err, errMessageTooLong):
+		failed = &httpError{lost: true, text: "the server " + err.Error()}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		failed = &httpError{lost: true, text: "the server ended its answer before it was whole"}
+	default:
+		failed = &httpError{lost: true, text: "its answer broke off: " + plain(err)}
+	}
+	switch {
+	case e.r.transport == SSE && errors.Is(err, errMessageTooLong):
+		e.r.fall(err)
+	case e.r.transport == SSE && failed.notMCP:
+		e.r.fall(failed)
+	case e.r.transport == SSE:
+		e.r.fall(errors.New("closed its stream of events"))
+	case e.ex != nil && !e.answered && !e.resume:
+		e.ex.failed.CompareAndSwap(nil, failed)
+	}
+}
+
+// event is one server-sent event, as far as it matters here.
+type event struct {
+	name, id, retry string
+	data            []byte
+	hasData         bool
+}
+
+// next reads one event. Comments and fields that are unknown are passed over,
+// as the HTML standard asks.
+func (e *events) next() (event, error) {
+	var ev event
+	size := 0
+	for {
+		line, err := e.line(e.r.limit - size)
+		if err != nil {
+			return ev, err
+		}
+		size += len(line)
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			if ev.hasData || ev.id != "" || ev.retry != "" {
+				return ev, nil
+			}
+			ev, size = event{}, 0
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			ev.name = string(bytes.TrimSpace(value))
+		case "id":
+			ev.id = printable(string(value), 4096)
+		case "retry":
+			ev.retry = printable(string(value), 20)
+		case "data":
+			if ev.hasData {
+				ev.data = append(ev.data, '\n')
+			}
+			ev.data, ev.hasData = append(ev.data, value...), true
+		}
+	}
+}
+
+func (e *events) line(limit int) ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := e.in.ReadSlice('\n')
+		if len(line)+len(piece) > limit {
+			return nil, tooLong(e.r.limit)
+		}
+		line = append(line, piece...)
+		if err == nil {
+			return line, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err // an event without its end does not count
+		}
+	}
+}
+
+// take passes one event on, or takes it in.
+func (e *events) take(ev event) error {
+	first := !e.begun
+	e.begun = true
+	if e.r.transport == SSE {
+		if first && ev.name != "endpoint" {
+			err := e.r.failure(0, "began its stream with the event \""+printable(ev.name, 40)+"\" instead of the address to send to (the endpoint event)")
+			err.notMCP = true
+			return err
+		}
+		if first {
+			e.write(event{name: "endpoint", data: bytes.TrimSpace(ev.data)})
+			return nil
+		}
+	}
+	var pass [][]byte
+	if ev.hasData && (ev.name == "" || ev.name == "message") && len(bytes.TrimSpace(ev.data)) > 0 {
+		for _, raw := range batch(ev.data) {
+			msg, err := e.r.inbox.sort(raw)
+			if err != nil {
+				if e.ex != nil {
+					return &httpError{lost: true, text: "the server sent what is not JSON-RPC: " + excerpt(raw)}
+				}
+				continue // on a stream for all, no call is to suffer from it
+			}
+			if msg == nil {
+				continue
+			}
+			if _, ok := msg.(*jsonrpc.Response); ok {
+				e.answered = true
+			}
+			if raw, err = jsonrpc.EncodeMessage(msg); err == nil {
+				pass = append(pass, raw)
+			}
+		}
+	}
+	if e.r.transport != SSE && ev.id != "" {
+		e.resume = true
+		if len(pass) == 0 {
+			e.write(event{id: ev.id, retry: ev.retry})
+		}
+	}
+	for _, raw := range pass {
+		e.write(event{id: ev.id, retry: ev.retry, data: raw})
+	}
+	return nil
+}
+
+func (e *events) write(ev event) {
+	for _, field := range []struct{ name, value string }{{"event", ev.name}, {"id", ev.id}, {"retry", ev.retry}} {
+		if field.value != "" {
+			e.out.WriteString(field.name + ": " + field.value + "\n")
+		}
+	}
+	if ev.data != nil {
+		e.out.WriteString("data: ")
+		e.out.Write(bytes.ReplaceAll(ev.data, []byte("\n"), []byte(" "))) // JSON has no line ends within strings
+		e.out.WriteByte('\n')
+	}
+	e.out.WriteByte('\n')
+}

@@ -1,0 +1,89 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// guardScript reads "+ GROUP" and "- GROUP" lines. At the end of its input it
+// ends the process groups that are left: first asked, then killed.
+const guardScript = `
+groups=' '
+while read -r op group; do
+	case $op in
+	+) groups="$groups$group " ;;
+	-) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
+	esac
+done
+[ "$groups" = ' ' ] && exit 0
+for group in $groups; do kill -s TERM -- "-$group"; done
+sleep 1
+for group in $groups; do kill -s KILL -- "-$group"; done
+`
+
+// guard is a small process that outlives this program by a moment, to end
+// servers that ignore the end of their stdin when this program was killed in a
+// way that nothing can catch. It has a session of its own, so that what ends
+// this program's process group or terminal does not end it. Without a shell
+// there is none, and such servers stay.
+type guard struct {
+	mu      sync.Mutex
+	started bool
+	input   io.WriteCloser
+	cmd     *exec.Cmd
+}
+
+// watch puts a process group under guard.
+func (g *guard) watch(group int) { g.tell("+", group) }
+
+// forget takes it back. It is called before the group's leader is reaped, so
+// that its id cannot be another's yet.
+func (g *guard) forget(group int) { g.tell("-", group) }
+
+func (g *guard) tell(op string, group int) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.started {
+		g.started = true
+		g.start()
+	}
+	if g.input != nil {
+		fmt.Fprintln(g.input, op, group) // the reader is fast, and gone at worst
+	}
+}
+
+func (g *guard) start() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	cmd := &exec.Cmd{
+		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript}, Dir: "/", Stdin: r,
+		Env: []string{"PATH=/usr/bin:/bin"}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if cmd.Start() != nil {
+		w.Close()
+		return
+	}
+	g.input, g.cmd = w, cmd
+}
+
+// close ends the guard, which has nothing to guard any more.
+func (g *guard) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.started = true // for good
+	if g.input != nil {
+		g.input.Close()
+		_ = g.cmd.Wait()
+		g.input = nil
+	}
+}

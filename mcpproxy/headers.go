@@ -1,0 +1,100 @@
+package mcpproxy
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// firstWithHeaders is the protocol version from which requests over HTTP repeat
+// in headers what is in their body, so that proxies need not read it.
+const firstWithHeaders = "2026-07-28"
+
+// standardHeaders sets what the SDK would for a method that it knows.
+func standardHeaders(h http.Header, ex *exchange) {
+	if h.Get(versionKey) < firstWithHeaders {
+		return
+	}
+	h.Set("Mcp-Method", ex.method)
+	switch {
+	case ex.params.URI != "":
+		h.Set("Mcp-Name", headerText(ex.params.URI))
+	case ex.params.Name != "":
+		h.Set("Mcp-Name", headerText(ex.params.Name))
+	}
+	if len(ex.params.schema) > 0 && strings.Contains(string(ex.params.schema), "x-mcp-header") {
+		var args map[string]json.RawMessage
+		if json.Unmarshal(ex.params.Arguments, &args) == nil {
+			argumentHeaders(h, ex.params.schema, args)
+		}
+	}
+}
+
+// argumentHeaders sets a header for each argument whose schema names one, at
+// any depth.
+func argumentHeaders(h http.Header, schema json.RawMessage, args map[string]json.RawMessage) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return
+	}
+	for name, property := range s.Properties {
+		raw, given := args[name]
+		if !given || isNull(raw) {
+			continue
+		}
+		var p struct {
+			Header string `json:"x-mcp-header"`
+		}
+		if json.Unmarshal(property, &p) == nil && p.Header != "" {
+			if text, ok := argumentText(raw); ok && isToken(p.Header) {
+				h.Set("Mcp-Param-"+p.Header, headerText(text))
+			}
+		}
+		var nested map[string]json.RawMessage
+		if json.Unmarshal(raw, &nested) == nil {
+			argumentHeaders(h, property, nested)
+		}
+	}
+}
+
+// argumentText writes a string, a boolean or a whole number as headers have
+// them; nothing else may be in one.
+func argumentText(raw json.RawMessage) (string, bool) {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return "", false
+	}
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return strconv.FormatInt(int64(v), 10), true
+		}
+	}
+	return "", false
+}
+
+// headerText encodes what cannot be in a header as it is.
+func headerText(s string) string {
+	unsafe := strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r > 0x7e }) ||
+		s != strings.TrimSpace(s) || strings.HasPrefix(s, "=?base64?")
+	if unsafe {
+		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+	}
+	return s
+}
+
+// isToken reports whether s can be part of a header's name.
+func isToken(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	})
+}

@@ -1,0 +1,256 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const eventStream = "text/event-stream"
+
+// httpError is what went wrong with a request, in words for the user.
+type httpError struct {
+	text    string
+	status  int
+	err     error // of the network
+	lost    bool  // the request may have taken effect
+	login   bool  // the user has to log in
+	expired bool  // the server ended the session
+	notMCP  bool  // it answered, but not as this transport does
+}
+
+func (e *httpError) Error() string { return e.text }
+func (e *httpError) Unwrap() error { return e.err }
+
+// speaksNoHTTP reports whether an error may come of the server being an SSE
+// server.
+func speaksNoHTTP(err error) bool {
+	var failed *httpError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return false
+	}
+	return failed.notMCP || failed.status >= 400 && failed.status < 500 || failed.status == http.StatusNotImplemented
+}
+
+func (r *remote) failure(status int, text string) *httpError {
+	return &httpError{status: status, text: fmt.Sprintf("the server at %s %s", origin(r.origin), text)}
+}
+
+// refused puts a bad status into words. An error in the words of the protocol
+// stays what it is.
+func (r *remote) refused(resp *http.Response) error {
+	body := errorBody(resp)
+	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	said := excerpt(body)
+	if said != "" {
+		said = ": " + said
+	}
+	fail := func(format string, args ...any) error {
+		return r.failure(resp.StatusCode, fmt.Sprintf(format, args...)+said)
+	}
+	name := r.server.Name
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		if r.login == nil {
+			return fail("does not accept the Authorization header of the entry in %s (%s)", r.server.Source, status)
+		}
+		return &httpError{status: resp.StatusCode, login: true, text: loginNeeded(name)}
+	case http.StatusForbidden:
+		if strings.Contains(resp.Header.Get("WWW-Authenticate"), "insufficient_scope") {
+			return &httpError{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: runcell servers login " + name}
+		}
+		return fail("does not allow this (%s)", status)
+	case http.StatusTooManyRequests:
+		if after := printable(resp.Header.Get("Retry-After"), 40); after != "" {
+			return fail("takes no more requests for now (%s, try again after %s s)", status, after)
+		}
+		return fail("takes no more requests for now (%s)", status)
+	}
+	if wireErr := wireError(body); wireErr != nil {
+		err := r.failure(resp.StatusCode, "refused ("+status+"): "+printable(wireErr.Message, maxExcerpt))
+		err.err = wireErr
+		return err
+	}
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
+		return fail("has no MCP server of this kind at the address in %s (%s)", r.server.Source, status)
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		err := r.failure(resp.StatusCode, "gave no answer ("+status+")"+said)
+		err.lost = true
+		return err
+	}
+	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) {
+		return fail("wants https: write https:// in %s", r.server.Source)
+	}
+	return fail("failed (%s)", status)
+}
+
+func loginNeeded(name string) string {
+	return fmt.Sprintf("the server needs a login; in a terminal: runcell servers login %s", shellWord(name))
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// shellWord quotes a name where a shell would not take it as one word.
+func shellWord(name string) string {
+	if plainWord.MatchString(name) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
+// notMCP says that an answer is of another kind, mostly a page for people.
+func (r *remote) notMCP(resp *http.Response) error {
+	kind := mediaType(resp)
+	if kind == "" {
+		kind = "nothing"
+	}
+	text := fmt.Sprintf("answered with %s instead of MCP", printable(kind, 80))
+	if said := excerpt(errorBody(resp)); said != "" {
+		text += ": " + said
+	}
+	err := r.failure(resp.StatusCode, text)
+	err.notMCP = true
+	return err
+}
+
+// sessionGone reports whether the server does not know our session any more.
+// The specification's way to say so is 404; some say 400 and name the session.
+func (r *remote) sessionGone(resp *http.Response) bool {
+	if resp.Request == nil || resp.Request.Header.Get(sessionIDKey) == "" {
+		return false
+	}
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		return true
+	case http.StatusBadRequest, http.StatusGone:
+		body := errorBody(resp)
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return bytes.Contains(bytes.ToLower(body), []byte("session"))
+	}
+	return false
+}
+
+// errorBody reads the beginning of a body, without much patience.
+func errorBody(resp *http.Response) []byte {
+	timer := time.AfterFunc(errorBodyTime, func() { resp.Body.Close() })
+	defer timer.Stop()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	return body
+}
+
+// wireError finds a JSON-RPC error in a body.
+func wireError(body []byte) *jsonrpc.Error {
+	var loose struct{ Error *jsonrpc.Error }
+	if json.Unmarshal(body, &loose) == nil && loose.Error != nil && loose.Error.Message != "" {
+		return loose.Error // whatever its id, or none
+	}
+	return nil
+}
+
+var (
+	markup = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<[^>]*>`)
+	title  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+)
+
+const maxExcerpt = 200
+
+// excerpt gives the beginning of a body as text on one line; of a page its
+// title, or what it shows.
+func excerpt(body []byte) string {
+	if isNull(body) {
+		return ""
+	}
+	text := string(body)
+	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "<") {
+		if m := title.FindStringSubmatch(text); m != nil && strings.TrimSpace(m[1]) != "" {
+			text = m[1]
+		} else {
+			text = markup.ReplaceAllString(text, " ")
+		}
+	}
+	short := printable(text, maxExcerpt)
+	if len(strings.TrimSpace(text)) > maxExcerpt {
+		short += "…"
+	}
+	return short
+}
+
+func mediaType(resp *http.Response) string {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return strings.TrimSpace(strings.ToLower(resp.Header.Get("Content-Type")))
+	}
+	return kind
+}
+
+// words puts an error of the network into words that help, without the
+// address, which may have keys in it.
+func (r *remote) words(err error) error {
+	var failed *httpError
+	var ours *jsonrpc.Error
+	if errors.As(err, &failed) || errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	at := origin(r.origin)
+	reach := func(format string, args ...any) error {
+		return &httpError{err: err, text: fmt.Sprintf("cannot reach %s: ", at) + fmt.Sprintf(format, args...)}
+	}
+	var (
+		unknown  x509.UnknownAuthorityError
+		wrong    x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		noTLS    tls.RecordHeaderError
+		dns      *net.DNSError
+		verify   *tls.CertificateVerificationError
+		netError *net.OpError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", plain(err))
+	case errors.As(err, &wrong):
+		return reach("its certificate is for another name (%s); correct the address in %s", plain(err), r.server.Source)
+	case errors.As(err, &invalid), errors.As(err, &verify):
+		return reach("its certificate is not valid (%s); check the clock of this host, or tell who runs the server", plain(err))
+	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return reach("it does not speak TLS; if the server is one of plain HTTP, write http:// in %s", r.server.Source)
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return reach("there is no host of this name; correct the address in %s", r.server.Source)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return reach("nothing listens there (connection refused); start the server, or correct the address in %s", r.server.Source)
+	case errors.As(err, &netError) && (netError.Op == "dial" || netError.Op == "proxyconnect"), errors.As(err, &dns):
+		return reach("%s", plain(err))
+	case strings.Contains(err.Error(), "tls:"):
+		return reach("%s", plain(err))
+	}
+	return &httpError{err: err, lost: true, text: fmt.Sprintf("the connection to %s broke off: %s", at, plain(err))}
+}
+
+// plain is the text of an error without the address that package http puts
+// before it.
+func plain(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return printable(err.Error(), maxExcerpt)
+}

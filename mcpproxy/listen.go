@@ -1,0 +1,144 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	listenAgain    = time.Second
+	listenAgainMax = time.Minute
+)
+
+// listen keeps a stream open over which the server may say that its tools
+// changed, until the link ends or the server turns out to offer none. Proxies
+// cut such streams when they are quiet, so it is opened again, and what was
+// said in between is made up for by taking the tools for changed.
+func (r *remote) listen(request func() (*http.Request, error)) {
+	for pause := listenAgain; ; pause = min(2*pause, listenAgainMax) {
+		begun := time.Now()
+		req, err := request()
+		if err != nil || !r.hear(req) {
+			return
+		}
+		if time.Since(begun) > listenAgainMax {
+			pause = listenAgain
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-r.fell:
+			timer.Stop()
+			return
+		case <-r.ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+			r.inbox.changed()
+		}
+	}
+}
+
+// hear takes in one stream to its end, and reports whether to open it again.
+func (r *remote) hear(req *http.Request) bool {
+	resp, cancel, err := r.send(req)
+	if err != nil {
+		return r.ctx.Err() == nil
+	}
+	defer cancel()
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 {
+		return true
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp) != eventStream {
+		return false // it offers no such stream
+	}
+	heard := newEvents(r, resp.Body, cancel, nil)
+	for {
+		ev, err := heard.next()
+		if err != nil {
+			return r.ctx.Err() == nil
+		}
+		for _, raw := range batch(ev.data) {
+			if msg, err := r.inbox.sort(raw); err == nil {
+				if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+					r.answerPing(req)
+				}
+			}
+		}
+	}
+}
+
+// standing makes the request for the stream of the protocol before 2026.
+func (r *remote) standing(version string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.server.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", eventStream)
+	r.mark(req, version)
+	return req, nil
+}
+
+func (r *remote) mark(req *http.Request, version string) {
+	if version != "" {
+		req.Header.Set(versionKey, version)
+	}
+	if id, _ := r.sessionID.Load().(string); id != "" {
+		req.Header.Set(sessionIDKey, id)
+	}
+}
+
+// takeOverListen makes the SDK's subscription to changes one of listen's, and
+// gives the SDK a stream on which nothing comes.
+func (r *remote) takeOverListen(req *http.Request, body []byte) (*http.Response, error) {
+	header := req.Header.Clone()
+	r.work.Go(func() {
+		r.listen(func() (*http.Request, error) {
+			req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, r.server.URL, nil)
+			if err == nil {
+				req.Header = header.Clone()
+				setBody(req, body)
+			}
+			return req, err
+		})
+	})
+	quiet, end := io.Pipe()
+	context.AfterFunc(r.ctx, func() { end.Close() })
+	return &http.Response{
+		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {eventStream}}, Body: quiet, ContentLength: -1, Request: req,
+	}, nil
+}
+
+// answerPing answers a request that came over the stream, where the SDK does
+// not listen: a ping, or what we do not offer.
+func (r *remote) answerPing(asked *jsonrpc.Request) {
+	answer := &jsonrpc.Response{ID: asked.ID, Result: json.RawMessage("{}")}
+	if asked.Method != "ping" {
+		answer = &jsonrpc.Response{ID: asked.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not offered by this client"}}
+	}
+	body, err := jsonrpc.EncodeMessage(answer)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.server.URL, bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, "+eventStream)
+	r.mark(req, legacyProtocol)
+	setBody(req, body)
+	if resp, done, err := r.send(req); err == nil {
+		resp.Body.Close()
+		done()
+	}
+}

@@ -1,0 +1,192 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// remote is the link to a server that is reached by HTTP. The SDK's transports
+// do the talking; every request of theirs goes through RoundTrip
+// (roundtrip.go), which keeps secrets at home and answers within bounds.
+type remote struct {
+	server    Server
+	transport Transport
+	origin    *url.URL
+	client    http.RoundTripper
+	inbox     *inbox
+	login     *loginKeep
+	limit     int // of one message
+
+	ctx    context.Context // ends with stop
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	asked     atomic.Bool // server/discover is on its way
+	answered  atomic.Bool // something came back
+	sessionID atomic.Value
+
+	fell chan struct{}
+	mu   sync.Mutex
+	why  error // it is down, the first reason
+}
+
+func newRemote(s Server, t Transport, box *inbox, login *loginKeep, limit int) (*remote, error) {
+	origin, err := url.Parse(s.URL)
+	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
+		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
+	base.MaxResponseHeaderBytes = 1 << 20
+	base.MaxIdleConnsPerHost = 16
+	base.IdleConnTimeout = 30 * time.Second
+	r := &remote{
+		server: s, transport: t, origin: origin, client: base, inbox: box, login: login,
+		limit: limit, fell: make(chan struct{}),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// down implements link.
+func (r *remote) down() <-chan struct{} { return r.fell }
+
+// fall takes the link out of use.
+func (r *remote) fall(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.fell:
+	default:
+		r.why = why
+		close(r.fell)
+	}
+}
+
+// stop implements link.
+func (r *remote) stop() {
+	r.fall(errors.New("closed the connection"))
+	r.cancel()
+}
+
+// finish waits until nothing of the link is left.
+func (r *remote) finish() {
+	r.work.Wait()
+	r.client.(*http.Transport).CloseIdleConnections()
+}
+
+// ended implements link.
+func (r *remote) ended() string {
+	<-r.fell
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.why.Error()
+}
+
+// expired implements link.
+func (r *remote) expired() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Is(r.why, mcp.ErrSessionMissing)
+}
+
+var errExpired = fmt.Errorf("ended its session (%w); the next call begins a new one", mcp.ErrSessionMissing)
+
+// Connect implements mcp.Transport.
+func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
+	// The redirects that are safe are followed by RoundTrip itself.
+	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if r.transport == SSE {
+		// The stream lives as long as the context it was opened with.
+		defer context.AfterFunc(ctx, r.cancel)()
+		conn, err := (&mcp.SSEClientTransport{Endpoint: r.server.URL, HTTPClient: client, MaxEventSize: -1}).Connect(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		return newEventConn(conn, r), nil
+	}
+	// The stream that the server may send notifications over is listen's: the
+	// SDK would wait for its beginning without an end, and would give up the
+	// session when a proxy has cut it a few times.
+	return (&mcp.StreamableClientTransport{
+		Endpoint: r.server.URL, HTTPClient: client, MaxEventSize: -1, DisableStandaloneSSE: true,
+	}).Connect(ctx)
+}
+
+// overHTTP is attempt for a URL.
+func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t Transport, legacy bool) (_ *session, suspect bool, err error) {
+	box := newInbox(d.changed)
+	r, err := newRemote(d.server, t, box, d.login, d.limit)
+	if err != nil {
+		return nil, false, err
+	}
+	if !legacy {
+		go r.watchDiscover(ctx, d.patience, cancel)
+	}
+	cs, err := d.connect(ctx, r, legacy)
+	if err != nil {
+		cause := context.Cause(ctx)
+		why := r.explainStart(err, cause)
+		r.stop()
+		r.finish()
+		return nil, !legacy && r.asked.Load() && errors.Is(cause, errNoDiscover), why
+	}
+	r.work.Go(func() {
+		err := cs.Wait()
+		switch {
+		case errors.Is(err, mcp.ErrSessionMissing):
+			r.fall(errExpired)
+		case err == nil || errors.Is(err, io.EOF):
+			r.fall(errors.New("closed the connection"))
+		default:
+			r.fall(fmt.Errorf("broke the connection: %w", r.words(err)))
+		}
+	})
+	if res := cs.InitializeResult(); t == HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
+		r.work.Go(func() { r.listen(func() (*http.Request, error) { return r.standing(res.ProtocolVersion) }) })
+	}
+	return &session{link: r, inbox: box, mcp: cs, since: time.Now()}, false, nil
+}
+
+// explainStart says why a handshake failed.
+func (r *remote) explainStart(err, cause error) error {
+	var failed *httpError
+	if errors.As(err, &failed) {
+		return failed
+	}
+	r.mu.Lock()
+	why := r.why
+	r.mu.Unlock()
+	if cause == nil && why != nil {
+		return why
+	}
+	if cause == nil {
+		return r.words(err)
+	}
+	if r.transport == SSE && r.answered.Load() {
+		return fmt.Errorf("%w: the stream of events began, but the address to send to (the endpoint event) did not come", cause)
+	}
+	return cause
+}
+
+// watchDiscover cancels the handshake when the server leaves server/discover
+// unanswered.
+func (r *remote) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+		if !r.answered.Load() {
+			cancel(errNoDiscover)
+		}
+	}
+}

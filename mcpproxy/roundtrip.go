@@ -1,0 +1,369 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	methodListen = "subscriptions/listen"
+	sessionIDKey = "Mcp-Session-Id"
+	versionKey   = "Mcp-Protocol-Version"
+
+	maxHops       = 5
+	farewell      = time.Second // for the server to take that a session ends
+	maxErrorBody  = 64 << 10
+	errorBodyTime = 5 * time.Second
+)
+
+// An exchange is one request of ours and what became of it on the way, which
+// the SDK has no words for.
+type exchange struct {
+	method string
+	params *rawParams
+	giveUp context.CancelFunc
+	sent   atomic.Bool
+	failed atomic.Pointer[httpError]
+}
+
+type exchangeKey struct{}
+
+// explain prefers what the transport knows to what the SDK made of it.
+func (e *exchange) explain(err error) error {
+	if e != nil {
+		if failed := e.failed.Load(); failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+// outgoingBody is what RoundTrip has to know of a message.
+type outgoingBody struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+}
+
+// RoundTrip implements http.RoundTripper: it sends one request of the SDK, with
+// the headers of the entry, to the server and to nobody else, and lets through
+// only answers that make sense.
+func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
+	ex, _ := req.Context().Value(exchangeKey{}).(*exchange)
+	resp, err := r.roundTrip(req, ex)
+	if err != nil && ex != nil {
+		var failed *httpError
+		if errors.As(err, &failed) {
+			ex.failed.CompareAndSwap(nil, failed)
+		}
+	}
+	return resp, err
+}
+
+func (r *remote) roundTrip(req *http.Request, ex *exchange) (*http.Response, error) {
+	if req.Method == http.MethodDelete {
+		return r.sayFarewell(req)
+	}
+	if req.Method == http.MethodGet {
+		return r.openStream(req, ex)
+	}
+	body, err := io.ReadAll(req.Body)
+	req.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	var msg outgoingBody
+	out := req.Clone(req.Context())
+	if ex != nil && ex.sent.CompareAndSwap(false, true) {
+		msg = outgoingBody{ID: json.RawMessage("0"), Method: ex.method}
+		body = bytes.Replace(body, []byte(`"`+rawPrefix+ex.method+`"`), []byte(`"`+ex.method+`"`), 1)
+		standardHeaders(out.Header, ex)
+	} else {
+		ex = nil // such as the note that the call was cancelled
+		if err := json.Unmarshal(body, &msg); err != nil {
+			return nil, err
+		}
+	}
+	setBody(out, body)
+	switch msg.Method {
+	case methodListen:
+		return r.takeOverListen(out, body)
+	case methodDiscover:
+		r.asked.Store(true)
+	}
+	resp, cancel, err := r.send(out)
+	if err != nil {
+		return nil, err
+	}
+	r.answered.Store(true)
+	if id := resp.Header.Get(sessionIDKey); id != "" {
+		r.sessionID.Store(id)
+	}
+	isCall := len(msg.ID) > 0 && msg.Method != ""
+	if msg.Method == methodDiscover && resp.StatusCode == http.StatusBadRequest {
+		body := errorBody(resp)
+		resp.Body.Close()
+		cancel()
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return resp, nil // the SDK looks in it for the versions that the server has
+	}
+	return r.judge(resp, cancel, isCall, ex)
+}
+
+// setBody gives a request a body that can be sent again.
+func setBody(req *http.Request, body []byte) {
+	req.ContentLength = int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.Body, _ = req.GetBody()
+}
+
+// send sends a request with headers and token, follows the redirects that stay
+// with the server, and renews the token where it has come to its end. The
+// caller calls done when it is done with the body.
+func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(r.ctx, cancel)
+	done = func() { stop(); cancel() }
+	defer func() {
+		if err != nil {
+			stop()
+			cancel()
+		}
+	}()
+	var rejected string
+	for hops := 0; ; {
+		out := req.Clone(ctx)
+		if req.GetBody != nil {
+			if out.Body, err = req.GetBody(); err != nil {
+				return nil, nil, err
+			}
+		}
+		r.setHeaders(out)
+		token, err := r.token(ctx, rejected)
+		if err != nil {
+			return nil, nil, err
+		}
+		if token != "" {
+			out.Header.Set("Authorization", "Bearer "+token)
+		}
+		if !sameServer(r.origin, out.URL) {
+			return nil, nil, r.failure(0, fmt.Sprintf("wants messages to be sent to another host, %s, which is refused", origin(out.URL)))
+		}
+		resp, err := r.client.RoundTrip(out)
+		if err != nil && r.ctx.Err() != nil && req.Context().Err() == nil {
+			return nil, nil, &httpError{lost: true, text: "the connection was closed"}
+		}
+		if err != nil {
+			return nil, nil, r.words(err)
+		}
+		switch {
+		case resp.StatusCode == http.StatusUnauthorized && rejected == "" && token != "":
+			resp.Body.Close()
+			rejected = token
+		case isRedirect(resp):
+			resp.Body.Close()
+			if req, err = r.follow(req, resp); err != nil {
+				return nil, nil, err
+			}
+			if hops++; hops > maxHops {
+				return nil, nil, r.failure(resp.StatusCode, "redirects in a circle")
+			}
+		default:
+			return resp, done, nil
+		}
+	}
+}
+
+// token returns what to authorize with, if the server wants a login.
+func (r *remote) token(ctx context.Context, rejected string) (string, error) {
+	if r.login == nil {
+		return "", nil
+	}
+	token, err := r.login.token(ctx, rejected)
+	if err != nil {
+		return "", &httpError{text: err.Error(), login: true}
+	}
+	return token, nil
+}
+
+// setHeaders adds those of the entry. What the protocol needs is not theirs to
+// change.
+func (r *remote) setHeaders(req *http.Request) {
+	for name, value := range r.server.Headers {
+		switch key := http.CanonicalHeaderKey(strings.TrimSpace(name)); {
+		case key == "Host":
+			req.Host = value
+		case key == "Content-Type", key == "Content-Length", key == "Accept", strings.HasPrefix(key, "Mcp-"):
+		default:
+			req.Header.Set(key, value)
+		}
+	}
+	if user := r.origin.User; user != nil && req.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		req.SetBasicAuth(user.Username(), password)
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "runcell")
+	}
+}
+
+func isRedirect(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return resp.Header.Get("Location") != ""
+	}
+	return false
+}
+
+// follow returns the request for where a redirect leads, if that is the same
+// server and the request would stay what it is.
+func (r *remote) follow(req *http.Request, resp *http.Response) (*http.Request, error) {
+	to, err := req.URL.Parse(resp.Header.Get("Location"))
+	if err != nil {
+		return nil, r.failure(resp.StatusCode, "redirects to what is no address")
+	}
+	if !sameServer(r.origin, to) {
+		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
+			`redirects to another host, %s, where the headers of the entry are not sent; if that is its new address, write it as "url" into %s`, origin(to), r.server.Source))
+	}
+	if req.Method == http.MethodPost && resp.StatusCode < http.StatusTemporaryRedirect {
+		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
+			`redirects to %s in a way that loses the message; write that address as "url" into %s`, origin(to)+to.EscapedPath(), r.server.Source))
+	}
+	next := req.Clone(req.Context())
+	next.URL, next.Host = to, ""
+	return next, nil
+}
+
+// sameServer reports whether an address is that of the entry, or the same with
+// TLS.
+func sameServer(entry, to *url.URL) bool {
+	if !strings.EqualFold(entry.Hostname(), to.Hostname()) {
+		return false
+	}
+	if entry.Scheme == to.Scheme {
+		return port(entry) == port(to)
+	}
+	return entry.Scheme == "http" && to.Scheme == "https" && port(entry) == "80" && port(to) == "443"
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// sayFarewell tells the server that the session ends. It is a courtesy, for
+// which nobody waits long.
+func (r *remote) sayFarewell(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), farewell)
+	defer cancel()
+	out := req.Clone(ctx)
+	r.setHeaders(out)
+	if token, err := r.token(ctx, ""); err == nil && token != "" {
+		out.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := r.client.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	resp.Body = http.NoBody
+	return resp, nil
+}
+
+// openStream is the GET of an SSE server, or that which takes up an answer
+// again that was cut off.
+func (r *remote) openStream(req *http.Request, ex *exchange) (*http.Response, error) {
+	resp, cancel, err := r.send(req)
+	if err != nil {
+		return nil, err
+	}
+	r.answered.Store(true)
+	if resp.StatusCode != http.StatusOK {
+		defer cancel()
+		return nil, r.refused(resp)
+	}
+	if mediaType(resp) != eventStream {
+		defer cancel()
+		return nil, r.notMCP(resp)
+	}
+	resp.Body = newEvents(r, resp.Body, cancel, ex)
+	return resp, nil
+}
+
+// judge lets an answer to a message through, or says what is wrong with it.
+func (r *remote) judge(resp *http.Response, cancel context.CancelFunc, isCall bool, ex *exchange) (_ *http.Response, err error) {
+	done := cancel
+	defer func() {
+		if done != nil {
+			resp.Body.Close()
+			done()
+		}
+	}()
+	if r.sessionGone(resp) {
+		r.fall(errExpired)
+		if ex != nil {
+			ex.failed.Store(&httpError{expired: true, lost: true, text: errExpired.Error()})
+		}
+		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
+		return resp, nil
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, r.refused(resp)
+	}
+	if !isCall || r.transport == SSE { // nothing is to be read but that it came
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
+		resp.Body.Close()
+		resp.Body = http.NoBody
+		return resp, nil
+	}
+	switch mediaType(resp) {
+	case eventStream:
+		done = nil
+		resp.Body = newEvents(r, resp.Body, cancel, ex)
+		return resp, nil
+	case "application/json":
+		answer, err := r.readAnswer(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(answer)), int64(len(answer))
+		return resp, nil
+	}
+	return nil, r.notMCP(resp)
+}
+
+// readAnswer reads a body that is one answer, and checks that it is.
+func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
+	if err != nil {
+		return nil, &httpError{lost: true, text: "its answer broke off: " + plain(err)}
+	}
+	if len(raw) > r.limit {
+		return nil, &httpError{lost: true, text: "the server " + tooLong(r.limit).Error()}
+	}
+	for _, one := range batch(raw) {
+		msg, err := r.inbox.sort(one)
+		if err != nil {
+			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + excerpt(one)}
+		}
+		if _, ok := msg.(*jsonrpc.Response); ok {
+			return jsonrpc.EncodeMessage(msg)
+		}
+	}
+	return nil, &httpError{lost: true, text: "the server took the request but gave no answer to it"}
+}

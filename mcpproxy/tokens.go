@@ -1,0 +1,271 @@
+package mcpproxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxLoginFile = 1 << 20
+	renewWithin  = 15 * time.Second
+	lockPoll     = 20 * time.Millisecond
+)
+
+// login is what is kept of a login between processes.
+type login struct {
+	URL          string           `json:"url"` // of the server
+	ClientID     string           `json:"clientId"`
+	ClientSecret string           `json:"clientSecret,omitempty"`
+	AuthStyle    oauth2.AuthStyle `json:"authStyle"`
+	TokenURL     string           `json:"tokenUrl"`
+	Scopes       []string         `json:"scopes,omitempty"`
+	Token        *oauth2.Token    `json:"token"`
+}
+
+// loginKeep has the login of one server, in memory and on disk. Other
+// processes use the same file: `servers login` writes it while others serve,
+// and each of them may renew the token. Many authorization servers take a
+// refresh token only once and then withdraw everything when it comes again, so
+// a renewal holds a lock between processes and stores its outcome before it is
+// used.
+type loginKeep struct {
+	name    string // of the server
+	url     string
+	path    string // empty: nothing is kept
+	secrets *secrets
+	client  *http.Client
+	turn    chan struct{} // one at a time; a channel, so that a caller can leave
+
+	kept  *login
+	stamp fileStamp // of the file that kept was read from
+}
+
+type fileStamp struct {
+	time time.Time
+	size int64
+	node uint64
+}
+
+func newLoginKeep(s Server, dir string, hidden *secrets) *loginKeep {
+	k := &loginKeep{name: s.Name, url: s.URL, secrets: hidden, turn: make(chan struct{}, 1), client: oauthClient()}
+	if dir != "" {
+		sum := sha256.Sum256([]byte(s.URL))
+		k.path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
+	}
+	return k
+}
+
+// oauthClient talks to authorization servers. What is posted to them is secret
+// and goes where it was meant to go only.
+func oauthClient() *http.Client {
+	return &http.Client{
+		Timeout: renewWithin,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if via[0].Method != http.MethodGet || len(via) > maxHops {
+				return errors.New("the authorization server redirects a request that must not be redirected")
+			}
+			return nil
+		},
+	}
+}
+
+// token returns the access token to send, or "" if there is no login. A token
+// that the server rejected, or that has come to its end, is renewed first.
+func (k *loginKeep) token(ctx context.Context, rejected string) (string, error) {
+	if k.path == "" {
+		return "", k.unless(rejected == "")
+	}
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if err := k.load(); err != nil {
+		return "", err
+	}
+	if k.kept == nil {
+		return "", k.unless(rejected == "")
+	}
+	if k.usable(rejected) {
+		return k.kept.Token.AccessToken, nil
+	}
+	// A renewal that was begun is finished, whatever becomes of the call.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewWithin)
+	defer cancel()
+	if err := k.renew(ctx, rejected); err != nil {
+		return "", err
+	}
+	return k.kept.Token.AccessToken, nil
+}
+
+func (k *loginKeep) unless(fine bool) error {
+	if fine {
+		return nil
+	}
+	return errors.New(loginNeeded(k.name))
+}
+
+func (k *loginKeep) usable(rejected string) bool {
+	return k.kept != nil && k.kept.Token.Valid() && k.kept.Token.AccessToken != rejected
+}
+
+// renew gets a new token for the refresh token, unless another process has
+// done so in the meantime.
+func (k *loginKeep) renew(ctx context.Context, rejected string) error {
+	unlock, err := lockFile(ctx, k.path+".lock")
+	if err != nil {
+		return fmt.Errorf("renewing the login of server %q: %w", k.name, err)
+	}
+	defer unlock()
+	if err := k.load(); err != nil {
+		return err
+	}
+	if k.usable(rejected) {
+		return nil
+	}
+	ended := fmt.Errorf("the login has ended; in a terminal: runcell servers login %s", shellWord(k.name))
+	if k.kept == nil || k.kept.Token.RefreshToken == "" {
+		return ended
+	}
+	config := oauth2.Config{
+		ClientID: k.kept.ClientID, ClientSecret: k.kept.ClientSecret, Scopes: k.kept.Scopes,
+		Endpoint: oauth2.Endpoint{TokenURL: k.kept.TokenURL, AuthStyle: k.kept.AuthStyle},
+	}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, k.client)
+	fresh, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: k.kept.Token.RefreshToken}).Token()
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) {
+		switch refused.ErrorCode {
+		case "invalid_grant", "invalid_client", "unauthorized_client":
+			return ended
+		}
+		return fmt.Errorf("renewing the login of server %q: the authorization server answered %s: %s", k.name,
+			refused.Response.Status, k.secrets.hide(excerpt(refused.Body)))
+	}
+	if err != nil {
+		return fmt.Errorf("renewing the login of server %q: %s", k.name, k.secrets.hide(plain(err)))
+	}
+	kept := *k.kept
+	kept.Token = fresh
+	return k.store(&kept)
+}
+
+// load reads the file if it is another than last time.
+func (k *loginKeep) load() error {
+	f, err := os.Open(k.path)
+	if errors.Is(err, os.ErrNotExist) {
+		k.kept, k.stamp = nil, fileStamp{}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the login of server %q: %w", k.name, err)
+	}
+	defer f.Close()
+	stamp, err := stampOf(f)
+	if err != nil || k.kept != nil && stamp == k.stamp {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(f, maxLoginFile))
+	if err != nil {
+		return fmt.Errorf("reading the login of server %q: %w", k.name, err)
+	}
+	var kept login
+	if json.Unmarshal(body, &kept) != nil || kept.Token == nil || kept.URL != k.url {
+		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: runcell servers login %s", k.name, k.path, shellWord(k.name))
+	}
+	k.take(&kept, stamp)
+	return nil
+}
+
+func (k *loginKeep) take(kept *login, stamp fileStamp) {
+	k.kept, k.stamp = kept, stamp
+	for _, secret := range []string{kept.Token.AccessToken, kept.Token.RefreshToken, kept.ClientSecret} {
+		k.secrets.add("token", secret)
+	}
+}
+
+// store writes the file for its owner alone, whole or not at all.
+func (k *loginKeep) store(kept *login) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("keeping the login of server %q: %w", k.name, err)
+		}
+	}()
+	dir := filepath.Dir(k.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	body, err := json.MarshalIndent(kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".login-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // does nothing after the rename
+	_, err = f.Write(body)
+	if err = errors.Join(err, f.Sync()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	stamp, err := stampOf(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), k.path); err != nil {
+		return err
+	}
+	k.take(kept, stamp)
+	return nil
+}
+
+// stampOf tells one state of the file from another. The rename makes every
+// state a new inode.
+func stampOf(f *os.File) (fileStamp, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return fileStamp{}, err
+	}
+	return fileStamp{time.Unix(st.Mtim.Unix()), st.Size, st.Ino}, nil
+}
+
+// lockFile takes a lock between processes. The file stays: to remove it would
+// let two hold it.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, err
+		}
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("another process holds %s: %w", path, context.Cause(ctx))
+		}
+	}
+}

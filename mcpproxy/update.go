@@ -1,0 +1,122 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
+)
+
+// retireWithin is how long the calls in flight of a server that was changed or
+// removed may still take.
+const retireWithin = time.Minute
+
+// Update puts another Config in place of the present one, while everything
+// runs. Servers that are started or reached as before stay as they are, with
+// their connections and tools; others are ended when their calls in flight are
+// done. A server keeps its alias as long as its name is configured.
+func (p *Proxy) Update(cfg Config) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	before := p.servers
+	p.servers = p.makeKnown(cfg, before.upstreams)
+	kept := map[*life]bool{}
+	for _, u := range p.servers.upstreams {
+		kept[u.life] = true
+	}
+	for _, u := range before.upstreams {
+		if !kept[u.life] {
+			p.finished.Go(func() { u.retire(retireWithin) })
+		}
+	}
+}
+
+// makeKnown makes a Config ready for use; it takes over from before what can
+// stay.
+func (p *Proxy) makeKnown(cfg Config, before []*upstream) known {
+	lives, aliases := map[string]*life{}, map[string]string{}
+	for _, u := range before {
+		lives[u.server.fingerprint()] = u.life
+		aliases[u.server.Name] = u.server.Alias
+	}
+	cfg.Servers = keepAliases(cfg.Servers, aliases)
+	now := known{config: cfg, byKey: map[string]*upstream{}}
+	for _, s := range cfg.Servers {
+		u := &upstream{server: s}
+		if len(before) > 0 {
+			key := s.fingerprint()
+			u.life = lives[key]
+			delete(lives, key) // each for one
+		}
+		if u.life == nil {
+			u.life = p.newLife(s)
+		}
+		now.upstreams = append(now.upstreams, u)
+		now.byKey[s.Name] = u
+	}
+	for _, u := range now.upstreams { // a name goes before another's alias
+		if _, ok := now.byKey[u.server.Alias]; !ok {
+			now.byKey[u.server.Alias] = u
+		}
+	}
+	return now
+}
+
+// keepAliases returns the servers with the aliases that those of the same name
+// had before. New ones get another where theirs is taken.
+func keepAliases(servers []Server, before map[string]string) []Server {
+	if len(before) == 0 {
+		return servers
+	}
+	servers = slices.Clone(servers)
+	taken := map[string]bool{}
+	for i, s := range servers {
+		if alias, ok := before[s.Name]; ok {
+			servers[i].Alias = alias
+			taken[alias] = true
+		}
+	}
+	for i, s := range servers {
+		if _, ok := before[s.Name]; ok {
+			continue
+		}
+		if taken[s.Alias] {
+			servers[i].Alias = serverAlias(s.Name, taken)
+		}
+		taken[servers[i].Alias] = true
+	}
+	return servers
+}
+
+// newLife makes a server that does not run yet.
+func (p *Proxy) newLife(s Server) *life {
+	o := p.options
+	l := &life{
+		secrets: newSecrets(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		ctx: p.ctx, finished: &p.finished,
+	}
+	l.dialer = &dialer{
+		server: s, log: o.Log, timeout: cmp.Or(s.StartTimeout, o.StartTimeout), patience: o.discoverPatience,
+		client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
+		changed: l.invalidate, secrets: l.secrets, guard: &p.guard, limit: o.maxMessage,
+	}
+	if s.URL != "" && !hasHeader(s, "Authorization") {
+		l.dialer.login = newLoginKeep(s, o.TokenDir, l.secrets)
+	}
+	return l
+}
+
+// hasHeader reports whether the entry sets a header.
+func hasHeader(s Server, name string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(key string) bool {
+		return http.CanonicalHeaderKey(strings.TrimSpace(key)) == name
+	})
+}
