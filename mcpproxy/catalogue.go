@@ -61,7 +61,7 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 	}
 	index, docs := p.catalogue.update(upstreams, lists)
 	found := []ToolDoc{}
-	for _, i := range index.search(terms, min(limit, maxHits)) {
+	for _, i := range index.search(query, min(limit, maxHits)) {
 		found = append(found, newDoc(docs[i].server, docs[i].tool, full))
 	}
 	return found, problems, nil

@@ -55,7 +55,7 @@ func TestSearchRanksTheFittingToolFirst(t *testing.T) {
 		{"recipient subject", "send_message"},
 		{"sending messages xyzzy", "send_message"}, // one word nobody has does not hide the rest
 	} {
-		got := ix.search(words(tt.query), 5)
+		got := ix.search(tt.query, 5)
 		if len(got) == 0 || docs[got[0]].tool.Name != tt.want {
 			var names []string
 			for _, i := range got {
@@ -64,7 +64,7 @@ func TestSearchRanksTheFittingToolFirst(t *testing.T) {
 			t.Errorf("%q finds %v, want %s first", tt.query, names, tt.want)
 		}
 	}
-	if got := ix.search(words("xyzzy"), 5); len(got) != 0 {
+	if got := ix.search("xyzzy", 5); len(got) != 0 {
 		t.Errorf("nonsense finds %v", got)
 	}
 }
@@ -75,10 +75,10 @@ func TestSearchIsDeterministic(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("s%d/do_thing: The same words", i%7))
 	}
 	first, _ := catalogueOf(lines...)
-	want := first.search(words("thing words"), 50)
+	want := first.search("thing words", 50)
 	for range 5 {
 		ix, _ := catalogueOf(lines...)
-		if got := ix.search(words("thing words"), 50); !slices.Equal(got, want) {
+		if got := ix.search("thing words", 50); !slices.Equal(got, want) {
 			t.Fatalf("the order changed: %v, then %v", want, got)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSearchIsFastOverManyTools(t *testing.T) {
 	}
 	ix := newIndex(docs)
 	start := time.Now()
-	ix.search(words(strings.Repeat("misspeled queryy wordz ", 40)), 50)
+	ix.search(strings.Repeat("misspeled queryy wordz ", 40), 50)
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -33,6 +34,38 @@ func words(text string) []string {
 		return all
 	}
 	return telling
+}
+
+// stems returns all of a phrase's stems, stop words as well.
+func stems(phrase string) []string {
+	all := split(phrase)
+	for i, w := range all {
+		all[i] = stem(strings.ToLower(clip(w, maxWord)))
+	}
+	return all
+}
+
+// stopStems are the stems of stopWords.
+var stopStems = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for w := range stopWords {
+		all[stem(w)] = true
+	}
+	return all
+})
+
+// telling returns the stems that are no stop words, or all if there are none.
+func telling(stems []string) []string {
+	var some []string
+	for _, s := range stems {
+		if !stopStems()[s] {
+			some = append(some, s)
+		}
+	}
+	if len(some) == 0 {
+		return stems
+	}
+	return some
 }
 
 // split cuts text into words. A word with humps is there whole as well:

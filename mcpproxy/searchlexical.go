@@ -1,0 +1,238 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+)
+
+// The weights of the fields: a word in a tool's name says more about it than
+// one of the many words in its description.
+const (
+	weightTool        = 5.0
+	weightTitle       = 3.0
+	weightServer      = 2.5
+	weightParameter   = 1.2
+	weightDescription = 1.0
+	weightAbout       = 0.4 // the server's description, the same for all its tools
+)
+
+// BM25's usual constants: k1 bounds the gain of repeating a word, b is how much
+// a long text counts against a document.
+const (
+	bm25K1 = 1.2
+	bm25B  = 0.6
+)
+
+// lexical ranks documents by BM25 over weighted fields.
+type lexical struct {
+	docs     int
+	postings map[string][]posting // by word, in order of document
+	vocab    []string             // sorted, for prefixes and typos
+}
+
+type posting struct {
+	doc   uint32
+	score float32 // of a query that is this word
+}
+
+func newLexical(docs []indexed) *lexical {
+	l := &lexical{docs: len(docs), postings: map[string][]posting{}}
+	length := make([]float64, len(docs))
+	average := 0.0
+	counts := map[string]float64{}
+	about := map[string][2][]string{} // by server, to split its texts once
+	for i, d := range docs {
+		s, ok := about[d.server.Name]
+		if !ok {
+			s = [2][]string{words(d.server.Name), words(clip(d.server.Description, maxIndexedText))}
+			about[d.server.Name] = s
+		}
+		clear(counts)
+		for _, f := range []struct {
+			words  []string
+			weight float64
+		}{
+			{words(clip(d.tool.Name, maxIndexedText)), weightTool},
+			{words(clip(d.tool.Title, maxIndexedText)), weightTitle},
+			{s[0], weightServer},
+			{parameters(d.tool.InputSchema), weightParameter},
+			{words(clip(d.tool.Description, maxIndexedText)), weightDescription},
+			{s[1], weightAbout},
+		} {
+			for _, w := range f.words {
+				counts[w] += f.weight
+				length[i] += f.weight
+			}
+		}
+		for w, n := range counts {
+			l.postings[w] = append(l.postings[w], posting{uint32(i), float32(n)})
+		}
+		average += length[i] / float64(len(docs))
+	}
+	for w, list := range l.postings {
+		idf := math.Log(1 + (float64(len(docs))-float64(len(list))+0.5)/(float64(len(list))+0.5))
+		for i, p := range list {
+			norm := bm25K1 * (1 - bm25B + bm25B*length[p.doc]/average)
+			list[i].score = float32(idf * float64(p.score) * (bm25K1 + 1) / (float64(p.score) + norm))
+		}
+		l.vocab = append(l.vocab, w)
+	}
+	slices.Sort(l.vocab)
+	return l
+}
+
+// parameters returns the words of the parameter names of a schema, two levels
+// deep.
+func parameters(schema json.RawMessage) []string {
+	type object struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var top object
+	if json.Unmarshal(schema, &top) != nil {
+		return nil
+	}
+	var names []string
+	for name, raw := range top.Properties {
+		names = append(names, name)
+		var inner object
+		if json.Unmarshal(raw, &inner) == nil {
+			for name := range inner.Properties {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	var all []string
+	for _, name := range names[:min(len(names), maxIndexedParameters)] {
+		all = append(all, words(name)...)
+	}
+	return all
+}
+
+// How much other words than those of the query count.
+const (
+	prefixCounts = 0.6
+	typoCounts   = 0.7
+	meantCounts  = 0.8 // what people say → what tools call it
+	likeCounts   = 0.4 // what tools call it → another name for it
+	// insidePhrase is for a word that means something else in its phrase: the
+	// "rid" of "get rid of".
+	insidePhrase = 0.3
+	// restCounts is what all other readings of a word add to the best one.
+	restCounts = 0.4
+)
+
+// question is a query as the index understands it.
+type question struct {
+	words   []string // as written, small, mistyped ones corrected
+	stems   []string // of words
+	telling int      // how many are no stop words
+}
+
+// understand splits a query and corrects words that neither the tools nor the
+// thesaurus know, if one of the tools' words is one edit away.
+func (l *lexical) understand(query string) question {
+	var q question
+	budget := maxCorrections
+	for _, w := range split(query) {
+		if len(q.words) == maxQueryWords {
+			break
+		}
+		w = strings.ToLower(clip(w, maxWord))
+		s := stem(w)
+		if !stopWords[w] {
+			q.telling++
+			if l.postings[s] == nil && !theThesaurus().knows(s) && len(s) >= typoLength && budget > 0 {
+				budget--
+				if near := l.corrections(s); len(near) > 0 && !theVectors.knows(w) {
+					w, s = near[0], near[0]
+				}
+			}
+		}
+		q.words, q.stems = append(q.words, w), append(q.stems, s)
+	}
+	q.telling = max(q.telling, 1)
+	return q
+}
+
+// score adds up, for every document, what each word and each phrase of the
+// query finds in it, under the best of its readings.
+func (l *lexical) score(q question) []float32 {
+	total := make([]float32, l.docs)
+	sum := &tally{scores: make([]float32, l.docs)} // of all readings
+	top := make([]float32, l.docs)
+	one := &tally{scores: make([]float32, l.docs)} // one reading
+	budget := maxCorrections
+	for _, p := range theThesaurus().parts(q.stems) {
+		for _, r := range l.readings(p, len(q.stems) > 0 && q.telling == 1 && len(q.words) == 1, &budget) {
+			for _, word := range r.words {
+				l.add(one, word, r.weight)
+			}
+			for _, doc := range one.touched {
+				s := one.scores[doc]
+				top[doc] = max(top[doc], s)
+				sum.add(doc, s)
+			}
+			one.reset()
+		}
+		for _, doc := range sum.touched {
+			total[doc] += top[doc] + restCounts*(sum.scores[doc]-top[doc])
+			top[doc] = 0
+		}
+		sum.reset()
+	}
+	return total
+}
+
+// reading is one way to take a part of a query.
+type reading struct {
+	words  []string
+	weight float32
+}
+
+// readings are the part itself and what the thesaurus has for it.
+func (l *lexical) readings(p part, alone bool, budget *int) []reading {
+	var all []reading
+	if len(p.stems) == 1 && (!stopStems()[p.stems[0]] || alone) {
+		counts := float32(1)
+		if p.inside {
+			counts = insidePhrase
+		}
+		for _, w := range l.like(p.stems[0], budget) {
+			all = append(all, reading{[]string{w.word}, w.counts * counts})
+		}
+	}
+	for _, m := range p.meant {
+		all = append(all, reading{m.stems, m.counts / float32(math.Sqrt(float64(len(m.stems))))})
+	}
+	return all
+}
+
+func (l *lexical) add(to *tally, word string, weight float32) {
+	for _, p := range l.postings[word] {
+		to.add(p.doc, p.score*weight)
+	}
+}
+
+// tally holds scores by document, and which documents have one, so that it is
+// emptied without a walk over all.
+type tally struct {
+	scores  []float32
+	touched []uint32
+}
+
+func (t *tally) add(doc uint32, score float32) {
+	if t.scores[doc] == 0 {
+		t.touched = append(t.touched, doc)
+	}
+	t.scores[doc] += score
+}
+
+func (t *tally) reset() {
+	for _, doc := range t.touched {
+		t.scores[doc] = 0
+	}
+	t.touched = t.touched[:0]
+}

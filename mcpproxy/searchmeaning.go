@@ -1,0 +1,185 @@
+package mcpproxy
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+	"sort"
+	"strings"
+)
+
+// vectorFile is written by meaning/distil.py, which says where its numbers come
+// from; meaning/README.md has its form. It is read in place: what no search
+// touches is never loaded from the binary.
+//
+//go:embed meaning/vectors.bin
+var vectorFile string
+
+const dims = 128
+
+// vectors maps words to vectors: words that mean similar things have similar
+// vectors, and the sum of a text's vectors stands for the text.
+type vectors struct {
+	n                       int
+	offsets, scales, values int // where they begin in vectorFile
+}
+
+var theVectors = func() vectors {
+	n := int(number(4))
+	v := vectors{n: n, offsets: 12}
+	v.scales = v.offsets + 4*(n+1)
+	v.values = v.scales + 4*n
+	return v
+}()
+
+func number(at int) uint32 { return binary.LittleEndian.Uint32([]byte(vectorFile[at : at+4])) }
+
+func (v vectors) word(i int) string {
+	words := v.values + v.n*dims
+	return vectorFile[words+int(number(v.offsets+4*i)) : words+int(number(v.offsets+4*i+4))]
+}
+
+// find returns the number of a word, or -1.
+func (v vectors) find(word string) int {
+	i := sort.Search(v.n, func(i int) bool { return v.word(i) >= word })
+	if i == v.n || v.word(i) != word {
+		return -1
+	}
+	return i
+}
+
+func (v vectors) knows(word string) bool { return v.find(word) >= 0 }
+
+func (v vectors) add(sum *[dims]float32, i int) {
+	scale := math.Float32frombits(number(v.scales + 4*i))
+	values := vectorFile[v.values+i*dims:][:dims]
+	for d := range dims {
+		sum[d] += scale * float32(int8(values[d]))
+	}
+}
+
+// meanings holds one vector for each document.
+type meanings struct {
+	values []int8 // dims for each document
+	scales []float32
+}
+
+// The parts of a tool's text that each give a vector, of which the document's
+// is the sum: its names, its names with the beginning of its description, and
+// what it does in a sentence.
+const (
+	maxMeantText     = 300
+	maxMeantSentence = 200
+)
+
+func newMeanings(docs []indexed) *meanings {
+	m := &meanings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
+	known := map[string]int{}
+	find := func(word string) int {
+		i, ok := known[word]
+		if !ok {
+			i = theVectors.find(word)
+			known[strings.Clone(word)] = i
+		}
+		return i
+	}
+	for i, d := range docs {
+		tool := clip(d.tool.Name, maxMeantSentence)
+		if d.tool.Title != "" {
+			tool += " " + clip(d.tool.Title, maxMeantSentence)
+		}
+		about := strings.Join(strings.Fields(clip(d.tool.Description, maxIndexedText)), " ")
+		var sum [dims]float32
+		for _, text := range []string{
+			d.server.Name + " " + tool,
+			d.server.Name + " " + tool + " " + clip(about, maxMeantText),
+			tool + " " + clip(firstSentence(about), maxMeantSentence),
+		} {
+			one := vectorOf(lowered(text), find)
+			normalise(&one)
+			for d := range dims {
+				sum[d] += one[d]
+			}
+		}
+		m.set(i, &sum)
+	}
+	return m
+}
+
+func lowered(text string) []string {
+	all := split(text)
+	for i, w := range all {
+		all[i] = strings.ToLower(clip(w, maxWord))
+	}
+	return all
+}
+
+func firstSentence(text string) string {
+	for _, end := range []string{". ", "! ", "? "} {
+		text, _, _ = strings.Cut(text, end)
+	}
+	return text
+}
+
+func vectorOf(words []string, find func(string) int) [dims]float32 {
+	var sum [dims]float32
+	for _, w := range words {
+		if i := find(w); i >= 0 {
+			theVectors.add(&sum, i)
+		}
+	}
+	return sum
+}
+
+func normalise(v *[dims]float32) {
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	if square == 0 {
+		return
+	}
+	by := float32(1 / math.Sqrt(square))
+	for i := range v {
+		v[i] *= by
+	}
+}
+
+// set keeps a vector in a byte a number. The documents' vectors keep their
+// length: a text whose parts mean different things means none of them much.
+func (m *meanings) set(doc int, v *[dims]float32) {
+	var most float32
+	for _, x := range v {
+		most = max(most, x, -x)
+	}
+	if most == 0 {
+		return
+	}
+	m.scales[doc] = most / 127 / 3 // of three parts
+	for d, x := range v {
+		m.values[doc*dims+d] = int8(math.Round(float64(x / most * 127)))
+	}
+}
+
+// cosines returns how close each document is to a query, at most 1; nil if no
+// word of the query has a vector.
+func (m *meanings) cosines(query []string) []float32 {
+	v := vectorOf(query, theVectors.find)
+	normalise(&v)
+	if v == [dims]float32{} {
+		return nil
+	}
+	all := make([]float32, len(m.scales))
+	for doc := range all {
+		values := m.values[doc*dims:][:dims]
+		var a, b, c, d float32
+		for i := 0; i < dims; i += 4 {
+			a += v[i] * float32(values[i])
+			b += v[i+1] * float32(values[i+1])
+			c += v[i+2] * float32(values[i+2])
+			d += v[i+3] * float32(values[i+3])
+		}
+		all[doc] = (a + b + c + d) * m.scales[doc]
+	}
+	return all
+}
