@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -24,24 +27,50 @@ const (
 	failureHolds = time.Minute
 )
 
-// catalogue keeps the search index until some tool list changes.
+// catalogue is what is known of the tools of all servers.
+//
+// Nothing is started before somebody searches or asks for the tools of a
+// server that was never listed: these are the user's servers, and most sessions
+// need few of them. The first search starts them all, several at a time, and
+// from then on the shelf has them for every process.
 type catalogue struct {
-	mu    sync.Mutex
-	lists []*toolList // what the index was made of, by upstream; nil is not known
-	docs  []indexed
-	index *index
+	shelf    shelf
+	patience time.Duration // of a search
+	turns    chan struct{} // to start a server for a search
+	renewals chan struct{} // to start one whose list is old
+	delay    time.Duration // before that
+	pruned   sync.Once
+
+	mu        sync.Mutex
+	upstreams []*upstream // what the index was made of
+	lists     []*toolList // by upstream; nil is not known
+	places    []place     // by document of the index
+	index     *index
 }
 
-// indexed is one document of the index.
+// place is where the tool of a document is.
+type place struct {
+	upstream *upstream
+	list     *toolList
+	tool     int
+}
+
+// indexed is one document of the index. Of the input schema it has the outline.
 type indexed struct {
-	server Server
+	server *Server
 	tool   Tool
+}
+
+func (c *catalogue) open(dir string, log *slog.Logger) {
+	c.shelf = shelf{dir, log}
+	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
+	c.patience, c.delay = searchPatience, renewalDelay
 }
 
 // Search ranks the tools of all discovered servers by how well they fit a
 // query, best first, at most limit of them (0 is 5; 50 is the most). Servers
-// are started as needed. One that cannot be searched is in the problems, with
-// the reason.
+// whose tools are not known yet are started. One that cannot be searched is in
+// the problems, with the reason.
 func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []Problem, error) {
 	terms := words(query)
 	switch {
@@ -55,37 +84,59 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 		limit = defaultHits
 	}
 	upstreams := p.current().upstreams
-	lists, problems := gather(ctx, upstreams)
+	lists, problems := p.gather(ctx, upstreams)
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", err)
 	}
-	index, docs := p.catalogue.update(upstreams, lists)
+	index, places := p.catalogue.update(upstreams, lists)
 	found := []ToolDoc{}
 	for _, i := range index.search(terms, min(limit, maxHits)) {
-		found = append(found, newDoc(docs[i].server, docs[i].tool, full))
+		doc, err := places[i].doc(full)
+		if err != nil {
+			return nil, nil, fmt.Errorf("searching tools: %w", err)
+		}
+		found = append(found, doc)
 	}
 	return found, problems, nil
 }
 
-// gather collects the tools of all servers, starting several at a time.
-func gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
-	hurry := fmt.Errorf("still starting after %v; search again later", searchPatience)
-	ctx, cancel := context.WithTimeoutCause(ctx, searchPatience, hurry)
-	defer cancel()
+func (at place) doc(full bool) (ToolDoc, error) {
+	t, err := at.list.whole(at.tool)
+	return newDoc(at.upstream.server, t, full), err
+}
+
+// gather collects the tools of all servers. Those that are not known are
+// waited for together, and go on to be found out when the patience is over.
+func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
 	lists := make([]*toolList, len(upstreams))
-	failures := make([]error, len(upstreams))
-	turns := make(chan struct{}, startsAtOnce)
-	var all sync.WaitGroup
+	var unknown, changed []int
 	for i, u := range upstreams {
-		all.Go(func() {
-			select {
-			case turns <- struct{}{}:
-				defer func() { <-turns }()
-				lists[i], failures[i] = u.searchable(ctx)
-			case <-ctx.Done():
-				failures[i] = context.Cause(ctx)
-			}
-		})
+		list, isChanged := u.record.tools()
+		lists[i] = list
+		switch {
+		case list == nil:
+			unknown = append(unknown, i)
+		case isChanged && u.running() != nil:
+			changed = append(changed, i)
+		default:
+			p.renew(u)
+		}
+	}
+	p.prune(upstreams)
+	if len(unknown)+len(changed) == 0 {
+		return lists, nil
+	}
+	hurry := fmt.Errorf("still starting after %v; search again later", p.catalogue.patience)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.catalogue.patience, hurry)
+	defer cancel()
+	failures := make([]error, len(upstreams))
+	brief := len(unknown) > startsAtOnce // so many are not all kept warm
+	var all sync.WaitGroup
+	for _, i := range unknown {
+		all.Go(func() { lists[i], failures[i] = p.first(ctx, upstreams[i], brief) })
+	}
+	for _, i := range changed {
+		all.Go(func() { lists[i], failures[i] = upstreams[i].known(ctx) })
 	}
 	all.Wait()
 	var problems []Problem
@@ -98,34 +149,78 @@ func gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem)
 	return lists, problems
 }
 
-// searchable is known for searches: it does not try again what just failed.
-func (u *upstream) searchable(ctx context.Context) (*toolList, error) {
-	u.mu.Lock()
-	if u.tools == nil && u.live == nil && u.starting == nil && u.failure != nil && time.Since(u.failedAt) < failureHolds {
-		defer u.mu.Unlock()
-		return nil, u.failure
+// first finds out the tools of a server that no process has listed yet. It does
+// not try again what just failed.
+func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*toolList, error) {
+	if err := u.failedJustNow(); err != nil {
+		return nil, err
 	}
-	u.mu.Unlock()
-	return u.known(ctx)
+	list, err := u.study(p.catalogue.turns, 0, brief).wait(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return list, err
+}
+
+func (u *upstream) failedJustNow() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.live == nil && u.starting == nil && u.failure != nil && time.Since(u.failedAt) < failureHolds {
+		return u.failure
+	}
+	return nil
 }
 
 // update returns the index over lists, made anew only if one is another than
 // last time.
-func (c *catalogue) update(upstreams []*upstream, lists []*toolList) (*index, []indexed) {
+func (c *catalogue) update(upstreams []*upstream, lists []*toolList) (*index, []place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.index != nil && slices.Equal(c.lists, lists) {
-		return c.index, c.docs
+	if c.index != nil && slices.Equal(c.upstreams, upstreams) && slices.Equal(c.lists, lists) {
+		return c.index, c.places
 	}
-	c.lists, c.docs = lists, nil
+	docs, places := c.documents(upstreams, lists)
+	c.upstreams, c.lists, c.places = upstreams, lists, places
+	c.index = newIndex(docs)
+	if clear(docs); len(docs) > manyDocuments {
+		debug.FreeOSMemory()
+	}
+	return c.index, c.places
+}
+
+// manyDocuments is from where on the garbage of making an index, several times
+// what stays, is not left lying until the next time memory is needed.
+const manyDocuments = 2000
+
+// documents unpacks what an index is made of.
+func (c *catalogue) documents(upstreams []*upstream, lists []*toolList) (docs []indexed, places []place) {
+	unpacked := make([][]indexed, len(lists))
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
 	for i, list := range lists {
 		if list == nil {
 			continue
 		}
-		for _, t := range list.tools {
-			c.docs = append(c.docs, indexed{upstreams[i].server, t})
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			server := upstreams[i].described()
+			tools, err := list.all()
+			if err != nil {
+				c.shelf.log.Warn("leaving a server out of searches", "server", server.Name, "err", err)
+			}
+			for _, t := range tools {
+				t.InputSchema, t.OutputSchema, t.Annotations = outlined(t.InputSchema), nil, nil
+				unpacked[i] = append(unpacked[i], indexed{&server, t})
+			}
+		})
+	}
+	all.Wait()
+	for i, tools := range unpacked {
+		docs = append(docs, tools...)
+		for n := range tools {
+			places = append(places, place{upstreams[i], lists[i], n})
 		}
 	}
-	c.index = newIndex(c.docs)
-	return c.index, c.docs
+	return docs, places
 }

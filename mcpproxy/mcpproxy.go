@@ -26,6 +26,7 @@ type Options struct {
 	CallTimeout   time.Duration // for one call; 0 is the caller's context alone
 	ClientName    string        // what servers are told; "runcell" by default
 	ClientVersion string
+	CatalogueDir  string // keeps what is known of the servers' tools from process to process; none does if empty
 
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
@@ -74,8 +75,10 @@ func New(cfg Config, o Options) *Proxy {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Proxy{options: o, cancel: cancel, servers: known{config: cfg, byKey: map[string]*upstream{}}}
+	p.catalogue.open(o.CatalogueDir, o.Log)
 	for _, s := range cfg.Servers {
 		u := &upstream{server: s, idle: o.IdleTimeout, ctx: ctx, finished: &p.finished}
+		u.record = newRecord(s, p.catalogue.shelf)
 		u.dialer = &dialer{
 			server: s, log: o.Log, timeout: o.StartTimeout, patience: o.discoverPatience,
 			client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
@@ -110,16 +113,13 @@ func (p *Proxy) Servers() []ServerStatus {
 	now := p.current()
 	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
 	for _, u := range now.upstreams {
-		state, tools, failure := u.status()
+		state, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Status: state, Description: u.server.Description,
+			Source: u.server.Source, Status: state, Description: u.described().Description, Tools: u.record.count(),
 		}
 		if failure != nil {
 			st.Error = failure.Error()
-		}
-		if tools != nil {
-			st.Tools = len(tools.tools)
 		}
 		all = append(all, st)
 	}
@@ -140,7 +140,7 @@ func (p *Proxy) Lookup(nameOrAlias string) (Server, error) {
 	if err != nil {
 		return Server{}, err
 	}
-	return u.server, nil
+	return u.described(), nil
 }
 
 func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
@@ -149,20 +149,6 @@ func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
 		return u, nil
 	}
 	return nil, noServer(nameOrAlias, now.config.Servers, now.config.Problems)
-}
-
-// Tools returns all tools of a server, starting it if they are not known yet.
-// They stay known until the server is started again or says that they changed.
-func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, err
-	}
-	list, err := u.known(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return append([]Tool(nil), list.tools...), nil
 }
 
 // Close ends all servers with their process groups and waits until they are

@@ -15,6 +15,13 @@ import (
 // server/discover.
 const legacyProtocol = "2025-11-25"
 
+// rawMethods are the requests whose results are wanted as the server wrote
+// them.
+var rawMethods = []string{
+	methodListTools, methodCallTool,
+	"resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get",
+}
+
 // session is one live connection: a process and the MCP session with it.
 type session struct {
 	proc *process
@@ -25,6 +32,7 @@ type session struct {
 type rawParams struct {
 	mcp.ParamsBase
 	Name      string          `json:"name,omitempty"`
+	URI       string          `json:"uri,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Cursor    string          `json:"cursor,omitempty"`
 }
@@ -175,7 +183,7 @@ func (d *dialer) newClient() *mcp.Client {
 		Capabilities:           &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.changed() },
 	})
-	for _, method := range []string{methodListTools, methodCallTool} {
+	for _, method := range rawMethods {
 		if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawPrefix+method); err != nil {
 			panic("mcpproxy: " + err.Error() + ": choose another rawPrefix")
 		}

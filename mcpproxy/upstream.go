@@ -19,6 +19,7 @@ var errClosed = errors.New("the MCP servers are being shut down")
 // released when idle, started again after it crashed.
 type upstream struct {
 	server   Server
+	record   *record // what is known of it, whether it runs or not
 	dialer   *dialer
 	idle     time.Duration
 	ctx      context.Context // of the proxy; ends starts in flight
@@ -33,10 +34,6 @@ type upstream struct {
 	failure  error
 	failedAt time.Time
 	closed   bool
-
-	tools   *toolList // survives an idle release, not a new start
-	listing *flight[*toolList]
-	version int // counts what makes tools and listing out of date
 }
 
 // acquire returns the live session, starting the server if it must. release
@@ -88,7 +85,7 @@ func (u *upstream) start() *flight[*session] {
 	}
 	f := newFlight[*session]()
 	u.starting = f
-	legacy := u.legacy
+	legacy := u.legacy || u.record.memo().Legacy
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
@@ -100,13 +97,13 @@ func (u *upstream) start() *flight[*session] {
 
 // started takes in the outcome of a start.
 func (u *upstream) started(s *session, legacy bool, err error) (*session, error) {
+	u.record.remember(func(m *memo) { m.Legacy = legacy })
 	u.mu.Lock()
 	u.starting = nil
 	u.legacy = legacy
 	if err == nil && !u.closed {
 		u.live, u.calls, u.failure = s, 0, nil
-		u.tools, u.listing = nil, nil
-		u.version++
+		u.record.outdated() // it may be another version of the server
 		u.startTimer()
 		u.finished.Add(1)
 		go u.attend(s)
@@ -202,16 +199,8 @@ func (u *upstream) close() {
 	}
 }
 
-// invalidate makes the next need of the tools ask the server again.
-func (u *upstream) invalidate() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.tools, u.listing = nil, nil
-	u.version++
-}
-
 // status reports the state in the words of ServerStatus.
-func (u *upstream) status() (state string, tools *toolList, failure error) {
+func (u *upstream) status() (state string, failure error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -224,7 +213,7 @@ func (u *upstream) status() (state string, tools *toolList, failure error) {
 	default:
 		state = "idle"
 	}
-	return state, u.tools, failure
+	return state, failure
 }
 
 // isLost reports whether err means that the connection broke, in contrast to
