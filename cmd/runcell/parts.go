@@ -87,7 +87,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*pa
 	if err != nil {
 		return nil, d.explain(err)
 	}
-	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version})
+	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{
+		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version, CatalogueDir: catalogueDir(s),
+	})
 	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,

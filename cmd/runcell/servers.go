@@ -45,7 +45,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version})
+	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version, CatalogueDir: catalogueDir(settings)})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)
 }
@@ -85,7 +85,7 @@ func serversTools(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	var rows []serverTool
 	var failed []error
 	for _, name := range names {
-		tools, err := p.Tools(c.Context, name)
+		tools, err := p.Refresh(c.Context, name)
 		if err != nil {
 			// One server that does not start does not hide the others.
 			failed = append(failed, err)
