@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -41,24 +38,10 @@ type catalogue struct {
 	delay    time.Duration // before that
 	pruned   sync.Once
 
-	mu        sync.Mutex
-	upstreams []*upstream // what the index was made of
-	lists     []*toolList // by upstream; nil is not known
-	places    []place     // by document of the index
-	index     *index
-}
-
-// place is where the tool of a document is.
-type place struct {
-	upstream *upstream
-	list     *toolList
-	tool     int
-}
-
-// indexed is one document of the index. Of the input schema it has the outline.
-type indexed struct {
-	server *Server
-	tool   Tool
+	making sync.Mutex // held while an index is made
+	mu     sync.Mutex
+	have   indexOf
+	behind bool // a goroutine makes the next one
 }
 
 func (c *catalogue) open(dir string, log *slog.Logger) {
@@ -88,7 +71,7 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", err)
 	}
-	index, places := p.catalogue.update(upstreams, lists)
+	index, places := p.index(upstreams, lists)
 	found := []ToolDoc{}
 	for _, i := range index.search(terms, min(limit, maxHits)) {
 		doc, err := places[i].doc(full)
@@ -98,11 +81,6 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 		found = append(found, doc)
 	}
 	return found, problems, nil
-}
-
-func (at place) doc(full bool) (ToolDoc, error) {
-	t, err := at.list.whole(at.tool)
-	return newDoc(at.upstream.server, t, full), err
 }
 
 // gather collects the tools of all servers. Those that are not known are
@@ -169,58 +147,4 @@ func (u *upstream) failedJustNow() error {
 		return u.failure
 	}
 	return nil
-}
-
-// update returns the index over lists, made anew only if one is another than
-// last time.
-func (c *catalogue) update(upstreams []*upstream, lists []*toolList) (*index, []place) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.index != nil && slices.Equal(c.upstreams, upstreams) && slices.Equal(c.lists, lists) {
-		return c.index, c.places
-	}
-	docs, places := c.documents(upstreams, lists)
-	c.upstreams, c.lists, c.places = upstreams, lists, places
-	c.index = newIndex(docs)
-	if clear(docs); len(docs) > manyDocuments {
-		debug.FreeOSMemory()
-	}
-	return c.index, c.places
-}
-
-// manyDocuments is from where on the garbage of making an index, several times
-// what stays, is not left lying until the next time memory is needed.
-const manyDocuments = 2000
-
-// documents unpacks what an index is made of.
-func (c *catalogue) documents(upstreams []*upstream, lists []*toolList) (docs []indexed, places []place) {
-	unpacked := make([][]indexed, len(lists))
-	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for i, list := range lists {
-		if list == nil {
-			continue
-		}
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			server := upstreams[i].described()
-			tools, err := list.all()
-			if err != nil {
-				c.shelf.log.Warn("leaving a server out of searches", "server", server.Name, "err", err)
-			}
-			for _, t := range tools {
-				t.InputSchema, t.OutputSchema, t.Annotations = outlined(t.InputSchema), nil, nil
-				unpacked[i] = append(unpacked[i], indexed{&server, t})
-			}
-		})
-	}
-	all.Wait()
-	for i, tools := range unpacked {
-		docs = append(docs, tools...)
-		for n := range tools {
-			places = append(places, place{upstreams[i], lists[i], n})
-		}
-	}
-	return docs, places
 }

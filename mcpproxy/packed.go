@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"sync"
 )
 
 const (
@@ -134,13 +135,14 @@ func (p packed) each(yield func(i int, t Tool)) error {
 
 var errDamaged = errors.New("what is kept of its tools is damaged")
 
-// lines calls line with the lines of the block until it says stop.
+// lines calls line with the lines of the block until it says stop. They last
+// no longer than the call.
 func (b block) lines(line func(n int, text []byte) (more bool, err error)) error {
-	r := flate.NewReader(bytes.NewReader(b.data))
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxBlock+1))
-	if err != nil || len(text) > maxBlock {
-		return errDamaged
+	u := unpackers.Get().(*unpacker)
+	defer unpackers.Put(u)
+	text, err := u.unpack(b.data)
+	if err != nil {
+		return err
 	}
 	for n := 0; len(text) > 0; n++ {
 		one, rest, _ := bytes.Cut(text, []byte("\n"))
@@ -150,4 +152,27 @@ func (b block) lines(line func(n int, text []byte) (more bool, err error)) error
 		text = rest
 	}
 	return nil
+}
+
+// An unpacker is memory to unpack in, which would be most of the garbage that
+// reading all tools makes.
+type unpacker struct {
+	flate io.ReadCloser
+	text  bytes.Buffer
+}
+
+var unpackers = sync.Pool{New: func() any { return &unpacker{flate: flate.NewReader(nil)} }}
+
+func (u *unpacker) unpack(data []byte) ([]byte, error) {
+	if err := u.flate.(flate.Resetter).Reset(bytes.NewReader(data), nil); err != nil {
+		return nil, err
+	}
+	if u.text.Cap() > 4*blockSize {
+		u.text = bytes.Buffer{} // of one that was unusually large
+	}
+	u.text.Reset()
+	if n, err := io.Copy(&u.text, io.LimitReader(u.flate, maxBlock+1)); err != nil || n > maxBlock {
+		return nil, errDamaged
+	}
+	return u.text.Bytes(), nil
 }

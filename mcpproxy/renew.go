@@ -28,13 +28,7 @@ func (p *Proxy) prune(upstreams []*upstream) {
 		return
 	}
 	p.catalogue.pruned.Do(func() {
-		u := upstreams[0]
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		if u.isClosed() {
-			return
-		}
-		u.finished.Go(func() {
+		p.beside(upstreams[0], func() {
 			keep := map[string]bool{}
 			for _, u := range upstreams {
 				keep[u.record.key()] = true
@@ -42,6 +36,18 @@ func (p *Proxy) prune(upstreams []*upstream) {
 			p.catalogue.shelf.prune(keep)
 		})
 	})
+}
+
+// beside does work that Close waits for, unless the servers are being ended,
+// which any of them can tell.
+func (p *Proxy) beside(u *upstream, work func()) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.isClosed() {
+		return false
+	}
+	p.finished.Go(work)
+	return true
 }
 
 // Refresh asks a server for its tools and returns them, whatever was known. The
