@@ -83,6 +83,12 @@ SOAK_RUNS ?= 10000
 soak: test-deps
 	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
 
+# Time and memory with 100 upstream servers of 100 tools each.
+.PHONY: bench-servers
+bench-servers: | deps
+	RUNCELL_FIGURES=1 go test -tags $(TAGS) -count=1 -run TestCatalogueFigures -v ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -bench 'BenchmarkSearch|BenchmarkServers|BenchmarkDocs|BenchmarkFirstSearch' -benchmem ./mcpproxy
+
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images
 bench-images: bin/runcell

@@ -31,6 +31,13 @@ type Upstreams interface {
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error)
+
+	// Lists are JSON arrays, results as the server wrote them.
+	ListResources(ctx context.Context, server string) (json.RawMessage, error)
+	ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error)
+	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
+	ListPrompts(ctx context.Context, server string) (json.RawMessage, error)
+	GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error)
 }
 
 // An Image is a root file system with a Python in it.

@@ -127,6 +127,34 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.R
 	return json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}})
 }
 
+func (f fakeUpstreams) ListResources(_ context.Context, server string) (json.RawMessage, error) {
+	return json.Marshal([]any{map[string]any{"uri": "fake://" + server, "name": server, "mimeType": "text/plain"}})
+}
+
+func (f fakeUpstreams) ListResourceTemplates(_ context.Context, server string) (json.RawMessage, error) {
+	return json.Marshal([]any{map[string]any{"uriTemplate": "fake://" + server + "/{id}", "name": server}})
+}
+
+func (f fakeUpstreams) ReadResource(_ context.Context, server, uri string) (json.RawMessage, error) {
+	if !strings.HasPrefix(uri, "fake://"+server) {
+		return nil, fmt.Errorf("reading resource %q of server %q: there is none", uri, server)
+	}
+	return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": uri, "mimeType": "text/plain", "text": "about " + server}}})
+}
+
+func (f fakeUpstreams) ListPrompts(_ context.Context, server string) (json.RawMessage, error) {
+	return json.Marshal([]any{map[string]any{"name": "ask", "arguments": []any{map[string]any{"name": "topic", "required": true}}}})
+}
+
+func (f fakeUpstreams) GetPrompt(_ context.Context, server, name string, args map[string]string) (json.RawMessage, error) {
+	if name != "ask" {
+		return nil, fmt.Errorf("getting prompt %q of server %q: there is none", name, server)
+	}
+	return json.Marshal(map[string]any{"messages": []any{
+		map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": "Tell me about " + args["topic"]}},
+	}})
+}
+
 // newServer makes a server on the host's python3.
 func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 	t.Helper()

@@ -256,7 +256,7 @@ func TestServerThatHangsOnDiscoverGetsTheOlderHandshake(t *testing.T) {
 	}))
 	p := proxyFor(t, Options{}, s)
 	mustCall(t, p, "echo", `{}`)
-	if !p.current().upstreams[0].manner.legacy {
+	if !p.current().upstreams[0].record.manner().legacy {
 		t.Error("it is not remembered")
 	}
 }

@@ -107,14 +107,14 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (Tool, 
 	}
 	t, ok := list.find(tool)
 	if !ok && !fresh {
-		u.invalidate()
-		if list, _, err = u.current(ctx, s); err != nil {
+		u.record.outdated()
+		if list, err = u.ask(ctx, s); err != nil {
 			return Tool{}, err
 		}
 		t, ok = list.find(tool)
 	}
 	if !ok {
-		return Tool{}, noTool(u.server.Name, tool, list)
+		return Tool{}, list.missing(u.server.Name, tool)
 	}
 	return t, nil
 }

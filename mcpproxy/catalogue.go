@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -24,24 +24,36 @@ const (
 	failureHolds = time.Minute
 )
 
-// catalogue keeps the search index until some tool list changes.
+// catalogue is what is known of the tools of all servers.
+//
+// Nothing is started before somebody searches or asks for the tools of a
+// server that was never listed: these are the user's servers, and most sessions
+// need few of them. The first search starts them all, several at a time, and
+// from then on the shelf has them for every process.
 type catalogue struct {
-	mu    sync.Mutex
-	lists []*toolList // what the index was made of, by upstream; nil is not known
-	docs  []indexed
-	index *index
+	shelf    shelf
+	patience time.Duration // of a search
+	turns    chan struct{} // to start a server for a search
+	renewals chan struct{} // to start one whose list is old
+	delay    time.Duration // before that
+	pruned   sync.Once
+
+	making sync.Mutex // held while an index is made
+	mu     sync.Mutex
+	have   indexOf
+	behind bool // a goroutine makes the next one
 }
 
-// indexed is one document of the index.
-type indexed struct {
-	server Server
-	tool   Tool
+func (c *catalogue) open(dir string, log *slog.Logger) {
+	c.shelf = shelf{dir, log}
+	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
+	c.patience, c.delay = searchPatience, renewalDelay
 }
 
 // Search ranks the tools of all discovered servers by how well they fit a
 // query, best first, at most limit of them (0 is 5; 50 is the most). Servers
-// are started as needed. One that cannot be searched is in the problems, with
-// the reason.
+// whose tools are not known yet are started. One that cannot be searched is in
+// the problems, with the reason.
 func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []Problem, error) {
 	terms := words(query)
 	switch {
@@ -55,37 +67,54 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 		limit = defaultHits
 	}
 	upstreams := p.current().upstreams
-	lists, problems := gather(ctx, upstreams)
+	lists, problems := p.gather(ctx, upstreams)
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", err)
 	}
-	index, docs := p.catalogue.update(upstreams, lists)
+	index, places := p.index(upstreams, lists)
 	found := []ToolDoc{}
 	for _, i := range index.search(query, min(limit, maxHits)) {
-		found = append(found, newDoc(docs[i].server, docs[i].tool, full))
+		doc, err := places[i].doc(full)
+		if err != nil {
+			return nil, nil, fmt.Errorf("searching tools: %w", err)
+		}
+		found = append(found, doc)
 	}
 	return found, problems, nil
 }
 
-// gather collects the tools of all servers, starting several at a time.
-func gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
-	hurry := fmt.Errorf("still starting after %v; search again later", searchPatience)
-	ctx, cancel := context.WithTimeoutCause(ctx, searchPatience, hurry)
-	defer cancel()
+// gather collects the tools of all servers. Those that are not known are
+// waited for together, and go on to be found out when the patience is over.
+func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
 	lists := make([]*toolList, len(upstreams))
-	failures := make([]error, len(upstreams))
-	turns := make(chan struct{}, startsAtOnce)
-	var all sync.WaitGroup
+	var unknown, changed []int
 	for i, u := range upstreams {
-		all.Go(func() {
-			select {
-			case turns <- struct{}{}:
-				defer func() { <-turns }()
-				lists[i], failures[i] = u.searchable(ctx)
-			case <-ctx.Done():
-				failures[i] = context.Cause(ctx)
-			}
-		})
+		list, isChanged := u.record.tools()
+		lists[i] = list
+		switch {
+		case list == nil:
+			unknown = append(unknown, i)
+		case isChanged && u.running() != nil:
+			changed = append(changed, i)
+		default:
+			p.renew(u)
+		}
+	}
+	p.prune(upstreams)
+	if len(unknown)+len(changed) == 0 {
+		return lists, nil
+	}
+	hurry := fmt.Errorf("still starting after %v; search again later", p.catalogue.patience)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.catalogue.patience, hurry)
+	defer cancel()
+	failures := make([]error, len(upstreams))
+	brief := len(unknown) > startsAtOnce // so many are not all kept warm
+	var all sync.WaitGroup
+	for _, i := range unknown {
+		all.Go(func() { lists[i], failures[i] = p.first(ctx, upstreams[i], brief) })
+	}
+	for _, i := range changed {
+		all.Go(func() { lists[i], failures[i] = upstreams[i].known(ctx) })
 	}
 	all.Wait()
 	var problems []Problem
@@ -98,34 +127,24 @@ func gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem)
 	return lists, problems
 }
 
-// searchable is known for searches: it does not try again what just failed.
-func (u *upstream) searchable(ctx context.Context) (*toolList, error) {
-	u.mu.Lock()
-	if u.tools == nil && u.live == nil && u.starting == nil && u.failure != nil && time.Since(u.failedAt) < failureHolds {
-		defer u.mu.Unlock()
-		return nil, u.failure
+// first finds out the tools of a server that no process has listed yet. It does
+// not try again what just failed.
+func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*toolList, error) {
+	if err := u.failedJustNow(); err != nil {
+		return nil, err
 	}
-	u.mu.Unlock()
-	return u.known(ctx)
+	list, err := u.study(p.catalogue.turns, 0, brief).wait(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return list, err
 }
 
-// update returns the index over lists, made anew only if one is another than
-// last time.
-func (c *catalogue) update(upstreams []*upstream, lists []*toolList) (*index, []indexed) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.index != nil && slices.Equal(c.lists, lists) {
-		return c.index, c.docs
+func (u *upstream) failedJustNow() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.live == nil && u.starting == nil && u.failure != nil && time.Since(u.failedAt) < failureHolds {
+		return u.failure
 	}
-	c.lists, c.docs = lists, nil
-	for i, list := range lists {
-		if list == nil {
-			continue
-		}
-		for _, t := range list.tools {
-			c.docs = append(c.docs, indexed{upstreams[i].server, t})
-		}
-	}
-	c.index = newIndex(c.docs)
-	return c.index, c.docs
+	return nil
 }

@@ -3,36 +3,38 @@ package mcpproxy
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 )
 
-// ToolDoc is what a script reads about a tool.
+// ToolDoc is what a script reads about a tool. The texts in it are the
+// server's: data, cleaned and cut to a length, and nobody's instructions.
 type ToolDoc struct {
 	Server      string          `json:"server"`
 	ServerAlias string          `json:"serverAlias"`
 	Tool        string          `json:"tool"`
 	ToolAlias   string          `json:"toolAlias"`
-	Description string          `json:"description"`
+	Description string          `json:"description"`           // its first sentences, unless full was asked for
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // only where full was asked for
 }
 
 // Docs describes one tool of a server, by name or alias, or all of them if
-// tool is empty.
+// tool is empty. It starts the server only if its tools are not known yet.
 func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]ToolDoc, error) {
-	u, err := p.upstream(server)
+	u, list, err := p.list(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	list, err := u.known(ctx)
-	if err != nil {
-		return nil, err
+	var tools []Tool
+	if tool == "" {
+		tools, err = list.all()
+	} else if i, ok := list.byKey[tool]; ok {
+		tools = make([]Tool, 1)
+		tools[0], err = list.whole(i)
+	} else {
+		return nil, list.missing(u.server.Name, tool)
 	}
-	tools := list.tools
-	if tool != "" {
-		t, ok := list.find(tool)
-		if !ok {
-			return nil, noTool(u.server.Name, tool, list)
-		}
-		tools = []Tool{t}
+	if err != nil {
+		return nil, fmt.Errorf("reading the tools of server %q: %w", u.server.Name, err)
 	}
 	docs := make([]ToolDoc, 0, len(tools))
 	for _, t := range tools {
@@ -41,10 +43,40 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 	return docs, nil
 }
 
+// Tools returns all tools of a server with their schemas. It starts the server
+// only if they are not known yet.
+func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
+	u, list, err := p.list(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := list.all()
+	if err != nil {
+		return nil, fmt.Errorf("reading the tools of server %q: %w", u.server.Name, err)
+	}
+	return tools, nil
+}
+
+// list finds a server and what is known of its tools.
+func (p *Proxy) list(ctx context.Context, server string) (*upstream, *toolList, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := u.known(ctx)
+	if err == nil {
+		p.renew(u)
+	}
+	return u, list, err
+}
+
+// newDoc makes the document of a whole tool.
 func newDoc(s Server, t Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
-	if full {
-		doc.InputSchema = t.InputSchema
+	if !full {
+		doc.Description = summary(t.Description)
+		return doc
 	}
+	doc.InputSchema = t.InputSchema
 	return doc
 }

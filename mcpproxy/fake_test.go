@@ -66,6 +66,7 @@ type fakeRequest struct {
 		Name      string
 		Arguments json.RawMessage
 		Cursor    string
+		URI       string
 	}
 }
 
@@ -132,7 +133,8 @@ func (f *fakeServer) handle(r fakeRequest) {
 		}
 		f.fail(r, -32601, "method not found")
 	case "initialize":
-		f.reply(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1"}}`)
+		f.reply(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}`+os.Getenv("FAKE_OFFERS")+`},
+			"serverInfo":{"name":"fake","version":"1"`+os.Getenv("FAKE_INFO")+`},"instructions":"`+os.Getenv("FAKE_INSTRUCTIONS")+`"}`)
 	case "notifications/initialized":
 	case "notifications/cancelled":
 		f.note("cancelled")
@@ -140,13 +142,22 @@ func (f *fakeServer) handle(r fakeRequest) {
 		f.list(r)
 	case "tools/call":
 		f.call(r)
+	case "resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get":
+		f.offer(r)
 	default:
 		f.fail(r, -32601, "method not found")
 	}
 }
 
 func (f *fakeServer) list(r fakeRequest) {
+	note("FAKE_ASKED", "tools")
 	switch os.Getenv("FAKE_TOOLS") {
+	case "given":
+		text, _ := os.ReadFile(os.Getenv("FAKE_GIVEN"))
+		f.reply(r, string(text))
+	case "silent":
+	case "broken":
+		f.fail(r, -32603, "no tools today")
 	case "pages":
 		n, _ := strconv.Atoi(r.Params.Cursor)
 		if n == 9 {
@@ -259,8 +270,11 @@ func (f *fakeServer) line(s string) {
 }
 
 // note tells the test that something was reached.
-func (f *fakeServer) note(s string) {
-	if path := os.Getenv("FAKE_NOTES"); path != "" {
+func (f *fakeServer) note(s string) { note("FAKE_NOTES", s) }
+
+// note writes to the file that a variable names, if it does.
+func note(variable, s string) {
+	if path := os.Getenv(variable); path != "" {
 		file, _ := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		fmt.Fprintln(file, s)
 		file.Close()

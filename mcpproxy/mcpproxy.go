@@ -11,8 +11,6 @@ package mcpproxy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -30,6 +28,9 @@ type Options struct {
 	// TokenDir is where logins are kept (Login); without it servers that want
 	// one cannot be used.
 	TokenDir string
+	// CatalogueDir keeps what is known of the servers' tools from process to
+	// process; none does if it is empty.
+	CatalogueDir string
 
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
@@ -88,6 +89,7 @@ func New(cfg Config, o Options) *Proxy {
 	}
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.catalogue.open(o.CatalogueDir, o.Log)
 	p.servers = p.makeKnown(cfg, nil)
 	return p
 }
@@ -112,16 +114,14 @@ func (p *Proxy) Servers() []ServerStatus {
 	now := p.current()
 	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
 	for _, u := range now.upstreams {
-		state, tools, failure := u.status()
+		state, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state, Description: u.server.Description,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state,
+			Description: u.described().Description, Tools: u.record.count(),
 		}
 		if failure != nil {
 			st.Error = failure.Error()
-		}
-		if tools != nil {
-			st.Tools = len(tools.tools)
 		}
 		all = append(all, st)
 	}
@@ -142,7 +142,7 @@ func (p *Proxy) Lookup(nameOrAlias string) (Server, error) {
 	if err != nil {
 		return Server{}, err
 	}
-	return u.server, nil
+	return u.described(), nil
 }
 
 func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
@@ -151,28 +151,6 @@ func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
 		return u, nil
 	}
 	return nil, noServer(nameOrAlias, now.config.Servers, now.config.Problems)
-}
-
-// Tools returns all tools of a server, starting it if they are not known yet.
-// They stay known until the server is started again or says that they changed.
-func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
-	var list *toolList
-	for range maxSwaps {
-		u, err := p.upstream(server)
-		if err != nil {
-			return nil, err
-		}
-		if list, err = u.known(ctx); err == nil {
-			break
-		}
-		if !errors.Is(err, errRetired) {
-			return nil, err
-		}
-	}
-	if list == nil {
-		return nil, fmt.Errorf("listing the tools of server %q: %w", server, errRetired)
-	}
-	return append([]Tool(nil), list.tools...), nil
 }
 
 // Close ends all servers with their process groups and waits until they are

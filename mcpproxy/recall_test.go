@@ -43,7 +43,7 @@ func publicTools(t testing.TB, folder string) (docs []indexed, number map[string
 		server := strings.TrimSuffix(filepath.Base(file), ".json")
 		for _, tool := range list.Tools {
 			number[server+"/"+tool.Name] = len(docs)
-			docs = append(docs, indexed{Server{Name: server}, tool})
+			docs = append(docs, indexed{&Server{Name: server}, tool})
 		}
 	}
 	return docs, number

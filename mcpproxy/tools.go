@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -17,202 +15,151 @@ import (
 const (
 	methodListTools = "tools/list"
 
-	maxToolPages    = 1000
-	maxTools        = 20_000
-	maxToolBytes    = 64 << 20 // all definitions of one server
-	maxToolName     = 512
-	maxCursor       = 64 << 10
-	listToolsWithin = 60 * time.Second // over all pages
+	maxPages      = 1000
+	maxTools      = 20_000
+	maxToolBytes  = 64 << 20 // all definitions of one server
+	maxToolName   = 512
+	maxTitle      = 200 // characters
+	maxAnnotation = 2 << 10
+	maxLeftOut    = 20
+	maxCursor     = 64 << 10
+	listWithin    = 60 * time.Second // over all pages
 )
 
-// Tool is one tool of one server. The schemas are as the server wrote them.
-type Tool struct {
-	Name         string          `json:"name"`
-	Alias        string          `json:"alias"` // the Python identifier, unique in its server
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-}
-
-// toolList is what one tools/list gave. It is not changed once it is made.
-type toolList struct {
-	tools []Tool
-	byKey map[string]int // names, and aliases where no tool has such a name
-}
-
-// find returns the tool with this name or alias.
-func (l *toolList) find(key string) (Tool, bool) {
-	i, ok := l.byKey[key]
-	if !ok {
-		return Tool{}, false
-	}
-	return l.tools[i], true
-}
-
-// known returns the tools, from memory if they are there, even if the server
-// does not run.
-func (u *upstream) known(ctx context.Context) (*toolList, error) {
-	u.mu.Lock()
-	list := u.tools
-	u.mu.Unlock()
-	if list != nil {
-		return list, nil
-	}
-	s, release, err := u.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	list, _, err = u.current(ctx, s)
-	return list, err
-}
-
-// current returns the tools of a running session. fresh says that it asked the
-// server just now. Callers at the same time share one request.
-func (u *upstream) current(ctx context.Context, s *session) (list *toolList, fresh bool, err error) {
-	u.mu.Lock()
-	if u.tools != nil {
-		defer u.mu.Unlock()
-		return u.tools, false, nil
-	}
-	f := u.listing
-	if f == nil {
-		f = newFlight[*toolList]()
-		u.listing = f
-		version := u.version
-		u.finished.Add(1)
-		go func() {
-			defer u.finished.Done()
-			ctx, cancel := context.WithTimeout(u.ctx, listToolsWithin)
-			defer cancel()
-			list, err := listTools(ctx, s, u.dialer.log.With("server", u.server.Name))
-			if err != nil {
-				err = u.lost(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
-			}
-			u.mu.Lock()
-			if u.listing == f {
-				u.listing = nil
-			}
-			if err == nil && u.version == version {
-				u.tools = list
-			}
-			u.mu.Unlock()
-			f.land(list, err)
-		}()
-	}
-	u.mu.Unlock()
-	list, err = f.wait(ctx)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
-	}
-	return list, true, err
-}
-
 // listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *session, log *slog.Logger) (*toolList, error) {
+func listTools(ctx context.Context, s *session, log *slog.Logger) (definitions, error) {
 	b := newToolBuilder(log)
+	err := s.pages(ctx, methodListTools, func(page json.RawMessage) (bool, error) {
+		var res struct {
+			Tools []json.RawMessage `json:"tools"`
+		}
+		if err := json.Unmarshal(page, &res); err != nil {
+			return false, fmt.Errorf("reading the answer: %w", err)
+		}
+		more := b.add(res.Tools)
+		if !more {
+			log.Warn("the tool list is too long", "kept", len(b.names))
+		}
+		return more, nil
+	})
+	if errors.Is(err, errTooManyPages) {
+		log.Warn("the tool list has too many pages", "kept", len(b.names))
+		err = nil
+	}
+	if err != nil {
+		return definitions{}, err
+	}
+	return b.finish()
+}
+
+var errTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
+
+// pages gives take one page of a list after the other, until there are no more
+// or it wants none. A server that does not know the method has an empty list.
+func (s *session) pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
 	cursors := map[string]bool{"": true}
 	for cursor, page := "", 0; ; page++ {
-		if page == maxToolPages {
-			log.Warn("the tool list has too many pages", "kept", len(b.list.tools))
-			break
+		if page == maxPages {
+			return errTooManyPages
 		}
-		raw, err := s.request(ctx, methodListTools, &rawParams{Cursor: cursor})
+		raw, err := s.request(ctx, method, &rawParams{Cursor: cursor})
 		var wireErr *jsonrpc.Error
 		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && page == 0 {
-			break // a server of resources and prompts only
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if more, err := take(raw); err != nil || !more {
+			return err
 		}
 		var res struct {
-			Tools      []json.RawMessage `json:"tools"`
-			NextCursor string            `json:"nextCursor"`
+			NextCursor string `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(raw, &res); err != nil {
-			return nil, fmt.Errorf("reading the answer: %w", err)
-		}
-		if !b.add(res.Tools) {
-			log.Warn("the tool list is too long", "kept", len(b.list.tools))
-			break
+			return fmt.Errorf("reading the answer: %w", err)
 		}
 		cursor = res.NextCursor
 		if cursors[cursor] || len(cursor) > maxCursor { // a repeated cursor would go round for ever
-			break
+			return nil
 		}
 		cursors[cursor] = true
 	}
-	return b.list, nil
 }
 
-// toolBuilder makes a toolList of what a server sends, whatever that is.
+// toolBuilder makes definitions of what a server sends, whatever that is.
 type toolBuilder struct {
-	log     *slog.Logger
-	list    *toolList
-	aliases map[string]bool
-	bytes   int
+	log    *slog.Logger
+	names  []toolName
+	seen   map[string]bool
+	left   []leftOut
+	packer packer
+	bytes  int
 }
 
 func newToolBuilder(log *slog.Logger) *toolBuilder {
-	return &toolBuilder{log: log, list: &toolList{byKey: map[string]int{}}, aliases: map[string]bool{}}
+	return &toolBuilder{log: log, seen: map[string]bool{}}
 }
 
 // add takes in one page, and reports false when there is no room for more. A
 // tool that makes no sense is left out and spoils none of the others.
 func (b *toolBuilder) add(page []json.RawMessage) bool {
 	for _, raw := range page {
-		if b.bytes += len(raw); b.bytes > maxToolBytes || len(b.list.tools) == maxTools {
+		if b.bytes += len(raw); b.bytes > maxToolBytes || len(b.names) == maxTools {
 			return false
 		}
-		var t Tool
-		if err := json.Unmarshal(raw, &t); err != nil {
-			b.log.Debug("leaving out a tool", "err", err)
+		t, err := readTool(raw)
+		if err == nil && b.seen[t.Name] {
+			err = errors.New("the server has another of this name")
+		}
+		if err == nil {
+			err = b.packer.add(t)
+		}
+		if errors.Is(err, errTooMuch) {
+			return false
+		}
+		if err != nil {
+			b.leaveOut(t.Name, err)
 			continue
 		}
-		if err := checkToolName(t.Name); err != nil {
-			b.log.Debug("leaving out a tool", "name", printable(t.Name, 64), "err", err)
-			continue
-		}
-		if _, ok := b.list.byKey[t.Name]; ok {
-			b.log.Debug("leaving out a tool", "name", t.Name, "err", "it is there twice")
-			continue
-		}
-		t.Alias = "" // not a field of the protocol
-		t.Description = clip(t.Description, maxDescription)
-		t.InputSchema = object(t.InputSchema, `{"type":"object"}`)
-		t.OutputSchema = object(t.OutputSchema, "")
-		b.list.byKey[t.Name] = len(b.list.tools)
-		b.list.tools = append(b.list.tools, t)
+		b.seen[t.Name] = true
+		b.names = append(b.names, toolName{t.Name, t.Annotations})
 	}
-	b.name()
 	return true
 }
 
-// name gives aliases to the tools that have none yet. A tool's own name goes
-// before another's alias.
-func (b *toolBuilder) name() {
-	for i := range b.list.tools {
-		if t := &b.list.tools[i]; t.Alias == "" {
-			t.Alias = Alias(t.Name, "tool", b.aliases)
-			if _, ok := b.list.byKey[t.Alias]; !ok {
-				b.list.byKey[t.Alias] = i
-			}
-		}
+// leaveOut notes why, for the log and for who asks for the tool.
+func (b *toolBuilder) leaveOut(name string, reason error) {
+	name = printable(name, maxToolName)
+	if len(b.left) < maxLeftOut {
+		b.log.Warn("leaving out a tool", "tool", name, "reason", reason)
+		b.left = append(b.left, leftOut{name, reason.Error()})
 	}
 }
 
-func checkToolName(name string) error {
-	switch {
-	case strings.TrimSpace(name) == "":
-		return errors.New("its name is empty")
-	case len(name) > maxToolName:
-		return errors.New("its name is too long")
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return errors.New("its name contains control characters")
+func (b *toolBuilder) finish() (definitions, error) {
+	p, err := b.packer.finish()
+	return definitions{names: b.names, packed: p, left: b.left}, err
+}
+
+// readTool decodes one tool and makes it fit to be shown.
+func readTool(raw json.RawMessage) (Tool, error) {
+	var t Tool
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return t, fmt.Errorf("reading its definition: %w", err)
 	}
-	return nil
+	if err := checkToolName(t.Name); err != nil {
+		return t, err
+	}
+	t.Alias = "" // not a field of the protocol
+	t.Title, _ = splitAt(clean(t.Title), maxTitle)
+	t.Description = shorten(clean(t.Description), maxDoc)
+	t.InputSchema = tame(object(t.InputSchema, `{"type":"object"}`))
+	t.OutputSchema = tame(object(t.OutputSchema, ""))
+	if t.Annotations = object(t.Annotations, ""); len(t.Annotations) > maxAnnotation {
+		t.Annotations = nil
+	}
+	return t, nil
 }
 
 // object returns raw if it is a JSON object, else the replacement.

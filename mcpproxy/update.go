@@ -100,13 +100,13 @@ func keepAliases(servers []Server, before map[string]string) []Server {
 func (p *Proxy) newLife(s Server) *life {
 	o := p.options
 	l := &life{
-		secrets: newSecrets(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		record: newRecord(s, p.catalogue.shelf), secrets: newSecrets(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished,
 	}
 	l.dialer = &dialer{
 		server: s, log: o.Log, timeout: cmp.Or(s.StartTimeout, o.StartTimeout), patience: o.discoverPatience,
 		client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
-		changed: l.invalidate, secrets: l.secrets, guard: &p.guard, limit: o.maxMessage,
+		changed: (&upstream{server: s, life: l}).invalidate, secrets: l.secrets, guard: &p.guard, limit: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
 		l.dialer.login = newLoginKeep(s, o.TokenDir, l.secrets)

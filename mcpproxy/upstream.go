@@ -31,6 +31,7 @@ type upstream struct {
 // life is one server over its time: started at first need, kept warm, released
 // when idle, started again after it crashed.
 type life struct {
+	record   *record // what is known of it, whether it runs or not
 	dialer   *dialer
 	secrets  *secrets
 	idle     time.Duration
@@ -43,16 +44,11 @@ type life struct {
 	starting *flight[*session]
 	calls    int // in flight on live
 	timer    *time.Timer
-	manner   manner
 	failure  error
 	failedAt time.Time
 	backoff  backoff
 	closed   error         // why it takes no more calls
 	drained  chan struct{} // closed when it was retired and has no more calls
-
-	tools   *toolList // survives an idle release, not a new start
-	listing *flight[*toolList]
-	version int // counts what makes tools and listing out of date
 }
 
 // acquire returns the live session, starting the server if it must. release
@@ -142,7 +138,7 @@ func (u *upstream) start() *flight[*session] {
 	}
 	f := newFlight[*session]()
 	u.starting = f
-	manner := u.manner
+	manner := u.record.manner()
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
@@ -153,13 +149,14 @@ func (u *upstream) start() *flight[*session] {
 
 // started takes in the outcome of a start.
 func (u *upstream) started(s *session, found manner, err error) (*session, error) {
+	if err == nil {
+		u.record.settle(found)
+	}
 	u.mu.Lock()
 	u.starting = nil
-	u.manner = found
 	if err == nil && u.closed == nil {
 		u.live, u.calls, u.failure = s, 0, nil
-		u.tools, u.listing = nil, nil
-		u.version++
+		u.record.outdated() // it may be another version of the server
 		u.startTimer()
 		u.finished.Add(1)
 		go u.attend(s)
@@ -298,16 +295,8 @@ func (u *upstream) retire(within time.Duration) {
 	}
 }
 
-// invalidate makes the next need of the tools ask the server again.
-func (u *life) invalidate() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.tools, u.listing = nil, nil
-	u.version++
-}
-
 // status reports the state in the words of ServerStatus.
-func (u *upstream) status() (state string, tools *toolList, failure error) {
+func (u *upstream) status() (state string, failure error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -320,7 +309,7 @@ func (u *upstream) status() (state string, tools *toolList, failure error) {
 	default:
 		state = "idle"
 	}
-	return state, u.tools, failure
+	return state, failure
 }
 
 // isLost reports whether err means that the connection broke, in contrast to

@@ -88,7 +88,8 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*pa
 		return nil, d.explain(err)
 	}
 	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{
-		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version, TokenDir: filepath.Join(d.state, "logins"),
+		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
+		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
 	})
 	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
 	server := bridge.New(bridge.Options{

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -40,7 +41,9 @@ func serve(c *cli.Context, s *streams) (err error) {
 	if terminal(s.in) {
 		fmt.Fprintln(s.err, "runcell: waiting for an MCP client on standard input; to try it by hand: runcell exec -c 'print(1)'")
 	}
-	log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
+	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
+		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
+	}
 	return p.bridge.Serve(c.Context, s.in, s.out)
 }
 

@@ -49,7 +49,9 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{Log: log, ClientVersion: version, TokenDir: tokenDir(settings)})
+	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{
+		Log: log, ClientVersion: version, TokenDir: tokenDir(settings), CatalogueDir: catalogueDir(settings),
+	})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)
 }
@@ -89,7 +91,7 @@ func serversTools(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	var rows []serverTool
 	var failed []error
 	for _, name := range names {
-		tools, err := p.Tools(c.Context, name)
+		tools, err := p.Refresh(c.Context, name)
 		if err != nil {
 			// One server that does not start does not hide the others.
 			failed = append(failed, err)

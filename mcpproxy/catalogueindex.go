@@ -1,0 +1,155 @@
+package mcpproxy
+
+import (
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// manyDocuments is how many tools make an index large: it takes so long that a
+// search rather does with the one before, and leaves so much garbage, several
+// times what stays, that this is not left lying until memory is needed again.
+const manyDocuments = 2000
+
+// indexOf is an index and what it was made of. It is replaced, never changed.
+type indexOf struct {
+	upstreams []*upstream
+	lists     []*toolList // by upstream; nil was not known
+	places    []place     // by document
+	index     *index
+}
+
+// place is where the tool of a document is.
+type place struct {
+	upstream *upstream
+	list     *toolList
+	tool     int
+}
+
+// indexed is one document of the index. Of the input schema it has the outline.
+type indexed struct {
+	server *Server
+	tool   Tool
+}
+
+func (at place) doc(full bool) (ToolDoc, error) {
+	t, err := at.list.whole(at.tool)
+	return newDoc(at.upstream.server, t, full), err
+}
+
+// index returns the index over lists, made anew only if one is another than
+// last time. Where that takes long and the last one has all servers of this
+// one, it serves once more while the new one is made.
+func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*index, []place) {
+	c := &p.catalogue
+	c.mu.Lock()
+	have := c.have
+	small := len(have.places) <= manyDocuments
+	switch {
+	case have.index == nil, have.isOf(upstreams, lists):
+	case small || !have.covers(upstreams, lists):
+		have.index = nil
+	case !c.behind:
+		c.behind = p.beside(upstreams[0], func() { p.renewIndex(upstreams, lists) })
+	}
+	c.mu.Unlock()
+	if have.index == nil {
+		have = c.make(upstreams, lists)
+	}
+	return have.index, have.places
+}
+
+func (p *Proxy) renewIndex(upstreams []*upstream, lists []*toolList) {
+	p.catalogue.make(upstreams, lists)
+	p.catalogue.mu.Lock()
+	defer p.catalogue.mu.Unlock()
+	p.catalogue.behind = false
+}
+
+// make makes an index, unless somebody else did meanwhile.
+func (c *catalogue) make(upstreams []*upstream, lists []*toolList) indexOf {
+	c.making.Lock()
+	defer c.making.Unlock()
+	c.mu.Lock()
+	have := c.have
+	c.mu.Unlock()
+	if have.index != nil && have.isOf(upstreams, lists) {
+		return have
+	}
+	if count(lists) > manyDocuments {
+		defer frugal()()
+	}
+	docs, places := documents(upstreams, lists, c.shelf.log)
+	have = indexOf{upstreams, lists, places, newIndex(docs)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.have = have
+	return have
+}
+
+// frugal has garbage collected early until end is called, and then gives back
+// what is free.
+func frugal() (end func()) {
+	percent := debug.SetGCPercent(25)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.FreeOSMemory()
+	}
+}
+
+func count(lists []*toolList) (tools int) {
+	for _, l := range lists {
+		if l != nil {
+			tools += len(l.tools)
+		}
+	}
+	return tools
+}
+
+// isOf reports whether the index is of these lists.
+func (x indexOf) isOf(upstreams []*upstream, lists []*toolList) bool {
+	return slices.Equal(x.upstreams, upstreams) && slices.Equal(x.lists, lists)
+}
+
+// covers reports whether the index is of the same servers, though some had
+// other tools then.
+func (x indexOf) covers(upstreams []*upstream, lists []*toolList) bool {
+	return slices.Equal(x.upstreams, upstreams) && slices.EqualFunc(x.lists, lists, func(had, has *toolList) bool {
+		return (had == nil) == (has == nil)
+	})
+}
+
+// documents unpacks what an index is made of.
+func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []indexed, places []place) {
+	unpacked := make([][]indexed, len(lists))
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, list := range lists {
+		if list == nil {
+			continue
+		}
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			server := upstreams[i].described()
+			tools, err := list.all()
+			if err != nil {
+				log.Warn("leaving a server out of searches", "server", server.Name, "err", err)
+			}
+			for _, t := range tools {
+				t.InputSchema, t.OutputSchema, t.Annotations = outlined(t.InputSchema), nil, nil
+				unpacked[i] = append(unpacked[i], indexed{&server, t})
+			}
+		})
+	}
+	all.Wait()
+	for i, tools := range unpacked {
+		docs = append(docs, tools...)
+		for n := range tools {
+			places = append(places, place{upstreams[i], lists[i], n})
+		}
+	}
+	return docs, places
+}

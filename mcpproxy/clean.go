@@ -1,0 +1,166 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxDoc     = 4000 // characters of a description
+	maxSummary = 400  // characters of one in a list
+)
+
+// clean takes out of foreign text what a terminal would obey and what a person
+// would not see: escape sequences, control characters, overrides of the writing
+// direction, and invisible characters, in which instructions to a model can be
+// hidden (Unicode tags, variation selectors).
+func clean(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	var b strings.Builder
+	joiners := 0 // in a row
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\x1b' || r == '\u009b':
+			n = escapeSequence(s[i:], n)
+		case r == '\r':
+			if !strings.HasPrefix(s[i+n:], "\n") {
+				b.WriteByte('\n')
+			}
+		case r == '\u2028' || r == '\u2029':
+			b.WriteByte('\n')
+		case isJoiner(r):
+			if joiners++; joiners <= 2 {
+				b.WriteRune(r)
+			}
+			i += n
+			continue
+		case !isHidden(r):
+			b.WriteRune(r) // a byte that is no UTF-8 becomes U+FFFD
+		}
+		joiners = 0
+		i += n
+	}
+	return b.String()
+}
+
+// isPlain reports whether s is ASCII that needs no cleaning.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// escapeSequence returns the length of the terminal sequence that s begins with
+// (ECMA-48); its first character has n bytes.
+func escapeSequence(s string, n int) int {
+	kind := byte('[') // what U+009B is by itself
+	if s[0] == '\x1b' {
+		if len(s) == n {
+			return n
+		}
+		kind = s[n]
+		n++
+	}
+	switch kind {
+	case '[': // parameters, then one letter
+		for i := n; i < len(s) && i < n+64; i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x3f {
+				break
+			}
+		}
+		return n
+	case ']', 'P', '_', '^', 'X': // a text up to BEL or ESC \
+		if i := strings.IndexAny(s[n:], "\a\x1b"); i >= 0 {
+			return n + i + 1 // the backslash stays: it may be of something else
+		}
+		return n
+	}
+	if kind >= utf8.RuneSelf {
+		return n - 1
+	}
+	return n
+}
+
+// isJoiner is for invisible characters that Persian, Hindi and emoji are written
+// with. A long row of them is no writing.
+func isJoiner(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || r == '\ufe0e' || r == '\ufe0f'
+}
+
+// isHidden reports whether a character has no place in a text to read.
+func isHidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t' || isJoiner(r):
+		return false
+	case r != '\u061c' && r >= 0x600 && r < 0x900:
+		return unicode.IsControl(r) // Arabic number signs are format characters that can be seen
+	case r == '\u034f', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0', r >= 0x180b && r <= 0x180f:
+		return true // fillers and selectors that show as nothing
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// shorten cuts text after n characters and says how many are gone.
+func shorten(s string, n int) string {
+	cut, rest := splitAt(s, n)
+	if rest == "" {
+		return s
+	}
+	return fmt.Sprintf("%s\n[… %d more characters were cut]", cut, utf8.RuneCountInString(rest))
+}
+
+// summary is the sentences that fit into maxSummary characters, at least part
+// of one. What is short stays whole.
+func summary(s string) string {
+	cut, rest := splitAt(s, maxSummary)
+	if rest == "" {
+		return s
+	}
+	end := -1
+	for i, r := range cut {
+		switch r {
+		case '\n':
+			if strings.HasPrefix(cut[i+1:], "\n") {
+				end = i
+			}
+		case '.', '!', '?':
+			if next := i + 1; next == len(cut) || cut[next] == ' ' || cut[next] == '\n' {
+				end = next
+			}
+		case '。', '！', '？':
+			end = i + utf8.RuneLen(r)
+		}
+	}
+	if end <= 0 {
+		end = strings.LastIndexAny(cut, " \n\t")
+	}
+	if end <= 0 {
+		end = len(cut)
+	}
+	return strings.TrimSpace(cut[:end]) + " […]"
+}
+
+// splitAt divides s after n characters.
+func splitAt(s string, n int) (head, rest string) {
+	if len(s) <= n {
+		return s, ""
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i], s[i:]
+		}
+		n--
+	}
+	return s, ""
+}

@@ -1,0 +1,80 @@
+package mcpproxy
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestCleanTakesOutWhatNobodySees(t *testing.T) {
+	for name, tt := range map[string]struct{ in, want string }{
+		"plain":                       {"Lists files.\n\tSorted.", "Lists files.\n\tSorted."},
+		"other scripts stay":          {"Ärger 日本語 ўзбек עברית العربية ١٢٣ हिन्दी", "Ärger 日本語 ўзбек עברית العربية ١٢٣ हिन्दी"},
+		"emoji stay":                  {"👩\u200d👩\u200d👧 ❤\ufe0f 🇩🇪", "👩\u200d👩\u200d👧 ❤\ufe0f 🇩🇪"},
+		"Persian joiner stays":        {"می\u200cخواهم", "می\u200cخواهم"},
+		"colours":                     {"a \x1b[31;1mred\x1b[0m b", "a red b"},
+		"eight-bit colours":           {"a \u009b31mred", "a red"},
+		"title of the terminal":       {"a\x1b]0;owned\x07b", "ab"},
+		"clipboard, never ended":      {"a\x1b]52;c;Zm9v", "a52;c;Zm9v"},
+		"cursor":                      {"a\x1bcb\x1b", "ab"},
+		"escape before a character":   {"a\x1b日", "a日"},
+		"bell, backspace, NUL":        {"a\a\b\x00b\x7f", "ab"},
+		"overwritten line":            {"safe\rrm -rf", "safe\nrm -rf"},
+		"line ends of Windows":        {"a\r\nb", "a\nb"},
+		"line and paragraph ends":     {"a\u2028b\u2029c", "a\nb\nc"},
+		"direction":                   {"a\u202egpj.exe\u202c\u2066b\u2069\u200f\u061c", "agpj.exeb"},
+		"zero width":                  {"pass\u200bword\ufeff\u2060\u00ad", "password"},
+		"tags":                        {"Adds.\U000e0049\U000e0067\U000e006e", "Adds."},
+		"bytes in variation selector": {"x\ufe00\ufe01\ufe0d\U000e0100\U000e01ef", "x"},
+		"bits in joiners":             {"x" + strings.Repeat("\u200c\u200d", 500), "x\u200c\u200d"},
+		"fillers":                     {"a\u3164\u115f\uffa0\u034fb", "ab"},
+		"no UTF-8":                    {"a\xffb", "a\ufffdb"},
+	} {
+		if got := clean(tt.in); got != tt.want {
+			t.Errorf("%s: clean(%q) = %q, want %q", name, tt.in, got, tt.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b[31mb\u202e\U000e0041")
+	f.Add("\x1b]0;")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := clean(s)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, isHidden) {
+			t.Errorf("clean(%q) = %q", s, got)
+		}
+		if again := clean(got); again != got {
+			t.Errorf("cleaning %q twice gives %q", got, again)
+		}
+		if sum := summary(got); utf8.RuneCountInString(sum) > maxSummary+4 {
+			t.Errorf("a summary of %d characters", utf8.RuneCountInString(sum))
+		}
+	})
+}
+
+func TestSummaryIsWholeSentences(t *testing.T) {
+	long := strings.Repeat("many words ", 60)
+	for name, tt := range map[string]struct{ in, want string }{
+		"short stays whole":      {"One. Two.\nThree", "One. Two.\nThree"},
+		"first sentence":         {"Gets e.mail of v1.2 now. " + long, "Gets e.mail of v1.2 now. […]"},
+		"sentences":              {"One! Two? Three. " + long, "One! Two? Three. […]"},
+		"paragraph":              {"A heading\n\n" + long, "A heading […]"},
+		"no sentence":            {long, strings.TrimSpace(long[:395]) + " […]"},
+		"no space":               {strings.Repeat("日", 500), strings.Repeat("日", 400) + " […]"},
+		"sentence of ideographs": {"終。" + strings.Repeat("日", 500), "終。 […]"},
+	} {
+		if got := summary(tt.in); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestShortenSaysHowMuchIsGone(t *testing.T) {
+	if got := shorten("äöüß", 4); got != "äöüß" {
+		t.Errorf("got %q", got)
+	}
+	if got, want := shorten("äöüß and more", 4), "äöüß\n[… 9 more characters were cut]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,248 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// definitionsOf makes definitions of JSON tools.
+func definitionsOf(tb testing.TB, tools ...string) definitions {
+	tb.Helper()
+	b := newToolBuilder(slog.New(slog.DiscardHandler))
+	for _, t := range tools {
+		b.add([]json.RawMessage{json.RawMessage(t)})
+	}
+	d, err := b.finish()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+func recordIn(dir string, s Server) *record {
+	return newRecord(s, shelf{dir, slog.New(slog.DiscardHandler)})
+}
+
+func TestPackedToolsComeBackWhole(t *testing.T) {
+	var tools []string
+	for i := range 300 {
+		tools = append(tools, fmt.Sprintf(`{"name":"t%d","description":"<d> & %d","inputSchema":{"type":"object","n":9007199254740993,"x":%q},"annotations":{"readOnlyHint":true}}`,
+			i, i, strings.Repeat("x", i*37%5000)))
+	}
+	d := definitionsOf(t, tools...)
+	if len(d.packed.blocks) < 10 {
+		t.Fatalf("%d blocks: the test needs several", len(d.packed.blocks))
+	}
+	l := newToolList(d, toolFilter{})
+	all, err := l.all()
+	if err != nil || len(all) != 300 {
+		t.Fatalf("%d tools, %v", len(all), err)
+	}
+	for i := range 300 {
+		one, err := l.whole(i)
+		if err != nil || one.Name != fmt.Sprintf("t%d", i) || one.Alias != one.Name || one.Description != fmt.Sprintf("<d> & %d", i) {
+			t.Fatalf("tool %d = %+v, %v", i, one, err)
+		}
+		if !bytes.Equal(one.InputSchema, all[i].InputSchema) || !strings.Contains(string(one.InputSchema), "9007199254740993") {
+			t.Fatalf("schema %d = %s", i, one.InputSchema)
+		}
+		if string(l.tools[i].Annotations) != `{"readOnlyHint":true}` {
+			t.Fatalf("annotations %d = %s", i, l.tools[i].Annotations)
+		}
+	}
+}
+
+func TestRecordOutlivesTheProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "servers")
+	s := Server{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "s3cret-value"}}
+	d := definitionsOf(t, `{"name":"a-b","description":"one"}`, `{"name":""}`)
+	r := recordIn(dir, s)
+	r.remember(func(m *memo) { m.Legacy, m.Transport, m.Instructions = true, SSE, "be kind" })
+	r.put(d, 0)
+
+	again := recordIn(dir, s)
+	if m := again.memo(); !m.Legacy || m.Transport != SSE || m.Instructions != "be kind" {
+		t.Errorf("memo = %+v", m)
+	}
+	if again.count() != 1 || again.list != nil {
+		t.Errorf("%d tools; the head alone is read: %v", again.count(), again.list == nil)
+	}
+	list, changed := again.tools()
+	if list == nil || changed || list.tools[0].Alias != "a_b" || len(list.definitions.left) != 1 {
+		t.Fatalf("list = %+v, %v", list, changed)
+	}
+	if same := again.put(definitionsOf(t, `{"name":"a-b","description":"one"}`), 0); same != list {
+		t.Error("an equal list is another")
+	}
+	if other := again.put(definitionsOf(t, `{"name":"a-b","description":"two"}`), 0); other == list {
+		t.Error("another list is the same")
+	}
+
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	if len(files) != 1 || filepath.Base(files[0]) != s.fingerprint()+recordSuffix {
+		t.Fatalf("files = %v", files)
+	}
+	st, _ := os.Stat(files[0])
+	folder, _ := os.Stat(dir)
+	if st.Mode() != 0o600 || folder.Mode().Perm() != 0o700 {
+		t.Errorf("modes %v and %v", st.Mode(), folder.Mode())
+	}
+	if data, _ := os.ReadFile(files[0]); bytes.Contains(data, []byte("s3cret")) {
+		t.Error("the file holds a secret of the entry")
+	}
+	other := s
+	other.Env = map[string]string{"TOKEN": "another"}
+	if recordIn(dir, other).count() != 0 {
+		t.Error("another entry has the same record")
+	}
+}
+
+func TestDamagedRecordsAreIgnoredAndWrittenAgain(t *testing.T) {
+	s := Server{Name: "s", Command: "x"}
+	d := definitionsOf(t, `{"name":"a","description":"`+strings.Repeat("d", 3000)+`"}`, `{"name":"b"}`)
+	whole, err := encodeRecord(head{Listed: time.Now(), Tools: 2}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(at int) []byte {
+		data := bytes.Clone(whole)
+		data[at] ^= 0x20
+		return data
+	}
+	line := bytes.IndexByte(whole, '\n')
+	for name, data := range map[string][]byte{
+		"empty":              {},
+		"text":               []byte("hello\n"),
+		"no line":            bytes.Repeat([]byte("{"), 100_000),
+		"cut off":            whole[:len(whole)-1],
+		"head alone":         whole[:line+1],
+		"longer":             append(bytes.Clone(whole), 0),
+		"a bit in the names": flip(line + 20),
+		"a bit in a block":   flip(len(whole) - 5),
+		"another format":     bytes.Replace(whole, []byte(`"format":1`), []byte(`"format":2`), 1),
+		"sizes that lie":     bytes.Replace(whole, []byte(`"names":`), []byte(`"names":-`), 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, s.fingerprint()+recordSuffix)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := recordIn(dir, s)
+			if list, _ := r.tools(); list != nil || r.count() != 0 {
+				t.Fatalf("list = %+v, %d tools", list, r.count())
+			}
+			r.put(d, 0)
+			if list, _ := recordIn(dir, s).tools(); list == nil || len(list.tools) != 2 {
+				t.Errorf("after it was written again: %+v", list)
+			}
+		})
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	b := newToolBuilder(slog.New(slog.DiscardHandler))
+	b.add([]json.RawMessage{json.RawMessage(`{"name":"a"}`)})
+	d, err := b.finish()
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole, _ := encodeRecord(head{Listed: time.Unix(1, 0), Tools: 1}, d)
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, d, err := decodeRecord(data)
+		if err != nil {
+			return
+		}
+		l := newToolList(d, toolFilter{})
+		_, _ = l.all()
+		for i := range l.tools {
+			_, _ = l.whole(i)
+		}
+		_, _ = encodeRecord(h, d)
+	})
+}
+
+func TestRecordThatIsNoFileOrCannotBeKeptCostsNothing(t *testing.T) {
+	s := Server{Name: "s", Command: "x"}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, s.fingerprint()+recordSuffix), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{dir, file, ""} {
+		r := recordIn(dir, s)
+		if list := r.put(definitionsOf(t, `{"name":"a"}`), 0); len(list.tools) != 1 || r.count() != 1 {
+			t.Errorf("in %q: %+v", dir, list)
+		}
+	}
+}
+
+func TestProcessesShareTheShelfWithoutHalfRecords(t *testing.T) {
+	dir, s := t.TempDir(), Server{Name: "s", Command: "x"}
+	var all sync.WaitGroup
+	for i := range 4 {
+		d := definitionsOf(t, fmt.Sprintf(`{"name":"t%d","description":%q}`, i, strings.Repeat("d", 3000)))
+		all.Go(func() {
+			for range 50 {
+				recordIn(dir, s).put(d, 0)
+				if list, _ := recordIn(dir, s).tools(); list == nil || len(list.tools) != 1 {
+					t.Error("half a record was read")
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left, _ := filepath.Glob(filepath.Join(dir, recordTemp+"*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+func TestPruneForgetsWhatNobodyUsed(t *testing.T) {
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{
+		"gone.tools": 31 * 24 * time.Hour, "configured.tools": 31 * 24 * time.Hour, "recent.tools": 29 * 24 * time.Hour,
+		".new-left": 2 * time.Hour, ".new-now": time.Minute, "other.txt": 99 * 24 * time.Hour,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shelf{dir, slog.New(slog.DiscardHandler)}.prune(map[string]bool{"configured": true})
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got, want := strings.Join(names, " "), ".new-now configured.tools other.txt recent.tools"; got != want {
+		t.Errorf("left are %s, want %s", got, want)
+	}
+}
+
+func TestReadingRenewsTheTimeOfUse(t *testing.T) {
+	dir, s := t.TempDir(), Server{Name: "s", Command: "x"}
+	recordIn(dir, s).put(definitionsOf(t, `{"name":"a"}`), 0)
+	path := filepath.Join(dir, s.fingerprint()+recordSuffix)
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-29*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	recordIn(dir, s).count()
+	if st, err := os.Stat(path); err != nil || time.Since(st.ModTime()) > time.Hour {
+		t.Errorf("used at %v, %v", st.ModTime(), err)
+	}
+}

@@ -1,0 +1,66 @@
+package mcpproxy
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	renewAfter = 24 * time.Hour // a list this old is asked for again, beside other work
+	renewRetry = time.Hour      // after a time that failed
+	// renewalDelay lets the run that shows the need go first, and saves a
+	// command that ends at once the start of a server in vain.
+	renewalDelay   = 3 * time.Second
+	renewalsAtOnce = 2
+)
+
+// renew has the tools of a server asked for again if they were not for long. It
+// returns at once, and a failure leaves what is known as it is.
+func (p *Proxy) renew(u *upstream) {
+	if u.record.old(renewAfter, renewRetry) {
+		u.study(p.catalogue.renewals, p.catalogue.delay, true)
+	}
+}
+
+// prune forgets, once and beside other work, the servers that are gone.
+func (p *Proxy) prune(upstreams []*upstream) {
+	if len(upstreams) == 0 || p.catalogue.shelf.dir == "" {
+		return
+	}
+	p.catalogue.pruned.Do(func() {
+		p.beside(upstreams[0], func() {
+			keep := map[string]bool{}
+			for _, u := range upstreams {
+				keep[u.record.key()] = true
+			}
+			p.catalogue.shelf.prune(keep)
+		})
+	})
+}
+
+// beside does work that Close waits for, unless the servers are being ended,
+// which any of them can tell.
+func (p *Proxy) beside(u *upstream, work func()) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.isClosed() {
+		return false
+	}
+	p.finished.Go(work)
+	return true
+}
+
+// Refresh asks a server for its tools and returns them, whatever was known. The
+// server is started if it does not run.
+func (p *Proxy) Refresh(ctx context.Context, server string) ([]Tool, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	u.record.outdated() // what was asked before now does not count
+	list, err := u.learn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return list.all()
+}

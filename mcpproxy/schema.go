@@ -1,0 +1,158 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+const (
+	maxSchema      = 256 << 10 // bytes; a model cannot read more anyway
+	longSchema     = 32 << 10  // from here on, long texts in a schema are cut
+	maxScannedJSON = 8 << 20
+)
+
+// tame makes a schema fit to be shown. Nearly all come out as the server wrote
+// them. Texts in it lose what nobody could see, and in a long one they are cut.
+// One that is still too large is left out, and says so.
+func tame(schema json.RawMessage) json.RawMessage {
+	long := len(schema) > longSchema
+	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
+		schema = editTexts(schema, func(text string) string {
+			if text = clean(text); long {
+				text = shorten(text, maxDoc)
+			}
+			return text
+		})
+	}
+	if len(schema) > maxSchema {
+		note, _ := json.Marshal(fmt.Sprintf("the server's schema is left out: it has %d bytes", len(schema)))
+		return json.RawMessage(`{"type":"object","description":` + string(note) + `}`)
+	}
+	return schema
+}
+
+// harmless reports whether no text in the JSON can need cleaning: it is ASCII
+// and escapes no characters.
+func harmless(raw []byte) bool {
+	for _, c := range raw {
+		if c >= 0x7f || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// texts are the keys of a schema whose values are for people. All others, such
+// as enum, are part of what a call must look like.
+var texts = map[string]bool{`"description"`: true, `"title"`: true, `"$comment"`: true}
+
+// editTexts passes the texts of a schema through edit. It touches no other byte:
+// decoding and encoding would lose the order of the parameters. raw is valid JSON.
+func editTexts(raw json.RawMessage, edit func(string) string) json.RawMessage {
+	var out []byte
+	done, key := 0, ""
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			if raw[i] == ',' || raw[i] == '[' || raw[i] == '{' {
+				key = ""
+			}
+			i++
+			continue
+		}
+		end := stringEnd(raw, i)
+		if next := bytes.TrimLeft(raw[end:], " \t\r\n"); len(next) > 0 && next[0] == ':' {
+			key = string(raw[i:end])
+		} else if texts[key] {
+			var text string
+			if json.Unmarshal(raw[i:end], &text) == nil {
+				if edited := edit(text); edited != text {
+					quoted, _ := json.Marshal(edited)
+					out = append(append(out, raw[done:i]...), quoted...)
+					done = end
+				}
+			}
+		}
+		i = end
+	}
+	if done == 0 {
+		return raw
+	}
+	return append(out, raw[done:]...)
+}
+
+// stringEnd returns where the JSON string that begins at i is over.
+func stringEnd(raw []byte, i int) int {
+	for i++; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(raw)
+}
+
+// An outline is what of a schema can say something to a search: the names of
+// parameters, what they are for, and the values they take, two levels deep.
+type outline struct {
+	Title       string              `json:"title,omitempty"`
+	Description string              `json:"description,omitempty"`
+	Enum        []json.RawMessage   `json:"enum,omitempty"`
+	Properties  map[string]*outline `json:"properties,omitempty"`
+	Items       *outline            `json:"items,omitempty"`
+}
+
+const (
+	outlineDepth      = 2
+	outlineParameters = 100
+	outlineText       = 200 // characters
+	outlineValues     = 20
+)
+
+// outlined returns the outline of a schema, so that an index over many tools
+// need not hold all their schemas. Of one that makes no sense it has what does.
+func outlined(schema json.RawMessage) json.RawMessage {
+	var o outline
+	var odd *json.UnmarshalTypeError // a description that is a number spoils no other field
+	if err := json.Unmarshal(schema, &o); err != nil && !errors.As(err, &odd) {
+		return nil
+	}
+	o.cut(outlineDepth)
+	out, err := json.Marshal(o)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// cut bounds an outline, so that one tool cannot fill the index.
+func (o *outline) cut(depth int) {
+	o.Title, _ = splitAt(o.Title, outlineText)
+	o.Description, _ = splitAt(o.Description, outlineText)
+	o.Enum = slices.DeleteFunc(o.Enum, func(v json.RawMessage) bool { return len(v) > outlineText })
+	o.Enum = o.Enum[:min(len(o.Enum), outlineValues)]
+	if depth == 0 {
+		o.Properties, o.Items = nil, nil
+		return
+	}
+	if len(o.Properties) > outlineParameters {
+		for _, name := range slices.Sorted(maps.Keys(o.Properties))[outlineParameters:] {
+			delete(o.Properties, name)
+		}
+	}
+	for name, inner := range o.Properties {
+		if len(name) > outlineText {
+			delete(o.Properties, name)
+		} else if inner != nil {
+			inner.cut(depth - 1)
+		}
+	}
+	if o.Items != nil {
+		o.Items.cut(depth - 1)
+	}
+}

@@ -1,0 +1,84 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestTameLeavesOrdinarySchemasAsTheyAre(t *testing.T) {
+	for name, schema := range map[string]string{
+		"spaces, order, numbers": `{ "type" : "object", "z": 1.50, "a": 9007199254740993, "properties": {"b": {}, "a": {}} }`,
+		"escapes":                `{"description":"a \"b\" \\ \/ \n \t end","enum":["\u0007"]}`,
+		"loop of references":     `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+		"reference to itself":    `{"$ref":"#"}`,
+		"description parameter":  `{"properties":{"description":{"type":"string","enum":["\u200b"]}}}`,
+		"values are exact":       `{"enum":["a\u202eb","\u001b[0m"],"default":"\u200b","pattern":"\u0000","const":"é"}`,
+		"texts in a list":        `{"description":["\u001b[0m"]}`,
+		"30 KB":                  `{"description":"` + strings.Repeat("d", 30<<10) + `"}`,
+	} {
+		if got := string(tame(json.RawMessage(schema))); got != schema {
+			t.Errorf("%s: %s became %s", name, schema, got)
+		}
+	}
+}
+
+func TestTameCleansAndCutsTexts(t *testing.T) {
+	for name, tt := range map[string]struct{ in, want string }{
+		"escaped":  {`{"description":"a\u001b[31mb\u202ec","enum":["\u202e"]}`, `{"description":"abc","enum":["\u202e"]}`},
+		"raw":      {"{\"a\":{\"title\" : \"x\U000e0041\u200by\"},\"b\":1}", `{"a":{"title" : "xy"},"b":1}`},
+		"two":      {`{"title":"\u0007","description":"\u0007","$comment":"\ud83d\ude00"}`, `{"title":"","description":"","$comment":"\ud83d\ude00"}`},
+		"key next": {`{"title":"a\u0007","x":"b\u0007"}`, `{"title":"a","x":"b\u0007"}`},
+	} {
+		if got := string(tame(json.RawMessage(tt.in))); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+	megabyte := `{"type":"object","properties":{"n":{"description":"` + strings.Repeat("d", 1<<20) + `","maximum":9007199254740993}}}`
+	got := tame(json.RawMessage(megabyte))
+	if len(got) > 5000 || !json.Valid(got) || !strings.Contains(string(got), "1044576 more characters were cut") || !strings.Contains(string(got), "9007199254740993") {
+		t.Errorf("a megabyte of description became %d bytes: %.200s", len(got), got)
+	}
+}
+
+func TestTameLeavesOutWhatIsStillTooLarge(t *testing.T) {
+	for name, schema := range map[string]string{
+		"values":   `{"enum":["` + strings.Repeat("v", 1<<20) + `"]}`,
+		"gigantic": `{"description":"` + strings.Repeat("v", maxScannedJSON) + `"}`,
+	} {
+		got := tame(json.RawMessage(schema))
+		if len(got) > 200 || !json.Valid(got) || !strings.Contains(string(got), "is left out: it has") {
+			t.Errorf("%s: %.300s", name, got)
+		}
+	}
+}
+
+func TestOutlineHasWhatASearchCanUse(t *testing.T) {
+	for name, tt := range map[string]struct{ in, want string }{
+		"names and texts": {
+			`{"type":"object","properties":{"owner":{"type":"string","description":"Who"},"state":{"enum":["open","closed"]}},"required":["owner"]}`,
+			`{"properties":{"owner":{"description":"Who"},"state":{"enum":["open","closed"]}}}`,
+		},
+		"two levels": {
+			`{"properties":{"a":{"properties":{"b":{"description":"x","properties":{"c":{}}}}},"l":{"items":{"properties":{"d":{}},"title":"t"}}}}`,
+			`{"properties":{"a":{"properties":{"b":{"description":"x"}}},"l":{"items":{"title":"t"}}}}`,
+		},
+		"what makes no sense": {
+			`{"description":5,"enum":"x","properties":{"a":true,"b":{"description":["x"],"title":"t"},"c":null}}`,
+			`{"properties":{"a":{},"b":{"title":"t"},"c":null}}`,
+		},
+		"a loop of references": {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{}`},
+		"a list":               {`[]`, `{}`},
+	} {
+		if got := string(outlined(json.RawMessage(tt.in))); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+	var props []string
+	for range 5 {
+		props = append(props, `"`+strings.Repeat("p", len(props)+1)+`":{"description":"`+strings.Repeat("d", 10_000)+`"}`)
+	}
+	if got := outlined(json.RawMessage(`{"properties":{` + strings.Join(props, ",") + `}}`)); len(got) > 5*300 {
+		t.Errorf("the outline of 50 KB has %d bytes", len(got))
+	}
+}

@@ -1,0 +1,124 @@
+package mcpproxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	recordSuffix = ".tools"
+	recordTemp   = ".new-" // before it is whole; the rest of the name is chance
+	maxRecord    = maxPacked + 16<<20
+
+	// unusedFor is how long the record of a server that no config file has any
+	// more is kept: it may be one of another project.
+	unusedFor    = 30 * 24 * time.Hour
+	touchedAfter = 24 * time.Hour // a read renews the time of use, not every one
+	brokenAfter  = time.Hour      // a temporary file older than this is left over
+	maxRecords   = 5000           // in the folder
+)
+
+// A shelf is the folder that keeps a record of every server, so that what is
+// known of its tools outlives the process. Several processes may use it at the
+// same time: files are replaced as a whole and the last one wins. All in it can
+// be found out again, so no error here is one of the user's.
+type shelf struct {
+	dir string // nothing is kept if it is empty
+	log *slog.Logger
+}
+
+func (s shelf) path(key string) string { return filepath.Join(s.dir, key+recordSuffix) }
+
+// read returns up to limit bytes of a record, and the size of the whole. It
+// fails with fs.ErrNotExist if there is none.
+func (s shelf) read(key string, limit int64) (data []byte, size int64, err error) {
+	if s.dir == "" {
+		return nil, 0, fs.ErrNotExist
+	}
+	f, err := os.Open(s.path(key))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !st.Mode().IsRegular() || st.Size() > maxRecord:
+		return nil, 0, errDamaged
+	}
+	if now := time.Now(); now.Sub(st.ModTime()) > touchedAfter {
+		_ = os.Chtimes(s.path(key), now, now) // another's file is as good without
+	}
+	data = make([]byte, min(limit, st.Size()))
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, 0, errDamaged
+	}
+	return data, st.Size(), nil
+}
+
+// write replaces a record. Nobody sees half of one.
+func (s shelf) write(key string, data []byte) (err error) {
+	if s.dir == "" {
+		return nil
+	}
+	if len(data) > maxRecord {
+		return fmt.Errorf("it has more than %d MiB", maxRecord>>20)
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(s.dir, recordTemp) // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), s.path(key))
+}
+
+// prune removes the records that nobody used for long, except those of keep,
+// and what a process that was killed left unfinished.
+func (s shelf) prune(keep map[string]bool) {
+	if s.dir == "" {
+		return
+	}
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return // it is not there yet
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(10 * maxRecords)
+	records := 0
+	for _, e := range entries {
+		key, isRecord := strings.CutSuffix(e.Name(), recordSuffix)
+		isTemp := strings.HasPrefix(e.Name(), recordTemp)
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !isRecord && !isTemp || keep[key] {
+			continue
+		}
+		age := time.Since(info.ModTime())
+		if isRecord {
+			records++
+		}
+		if isTemp && age > brokenAfter || isRecord && (age > unusedFor || records > maxRecords) {
+			if err := os.Remove(filepath.Join(s.dir, e.Name())); err == nil {
+				s.log.Debug("forgetting a server's tools", "file", e.Name(), "unused", age.Round(time.Hour))
+			}
+		}
+	}
+}
