@@ -26,6 +26,8 @@ type CallRequest struct {
 	// Progress is told what the server says of the call while it works on it;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
+	Run      *Run         // whose policy and limits the call is under; nil may call everything
+	Sent     func(t Tool) // is told just before the call goes out; may be nil
 }
 
 // Call calls a tool and returns the CallToolResult as the server wrote it:
@@ -39,23 +41,29 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
+	if err := r.Run.barred(u.server); err != nil {
+		return nil, err
+	}
 	if p.options.CallTimeout > 0 {
 		cause := fmt.Errorf("no answer within %v: %w", p.options.CallTimeout, context.DeadlineExceeded)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, p.options.CallTimeout, cause)
 		defer cancel()
 	}
-	return u.call(ctx, r.Tool, args)
+	return u.call(ctx, r, args)
 }
 
-func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	t, err := u.resolve(ctx, s, tool)
+	t, err := u.resolve(ctx, s, r.Tool)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.leave(u.server, t); err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
