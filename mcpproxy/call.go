@@ -41,7 +41,7 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Run.barred(u.server); err != nil {
+	if err := r.Run.Barred(u.server); err != nil {
 		return nil, err
 	}
 	if p.options.CallTimeout > 0 {

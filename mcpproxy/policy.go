@@ -90,15 +90,15 @@ func (p *Policy) NewRun() *Run {
 // CheckServer asks for leave to read something else than tools of a server,
 // such as a resource. It counts as one call of the server.
 func (r *Run) CheckServer(s Server) error {
-	if err := r.barred(s); err != nil || r == nil || r.rules == nil {
+	if err := r.Barred(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
 	return r.count(r.rules.serverLimits(s))
 }
 
-// barred says whether nothing of a server may be used, which is worth to know
-// before it is started.
-func (r *Run) barred(s Server) error {
+// Barred says whether nothing of a server may be used, which is worth to know
+// before it is started. It counts nothing.
+func (r *Run) Barred(s Server) error {
 	switch {
 	case r == nil:
 		return nil
@@ -112,7 +112,7 @@ func (r *Run) barred(s Server) error {
 
 // admit asks for leave to call a tool, and counts the call if it is given.
 func (r *Run) admit(s Server, t Tool) error {
-	if err := r.barred(s); err != nil || r == nil || r.rules == nil {
+	if err := r.Barred(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
 	if err := r.rules.check(s, t); err != nil {
