@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -65,6 +66,26 @@ func (p *Policy) Sections() (n int, ok bool) {
 		return 0, p.err != nil
 	}
 	return len(p.rules.sections), true
+}
+
+// Strays names the sections that are about none of these servers: a name with
+// a slip in it protects nothing.
+func (p *Policy) Strays(servers []ServerStatus) (sections []string) {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refresh()
+	if p.rules == nil {
+		return nil
+	}
+	for _, sec := range p.rules.sections {
+		if !slices.ContainsFunc(servers, func(s ServerStatus) bool { return sec.about(Server{Name: s.Name, Alias: s.Alias}) }) && !sec.servers.everything() {
+			sections = append(sections, sec.name)
+		}
+	}
+	return sections
 }
 
 // A Run is one run under a policy: the rules as they were when it began, and

@@ -125,6 +125,14 @@ func TestPolicySectionMatchesAnAlias(t *testing.T) {
 	}
 }
 
+func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
+	p := parsePolicy(t, "[default]\nreadOnly = true\n[servers.gihub]\n[servers.google_drive]\n[servers.'git*']\n[servers.'*']\n[servers.'x*']")
+	got := p.Strays([]ServerStatus{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
+	if want := `[[servers.gihub] [servers."x*"]]`; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
 func TestNoPolicyAllowsEverything(t *testing.T) {
 	var none *Policy
 	for name, p := range map[string]*Policy{"nil": none, "no file": LoadPolicy(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
@@ -78,20 +79,42 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 	if len(blocks) < 3 {
 		t.Errorf("%d examples, want at least 3", len(blocks))
 	}
-	for _, b := range blocks {
+	const name = "~/.config/runcell/policy.toml"
+	var first *rules
+	for i, b := range blocks {
 		text, _, _ := strings.Cut(b, "```")
-		if _, err := parseRules(text, "policy.toml"); err != nil {
-			t.Errorf("%v in\n%s", err, text)
+		r, err := parseRules(text, name)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if i == 0 {
+			first = r
 		}
 	}
-	for _, want := range []string{
-		`policy ~/.config/runcell/policy.toml, [servers.github] deny = "delete_*": calling "delete_repo" of server "github" is not allowed`,
-		`policy ~/.config/runcell/policy.toml:3:1: there is no key "alow" here; the keys are allow, deny, readOnly, callsPerRun, callsPerMinute, tools: until that is mended nothing may be called`,
-	} {
-		if !strings.Contains(string(doc), want) {
-			t.Errorf("the documents do not show %s", want)
+	refusal := first.check(Server{Name: "github"}, Tool{Name: "delete_repo"})
+	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
+	for _, err := range []error{refusal, (&Run{err: broken}).Barred(Server{})} {
+		if err == nil || !strings.Contains(string(doc), "\n    "+err.Error()+"\n") {
+			t.Errorf("the document does not show: %v", err)
 		}
 	}
+}
+
+// FuzzPolicy: whatever the file holds, it is understood or refused.
+func FuzzPolicy(f *testing.F) {
+	f.Add("[default]\nallow = ['a*']\n[servers.x.tools.y]\ncallsPerRun = 1")
+	f.Add("\x0f")
+	f.Add("servers = {a = {deny = 'x', deni = 'y'}}")
+	f.Add("\ufeff[servers.'a,b']\n'' = 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := parseRules(text, "policy.toml")
+		if (r == nil) == (err == nil) {
+			t.Fatalf("rules %v, error %v", r, err)
+		}
+		if r != nil {
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).admit(Server{Name: "x"}, Tool{Name: "y"})
+		}
+	})
 }
 
 func TestGlobMatches(t *testing.T) {

@@ -38,7 +38,7 @@ func place(text string, keys []toml.Key, key toml.Key) string {
 // lineAndColumn counts from 1. The library's own column is wrong at the start
 // of a line.
 func lineAndColumn(text string, at int) string {
-	before := text[:min(at, len(text))]
+	before := text[:min(max(at, 0), len(text))] // the library gives -1 for the very start
 	line := strings.LastIndexByte(before, '\n') + 1
 	return fmt.Sprintf(":%d:%d", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[line:])+1)
 }
@@ -63,5 +63,5 @@ func locate(text string, key toml.Key) (offset int, ok bool) {
 	_, err := toml.Decode(text, reflect.New(target).Interface())
 	var at toml.ParseError
 	ok = errors.As(err, &at) && at.Message == errHere.Error() && at.LastKey == key.String() && at.Position.Line > 0
-	return min(at.Position.Start, len(text)), ok
+	return min(max(at.Position.Start, 0), len(text)), ok
 }

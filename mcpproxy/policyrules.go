@@ -36,11 +36,16 @@ type toolSection struct {
 // limits are the most calls; 0 is no limit.
 type limits struct{ perRun, perMinute int }
 
-// of gives the sections that are about a server, by its name or alias.
+// about reports whether a section is about a server, by its name or alias.
+func (sec *section) about(s Server) bool {
+	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
+}
+
+// of gives the sections that are about a server.
 func (r *rules) of(s Server) []*section {
 	var all []*section
 	for _, sec := range r.sections {
-		if sec.servers.matches(s.Name) || sec.servers.matches(s.Alias) {
+		if sec.about(s) {
 			all = append(all, sec)
 		}
 	}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/runcell/runcell/mcpproxy"
 	"github.com/runcell/runcell/oci"
+	"github.com/urfave/cli/v2"
 )
 
 // policyFile is the file that says what code may call, and whether the user
@@ -35,6 +37,18 @@ func loadPolicy(s Settings, log *slog.Logger) *mcpproxy.Policy {
 		return nil
 	}
 	return mcpproxy.LoadPolicy(file, named, log)
+}
+
+// noteStrays tells of sections of the policy that are about no server.
+func noteStrays(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
+	s, err := readSettings(c)
+	if err != nil {
+		return // whoever called has said so
+	}
+	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).Strays(servers) {
+		file, _ := policyFile(s)
+		fmt.Fprintf(w, "runcell: note: %s, %s is about none of these servers\n", file, name)
+	}
 }
 
 // policyCheck is doctor's line on the policy, if there is one.

@@ -67,6 +67,10 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 	dir, write := policyFolder(t)
 	write("[servers.github]\nallow = []")
 	file := filepath.Join(dir, "runcell", "policy.toml")
+	slip := filepath.Join(dir, "slip.toml")
+	if err := os.WriteFile(slip, []byte("[servers.gihub]\ndeny = '*'"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)}
 	const call = "await mcp_github.create_issue(title='t')"
 	for name, tt := range map[string]struct {
@@ -77,6 +81,7 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 		"exec":          {[]string{"exec", "--policy", file, "--server", "github", "-c", call}, `[servers.github] allow = []: using server "github" is not allowed`, exitFail},
 		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "policy.tomlx: there is no such file; write it, or name another: until that is mended nothing may be called", exitFail},
 		"servers call":  {[]string{"servers", "call", "--policy", file, "github", "create_issue", `{"title": "t"}`}, `[servers.github] allow = []`, exitFail},
+		"a slip":        {[]string{"servers", "list", "--policy", slip}, slip + ", [servers.gihub] is about none of these servers", exitOK},
 		"other server":  {[]string{"servers", "call", "--policy", file, "odd", "pid"}, "", exitOK},
 	} {
 		if _, errs, code := h.run(t, e, tt.args...); code != tt.code || !strings.Contains(errs, tt.want) {

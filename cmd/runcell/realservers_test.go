@@ -206,7 +206,9 @@ func TestRealBrowser(t *testing.T) {
 	if err := os.WriteFile(file, settings, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c, policy := serveReal(t, h, map[string]any{"browser": map[string]any{"command": playwright, "args": []string{"--config", file}, "cwd": dir}})
+	c, policy := serveReal(t, h, map[string]any{"browser": map[string]any{
+		"command": playwright, "args": []string{"--config", file}, "cwd": dir, "env": map[string]string{"TMPDIR": dir},
+	}})
 	// A browser is worth a policy: no code of the page's own, no files.
 	policy("[servers.browser]\ndeny = ['browser_evaluate', 'browser_run_code*', 'browser_file_upload', 'browser_drop']\n")
 
