@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +99,9 @@ func (e *effects) end(rec *CallRecord, how string) {
 	}
 }
 
+// saysError finds out quickly that many megabytes need not be parsed.
+var saysError = regexp.MustCompile(`"isError"\s*:\s*true`)
+
 // outcomeOf says what the answer to a call means for its effect.
 func outcomeOf(result json.RawMessage, err error) string {
 	var refused *mcpproxy.RemoteError
@@ -108,7 +112,7 @@ func outcomeOf(result json.RawMessage, err error) string {
 		return callUnknown
 	}
 	var answer struct{ IsError bool }
-	if bytes.Contains(result, []byte(`"isError"`)) && json.Unmarshal(result, &answer) == nil && answer.IsError {
+	if saysError.Match(result) && json.Unmarshal(result, &answer) == nil && answer.IsError {
 		return callFailed
 	}
 	return callDone

@@ -52,15 +52,15 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end, status string
 		oom         bool
-		stop        func(s *Server, cancel func()) // once a call hangs
+		stop        func(s *Server, cancel context.CancelCauseFunc) // once a call hangs
 	}{
 		"error":        {"1/0", StatusError, false, nil},
 		"exit":         {"import os; os._exit(3)", StatusError, false, nil},
 		"broken talk":  {"import os; os.write(3, b'\\xff' * 100); import time; time.sleep(60)", StatusError, false, nil},
 		"memory limit": {"import os; os.kill(os.getpid(), 9)", StatusMemory, true, nil},
-		"timeout":      {hang, StatusTimeout, false, func(*Server, func()) {}},
-		"cancelled":    {hang, StatusCancelled, false, func(_ *Server, cancel func()) { cancel() }},
-		"closed":       {hang, StatusCancelled, false, func(s *Server, _ func()) { go s.Close() }},
+		"timeout":      {hang, StatusTimeout, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(errTimeout) }},
+		"cancelled":    {hang, StatusCancelled, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(nil) }},
+		"closed":       {hang, StatusCancelled, false, func(s *Server, _ context.CancelCauseFunc) { go s.Close() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hanging := make(chan struct{}, 1)
@@ -74,12 +74,9 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 					}}
 				}
 			})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			req := Request{Code: callAll + tt.end, Servers: []string{"up"}, Timeout: 60 * time.Second}
-			if name == "timeout" {
-				req.Timeout = 2 * time.Second
-			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			req := Request{Code: callAll + tt.end, Servers: []string{"up"}, Timeout: 2 * time.Minute}
 			want := []CallRecord{
 				{"up", "write", `{"n": 1}`, callDone},
 				{"up", "write", `{"n": 4}`, callDone},

@@ -241,7 +241,7 @@ except runtime.MCPError as e: print('deny = "browser_evaluate"' in str(e))`, "br
 		t.Error("there is no browser to be ended")
 	}
 	c.Close()
-	waitFor(t, "the browser's end", 20*time.Second, func() bool { return !alive("--runcell-test=" + dir) })
+	waitFor(t, "the browser's end", time.Minute, func() bool { return !alive("--runcell-test=" + dir) })
 }
 
 // TestOneScriptFindsReadsAndCalls is what the program is for: with a dozen
