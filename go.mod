@@ -3,6 +3,7 @@ module github.com/runcell/runcell
 go 1.25.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	github.com/docker/cli v29.7.2+incompatible
 	github.com/google/go-containerregistry v0.22.1
 	github.com/klauspost/compress v1.19.2

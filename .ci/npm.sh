@@ -8,7 +8,10 @@
 set -eu
 packages='@modelcontextprotocol/inspector@2.12.0
 @modelcontextprotocol/server-everything@2026.8.31
-@modelcontextprotocol/server-filesystem@2026.8.31'
+@modelcontextprotocol/server-filesystem@2026.8.31
+@modelcontextprotocol/server-memory@2026.8.31
+@modelcontextprotocol/server-sequential-thinking@2026.8.31
+@playwright/mcp@0.0.83'
 
 if ! command -v npm >/dev/null; then
 	echo "runcell: no npm here: the tests with the MCP Inspector and npm's servers are skipped (apt-get install nodejs npm)"
@@ -19,6 +22,8 @@ stamp=$1/installed
 mkdir -p "$1"
 # Every user of the machine may run them: the tests do so as two.
 umask 022
+# The browser of the tests is Debian's.
+export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
 # shellcheck disable=SC2086 # one word a package
 if ! npm install --no-audit --no-fund --loglevel=error --fetch-retries=1 --prefix "$1" $packages; then
 	echo "runcell: npm could not install them: the tests with the MCP Inspector and npm's servers are skipped"

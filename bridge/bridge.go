@@ -58,8 +58,9 @@ type Options struct {
 	Rootfs     RootfsFunc
 	Sandbox    Sandbox
 	Upstreams  Upstreams
-	RunnerFile string // the runner on the host, as WriteRunner left it
-	ToolsDir   string // where saved tools are kept; none are if empty
+	RunnerFile string           // the runner on the host, as WriteRunner left it
+	ToolsDir   string           // where saved tools are kept; none are if empty
+	Policy     *mcpproxy.Policy // what may be called; nil is everything
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0

@@ -120,7 +120,17 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.R
 	if fn == nil {
 		return nil, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
+	if err := r.Run.CheckServer(mcpproxy.Server{Name: server, Alias: server}); err != nil {
+		return nil, err
+	}
+	if r.Sent != nil {
+		r.Sent(mcpproxy.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))})
+	}
 	text, err := fn(ctx, args)
+	var remote *mcpproxy.RemoteError
+	if ctx.Err() != nil || errors.Is(err, mcpproxy.ErrCallLost) || errors.As(err, &remote) {
+		return nil, err
+	}
 	if err != nil {
 		return json.Marshal(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": err.Error()}}})
 	}

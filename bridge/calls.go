@@ -118,7 +118,9 @@ func (t *talk) callTool(ctx context.Context, p callParams) (json.RawMessage, err
 			server.Name, p.Tool,
 		}}
 	}
-	result, err := t.s.o.Upstreams.Call(ctx, mcpproxy.CallRequest{Server: server.Name, Tool: p.Tool, Arguments: p.Arguments})
+	result, err := t.effects.call(ctx, t.s.o.Upstreams, mcpproxy.CallRequest{
+		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Run: t.policy,
+	})
 	if err != nil {
 		return nil, refusal{callError{err.Error(), server.Name, p.Tool}}
 	}

@@ -25,6 +25,11 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	r.Stdout, cutOut = o.wires.stdout.lines()
 	r.Stderr, cutErr = o.wires.stderr.lines()
 	r.Truncated = cutOut || cutErr
+	defer func() {
+		if r.IsError() {
+			o.talk.effects.tell(r)
+		}
+	}()
 	done := o.talk.doneFrame()
 	s.noteLimits(r, done, o.exit)
 	switch {

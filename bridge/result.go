@@ -21,19 +21,24 @@ const (
 // A Result is what a run gives back. Fields that are empty are left out for
 // the client.
 type Result struct {
-	Status         string   `json:"status"`
-	Summary        string   `json:"summary,omitempty"`
-	ExitCode       *int     `json:"exitCode,omitempty"`
-	Stdout         []string `json:"stdout,omitempty"` // lines
-	Stderr         []string `json:"stderr,omitempty"` // lines
-	Servers        []string `json:"servers,omitempty"`
-	Error          string   `json:"error,omitempty"`
-	Hint           string   `json:"hint,omitempty"` // what to type to cure the error
-	TimeoutSeconds int      `json:"timeoutSeconds,omitempty"`
-	Result         string   `json:"result,omitempty"` // repr of a trailing expression
-	Truncated      bool     `json:"truncated,omitempty"`
-	Notes          []string `json:"notes,omitempty"`     // what the caller should know besides
-	Isolation      string   `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
+	Status   string   `json:"status"`
+	Summary  string   `json:"summary,omitempty"`
+	ExitCode *int     `json:"exitCode,omitempty"`
+	Stdout   []string `json:"stdout,omitempty"` // lines
+	Stderr   []string `json:"stderr,omitempty"` // lines
+	Servers  []string `json:"servers,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	Hint     string   `json:"hint,omitempty"` // what to type to cure the error
+	// What a run that ended badly had done by then, so that a retry does not
+	// repeat it.
+	Calls          []CallRecord `json:"calls,omitempty"`
+	CallsLeftOut   int          `json:"callsLeftOut,omitempty"`
+	ReadOnlyCalls  int          `json:"readOnlyCalls,omitempty"`
+	TimeoutSeconds int          `json:"timeoutSeconds,omitempty"`
+	Result         string       `json:"result,omitempty"` // repr of a trailing expression
+	Truncated      bool         `json:"truncated,omitempty"`
+	Notes          []string     `json:"notes,omitempty"`     // what the caller should know besides
+	Isolation      string       `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
 	cause    error
 	standing []string        // those of Notes that hold for every run on this host
@@ -124,6 +129,7 @@ func (r *Result) compact() string {
 	if r.Hint != "" {
 		out = append(out, "hint: "+r.Hint)
 	}
+	out = append(out, r.CallLines()...)
 	if len(out) == 0 {
 		out = append(out, r.Summary)
 	}
@@ -160,9 +166,13 @@ func (r *Result) fields() toonObject {
 	var out toonObject
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
-		"timeoutSeconds", "result", "truncated", "notes", "isolation",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "notes", "isolation",
 	} {
-		if v, ok := byName[name]; ok {
+		v, ok := byName[name]
+		if name == "calls" && ok {
+			v = r.callRows()
+		}
+		if ok {
 			out = append(out, toonField{Key: name, Value: v})
 		}
 	}

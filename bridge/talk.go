@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/runcell/runcell/mcpproxy"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -22,6 +23,8 @@ const (
 type talk struct {
 	s       *Server
 	granted map[string]bool
+	policy  *mcpproxy.Run // what this run may call, and how often
+	effects effects
 	conn    net.Conn // serve's
 	writing sync.Mutex
 
@@ -32,7 +35,7 @@ type talk struct {
 }
 
 func newTalk(s *Server, granted map[string]bool) *talk {
-	return &talk{s: s, granted: granted}
+	return &talk{s: s, granted: granted, policy: s.o.Policy.NewRun()}
 }
 
 // serve holds the conversation over conn until the runner is done or gone, or

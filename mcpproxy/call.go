@@ -28,6 +28,8 @@ type CallRequest struct {
 	// Progress is told what the server says of the call while it works on it;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
+	Run      *Run         // whose policy and limits the call is under; nil may call everything
+	Sent     func(t Tool) // is told just before the call goes out; may be nil
 }
 
 // Call calls a tool and returns the CallToolResult as the server wrote it:
@@ -55,6 +57,9 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error
 const maxSwaps = 3
 
 func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
+	if err := r.Run.Barred(u.server); err != nil {
+		return nil, err
+	}
 	if limit := cmp.Or(u.server.CallTimeout, p.options.CallTimeout); limit > 0 {
 		cause := fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
 		var cancel context.CancelFunc
@@ -65,24 +70,27 @@ func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args jso
 		return nil, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
 	}
 	defer u.turns.Release(1)
-	return u.call(ctx, r.Tool, args, r.Progress)
+	return u.call(ctx, r, args)
 }
 
-func (u *upstream) call(ctx context.Context, tool string, args json.RawMessage, tell func(done, total float64, text string)) (json.RawMessage, error) {
+func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	t, err := u.resolve(ctx, s, tool)
+	t, err := u.resolve(ctx, s, r.Tool)
 	if err != nil {
 		return nil, err
 	}
 	params := &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema}
-	if tell != nil {
-		token, stop := s.inbox.listen(tell)
+	if r.Progress != nil {
+		token, stop := s.inbox.listen(r.Progress)
 		defer stop()
 		params.Meta = mcp.Meta{"progressToken": token}
+	}
+	if err := r.leave(u.server, t); err != nil {
+		return nil, err
 	}
 	raw, err := s.request(ctx, methodCallTool, params)
 	if err != nil {

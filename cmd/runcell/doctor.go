@@ -42,7 +42,7 @@ func doctor(c *cli.Context, s *streams) error {
 	}
 	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache}
 	needs.Python, needs.PythonErr = rootfs.HostPython(c.Context)
-	checks := oci.Examine(needs)
+	checks := append(oci.Examine(needs), policyCheck(settings)...)
 	checks = append(checks, sandboxCheck(c.Context, settings, s, checks, needs.PythonErr))
 	if c.Bool("json") {
 		err = printJSON(s.out, checks)

@@ -101,6 +101,9 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	} else if r.ExitCode != nil && *r.ExitCode > 128 {
 		fmt.Fprintf(s.err, "runcell: %s\n", r.Error) // a shell says so too
 	}
+	for _, l := range r.CallLines() {
+		fmt.Fprintf(s.err, "runcell: %s\n", l)
+	}
 	for _, n := range r.Notes {
 		if !quiet {
 			fmt.Fprintf(s.err, "runcell: note: %s\n", n)

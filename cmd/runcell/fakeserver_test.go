@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +41,8 @@ type args struct {
 
 // A fakeTool gives the value of a call, or its error.
 type fakeTool func(a args) (any, error)
+
+var hanging atomic.Int64
 
 // fakeTools are the servers that the Python original's README talks of, and
 // one that misbehaves in every way that a server of good will can.
@@ -72,8 +75,10 @@ var fakeTools = map[string]map[string]fakeTool{
 		"big":  func(a args) (any, error) { return strings.Repeat("0123456789abcde\n", a.Size/16), nil },
 		"fail": func(args) (any, error) { return nil, errors.New("the disk is on fire") },
 		"pid":  func(args) (any, error) { return os.Getpid(), nil },
-		"hang": func(args) (any, error) { time.Sleep(time.Hour); return nil, nil },
-		"die":  func(args) (any, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+		"hang": func(args) (any, error) { hanging.Add(1); time.Sleep(time.Hour); return nil, nil },
+		// hanging says how many calls hang.
+		"hanging": func(args) (any, error) { return hanging.Load(), nil },
+		"die":     func(args) (any, error) { return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	},
 	"schemas": {"small": func(args) (any, error) { return "ok", nil }},
 }

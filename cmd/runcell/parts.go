@@ -98,6 +98,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*pa
 		Upstreams:   proxy,
 		RunnerFile:  runner,
 		ToolsDir:    filepath.Join(d.state, "tools"),
+		Policy:      loadPolicy(s, log),
 		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,

@@ -58,6 +58,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 
 func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
+	noteStrays(c, s.err, all)
 	if c.Bool("json") {
 		return printJSON(s.out, all)
 	}
@@ -134,7 +135,13 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 			return usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
 		}
 	}
-	answer, err := p.Call(c.Context, mcpproxy.CallRequest{Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments})
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
+		Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments, Run: loadPolicy(settings, newLogger(settings, s.err)).NewRun(),
+	})
 	if err != nil {
 		return err
 	}

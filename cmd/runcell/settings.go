@@ -36,6 +36,7 @@ type Settings struct {
 	LogLevel    slog.Level
 	AllowSelf   bool
 	Servers     string
+	Policy      string
 	Runtime     string
 }
 
@@ -72,6 +73,7 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
 	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "1 to list this program itself among the servers, a `BOOL`"},
 	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
+	{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/runcell/policy.toml"},
 	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; there is no `NAME` to choose"},
 }
 
@@ -109,6 +111,7 @@ func readSettings(c *cli.Context) (Settings, error) {
 		LogLevel:    r.level("log-level"),
 		AllowSelf:   r.boolean("allow-self-server"),
 		Servers:     r.value("servers-config"),
+		Policy:      r.value("policy"),
 		Runtime:     r.value("runtime"),
 	}
 	s.UID, s.GID = r.user("container-user")

@@ -1,0 +1,194 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runcell/runcell/mcpproxy"
+	"github.com/runcell/runcell/oci"
+)
+
+// effectTools are the tools of a server whose calls end in every way.
+func effectTools(hanging chan<- struct{}) fakeUpstreams {
+	return fakeUpstreams{"up": {
+		"write": func(context.Context, json.RawMessage) (string, error) { return "ok", nil },
+		"read":  func(context.Context, json.RawMessage) (string, error) { return "ok", nil },
+		"fail":  func(context.Context, json.RawMessage) (string, error) { return "", errors.New("no") },
+		"refuse": func(context.Context, json.RawMessage) (string, error) {
+			return "", &mcpproxy.RemoteError{Code: -32602, Message: "bad"}
+		},
+		"crash": func(context.Context, json.RawMessage) (string, error) { return "", mcpproxy.ErrCallLost },
+		"hang": func(ctx context.Context, _ json.RawMessage) (string, error) {
+			hanging <- struct{}{}
+			<-ctx.Done()
+			return "", ctx.Err()
+		},
+	}}
+}
+
+const callAll = `
+import asyncio
+await mcp_up.write(n=1)
+await mcp_up.read(n=2)
+for tool in (mcp_up.fail, mcp_up.refuse, mcp_up.crash):
+    try: await tool(n=3)
+    except Exception as e: pass
+await mcp_up.write(n=4)
+`
+
+// TestRunThatEndsBadlyListsItsCalls has a run end in every way after the same
+// calls, in each of which one is still in the air where the run does not end
+// by itself.
+func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
+	const hang = "await asyncio.gather(mcp_up.hang(n=5), mcp_up.read())"
+	for name, tt := range map[string]struct {
+		end, status string
+		oom         bool
+		stop        func(s *Server, cancel context.CancelCauseFunc) // once a call hangs
+	}{
+		"error":        {"1/0", StatusError, false, nil},
+		"exit":         {"import os; os._exit(3)", StatusError, false, nil},
+		"broken talk":  {"import os; os.write(3, b'\\xff' * 100); import time; time.sleep(60)", StatusError, false, nil},
+		"memory limit": {"import os; os.kill(os.getpid(), 9)", StatusMemory, true, nil},
+		"timeout":      {hang, StatusTimeout, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(errTimeout) }},
+		"cancelled":    {hang, StatusCancelled, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(nil) }},
+		"closed":       {hang, StatusCancelled, false, func(s *Server, _ context.CancelCauseFunc) { go s.Close() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hanging := make(chan struct{}, 1)
+			s := newServer(t, effectTools(hanging), func(o *Options) {
+				real := o.Sandbox
+				if tt.oom {
+					o.Sandbox = hostSandbox{fake: func(ctx context.Context, p oci.Process) (oci.Exit, error) {
+						exit, err := real.Run(ctx, p)
+						exit.OOM = true
+						return exit, err
+					}}
+				}
+			})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			req := Request{Code: callAll + tt.end, Servers: []string{"up"}, Timeout: 2 * time.Minute}
+			want := []CallRecord{
+				{"up", "write", `{"n": 1}`, callDone},
+				{"up", "write", `{"n": 4}`, callDone},
+				{"up", "crash", `{"n": 3}`, callUnknown},
+			}
+			reads := 1
+			if tt.stop != nil {
+				want, reads = append(want, CallRecord{"up", "hang", `{"n": 5}`, callUnknown}), 2
+				go func() {
+					<-hanging
+					tt.stop(s, cancel)
+				}()
+			}
+			r := s.Run(ctx, req)
+			if r.Status != tt.status || !slices.Equal(r.Calls, want) || r.CallsLeftOut != 0 || r.ReadOnlyCalls < 1 || r.ReadOnlyCalls > reads {
+				t.Errorf("got %s (%s), calls %+v, %d read-only, stderr %q\nwant %s, calls %+v", r.Status, r.Error, r.Calls, r.ReadOnlyCalls, r.Stderr, tt.status, want)
+			}
+		})
+	}
+}
+
+func TestRunThatSucceedsListsNoCalls(t *testing.T) {
+	r := runCode(t, newServer(t, effectTools(nil), nil), callAll, "up")
+	if r.IsError() || r.Calls != nil || r.ReadOnlyCalls != 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestCallThatThePolicyForbidsIsNotListed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte("[servers.up]\ncallsPerRun = 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, effectTools(nil), func(o *Options) { o.Policy = mcpproxy.LoadPolicy(file, true, nil) })
+	for range 2 { // each run has its own count
+		r := runCode(t, s, "from mcp import runtime\nawait mcp_up.write()\ntry: await mcp_up.write()\nexcept runtime.MCPError as e: print(e)\n1/0", "up")
+		if len(r.Calls) != 1 || !strings.Contains(strings.Join(r.Stdout, ""), "policy.toml, [servers.up] callsPerRun = 1: this run has called") {
+			t.Errorf("calls %+v, output %q", r.Calls, r.Stdout)
+		}
+	}
+}
+
+func TestListedCallsAreBounded(t *testing.T) {
+	var e effects
+	up := effectTools(nil)
+	call := func(tool string, n int) {
+		_, _ = e.call(t.Context(), up, mcpproxy.CallRequest{Server: "up", Tool: tool, Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))})
+	}
+	for i := range 200 {
+		call("write", i)
+		call("read", i)
+		call("fail", i)
+		if i%10 == 0 {
+			call("crash", i)
+		}
+	}
+	if len(e.calls) > 2*maxListedCalls {
+		t.Errorf("%d calls are kept", len(e.calls))
+	}
+	var r Result
+	e.tell(&r)
+	if len(r.Calls) != maxListedCalls || r.CallsLeftOut != 220-maxListedCalls || r.ReadOnlyCalls != 200 {
+		t.Errorf("%d calls listed, %d left out, %d read-only", len(r.Calls), r.CallsLeftOut, r.ReadOnlyCalls)
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(r.Calls), func(c CallRecord) bool { return c.Outcome != callUnknown })); n != 20 {
+		t.Errorf("%d calls with an unknown outcome are listed, want all 20", n)
+	}
+	if text := strings.Join(r.CallLines(), "\n"); !strings.Contains(text, "and 170 more such calls") || !strings.HasSuffix(text, "besides, 200 calls of read-only tools") {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestCallLinesInEveryMode(t *testing.T) {
+	r := Result{
+		Status: StatusTimeout, Error: "too long", ReadOnlyCalls: 1,
+		Calls: []CallRecord{{"github", "create_issue", `{"title": "a"}`, callDone}, {"github", "close", `{}`, callUnknown}},
+	}
+	r.summarize()
+	for mode, want := range map[OutputMode]string{
+		OutputCompact: "status: timeout\nerror: too long\n" +
+			"calls that have taken effect; a retry should not repeat what they changed:\n  github.create_issue {\"title\": \"a\"}\n" +
+			"calls without an answer, which may have taken effect:\n  github.close {}\nbesides, 1 call of read-only tools",
+		OutputTOON: "calls[2]{server,tool,arguments,outcome}:\n  github,create_issue,\"{\\\"title\\\": \\\"a\\\"}\",done\n  github,close,\"{}\",unknown\nreadOnlyCalls: 1",
+		OutputJSON: `"outcome": "unknown"`,
+	} {
+		if got := r.Text(mode); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s\nwant %s", mode, got, want)
+		}
+	}
+}
+
+func TestArgumentsAreShortened(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for name, tt := range map[string]struct{ raw, want string }{
+		"none":            {"", "{}"},
+		"empty":           {"{}", "{}"},
+		"whole":           {`{"b":1,"a":[1, 2],"c":null}`, `{"b": 1, "a": [1, 2], "c": null}`},
+		"lines":           {"{\n \"a\":\n{\"b\":\t1}}", `{"a": {"b": 1}}`},
+		"a long value":    {`{"body":"` + long + `","title":"short"}`, `{"body": "` + strings.Repeat("x", maxArgument-2) + `…, "title": "short"}`},
+		"beyond the scan": {`{"title":"t","body":"` + strings.Repeat(long, 1000) + `"}`, `{"title": "t", "body": "` + strings.Repeat("x", maxArgument-2) + `…, …}`},
+		"no object":       {`[1]`, "{}"},
+		"broken":          {`{"a":`, `{"a": , …}`},
+	} {
+		if got := shortArguments(json.RawMessage(tt.raw)); got != tt.want {
+			t.Errorf("%s: got %s\nwant %s", name, got, tt.want)
+		}
+	}
+	var many strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&many, `,"key%d":%d`, i, i)
+	}
+	if got := shortArguments(json.RawMessage("{" + many.String()[1:] + "}")); len([]rune(got)) != maxArguments || !strings.HasSuffix(got, "…") {
+		t.Errorf("got %d characters: %s", len([]rune(got)), got)
+	}
+}

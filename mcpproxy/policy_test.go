@@ -1,0 +1,332 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// parsePolicy reads a policy from text, and fails the test if it cannot.
+func parsePolicy(t *testing.T, text string) *Policy {
+	t.Helper()
+	p := LoadPolicy(writePolicy(t, text), true, nil)
+	if err := p.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func writePolicy(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// policyTool is a tool whose name begins with its hints, if it has any.
+func policyTool(name string) Tool {
+	t := Tool{Name: name, Alias: strings.ReplaceAll(name, "-", "_")}
+	if strings.HasPrefix(name, "get") || strings.HasPrefix(name, "list") {
+		t.Annotations = json.RawMessage(`{"readOnlyHint": true}`)
+	}
+	return t
+}
+
+func TestPolicyAllowsAndRefuses(t *testing.T) {
+	const text = `
+[default]
+deny = "drop_*"
+
+[servers.github]
+allow = ["get_*", "list_*", "create_issue", "drop_*"]
+deny = ["get_secret*"]
+
+[servers.memory]
+readOnly = true
+
+[servers."prod-*"]
+readOnly = true
+deny = "*restart*"
+
+[servers.prod-eu]
+readOnly = false
+
+[servers.closed]
+deny = "*"
+
+[servers.empty]
+allow = []
+
+[servers."*"]
+allow = ["*_*", "get*", "set*"]
+
+[servers."x-*"]
+readOnly = true
+
+[servers."*-y"]
+readOnly = false
+
+[servers."Google Drive"]
+allow = "?et_file"
+`
+	p := parsePolicy(t, text)
+	for _, tt := range []struct{ server, tool, want string }{
+		{"github", "get_issue", ""},
+		{"github", "create_issue", ""},
+		{"github", "create-issue", ""}, // by its alias
+		{"github", "delete_repo", `policy.toml, [servers.github] allow: calling "delete_repo" of server "github" is not allowed: it is none of "get_*", "list_*", "create_issue", "drop_*"`},
+		{"github", "get_secrets", `policy.toml, [servers.github] deny = "get_secret*": calling "get_secrets" of server "github" is not allowed`},
+		{"github", "GET_SECRETS", `deny = "get_secret*"`},
+		{"github", "drop_table", `policy.toml, [default] deny = "drop_*": calling "drop_table"`}, // deny wins wherever it stands
+		{"memory", "get_graph", ""},
+		{"memory", "create_entities", `policy.toml, [servers.memory] readOnly = true: calling "create_entities" of server "memory" is not allowed: the server does not say that it only reads`},
+		{"prod-us", "set_size", `[servers."prod-*"] readOnly = true`},
+		{"prod-eu", "set_size", ""}, // the section that says more about it
+		{"prod-eu", "restart_all", `[servers."prod-*"] deny = "*restart*"`},
+		{"x-y", "set_size", ""}, // two globs that say as much: the later
+		{"x-z", "set_size", `[servers."x-*"] readOnly = true`},
+		{"closed", "get_x", `policy.toml, [servers.closed] deny = "*": using server "closed" is not allowed`},
+		{"empty", "get_x", `[servers.empty] allow = []`},
+		{"other", "find", `[servers."*"] allow: calling "find"`},
+		{"other", "find_it", ""},
+		{"Google Drive", "get_file", ""},
+		{"Google Drive", "et_file", `[servers."Google Drive"] allow`},
+		{"google-drive", "get_anything", ""}, // another name, another alias
+	} {
+		err := p.NewRun().admit(Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, policyTool(tt.tool))
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s.%s: %v", tt.server, tt.tool, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "policy ")):
+			t.Errorf("%s.%s: error %v, want %s", tt.server, tt.tool, err, tt.want)
+		}
+	}
+	if err := p.NewRun().CheckServer(Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
+		t.Errorf("a server that is closed as a whole: %v", err)
+	}
+	if err := p.NewRun().CheckServer(Server{Name: "github"}); err != nil {
+		t.Errorf("a server of which some tools are allowed: %v", err)
+	}
+}
+
+func TestPolicySectionMatchesAnAlias(t *testing.T) {
+	p := parsePolicy(t, "[servers.google_drive]\ndeny = 'trash'")
+	if err := p.NewRun().admit(Server{Name: "google-drive", Alias: "google_drive"}, Tool{Name: "trash"}); err == nil {
+		t.Error("a section that names the server by its alias does not count")
+	}
+}
+
+func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
+	p := parsePolicy(t, "[default]\nreadOnly = true\n[servers.gihub]\n[servers.google_drive]\n[servers.'git*']\n[servers.'*']\n[servers.'x*']")
+	got := p.Strays([]ServerStatus{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
+	if want := `[[servers.gihub] [servers."x*"]]`; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestNoPolicyAllowsEverything(t *testing.T) {
+	var none *Policy
+	for name, p := range map[string]*Policy{"nil": none, "no file": LoadPolicy(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
+		r := p.NewRun()
+		if err := r.admit(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := r.CheckServer(Server{Name: "s"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPolicyLimitsARun(t *testing.T) {
+	p := parsePolicy(t, `
+[default]
+callsPerRun = 2
+[servers.busy]
+callsPerRun = 100
+[servers.busy.tools."set_*"]
+callsPerRun = 1
+`)
+	run := p.NewRun()
+	a, b := Server{Name: "a"}, Server{Name: "b"}
+	call := func(r *Run, s Server, tool string) error { return r.admit(s, policyTool(tool)) }
+	for range 2 {
+		if err := call(run, a, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantError(t, call(run, a, "y"), `policy.toml, [default] callsPerRun = 2: this run has called server "a" 2 times already`)
+	if err := call(run, b, "x"); err != nil {
+		t.Errorf("another server has a count of its own: %v", err)
+	}
+	if err := run.CheckServer(b); err != nil {
+		t.Errorf("reading a resource: %v", err)
+	}
+	wantError(t, run.CheckServer(b), "callsPerRun = 2")
+	if err := call(p.NewRun(), a, "x"); err != nil {
+		t.Errorf("another run has counts of its own: %v", err)
+	}
+	busy := Server{Name: "busy"}
+	for _, tool := range []string{"set_a", "set_b", "get", "get", "get"} {
+		if err := call(run, busy, tool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantError(t, call(run, busy, "set_a"), `[servers.busy.tools."set_*"] callsPerRun = 1: this run has called "set_a" of server "busy" once already`)
+}
+
+func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
+	p := parsePolicy(t, "[servers.s]\ncallsPerMinute = 3\n[servers.s.tools.write]\ncallsPerMinute = 1")
+	now := time.Now()
+	p.now = func() time.Time { return now }
+	s, read, write := Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
+	if err := p.NewRun().admit(s, write); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(20 * time.Second)
+	wantError(t, p.NewRun().admit(s, write), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
+	// A refused call takes nothing of the server's own limit.
+	for range 2 {
+		if err := p.NewRun().admit(s, read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(500 * time.Millisecond)
+	wantError(t, p.NewRun().admit(s, read), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
+	now = now.Add(39500 * time.Millisecond)
+	if err := p.NewRun().admit(s, write); err != nil {
+		t.Errorf("a minute later: %v", err)
+	}
+	wantError(t, p.NewRun().admit(s, read), "call it again in 20 s")
+	// A change of the file does not start the minute anew.
+	if err := os.WriteFile(p.file, []byte("[servers.s]\ncallsPerMinute = 3 # changed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, p.NewRun().admit(s, read), "call it again in 20 s")
+}
+
+func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
+	p := parsePolicy(t, "[default]\ncallsPerRun = 50\ncallsPerMinute = 70")
+	var admitted atomic.Int64
+	var all sync.WaitGroup
+	for range 2 {
+		run := p.NewRun()
+		for range 100 {
+			all.Go(func() {
+				if run.admit(Server{Name: "s"}, Tool{Name: "t"}) == nil {
+					admitted.Add(1)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n := admitted.Load(); n != 70 {
+		t.Errorf("%d calls were admitted, want 70", n)
+	}
+}
+
+func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	p := LoadPolicy(file, false, nil)
+	ask := func() error { return p.NewRun().admit(Server{Name: "s"}, Tool{Name: "t"}) }
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	before := p.NewRun()
+	write("[servers.s]\ndeny = 't'")
+	wantError(t, ask(), "deny")
+	if err := before.admit(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
+		t.Errorf("a run that goes on keeps the rules that it began with: %v", err)
+	}
+	write("[servers.s]\ndeny = 'u'")
+	if err := ask(); err != nil {
+		t.Error(err)
+	}
+	write("[servers.s]\ndeny = ")
+	wantError(t, ask(), "policy.toml:2:", "until that is mended nothing may be called")
+	write("[servers.s]\ndeny = []")
+	if err := ask(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, ask(), "policy.toml: the file was there and is gone; put it back, or start runcell again")
+	wantError(t, p.Err(), "is gone")
+}
+
+func TestPolicyThatWasNamedMustBeThere(t *testing.T) {
+	p := LoadPolicy(filepath.Join(t.TempDir(), "mine.toml"), true, nil)
+	wantError(t, p.Err(), "mine.toml: there is no such file")
+	wantError(t, p.NewRun().CheckServer(Server{Name: "s"}), "there is no such file", "nothing may be called")
+}
+
+func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {
+	for name, change := range map[string]func(file string) error{
+		"others may write to the policy: chmod go-w": func(file string) error { return os.Chmod(file, 0o622) },
+		"others may replace the policy: chmod go-w":  func(file string) error { return os.Chmod(filepath.Dir(file), 0o777) },
+	} {
+		file := writePolicy(t, "")
+		if err := change(file); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		LoadPolicy(file, true, slog.New(slog.NewTextHandler(&out, nil)))
+		if !strings.Contains(out.String(), name) {
+			t.Errorf("got %q, want %q", out.String(), name)
+		}
+	}
+}
+
+// TestCallAsksThePolicyBeforeTheServer calls a real process, which notes what
+// reaches it.
+func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
+	notes, starts := filepath.Join(t.TempDir(), "notes"), filepath.Join(t.TempDir(), "starts")
+	p := proxyFor(t, Options{}, fake(t, "FAKE_NOTES", notes, "FAKE_STARTS", starts))
+	call := func(policy, tool string) (sent []string, err error) {
+		_, err = p.Call(t.Context(), CallRequest{
+			Server: "fake", Tool: tool, Run: parsePolicy(t, policy).NewRun(),
+			Sent: func(t Tool) { sent = append(sent, t.Name) },
+		})
+		return sent, err
+	}
+	sent, err := call("[servers.fake]\ndeny = '*'", "echo")
+	wantError(t, err, `[servers.fake] deny = "*"`)
+	if len(sent) != 0 || len(lines(starts)) != 0 {
+		t.Errorf("a server that is closed as a whole was started: sent %q, starts %q", sent, lines(starts))
+	}
+	sent, err = call("[servers.fake]\ndeny = 'crash'", "crash")
+	wantError(t, err, `[servers.fake] deny = "crash": calling "crash" of server "fake"`)
+	if len(sent) != 0 || len(lines(notes)) != 0 {
+		t.Errorf("a refused call went out: sent %q, notes %q", sent, lines(notes))
+	}
+	sent, err = call("[servers.fake]\nallow = 'get_pid'", "get_pid") // an alias
+	if err != nil || fmt.Sprint(sent) != "[get-pid]" {
+		t.Errorf("sent %q, error %v", sent, err)
+	}
+	sent, err = call("", "refuse")
+	wantError(t, err, "bad arguments")
+	if fmt.Sprint(sent) != "[refuse]" {
+		t.Errorf("sent %q", sent)
+	}
+	if sent, err = call("", "no_such_tool"); err == nil || len(sent) != 0 {
+		t.Errorf("a tool that there is not: sent %q, error %v", sent, err)
+	}
+}

@@ -1,0 +1,278 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+const (
+	maxPolicySize = 1 << 20
+	maxLimit      = 1_000_000
+)
+
+// readRules reads a whole policy file. Its errors name the place as
+// FILE:LINE:COLUMN, with the file as name has it.
+func readRules(file, name string) (*rules, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %s", name, reason(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("policy %s: it is not a regular file", name)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxPolicySize+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("policy %s: %s", name, reason(err))
+	case len(text) > maxPolicySize:
+		return nil, fmt.Errorf("policy %s: it has more than %d bytes", name, maxPolicySize)
+	}
+	return parseRules(string(text), name)
+}
+
+// A fault is something wrong at one key of the file.
+type fault struct {
+	key  toml.Key
+	text string
+}
+
+func (f *fault) Error() string { return f.text }
+
+// parseRules reads the text of a policy file.
+func parseRules(text, name string) (*rules, error) {
+	var top map[string]any
+	meta, err := toml.Decode(text, &top)
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		return nil, fmt.Errorf("policy %s%s: %s", name, lineAndColumn(text, syntax.Position.Start), syntax.Message)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w", name, err)
+	}
+	r := &rules{file: name}
+	err = r.parse(top)
+	var at *fault
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("policy %s%s: %w", name, place(text, meta.Keys(), at.key), err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w", name, err)
+	}
+	r.order(meta.Keys())
+	return r, nil
+}
+
+func (r *rules) parse(top map[string]any) error {
+	for _, key := range sorted(top) {
+		path := toml.Key{key}
+		switch key {
+		case "default":
+			s, err := parseSection(path, "*", top[key])
+			if err != nil {
+				return err
+			}
+			r.sections = append(r.sections, s)
+		case "servers":
+			servers, err := table(path, top[key])
+			if err != nil {
+				return err
+			}
+			for _, server := range sorted(servers) {
+				s, err := parseSection(under(path, server), server, servers[server])
+				if err != nil {
+					return err
+				}
+				r.sections = append(r.sections, s)
+			}
+		default:
+			return unknownKey(path, "default", "servers")
+		}
+	}
+	return nil
+}
+
+func parseSection(path toml.Key, pattern string, v any) (*section, error) {
+	s := &section{name: "[" + path.String() + "]", key: path}
+	var err error
+	if s.servers, err = parseGlob(path, pattern); err != nil {
+		return nil, err
+	}
+	keys, err := table(path, v)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range sorted(keys) {
+		at, v := under(path, key), keys[key]
+		switch key {
+		case "allow":
+			s.allow, err = parseGlobs(at, v)
+		case "deny":
+			s.deny, err = parseGlobs(at, v)
+		case "readOnly":
+			s.readOnly, err = parseBool(at, v)
+		case "callsPerRun":
+			s.limits.perRun, err = parseLimit(at, v)
+		case "callsPerMinute":
+			s.limits.perMinute, err = parseLimit(at, v)
+		case "tools":
+			s.tools, err = parseTools(at, v)
+		default:
+			err = unknownKey(at, "allow", "deny", "readOnly", "callsPerRun", "callsPerMinute", "tools")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func parseTools(path toml.Key, v any) ([]toolSection, error) {
+	tools, err := table(path, v)
+	if err != nil {
+		return nil, err
+	}
+	var all []toolSection
+	for _, pattern := range sorted(tools) {
+		at := under(path, pattern)
+		t := toolSection{name: "[" + at.String() + "]", key: at}
+		if t.tools, err = parseGlob(at, pattern); err != nil {
+			return nil, err
+		}
+		keys, err := table(at, tools[pattern])
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range sorted(keys) {
+			at, v := under(at, key), keys[key]
+			switch key {
+			case "callsPerRun":
+				t.limits.perRun, err = parseLimit(at, v)
+			case "callsPerMinute":
+				t.limits.perMinute, err = parseLimit(at, v)
+			default:
+				err = unknownKey(at, "callsPerRun", "callsPerMinute")
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func parseBool(path toml.Key, v any) (*bool, error) {
+	b, ok := v.(bool)
+	if !ok {
+		return nil, wrongType(path, "true or false", v)
+	}
+	return &b, nil
+}
+
+func parseLimit(path toml.Key, v any) (int, error) {
+	n, ok := v.(int64)
+	switch {
+	case !ok:
+		return 0, wrongType(path, "a whole number", v)
+	case n < 1 || n > maxLimit:
+		return 0, &fault{path, fmt.Sprintf(`%s = %d is not between 1 and %d; to forbid all calls write deny = "*", for no limit leave it out`, path[len(path)-1], n, maxLimit)}
+	}
+	return int(n), nil
+}
+
+// parseGlobs takes one glob or a list of them. An empty list is not nil: as
+// allow it allows nothing.
+func parseGlobs(path toml.Key, v any) ([]glob, error) {
+	if one, ok := v.(string); ok {
+		v = []any{one}
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, wrongType(path, "a string or a list of strings", v)
+	}
+	globs := make([]glob, 0, len(list))
+	for _, v := range list {
+		pattern, ok := v.(string)
+		if !ok {
+			return nil, wrongType(path, "a string or a list of strings", v)
+		}
+		g, err := parseGlob(path, pattern)
+		if err != nil {
+			return nil, err
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+// order puts the sections that say more about their servers first, so that
+// the first that has a key decides. Of two alike, the later in the file does.
+func (r *rules) order(keys []toml.Key) {
+	at := map[string]int{}
+	for i, k := range keys {
+		for n := range k {
+			if prefix := k[:n+1].String(); at[prefix] == 0 {
+				at[prefix] = i + 1
+			}
+		}
+	}
+	slices.SortFunc(r.sections, func(a, b *section) int {
+		aDefault, bDefault := len(a.key) == 1, len(b.key) == 1
+		switch {
+		case aDefault != bDefault && bDefault:
+			return -1
+		case aDefault != bDefault:
+			return 1
+		}
+		return cmp.Or(b.servers.weight()-a.servers.weight(), at[b.key.String()]-at[a.key.String()])
+	})
+	for _, s := range r.sections {
+		slices.SortFunc(s.tools, func(a, b toolSection) int {
+			return cmp.Or(b.tools.weight()-a.tools.weight(), at[b.key.String()]-at[a.key.String()])
+		})
+	}
+}
+
+func under(path toml.Key, key string) toml.Key { return append(slices.Clone(path), key) }
+
+func sorted(t map[string]any) []string { return slices.Sorted(maps.Keys(t)) }
+
+func table(path toml.Key, v any) (map[string]any, error) {
+	t, ok := v.(map[string]any)
+	if !ok {
+		return nil, wrongType(path, "a table", v)
+	}
+	return t, nil
+}
+
+func wrongType(path toml.Key, want string, v any) error {
+	got := "a table"
+	switch v.(type) {
+	case string:
+		got = "a string"
+	case bool:
+		got = "true or false"
+	case int64, float64:
+		got = "a number"
+	case []any, []map[string]any:
+		got = "a list"
+	case time.Time:
+		got = "a date"
+	}
+	return &fault{path, fmt.Sprintf("%s is %s and must be %s", path, got, want)}
+}
+
+func unknownKey(path toml.Key, known ...string) error {
+	return &fault{path, fmt.Sprintf("there is no key %q here; the keys are %s", path[len(path)-1], strings.Join(known, ", "))}
+}

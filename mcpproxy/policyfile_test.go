@@ -1,0 +1,148 @@
+package mcpproxy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	for name, tt := range map[string]struct{ text, want string }{
+		"syntax":                {"[servers.a]\nallow = [\"x\"\ndeny = 1\n", "policy.toml:3:"},
+		"no value":              {"[default]\nallow =\n", "policy.toml:2:8: expected value"},
+		"twice":                 {"[default]\nreadOnly = true\nreadOnly = true", "policy.toml:3:"},
+		"unknown at the top":    {"\nserver = 1", `policy.toml:2:1: there is no key "server" here; the keys are default, servers`},
+		"unknown table":         {"[default]\n[server.github]\ndeny = '*'", `policy.toml:2:2: there is no key "server" here`},
+		"unknown in a section":  {"[servers.github]\n  alow = ['x']", `policy.toml:2:3: there is no key "alow" here; the keys are allow, deny, readOnly, callsPerRun, callsPerMinute, tools`},
+		"unknown, inline":       {"servers = {a = {deny = 'x', deni = 'y'}}", `policy.toml:1:29: there is no key "deni"`},
+		"unknown, dotted":       {"[servers]\na.deny = 'x'\na.readonly = true", `policy.toml:3:3: there is no key "readonly"`},
+		"unknown, quoted":       {"[servers.\"a b c\"]\n\"de ny\" = 'x'", `policy.toml:2:2: there is no key "de ny"`},
+		"unknown for a tool":    {"[servers.a.tools.x]\ndeny = '*'", `policy.toml:2:1: there is no key "deny" here; the keys are callsPerRun, callsPerMinute`},
+		"implied table":         {"[servers.a]\n[servers.a.tols.x]\ncallsPerRun = 1", `policy.toml:2:12: there is no key "tols"`},
+		"section of wrong type": {"[servers]\ngithub = 'deny'", "policy.toml:2:1: servers.github is a string and must be a table"},
+		"default of wrong type": {"default = true", "policy.toml:1:1: default is true or false and must be a table"},
+		"tables":                {"[[servers]]\na = 1", "policy.toml:1:3: servers is a list and must be a table"},
+		"number for a glob":     {"[default]\nallow = 7", "policy.toml:2:1: default.allow is a number and must be a string or a list of strings"},
+		"number in globs":       {"[default]\nallow = ['a', 7]", "policy.toml:2:1: default.allow is a number and must be a string or a list of strings"},
+		"string for a switch":   {"[default]\nreadOnly = 'yes'", "policy.toml:2:1: default.readOnly is a string and must be true or false"},
+		"string for a limit":    {"[default]\ncallsPerRun = '5'", "policy.toml:2:1: default.callsPerRun is a string and must be a whole number"},
+		"broken limit":          {"[default]\ncallsPerRun = 1.5", "policy.toml:2:1: default.callsPerRun is a number and must be a whole number"},
+		"limit of 0":            {"[default]\ncallsPerMinute = 0", `policy.toml:2:1: callsPerMinute = 0 is not between 1 and 1000000; to forbid all calls write deny = "*"`},
+		"limit below 0":         {"[default.tools.x]\ncallsPerRun = -1", "policy.toml:2:1: callsPerRun = -1 is not"},
+		"limit too large":       {"[default]\ncallsPerRun = 99999999", "policy.toml:2:1:"},
+		"empty glob":            {"[default]\ndeny = ['a', '']", "policy.toml:2:1: a glob is empty"},
+		"brackets":              {"[default]\ndeny = '[a-z]*'", `policy.toml:2:1: the glob "[a-z]*" is not understood: only * (any text) and ? (one character)`},
+		"braces":                {"[default]\ndeny = '{a,b}'", `policy.toml:2:1: the glob "{a,b}" is not understood`},
+		"server glob":           {"[servers.'a[bc']\nreadOnly = true", `policy.toml:1:11: the glob "a[bc" is not understood`},
+		"empty server name":     {"[servers.'']\nreadOnly = true", `a glob is empty`},
+		"name with a comma":     {"[servers.'a,b']\nreadOnly = 1", `servers."a,b".readOnly is a number and must be true or false`},
+		"long glob":             {"[default]\ndeny = '" + long + "'", "policy.toml:2:1: the glob"},
+		"too large":             {"#" + strings.Repeat(long, 2000), "policy.toml: it has more than 1048576 bytes"},
+		"not text":              {"# \xff", "policy.toml:1:2: invalid UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := LoadPolicy(writePolicy(t, tt.text), true, nil)
+			err := p.Err()
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("error %v\nwant  %s", err, tt.want)
+			}
+			if err := p.NewRun().admit(Server{Name: "any"}, policyTool("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("a call gets %v", err)
+			}
+		})
+	}
+}
+
+func TestPolicyFileThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{dir: "it is not a regular file", pipe: "it is not a regular file", "/dev/null/policy.toml": "not a directory"} {
+		wantError(t, LoadPolicy(file, true, nil).Err(), want)
+	}
+}
+
+// TestPolicyExamplesOfTheDocuments reads every example in docs/policy.md, and
+// the errors that it shows are those that there are.
+func TestPolicyExamplesOfTheDocuments(t *testing.T) {
+	doc, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(doc), "```toml\n")[1:]
+	if len(blocks) < 3 {
+		t.Errorf("%d examples, want at least 3", len(blocks))
+	}
+	const name = "~/.config/runcell/policy.toml"
+	var first *rules
+	for i, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		r, err := parseRules(text, name)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if i == 0 {
+			first = r
+		}
+	}
+	refusal := first.check(Server{Name: "github"}, Tool{Name: "delete_repo"})
+	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
+	for _, err := range []error{refusal, (&Run{err: broken}).Barred(Server{})} {
+		if err == nil || !strings.Contains(string(doc), "\n    "+err.Error()+"\n") {
+			t.Errorf("the document does not show: %v", err)
+		}
+	}
+}
+
+// FuzzPolicy: whatever the file holds, it is understood or refused.
+func FuzzPolicy(f *testing.F) {
+	f.Add("[default]\nallow = ['a*']\n[servers.x.tools.y]\ncallsPerRun = 1")
+	f.Add("\x0f")
+	f.Add("servers = {a = {deny = 'x', deni = 'y'}}")
+	f.Add("\ufeff[servers.'a,b']\n'' = 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := parseRules(text, "policy.toml")
+		if (r == nil) == (err == nil) {
+			t.Fatalf("rules %v, error %v", r, err)
+		}
+		if r != nil {
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).admit(Server{Name: "x"}, Tool{Name: "y"})
+		}
+	})
+}
+
+func TestGlobMatches(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "anything/at.all", true},
+		{"get_*", "get_", true},
+		{"get_*", "get", false},
+		{"*_issue", "create_issue", true},
+		{"*_issue", "create_issues", false},
+		{"*a*b*c", "xxaxxbxxc", true},
+		{"*a*b*c", "xxbxxaxxc", false},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"a?c", "aéc", true},
+		{"Delete*", "deleteRepo", true},
+		{"**", "x", true},
+		{strings.Repeat("*a", 200), strings.Repeat("a", 400) + "b", false}, // and soon
+		{"x", "", false},
+	} {
+		g, err := parseGlob(nil, tt.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.matches(tt.name); got != tt.want {
+			t.Errorf("%q matches %q = %v", tt.pattern, tt.name, got)
+		}
+	}
+}

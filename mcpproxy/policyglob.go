@@ -1,0 +1,93 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A glob is a pattern of names: * stands for any text, ? for one character.
+// Case does not count, so that a deny cannot be missed by it.
+type glob struct {
+	text  string
+	runes []rune
+}
+
+func parseGlob(at toml.Key, pattern string) (glob, error) {
+	switch {
+	case strings.TrimSpace(pattern) == "":
+		return glob{}, &fault{at, "a glob is empty; * matches everything"}
+	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
+		return glob{}, &fault{at, fmt.Sprintf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)}
+	case len(pattern) > maxToolName:
+		return glob{}, &fault{at, fmt.Sprintf("the glob %q… has more than %d bytes", clip(pattern, 40), maxToolName)}
+	}
+	return glob{pattern, []rune(strings.ToLower(pattern))}, nil
+}
+
+func (g glob) matches(name string) bool {
+	if name == "" {
+		return false
+	}
+	text := []rune(strings.ToLower(name))
+	i, j := 0, 0          // in text and pattern
+	star, resume := -1, 0 // the last *, and the text that comes after what it took
+	for i < len(text) {
+		switch {
+		case j < len(g.runes) && g.runes[j] == '*':
+			star, resume = j, i
+			j++
+		case j < len(g.runes) && (g.runes[j] == '?' || g.runes[j] == text[i]):
+			i, j = i+1, j+1
+		case star >= 0: // let it take one more
+			resume++
+			i, j = resume, star+1
+		default:
+			return false
+		}
+	}
+	for j < len(g.runes) && g.runes[j] == '*' {
+		j++
+	}
+	return j == len(g.runes)
+}
+
+// everything reports whether the glob matches all names.
+func (g glob) everything() bool { return strings.Trim(g.text, "*") == "" }
+
+// weight says how much a glob says about a name: the more characters it fixes
+// the more, and most if it fixes all.
+func (g glob) weight() int {
+	fixed := 0
+	for _, c := range g.runes {
+		if c != '*' && c != '?' {
+			fixed++
+		}
+	}
+	if fixed == len(g.runes) {
+		fixed += maxToolName
+	}
+	return fixed
+}
+
+func firstMatch(globs []glob, t Tool) (glob, bool) {
+	for _, g := range globs {
+		if g.matches(t.Name) || g.matches(t.Alias) {
+			return g, true
+		}
+	}
+	return glob{}, false
+}
+
+func listed(globs []glob) string {
+	texts := make([]string, len(globs))
+	for i, g := range globs {
+		texts[i] = g.text
+	}
+	if len(texts) == 0 {
+		return "no tools"
+	}
+	return quoted(texts, 10)
+}

@@ -1,0 +1,142 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/BurntSushi/toml"
+)
+
+// rules are a policy file that was understood.
+type rules struct {
+	file     string     // as messages name it
+	sections []*section // what says more about its servers first, [default] last
+}
+
+// A section says what may be called of the servers that a glob matches.
+type section struct {
+	name    string // as the file has it, such as [servers.github]
+	key     toml.Key
+	servers glob
+
+	allow, deny []glob // allow is nil where the section does not have it
+	readOnly    *bool
+	limits      limits
+	tools       []toolSection // what says more about its tools first
+}
+
+// A toolSection limits the tools that a glob matches, each of them by itself.
+type toolSection struct {
+	name   string
+	key    toml.Key
+	tools  glob
+	limits limits
+}
+
+// limits are the most calls; 0 is no limit.
+type limits struct{ perRun, perMinute int }
+
+// about reports whether a section is about a server, by its name or alias.
+func (sec *section) about(s Server) bool {
+	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
+}
+
+// of gives the sections that are about a server.
+func (r *rules) of(s Server) []*section {
+	var all []*section
+	for _, sec := range r.sections {
+		if sec.about(s) {
+			all = append(all, sec)
+		}
+	}
+	return all
+}
+
+// barred refuses a server of which no tool at all may be called.
+func (r *rules) barred(s Server) error {
+	sections := r.of(s)
+	for _, sec := range sections {
+		for _, g := range sec.deny {
+			if g.everything() {
+				return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.text), "using server %q is not allowed", s.Name)
+			}
+		}
+	}
+	for _, sec := range sections {
+		if sec.allow != nil {
+			if len(sec.allow) == 0 {
+				return r.refuse(sec.name, "allow = []", "using server %q is not allowed", s.Name)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// check refuses what is never allowed. deny counts wherever it stands; allow
+// and readOnly count where they say most about the server.
+func (r *rules) check(s Server, t Tool) error {
+	sections := r.of(s)
+	for _, sec := range sections {
+		if g, ok := firstMatch(sec.deny, t); ok {
+			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.text), "calling %q of server %q is not allowed", t.Name, s.Name)
+		}
+	}
+	for _, sec := range sections {
+		if sec.allow == nil {
+			continue
+		}
+		if _, ok := firstMatch(sec.allow, t); !ok {
+			return r.refuse(sec.name, "allow", "calling %q of server %q is not allowed: it is none of %s", t.Name, s.Name, listed(sec.allow))
+		}
+		break
+	}
+	for _, sec := range sections {
+		if sec.readOnly == nil {
+			continue
+		}
+		if *sec.readOnly && !t.ReadOnly() {
+			return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: the server does not say that it only reads", t.Name, s.Name)
+		}
+		break
+	}
+	return nil
+}
+
+// serverLimits gives the limits on calls of a server.
+func (r *rules) serverLimits(s Server) []limit {
+	var l limitFinder
+	for _, sec := range r.of(s) {
+		l.add(sec.limits, limitKey{section: sec.name, server: s.Name})
+	}
+	return l.found
+}
+
+// toolLimits gives those on calls of one tool.
+func (r *rules) toolLimits(s Server, t Tool) []limit {
+	var l limitFinder
+	for _, sec := range r.of(s) {
+		for _, ts := range sec.tools {
+			if ts.tools.matches(t.Name) || ts.tools.matches(t.Alias) {
+				l.add(ts.limits, limitKey{section: ts.name, server: s.Name, tool: t.Name})
+			}
+		}
+	}
+	return l.found
+}
+
+// refuse makes the error of a call that a rule forbids. It names the rule, so
+// that the user can find and change it.
+func (r *rules) refuse(section, rule, format string, args ...any) error {
+	return fmt.Errorf("policy %s, %s %s: %s", r.file, section, rule, fmt.Sprintf(format, args...))
+}
+
+// ReadOnly reports whether the server says that the tool changes nothing.
+func (t Tool) ReadOnly() bool {
+	var a struct {
+		ReadOnlyHint bool `json:"readOnlyHint"`
+	}
+	return len(t.Annotations) < maxAnnotations && json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnlyHint
+}
+
+const maxAnnotations = 64 << 10
