@@ -64,7 +64,7 @@ func parseRules(text, name string) (*rules, error) {
 	err = r.parse(top)
 	var at *fault
 	if errors.As(err, &at) {
-		return nil, fmt.Errorf("policy %s%s: %w", name, place(text, meta.Keys(), at.key), err)
+		return nil, fmt.Errorf("policy %s%s: %w", name, keyPosition(text, meta.Keys(), at.key), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)

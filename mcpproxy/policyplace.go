@@ -12,9 +12,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// place says where in the file a key stands, as ":LINE:COLUMN". A table that
+// keyPosition says where in the file a key stands, as ":LINE:COLUMN". A table that
 // has no line of its own stands where the first key in it does.
-func place(text string, keys []toml.Key, key toml.Key) string {
+func keyPosition(text string, keys []toml.Key, key toml.Key) string {
 	for _, k := range keys {
 		if len(k) < len(key) || !slices.Equal(k[:len(key)], key) {
 			continue

@@ -49,10 +49,10 @@ type loginKeep struct {
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
 	kept  *login
-	stamp fileStamp // of the file that kept was read from
+	stamp loginStamp // of the file that kept was read from
 }
 
-type fileStamp struct {
+type loginStamp struct {
 	time time.Time
 	size int64
 	node uint64
@@ -167,14 +167,14 @@ func (k *loginKeep) renew(ctx context.Context, rejected string) error {
 func (k *loginKeep) load() error {
 	f, err := os.Open(k.path)
 	if errors.Is(err, os.ErrNotExist) {
-		k.kept, k.stamp = nil, fileStamp{}
+		k.kept, k.stamp = nil, loginStamp{}
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the login of server %q: %w", k.name, err)
 	}
 	defer f.Close()
-	stamp, err := stampOf(f)
+	stamp, err := loginStampOf(f)
 	if err != nil || k.kept != nil && stamp == k.stamp {
 		return err
 	}
@@ -190,7 +190,7 @@ func (k *loginKeep) load() error {
 	return nil
 }
 
-func (k *loginKeep) take(kept *login, stamp fileStamp) {
+func (k *loginKeep) take(kept *login, stamp loginStamp) {
 	k.kept, k.stamp = kept, stamp
 	for _, secret := range []string{kept.Token.AccessToken, kept.Token.RefreshToken, kept.ClientSecret} {
 		k.secrets.add("token", secret)
@@ -221,7 +221,7 @@ func (k *loginKeep) store(kept *login) (err error) {
 	if err = errors.Join(err, f.Sync()); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	stamp, err := stampOf(f)
+	stamp, err := loginStampOf(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
@@ -232,14 +232,14 @@ func (k *loginKeep) store(kept *login) (err error) {
 	return nil
 }
 
-// stampOf tells one state of the file from another. The rename makes every
+// loginStampOf tells one state of the file from another. The rename makes every
 // state a new inode.
-func stampOf(f *os.File) (fileStamp, error) {
+func loginStampOf(f *os.File) (loginStamp, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return fileStamp{}, err
+		return loginStamp{}, err
 	}
-	return fileStamp{time.Unix(st.Mtim.Unix()), st.Size, st.Ino}, nil
+	return loginStamp{time.Unix(st.Mtim.Unix()), st.Size, st.Ino}, nil
 }
 
 // lockFile takes a lock between processes. The file stays: to remove it would
