@@ -23,9 +23,7 @@ func (u *upstream) known(ctx context.Context) (*toolList, error) {
 		return u.learn(ctx)
 	}
 	if s := u.running(); changed && s != nil {
-		ctx, cancel := context.WithTimeout(ctx, changePatience)
-		defer cancel()
-		if newer, err := u.ask(ctx, s); err == nil {
+		if newer, err := u.record.await(ctx, u.asking(s), changePatience); err == nil {
 			list = newer
 		}
 	}

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"sync"
@@ -38,7 +39,8 @@ type record struct {
 	askingAsOf    int
 	following     bool // a goroutine asks after each change
 	learning      *flight[*toolList]
-	tried         time.Time // when a refresh began, so that a broken server is not started again and again
+	tried         time.Time          // when a refresh began, so that a broken server is not started again and again
+	vain          *flight[*toolList] // for which somebody's patience ran out
 }
 
 func newRecord(s Server, shelf shelf) *record {
@@ -103,6 +105,32 @@ func (r *record) put(d definitions, asOf int) *toolList {
 	r.head.Listed, r.head.Tools = time.Now().UTC(), len(r.list.tools)
 	r.save()
 	return r.list
+}
+
+// errNotYet is for a list that is under way.
+var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
+
+// await waits for a list with patience, but only once: who comes after somebody
+// whose patience ran out does not lose the same time again.
+func (r *record) await(ctx context.Context, f *flight[*toolList], patience time.Duration) (*toolList, error) {
+	r.mu.Lock()
+	if r.vain == f {
+		patience = 0
+	}
+	r.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+		return f.val, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.vain = f
+	return nil, errNotYet
 }
 
 // old reports whether it is time to ask again though nothing is known to have
