@@ -122,7 +122,7 @@ func (u *upstream) introduce(s *session) {
 		return
 	}
 	u.record.remember(func(m *memo) {
-		m.Instructions = shorten(clean(said.Instructions), maxInstructions)
+		m.Instructions = cutAfter(clean(said.Instructions), maxInstructions)
 		if info := said.ServerInfo; info != nil {
 			m.Title, _ = splitAt(clean(info.Title), maxTitle)
 			m.Release, _ = splitAt(clean(info.Version), maxTitle)

@@ -25,8 +25,8 @@ func aged(t *testing.T, dir string, s Server, age time.Duration) {
 	r.save()
 }
 
-// given makes a server whose tools are what a file says.
-func given(t *testing.T, env ...string) (s Server, set func(tools string)) {
+// givenServer makes a server whose tools are what a file says.
+func givenServer(t *testing.T, env ...string) (s Server, set func(tools string)) {
 	path := filepath.Join(t.TempDir(), "tools.json")
 	set = func(tools string) {
 		if err := os.WriteFile(path, []byte(`{"tools":[`+tools+`]}`), 0o600); err != nil {
@@ -107,7 +107,7 @@ func TestTheOlderHandshakeIsRemembered(t *testing.T) {
 
 func TestACallRefreshesTheListWithoutWaitingForIt(t *testing.T) {
 	dir := t.TempDir()
-	s, set := given(t)
+	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	toolNames(t, p)
@@ -123,7 +123,7 @@ func TestACallRefreshesTheListWithoutWaitingForIt(t *testing.T) {
 
 func TestAToolUnknownSoFarIsAskedForBeforeACallFails(t *testing.T) {
 	dir := t.TempDir()
-	s, set := given(t)
+	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	mustCall(t, p, "echo", `{}`)
@@ -135,7 +135,7 @@ func TestOldListsAreAskedForAgainBesideTheWork(t *testing.T) {
 	for _, need := range []string{"search", "docs"} {
 		t.Run(need, func(t *testing.T) {
 			dir := t.TempDir()
-			s, set := given(t)
+			s, set := givenServer(t)
 			set(`{"name":"echo"}`)
 			toolNames(t, proxyFor(t, Options{CatalogueDir: dir}, s))
 			aged(t, dir, s, renewAfter+time.Minute)
@@ -202,7 +202,7 @@ func TestAnotherProcessMayHaveAsked(t *testing.T) {
 
 func TestRefreshAsksWhateverIsKnown(t *testing.T) {
 	dir := t.TempDir()
-	s, set := given(t)
+	s, set := givenServer(t)
 	set(`{"name":"a"}`)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	toolNames(t, p)
@@ -305,7 +305,7 @@ func TestToolsWithOddNamesHurtNoOther(t *testing.T) {
 		def, _ := json.Marshal(map[string]any{"name": name, "description": "of " + name})
 		tools = append(tools, string(def))
 	}
-	s, set := given(t)
+	s, set := givenServer(t)
 	set(strings.Join(tools, ",") + `,7,{"name":["x"]},{"description":"no name"}`)
 	p := proxyFor(t, Options{}, s)
 	all, err := p.Tools(t.Context(), "fake")

@@ -19,7 +19,7 @@ var errClosed = errors.New("the MCP servers are being shut down")
 // released when idle, started again after it crashed.
 type upstream struct {
 	server   Server
-	record   *record // what is known of it, whether it runs or not
+	record   *serverRecord // what is known of it, whether it runs or not
 	dialer   *dialer
 	idle     time.Duration
 	ctx      context.Context // of the proxy; ends starts in flight
