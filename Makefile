@@ -88,7 +88,7 @@ soak: test-deps
 .PHONY: bench-servers
 bench-servers: | deps
 	RUNCELL_FIGURES=1 go test -tags $(TAGS) -count=1 -run TestCatalogueFigures -v ./mcpproxy
-	go test -tags $(TAGS) -run '^$$' -bench 'BenchmarkSearch|BenchmarkServers|BenchmarkDocs|BenchmarkFirstSearch' -benchmem ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -bench BenchmarkCatalogue -benchmem ./mcpproxy
 
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images

@@ -21,7 +21,7 @@ const (
 	searchPatience = 15 * time.Second
 	// failureHolds is how long a search takes a failed start as the answer,
 	// so that it does not start a broken server again and again.
-	failureHolds = time.Minute
+	failureHolds = 5 * time.Minute
 )
 
 // catalogue is what is known of the tools of all servers.
@@ -104,9 +104,6 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList,
 	if len(unknown)+len(changed) == 0 {
 		return lists, nil
 	}
-	hurry := fmt.Errorf("still starting after %v; search again later", p.catalogue.patience)
-	ctx, cancel := context.WithTimeoutCause(ctx, p.catalogue.patience, hurry)
-	defer cancel()
 	failures := make([]error, len(upstreams))
 	brief := len(unknown) > startsAtOnce // so many are not all kept warm
 	var all sync.WaitGroup
@@ -133,11 +130,7 @@ func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*toolList, 
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
-	list, err := u.study(p.catalogue.turns, 0, brief).wait(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return list, err
+	return u.record.await(ctx, u.study(p.catalogue.turns, 0, brief), p.catalogue.patience)
 }
 
 func (u *upstream) failedJustNow() error {

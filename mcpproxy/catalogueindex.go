@@ -17,12 +17,12 @@ const manyDocuments = 2000
 type indexOf struct {
 	upstreams []*upstream
 	lists     []*toolList // by upstream; nil was not known
-	places    []place     // by document
+	places    []located   // by document
 	index     *index
 }
 
-// place is where the tool of a document is.
-type place struct {
+// located is where the tool of a document is.
+type located struct {
 	upstream *upstream
 	list     *toolList
 	tool     int
@@ -34,7 +34,7 @@ type indexed struct {
 	tool   Tool
 }
 
-func (at place) doc(full bool) (ToolDoc, error) {
+func (at located) doc(full bool) (ToolDoc, error) {
 	t, err := at.list.whole(at.tool)
 	return newDoc(at.upstream.server, t, full), err
 }
@@ -42,7 +42,7 @@ func (at place) doc(full bool) (ToolDoc, error) {
 // index returns the index over lists, made anew only if one is another than
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
-func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*index, []place) {
+func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*index, []located) {
 	c := &p.catalogue
 	c.mu.Lock()
 	have := c.have
@@ -122,7 +122,7 @@ func (x indexOf) covers(upstreams []*upstream, lists []*toolList) bool {
 }
 
 // documents unpacks what an index is made of.
-func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []indexed, places []place) {
+func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []indexed, places []located) {
 	unpacked := make([][]indexed, len(lists))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -148,7 +148,7 @@ func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs
 	for i, tools := range unpacked {
 		docs = append(docs, tools...)
 		for n := range tools {
-			places = append(places, place{upstreams[i], lists[i], n})
+			places = append(places, located{upstreams[i], lists[i], n})
 		}
 	}
 	return docs, places

@@ -4,7 +4,7 @@ import "testing"
 
 func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 	dir := t.TempDir()
-	s, set := given(t)
+	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	search := func() *index {
@@ -54,8 +54,8 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 	eventually(t, "the new tool", func() bool { return finds("play_xylophone") })
 }
 
-// BenchmarkSearch is a search over 100 servers with 100 tools each.
-func BenchmarkSearch(b *testing.B) {
+// BenchmarkCatalogueSearch is a search over 100 servers with 100 tools each.
+func BenchmarkCatalogueSearch(b *testing.B) {
 	dir := b.TempDir()
 	p := New(Config{Servers: manyOf(b, dir, "", manyServers, manyTools)}, Options{CatalogueDir: dir})
 	defer p.Close()
@@ -69,8 +69,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkServers is what each run asks for.
-func BenchmarkServers(b *testing.B) {
+// BenchmarkCatalogueServers is what each run asks for.
+func BenchmarkCatalogueServers(b *testing.B) {
 	dir := b.TempDir()
 	p := New(Config{Servers: manyOf(b, dir, "", manyServers, 2)}, Options{CatalogueDir: dir})
 	defer p.Close()
@@ -81,8 +81,8 @@ func BenchmarkServers(b *testing.B) {
 	}
 }
 
-// BenchmarkDocs is the full documentation of one tool, never the same twice.
-func BenchmarkDocs(b *testing.B) {
+// BenchmarkCatalogueDocs is the full documentation of one tool, never the same twice.
+func BenchmarkCatalogueDocs(b *testing.B) {
 	dir := b.TempDir()
 	p := New(Config{Servers: manyOf(b, dir, "", manyServers, manyTools)}, Options{CatalogueDir: dir})
 	defer p.Close()
@@ -97,9 +97,9 @@ func BenchmarkDocs(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstSearch reads the records of 100 servers with 100 tools each
+// BenchmarkCatalogueFirstSearch reads the records of 100 servers with 100 tools each
 // and makes the index.
-func BenchmarkFirstSearch(b *testing.B) {
+func BenchmarkCatalogueFirstSearch(b *testing.B) {
 	dir := b.TempDir()
 	servers := manyOf(b, dir, "", manyServers, manyTools)
 	for b.Loop() {

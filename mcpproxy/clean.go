@@ -17,7 +17,7 @@ const (
 // direction, and invisible characters, in which instructions to a model can be
 // hidden (Unicode tags, variation selectors).
 func clean(s string) string {
-	if isPlain(s) {
+	if isClean(s) {
 		return s
 	}
 	var b strings.Builder
@@ -48,8 +48,8 @@ func clean(s string) string {
 	return b.String()
 }
 
-// isPlain reports whether s is ASCII that needs no cleaning.
-func isPlain(s string) bool {
+// isClean reports whether s is ASCII that needs no cleaning.
+func isClean(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
 			return false
@@ -111,8 +111,8 @@ func isHidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// shorten cuts text after n characters and says how many are gone.
-func shorten(s string, n int) string {
+// cutAfter cuts text after n characters and says how many are gone.
+func cutAfter(s string, n int) string {
 	cut, rest := splitAt(s, n)
 	if rest == "" {
 		return s

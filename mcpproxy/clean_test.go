@@ -70,11 +70,11 @@ func TestSummaryIsWholeSentences(t *testing.T) {
 	}
 }
 
-func TestShortenSaysHowMuchIsGone(t *testing.T) {
-	if got := shorten("äöüß", 4); got != "äöüß" {
+func TestACutTextSaysHowMuchIsGone(t *testing.T) {
+	if got := cutAfter("äöüß", 4); got != "äöüß" {
 		t.Errorf("got %q", got)
 	}
-	if got, want := shorten("äöüß and more", 4), "äöüß\n[… 9 more characters were cut]"; got != want {
+	if got, want := cutAfter("äöüß and more", 4), "äöüß\n[… 9 more characters were cut]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -23,9 +23,7 @@ func (u *upstream) known(ctx context.Context) (*toolList, error) {
 		return u.learn(ctx)
 	}
 	if s := u.running(); changed && s != nil {
-		ctx, cancel := context.WithTimeout(ctx, changePatience)
-		defer cancel()
-		if newer, err := u.ask(ctx, s); err == nil {
+		if newer, err := u.record.await(ctx, u.asking(s), changePatience); err == nil {
 			list = newer
 		}
 	}
@@ -124,7 +122,7 @@ func (u *upstream) introduce(s *session) {
 		return
 	}
 	u.record.remember(func(m *memo) {
-		m.Instructions = shorten(clean(said.Instructions), maxInstructions)
+		m.Instructions = cutAfter(clean(said.Instructions), maxInstructions)
 		if info := said.ServerInfo; info != nil {
 			m.Title, _ = splitAt(clean(info.Title), maxTitle)
 			m.Release, _ = splitAt(clean(info.Version), maxTitle)

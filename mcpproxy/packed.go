@@ -17,7 +17,7 @@ const (
 	// packs better, a smaller one gives a single tool faster.
 	blockSize = 16 << 10
 	maxBlock  = blockSize + 4*maxSchema
-	maxPacked = 24 << 20 // of one server's tools, packed
+	maxPacked = 8 << 20 // of one server's tools, packed
 )
 
 // packed keeps the definitions of tools compressed, a few to a block: schemas

@@ -23,7 +23,7 @@ func tame(schema json.RawMessage) json.RawMessage {
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
 		schema = editTexts(schema, func(text string) string {
 			if text = clean(text); long {
-				text = shorten(text, maxDoc)
+				text = cutAfter(text, maxDoc)
 			}
 			return text
 		})
@@ -63,7 +63,7 @@ func editTexts(raw json.RawMessage, edit func(string) string) json.RawMessage {
 			i++
 			continue
 		}
-		end := stringEnd(raw, i)
+		end := endOfString(raw, i)
 		if next := bytes.TrimLeft(raw[end:], " \t\r\n"); len(next) > 0 && next[0] == ':' {
 			key = string(raw[i:end])
 		} else if texts[key] {
@@ -84,8 +84,8 @@ func editTexts(raw json.RawMessage, edit func(string) string) json.RawMessage {
 	return append(out, raw[done:]...)
 }
 
-// stringEnd returns where the JSON string that begins at i is over.
-func stringEnd(raw []byte, i int) int {
+// endOfString returns where the JSON string that begins at i is over.
+func endOfString(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
 		case '\\':

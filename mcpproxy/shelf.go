@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	recordSuffix = ".tools"
-	recordTemp   = ".new-" // before it is whole; the rest of the name is chance
-	maxRecord    = maxPacked + 16<<20
+	recordSuffix  = ".tools"
+	recordTemp    = ".new-" // before it is whole; the rest of the name is chance
+	maxRecordSize = maxPacked + 16<<20
 
 	// unusedFor is how long the record of a server that no config file has any
 	// more is kept: it may be one of another project.
@@ -51,7 +51,7 @@ func (s shelf) read(key string, limit int64) (data []byte, size int64, err error
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case !st.Mode().IsRegular() || st.Size() > maxRecord:
+	case !st.Mode().IsRegular() || st.Size() > maxRecordSize:
 		return nil, 0, errDamaged
 	}
 	if now := time.Now(); now.Sub(st.ModTime()) > touchedAfter {
@@ -69,8 +69,8 @@ func (s shelf) write(key string, data []byte) (err error) {
 	if s.dir == "" {
 		return nil
 	}
-	if len(data) > maxRecord {
-		return fmt.Errorf("it has more than %d MiB", maxRecord>>20)
+	if len(data) > maxRecordSize {
+		return fmt.Errorf("it has more than %d MiB", maxRecordSize>>20)
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err

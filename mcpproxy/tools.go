@@ -153,7 +153,7 @@ func readTool(raw json.RawMessage) (Tool, error) {
 	}
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = splitAt(clean(t.Title), maxTitle)
-	t.Description = shorten(clean(t.Description), maxDoc)
+	t.Description = cutAfter(clean(t.Description), maxDoc)
 	t.InputSchema = tame(object(t.InputSchema, `{"type":"object"}`))
 	t.OutputSchema = tame(object(t.OutputSchema, ""))
 	if t.Annotations = object(t.Annotations, ""); len(t.Annotations) > maxAnnotation {

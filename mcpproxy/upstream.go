@@ -31,7 +31,7 @@ type upstream struct {
 // life is one server over its time: started at first need, kept warm, released
 // when idle, started again after it crashed.
 type life struct {
-	record   *record // what is known of it, whether it runs or not
+	record   *serverRecord // what is known of it, whether it runs or not
 	dialer   *dialer
 	secrets  *secrets
 	idle     time.Duration

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"sync"
@@ -18,10 +19,10 @@ type memo struct {
 	Instructions string    `json:"instructions,omitempty"` // to the model, as the server wishes
 }
 
-// A record is what is known of one server: in memory, and on the shelf under
+// A serverRecord is what is known of one server: in memory, and on the shelf under
 // the fingerprint of its entry. What is on disk is read at first need, the head
 // alone where that will do.
-type record struct {
+type serverRecord struct {
 	shelf  shelf
 	server Server
 	key    func() string
@@ -38,15 +39,16 @@ type record struct {
 	askingAsOf    int
 	following     bool // a goroutine asks after each change
 	learning      *flight[*toolList]
-	tried         time.Time // when a refresh began, so that a broken server is not started again and again
+	tried         time.Time          // when a refresh began, so that a broken server is not started again and again
+	vain          *flight[*toolList] // for which somebody's patience ran out
 }
 
-func newRecord(s Server, shelf shelf) *record {
-	return &record{shelf: shelf, server: s, key: sync.OnceValue(s.fingerprint)}
+func newRecord(s Server, shelf shelf) *serverRecord {
+	return &serverRecord{shelf: shelf, server: s, key: sync.OnceValue(s.fingerprint)}
 }
 
 // memo returns what is remembered.
-func (r *record) memo() memo {
+func (r *serverRecord) memo() memo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
@@ -54,18 +56,18 @@ func (r *record) memo() memo {
 }
 
 // manner returns what was found out about how the server wants to be spoken to.
-func (r *record) manner() manner {
+func (r *serverRecord) manner() manner {
 	m := r.memo()
 	return manner{legacy: m.Legacy, transport: m.Transport}
 }
 
 // settle remembers in which manner the server was spoken to.
-func (r *record) settle(found manner) {
+func (r *serverRecord) settle(found manner) {
 	r.remember(func(m *memo) { m.Legacy, m.Transport = found.legacy, found.transport })
 }
 
 // remember changes what is remembered, and writes it to disk if it is news.
-func (r *record) remember(change func(*memo)) {
+func (r *serverRecord) remember(change func(*memo)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
@@ -78,7 +80,7 @@ func (r *record) remember(change func(*memo)) {
 }
 
 // count returns how many tools can be seen, 0 if none are known.
-func (r *record) count() int {
+func (r *serverRecord) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
@@ -87,7 +89,7 @@ func (r *record) count() int {
 
 // tools returns the list if there is one, however old. changed says that it may
 // be another by now.
-func (r *record) tools() (list *toolList, changed bool) {
+func (r *serverRecord) tools() (list *toolList, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
@@ -95,7 +97,7 @@ func (r *record) tools() (list *toolList, changed bool) {
 }
 
 // outdated marks the list as one that may have changed.
-func (r *record) outdated() {
+func (r *serverRecord) outdated() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
@@ -103,7 +105,7 @@ func (r *record) outdated() {
 
 // put takes in a list that the server just gave. One that did not change stays
 // the same toolList, so that nothing that was made of it has to be made again.
-func (r *record) put(d definitions, asOf int) *toolList {
+func (r *serverRecord) put(d definitions, asOf int) *toolList {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
@@ -116,9 +118,35 @@ func (r *record) put(d definitions, asOf int) *toolList {
 	return r.list
 }
 
+// errNotYet is for a list that is under way.
+var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
+
+// await waits for a list with patience, but only once: who comes after somebody
+// whose patience ran out does not lose the same time again.
+func (r *serverRecord) await(ctx context.Context, f *flight[*toolList], patience time.Duration) (*toolList, error) {
+	r.mu.Lock()
+	if r.vain == f {
+		patience = 0
+	}
+	r.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+		return f.val, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.vain = f
+	return nil, errNotYet
+}
+
 // old reports whether it is time to ask again though nothing is known to have
 // changed. Another process may have done it.
-func (r *record) old(after, retry time.Duration) bool {
+func (r *serverRecord) old(after, retry time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.list == nil || time.Since(r.head.Listed) < after || time.Since(r.tried) < retry {
@@ -139,7 +167,7 @@ func (r *record) old(after, retry time.Duration) bool {
 }
 
 // look reads the head from disk, once. r.mu is held.
-func (r *record) look() {
+func (r *serverRecord) look() {
 	if r.looked {
 		return
 	}
@@ -152,12 +180,12 @@ func (r *record) look() {
 }
 
 // load reads the list from disk if it is there and was not read yet. r.mu is held.
-func (r *record) load() {
+func (r *serverRecord) load() {
 	r.look()
 	if r.list != nil || r.head.Listed.IsZero() {
 		return
 	}
-	data, _, err := r.shelf.read(r.key(), maxRecord)
+	data, _, err := r.shelf.read(r.key(), maxRecordSize)
 	if err == nil {
 		var h head
 		var d definitions
@@ -172,7 +200,7 @@ func (r *record) load() {
 	r.head.Listed, r.head.Tools = time.Time{}, 0
 }
 
-func (r *record) readHead() (head, int, error) {
+func (r *serverRecord) readHead() (head, int, error) {
 	data, size, err := r.shelf.read(r.key(), maxHead)
 	if err != nil {
 		return head{}, 0, err
@@ -182,7 +210,7 @@ func (r *record) readHead() (head, int, error) {
 
 // ignore says why a file is not used. It is written again when the server was
 // asked.
-func (r *record) ignore(err error) {
+func (r *serverRecord) ignore(err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		r.shelf.log.Debug("not using what is kept of a server's tools", "server", r.server.Name, "err", err)
 	}
@@ -190,7 +218,7 @@ func (r *record) ignore(err error) {
 
 // save writes the record. A full or read-only disk costs the next process time
 // and this one nothing. r.mu is held.
-func (r *record) save() {
+func (r *serverRecord) save() {
 	var d definitions
 	if r.list != nil {
 		d = r.list.definitions

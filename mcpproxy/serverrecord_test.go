@@ -27,7 +27,7 @@ func definitionsOf(tb testing.TB, tools ...string) definitions {
 	return d
 }
 
-func recordIn(dir string, s Server) *record {
+func recordIn(dir string, s Server) *serverRecord {
 	return newRecord(s, shelf{dir, slog.New(slog.DiscardHandler)})
 }
 
