@@ -2,6 +2,8 @@ package mcpproxy
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -17,102 +20,284 @@ import (
 // and can be several MB.
 const maxConfigSize = 16 << 20
 
-// fileKind says what a file may hold besides mcpServers.
-type fileKind int
+// A configFile is one file, read: its entries are still as it writes them.
+type configFile struct {
+	place   place
+	dialect *dialect // as the place says, or as was guessed
+	base    string   // what relative paths in it are relative to
+	data    []byte
+	entries []member
+	inputs  map[string]Input
+	values  map[string]string // of inputs, as the user set them
+	off     map[string]bool   // servers that the file switches off elsewhere than in their entries
 
-const (
-	required   fileKind = 1 << iota // its absence is a problem
-	bareEntry                       // may be one entry, named by the file
-	claudeFile                      // has settings of all kinds, and servers by project
-)
-
-// file reads one config file and adds its entries in the order they stand in.
-func (d *discovery) file(path string, kind fileKind) {
-	data, err := readConfig(path)
-	if errors.Is(err, fs.ErrNotExist) && kind&required == 0 {
-		return
-	}
-	if err != nil {
-		d.problem(path, "", reason(err))
-		return
-	}
-	top, err := members(data)
-	if err != nil {
-		d.problem(path, "", err.Error())
-		return
-	}
-	found := false
-	if kind&claudeFile != 0 {
-		found = true // a settings file without servers is in order
-		d.claudeProject(path, top)
-	}
-	for _, key := range []string{"mcpServers", "servers"} {
-		raw, ok := find(top, key)
-		if !ok || kind&claudeFile != 0 && key == "servers" {
-			continue
-		}
-		found = true
-		d.entries(path, key, raw)
-	}
-	if found {
-		return
-	}
-	if _, ok := find(top, "command"); ok && kind&bareEntry != 0 {
-		d.add(path, strings.TrimSuffix(filepath.Base(path), ".json"), data)
-		return
-	}
-	d.problem(path, "", `has no "mcpServers"`)
+	reads map[string][]byte // what entries named and was read: path → digest of its text
 }
 
-// claudeProject adds the servers the user gave to this project alone.
-func (d *discovery) claudeProject(path string, top []member) {
+// open reads a file and finds its entries.
+func (d *discovery) open(p place) (*configFile, error) {
+	f := &configFile{place: p, dialect: p.dialect, base: d.o.Dir, reads: map[string][]byte{}}
+	if p.rank != rankProject && p.text == "" {
+		f.base = filepath.Dir(p.path)
+	}
+	f.data = []byte(p.text)
+	if p.text == "" {
+		var err error
+		if f.data, err = readRegular(p.path, maxConfigSize); err != nil {
+			return nil, err
+		}
+	}
+	text, err := toJSON(p.path, f.data)
+	if err != nil {
+		return nil, err
+	}
+	top, err := members(text)
+	if err != nil {
+		return nil, err
+	}
+	found := f.dialect.settings
+	if f.dialect.projects {
+		if err := f.claudeProject(d.o.Dir, top); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range f.dialect.keys {
+		ok, err := f.take(top, key)
+		if err != nil {
+			return nil, err
+		}
+		if ok && strings.Contains(key, ".") {
+			found = true
+			break // mcp.servers is within mcp, which older versions have
+		}
+		found = found || ok
+	}
+	if !found && f.dialect.guess {
+		found, err = f.guess(top)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !found && p.bare && isEntry(top) {
+		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
+		f.entries, found = []member{{name, text}}, true
+	}
+	if !found {
+		return nil, fmt.Errorf("has no %q", f.dialect.keys[0])
+	}
+	if d.o.Values != nil {
+		f.values = d.o.Values(p.path)
+	}
+	f.readInputs(top)
+	f.readSwitches(top)
+	return f, nil
+}
+
+// isEntry reports whether an object is a server itself.
+func isEntry(top []member) bool {
+	for _, key := range []string{"command", "cmd", "url", "httpUrl", "serverUrl", "uri"} {
+		if _, ok := find(top, key); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// guess takes the servers under a key that tells whose dialect it is.
+func (f *configFile) guess(top []member) (bool, error) {
+	for _, g := range guessed {
+		if ok, err := f.take(top, g.key); ok || err != nil {
+			f.dialect = dialectOf(g.client)
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// take adds the entries under a key, a.b being within an object.
+func (f *configFile) take(top []member, key string) (bool, error) {
+	first, rest, nested := strings.Cut(key, ".")
+	raw, ok := find(top, first)
+	if !ok || isNull(raw) {
+		return ok && !nested, nil
+	}
+	if nested {
+		inner, err := members(raw)
+		if err != nil {
+			return false, nil
+		}
+		// A server may be called "servers": then it has a type or a command.
+		if raw, ok := find(inner, rest); ok {
+			if one, err := members(raw); err == nil && isEntry(one) {
+				return false, nil
+			}
+		}
+		return f.take(inner, rest)
+	}
+	if list, err := items(raw); err == nil {
+		return true, f.takeList(key, list)
+	}
+	servers, err := members(raw)
+	if err != nil {
+		return true, fmt.Errorf("%q is not an object of servers", key)
+	}
+	f.entries = append(f.entries, servers...)
+	return true, nil
+}
+
+// takeList takes servers that are a list, each with its name in it.
+func (f *configFile) takeList(key string, list []json.RawMessage) error {
+	if len(list) == 0 && f.dialect.client != "continue" {
+		return fmt.Errorf("%q is not an object of servers", key)
+	}
+	for i, raw := range list {
+		all, err := members(raw)
+		if err != nil {
+			return fmt.Errorf("item %d of %q is not an object", i+1, key)
+		}
+		var name string
+		if text, ok := find(all, "name"); !ok || json.Unmarshal(text, &name) != nil {
+			return fmt.Errorf("item %d of %q has no \"name\"", i+1, key)
+		}
+		f.entries = append(f.entries, member{name, raw})
+	}
+	return nil
+}
+
+// claudeProject takes the servers that the user gave to this project alone.
+// They come before the user's others.
+func (f *configFile) claudeProject(dir string, top []member) error {
 	raw, ok := find(top, "projects")
-	if !ok || d.o.Dir == "" {
-		return
+	if !ok || dir == "" {
+		return nil
 	}
 	projects, err := members(raw)
 	if err != nil {
-		d.problem(path, "", `"projects" is not an object`)
-		return
+		return errors.New(`"projects" is not an object`)
 	}
-	dirs := []string{filepath.Clean(d.o.Dir)}
-	if resolved, err := filepath.EvalSymlinks(d.o.Dir); err == nil && resolved != dirs[0] {
-		dirs = append(dirs, resolved)
-	}
-	for _, dir := range dirs {
+	for _, dir := range slices.Compact([]string{filepath.Clean(dir), resolved(dir)}) {
 		project, ok := find(projects, dir)
 		if !ok {
 			continue
 		}
 		settings, err := members(project)
 		if err != nil {
-			d.problem(path, "", fmt.Sprintf("project %q is not an object", dir))
-			continue
+			return fmt.Errorf("project %q is not an object", dir)
 		}
-		if servers, ok := find(settings, "mcpServers"); ok {
-			d.entries(path, "mcpServers", servers)
+		if _, err := f.take(settings, "mcpServers"); err != nil {
+			return err
 		}
+		f.switchOff(settings, "disabledMcpServers")
+	}
+	return nil
+}
+
+// readInputs takes what VS Code asks its user for.
+func (f *configFile) readInputs(top []member) {
+	raw, ok := find(top, "inputs")
+	if !ok {
+		return
+	}
+	var all []struct {
+		ID, Description, Default string
+		Password                 bool
+		Options                  []any
+	}
+	_ = json.Unmarshal(raw, &all) // what is not as it should be is not described
+	f.inputs = map[string]Input{}
+	for _, in := range all {
+		i := Input{ID: in.ID, Description: clip(in.Description, 1024), Default: in.Default, Secret: in.Password}
+		for _, o := range in.Options {
+			if m, ok := o.(map[string]any); ok { // {"label": …, "value": …}
+				o = m["value"]
+			}
+			if s, ok := o.(string); ok && len(i.Options) < 100 {
+				i.Options = append(i.Options, s)
+			}
+		}
+		f.inputs[in.ID] = i
 	}
 }
 
-func (d *discovery) entries(path, key string, raw []byte) {
-	if isNull(raw) {
+// readSwitches takes what Gemini says of its servers outside of their entries.
+func (f *configFile) readSwitches(top []member) {
+	if f.dialect.client != "gemini" {
 		return
 	}
-	servers, err := members(raw)
+	raw, _ := find(top, "mcp")
+	mcp, err := members(raw)
 	if err != nil {
-		d.problem(path, "", fmt.Sprintf("%q is not an object of servers", key))
 		return
 	}
-	for _, m := range servers {
-		d.add(path, m.name, m.value)
+	f.switchOff(mcp, "excluded")
+	var allowed []string
+	if raw, ok := find(mcp, "allowed"); !ok || json.Unmarshal(raw, &allowed) != nil || len(allowed) == 0 {
+		return
+	}
+	for _, e := range f.entries {
+		if !slices.Contains(allowed, e.name) {
+			f.off[e.name] = true
+		}
 	}
 }
 
-// readConfig reads a regular file of bounded size. It opens without waiting,
+// switchOff notes the servers that a list of names switches off.
+func (f *configFile) switchOff(settings []member, key string) {
+	var names []string
+	if raw, ok := find(settings, key); ok {
+		_ = json.Unmarshal(raw, &names) // anything else switches nothing off
+	}
+	if f.off == nil {
+		f.off = map[string]bool{}
+	}
+	for _, n := range names {
+		f.off[n] = true
+	}
+}
+
+// read reads a file that an entry names, and keeps in mind that it did.
+func (f *configFile) read(path string) ([]byte, error) {
+	if _, known := f.reads[path]; !known && len(f.reads) == maxNamedFiles {
+		return nil, fmt.Errorf("is one of more than %d that the config names", maxNamedFiles)
+	}
+	data, err := readRegular(path, maxNamedFile)
+	sum := sha256.Sum256(data)
+	f.reads[path] = sum[:]
+	return data, err
+}
+
+const (
+	maxNamedFile  = 1 << 20 // an env file, or a file with one value
+	maxNamedFiles = 1000    // by one config file
+)
+
+// sum is what trust in the file is kept by: all that decides what it starts.
+func (f *configFile) sum() string {
+	h := sha256.New()
+	own := sha256.Sum256(f.data)
+	h.Write(own[:])
+	for _, path := range sortedKeys(f.reads) {
+		fmt.Fprintf(h, "%q %x\n", path, f.reads[path])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// isConfigName reports whether a file in a folder of config files is one.
+func isConfigName(name string) bool {
+	switch filepath.Ext(name) {
+	case ".json", ".jsonc", ".toml", ".yaml", ".yml":
+		return !strings.HasPrefix(name, ".")
+	}
+	return false
+}
+
+// readRegular reads a regular file of bounded size. It opens without waiting,
 // because a named pipe in place of the file would hang discovery for ever.
-func readConfig(path string) (data []byte, err error) {
+func readRegular(path string, most int64) (data []byte, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENOTDIR) { // a file where a folder would be: there is none
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,18 +312,14 @@ func readConfig(path string) (data []byte, err error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("is not a regular file")
 	}
-	data, err = io.ReadAll(io.LimitReader(f, maxConfigSize+1))
+	data, err = io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxConfigSize {
-		return nil, fmt.Errorf("is larger than %d MiB", maxConfigSize>>20)
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("is larger than %d MiB", most>>20)
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors on Windows leave a mark
-	if err := checkJSON(data); err != nil {
-		return nil, err
-	}
-	return data, nil
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // editors on Windows leave a mark
 }
 
 // reason strips the path from a file error: a Problem already names the file.
@@ -149,61 +330,3 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
-
-// checkJSON reports where data stops being JSON, in lines and columns.
-func checkJSON(data []byte) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return errors.New("is empty")
-	}
-	var v json.RawMessage
-	err := json.Unmarshal(data, &v)
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return err
-	}
-	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("is not JSON: line %d, column %d: %w", line, column, syntax)
-}
-
-// member is one name and value of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// members returns the members of a JSON object in the order of the text: the
-// order decides which of two clashing aliases gets the number, and a Go map
-// would throw it away.
-func members(data []byte) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("is not a JSON object")
-	}
-	var all []member
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := t.(string)
-		m := member{name: name}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-func find(all []member, name string) (json.RawMessage, bool) {
-	for _, m := range all {
-		if m.name == name {
-			return m.value, true
-		}
-	}
-	return nil, false
-}
-
-func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }

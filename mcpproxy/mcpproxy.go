@@ -10,6 +10,7 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -98,14 +99,16 @@ type ServerStatus struct {
 	Alias       string    `json:"alias,omitempty"`
 	Transport   Transport `json:"transport,omitempty"`
 	Source      string    `json:"source"`
-	Status      string    `json:"status"` // idle, starting, ready, failed or skipped
+	Client      string    `json:"client,omitempty"` // the MCP client whose file that is
+	Also        []string  `json:"also,omitempty"`   // further files that have the same server
+	Status      string    `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
 	Description string    `json:"description,omitempty"`
 	Error       string    `json:"error,omitempty"`
 	Tools       int       `json:"tools,omitempty"` // how many, once known
 }
 
 // Servers reports every server in order of discovery, and after them those
-// that were left out, as skipped and with the reason.
+// that were left out, with the reason.
 func (p *Proxy) Servers() []ServerStatus {
 	now := p.current()
 	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
@@ -113,7 +116,7 @@ func (p *Proxy) Servers() []ServerStatus {
 		state, tools, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Status: state, Description: u.server.Description,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state, Description: u.server.Description,
 		}
 		if failure != nil {
 			st.Error = failure.Error()
@@ -124,8 +127,10 @@ func (p *Proxy) Servers() []ServerStatus {
 		all = append(all, st)
 	}
 	for _, pr := range now.config.Problems {
-		if pr.Server != "" {
-			all = append(all, ServerStatus{Name: pr.Server, Source: pr.Source, Status: "skipped", Error: pr.Reason})
+		if pr.Server != "" && pr.Status != statusSame {
+			all = append(all, ServerStatus{
+				Name: pr.Server, Source: pr.Source, Client: pr.Client, Transport: pr.Transport, Status: cmp.Or(pr.Status, StatusSkipped), Error: pr.Reason,
+			})
 		}
 	}
 	return all
