@@ -219,7 +219,7 @@ func (e *entry) transport() (t Transport, urlKey string) {
 	case kind == "":
 		t = Stdio
 		if _, ok := find(e.members, "settings"); ok && !hasCommand && e.dialect.client == "zed" {
-			e.fail("%w", partOf("a Zed extension, which starts it")) // settings for a server that an extension brings
+			e.fail("%w", partOf("a Zed extension")) // settings for a server that an extension brings
 		}
 	}
 	switch {

@@ -48,7 +48,7 @@ func fromJSONC(data []byte) ([]byte, error) {
 	if json.Valid(data) {
 		return data, nil // nearly always, and ~/.claude.json may be large
 	}
-	text, err := hujson.Standardize(data)
+	text, err := hujson.Standardize(append(bytes.Clone(data), '\n')) // it wants an end to the last comment
 	if err != nil {
 		return nil, fmt.Errorf("is not JSON: %s", printable(strings.TrimPrefix(err.Error(), "hujson: "), 300))
 	}

@@ -114,16 +114,15 @@ func (w *Watcher) concerns(name string) bool {
 func (w *Watcher) look(sure bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if state := w.stat(); state != w.state {
-		w.state = state
-	} else if !sure {
+	state := w.stat()
+	if state == w.state && !sure {
 		return
 	}
+	w.state = state // as it was before the files are read: what changes meanwhile counts next time
 	config := Discover(w.options)
 	same := reflect.DeepEqual(config, w.config)
 	w.config = config
 	w.arm()
-	w.state = w.stat()
 	if !same {
 		w.changed(config)
 	}
