@@ -111,7 +111,8 @@ var dialects = []*dialect{
 			passedEnv: []string{"env_vars"},
 		},
 		timeouts: []timeoutField{
-			{"startup_timeout_sec", time.Second, false}, {"startup_timeout_ms", time.Millisecond, false},
+			{"startup_timeout_sec", time.Second, false},
+			{"startup_timeout_ms", time.Millisecond, false},
 			{"tool_timeout_sec", time.Second, true},
 		},
 	},

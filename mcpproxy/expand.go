@@ -34,7 +34,7 @@ var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(e
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	inputName    = regexp.MustCompile(`^[^\s\x00-\x1f{}]{1,128}$`)
+	inputName    = regexp.MustCompile(`^[^\x00-\x1f{}]{1,128}$`)
 )
 
 // maxExpanded bounds one expanded value; a variable can be named many times.
@@ -155,8 +155,15 @@ func (s syntax) String() string {
 		bit  syntax
 		text string
 	}{
-		{braces, "${NAME}"}, {defaults, "${NAME:-default}"}, {dollar, "$NAME"}, {envColon, "${env:NAME}"}, {fileRefs, "${file:PATH}"},
-		{folders, "${workspaceFolder} and ${userHome}"}, {inputs, "${input:ID}"}, {curly, "{env:NAME} and {file:PATH}"}, {secrets, "${{ secrets.NAME }}"},
+		{braces, "${NAME}"},
+		{defaults, "${NAME:-default}"},
+		{dollar, "$NAME"},
+		{envColon, "${env:NAME}"},
+		{fileRefs, "${file:PATH}"},
+		{folders, "${workspaceFolder} and ${userHome}"},
+		{inputs, "${input:ID}"},
+		{curly, "{env:NAME} and {file:PATH}"},
+		{secrets, "${{ secrets.NAME }}"},
 	} {
 		if s&f.bit != 0 {
 			all = append(all, f.text)
