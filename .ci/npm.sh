@@ -8,7 +8,8 @@
 set -eu
 packages='@modelcontextprotocol/inspector@2.12.0
 @modelcontextprotocol/server-everything@2026.8.31
-@modelcontextprotocol/server-filesystem@2026.8.31'
+@modelcontextprotocol/server-filesystem@2026.8.31
+@google/gemini-cli@0.61.0'
 
 if ! command -v npm >/dev/null; then
 	echo "runcell: no npm here: the tests with the MCP Inspector and npm's servers are skipped (apt-get install nodejs npm)"
