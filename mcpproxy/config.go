@@ -180,14 +180,14 @@ const (
 	maxConfigFiles = 1000 // in one folder
 )
 
-// Discover reads every config file there is, in the order of places. For one
+// Discover reads every config file there is, in the order of candidates. For one
 // name the first entry wins, and one server counts once, whatever files have it
 // under whatever names. An entry that is broken does not claim its name; one
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
 func Discover(o DiscoverOptions) Config {
 	d := discovery{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
-	for _, p := range places(o) {
+	for _, p := range candidates(o) {
 		if p.folder {
 			d.folder(p)
 		} else {

@@ -66,7 +66,7 @@ var claudeTimeouts = []timeoutField{{"timeout", time.Millisecond, true}}
 var generic = dialect{
 	client: "", guess: true,
 	keys:   []string{"mcpServers", "servers"},
-	syntax: braces | defaults | codeSettings | inputs,
+	syntax: braces | defaults | codeSettings | inputRefs,
 	fields: fields{
 		url: []string{"url", "serverUrl"}, envFile: []string{"envFile"},
 		deny: []string{"disabledTools", "disabled_tools", "excludeTools"}, allow: []string{"enabledTools", "enabled_tools", "includeTools"},
@@ -100,7 +100,7 @@ var dialects = []*dialect{
 	{
 		client: "vscode", project: []string{".vscode/mcp.json"}, user: []string{"EDITOR/mcp.json"},
 		keys: []string{"servers"}, settings: true, // a file with inputs alone is in order
-		syntax: codeSettings | inputs, fields: fields{envFile: []string{"envFile"}},
+		syntax: codeSettings | inputRefs, fields: fields{envFile: []string{"envFile"}},
 	},
 	{
 		client: "codex", project: []string{".codex/config.toml"}, user: []string{"${CODEX_HOME:-~/.codex}/config.toml"},

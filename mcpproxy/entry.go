@@ -3,14 +3,9 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 const (
@@ -23,18 +18,6 @@ const (
 	maxHeaderBytes  = 256 << 10
 	maxTimeout      = 24 * time.Hour
 )
-
-func checkName(name string) error {
-	switch {
-	case strings.TrimSpace(name) == "":
-		return errors.New("its name is empty")
-	case utf8.RuneCountInString(name) > maxNameLength:
-		return fmt.Errorf("its name is longer than %d characters", maxNameLength)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return errors.New("its name contains control characters")
-	}
-	return nil
-}
 
 // partOf is an entry for a server that is a part of its client: nobody else
 // can start it.
@@ -184,150 +167,6 @@ func (e *entry) passed(env map[string]string) map[string]string {
 		}
 	}
 	return env
-}
-
-// remote reads the fields of a server that is reached.
-func (e *entry) remote(urlKey string, s *Server) {
-	s.URL = strings.TrimSpace(e.expanded(urlKey))
-	s.Headers = e.table(e.name(e.dialect.fields.headers, "headers"))
-	set := func(name, value string) {
-		if s.Headers == nil {
-			s.Headers = map[string]string{}
-		}
-		s.Headers[name] = value
-	}
-	switch e.dialect.client {
-	case "codex":
-		if _, ok := e.get("bearer_token"); ok {
-			e.fail(`"bearer_token" in the file is not allowed by Codex; put the token into a variable and name it in "bearer_token_env_var"`)
-			return
-		}
-		if name := e.text("bearer_token_env_var"); name != "" {
-			set("Authorization", "Bearer "+e.variable(name))
-		}
-		for header, name := range e.table("env_http_headers") {
-			set(header, e.variable(name))
-		}
-	case "continue":
-		if key := e.expanded("apiKey"); key != "" {
-			set("Authorization", "Bearer "+key)
-		}
-		if raw, ok := e.get("requestOptions"); ok {
-			options, _ := members(raw)
-			inner := entry{members: options, x: e.x, dialect: e.dialect}
-			for name, value := range inner.table("headers") {
-				set(name, value)
-			}
-			if inner.err != nil {
-				e.fail("%w", inner.err)
-			}
-		}
-	}
-	s.OAuth = e.oauth()
-}
-
-func (e *entry) variable(name string) string {
-	if e.x.raw {
-		return ""
-	}
-	v, err := e.x.named(name)
-	if err != nil {
-		e.fail("%w", err)
-	}
-	return v
-}
-
-// oauth reads a client that was registered beforehand, in the words of any
-// client.
-func (e *entry) oauth() *OAuth {
-	key := e.name([]string{"oauth", "auth"}, "oauth")
-	raw, ok := e.get(key)
-	if !ok {
-		return nil
-	}
-	all, err := members(raw)
-	if err != nil {
-		return nil // true, false or a kind of login: the server says the rest
-	}
-	in := entry{members: all, x: e.x, dialect: e.dialect}
-	o := &OAuth{
-		ClientID:     in.expanded(in.name([]string{"clientId", "client_id", "CLIENT_ID", "clientID"}, "clientId")),
-		ClientSecret: in.expanded(in.name([]string{"clientSecret", "client_secret", "CLIENT_SECRET"}, "clientSecret")),
-	}
-	scopes := in.name([]string{"scopes", "scope"}, "scopes")
-	if raw, ok := in.get(scopes); ok {
-		if list, err := items(raw); err == nil {
-			o.Scopes = in.texts(scopes, list)
-		} else {
-			o.Scopes = strings.Fields(in.expanded(scopes))
-		}
-	}
-	if in.err != nil {
-		e.fail("in %q: %w", key, in.err)
-	}
-	if o.ClientID == "" && o.ClientSecret == "" && len(o.Scopes) == 0 {
-		return nil
-	}
-	return o
-}
-
-// checkCommand refuses what execve would refuse, in words that help.
-func checkCommand(s Server) error {
-	if strings.TrimSpace(s.Command) == "" {
-		return errors.New(`"command" is empty`)
-	}
-	size := len(s.Command) + len(s.Dir)
-	words := append([]string{s.Command, s.Dir}, s.Args...)
-	for _, k := range sortedKeys(s.Env) {
-		if k == "" || strings.Contains(k, "=") {
-			return fmt.Errorf("%q is no name for an environment variable", k)
-		}
-		words = append(words, k, s.Env[k])
-	}
-	for _, w := range words {
-		if strings.ContainsRune(w, 0) {
-			return errors.New("its command, arguments or environment contain a NUL character")
-		}
-		size += len(w) + 1
-	}
-	if size > maxCommandBytes {
-		return errors.New("its command, arguments and environment are too long")
-	}
-	return nil
-}
-
-// headerName is a token, as RFC 9110 calls it in section 5.6.2.
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
-// checkRemote refuses what no request can be made of.
-func checkRemote(s Server) error {
-	u, err := url.Parse(s.URL)
-	switch {
-	case s.URL == "":
-		return errors.New(`"url" is empty`)
-	case len(s.URL) > maxURL:
-		return errors.New("its URL is too long")
-	case err != nil || strings.ContainsFunc(s.URL, unicode.IsControl):
-		return errors.New("its URL is no URL") // it may hold a token, so it is not quoted
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("its URL begins with %q; only http and https are supported", printable(u.Scheme, 32)+":")
-	case u.Hostname() == "":
-		return errors.New("its URL names no host")
-	}
-	size := 0
-	for _, k := range sortedKeys(s.Headers) {
-		if !headerName.MatchString(k) {
-			return fmt.Errorf("%q is no name for a header", printable(k, 64))
-		}
-		if strings.ContainsFunc(s.Headers[k], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			return fmt.Errorf("the value of the header %q has characters that no header can have", k)
-		}
-		size += len(k) + len(s.Headers[k])
-	}
-	if size > maxHeaderBytes {
-		return errors.New("its headers are too long")
-	}
-	return nil
 }
 
 // launch is what a server starts or reaches, as one line for a person. The

@@ -15,16 +15,16 @@ import (
 type syntax int
 
 const (
-	braces   syntax = 1 << iota // ${NAME}
-	defaults                    // ${NAME:-otherwise}
-	dollar                      // $NAME
-	envColon                    // ${env:NAME}
-	fileRefs                    // ${file:PATH}
-	folders                     // ${workspaceFolder}, ${userHome} and their like
-	inputs                      // ${input:ID}
-	curly                       // {env:NAME} and {file:PATH}
-	secrets                     // ${{ secrets.NAME }}
-	commands                    // $(COMMAND), which is never run
+	braces    syntax = 1 << iota // ${NAME}
+	defaults                     // ${NAME:-otherwise}
+	dollar                       // $NAME
+	envColon                     // ${env:NAME}
+	fileRefs                     // ${file:PATH}
+	folders                      // ${workspaceFolder}, ${userHome} and their like
+	inputRefs                    // ${input:ID}
+	curly                        // {env:NAME} and {file:PATH}
+	secrets                      // ${{ secrets.NAME }}
+	commands                     // $(COMMAND), which is never run
 )
 
 // reference finds everything that is a variable in one syntax or another:
@@ -133,7 +133,7 @@ func (x *expander) braced(text string) (string, error) {
 		return x.named(rest)
 	case colon && kind == "file" && x.syntax&fileRefs != 0:
 		return x.file(rest)
-	case colon && kind == "input" && x.syntax&inputs != 0:
+	case colon && kind == "input" && x.syntax&inputRefs != 0:
 		return x.input(rest)
 	case x.syntax&folders != 0 && x.folders[text] != "":
 		return x.folders[text], nil
@@ -161,7 +161,7 @@ func (s syntax) String() string {
 		{envColon, "${env:NAME}"},
 		{fileRefs, "${file:PATH}"},
 		{folders, "${workspaceFolder} and ${userHome}"},
-		{inputs, "${input:ID}"},
+		{inputRefs, "${input:ID}"},
 		{curly, "{env:NAME} and {file:PATH}"},
 		{secrets, "${{ secrets.NAME }}"},
 	} {
@@ -246,67 +246,4 @@ func (x *expander) file(path string) (string, error) {
 		return "", fmt.Errorf("the file %s is not text", printable(path, 300))
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
-}
-
-// shouted is text as part of the name of a variable.
-func shouted(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 128 && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(s))
-}
-
-// A need is an entry that names what has no value.
-type need struct{ text string }
-
-func (n need) Error() string { return n.text }
-
-func isNeed(err error) bool {
-	var n need
-	return errors.As(err, &n)
-}
-
-// needs says what has no value, with both cures.
-func needs(server string, missing []Input) error {
-	var asked, variables []string
-	for _, in := range missing[:min(len(missing), 8)] {
-		if !in.Asked {
-			variables = append(variables, in.ID)
-			continue
-		}
-		text := fmt.Sprintf("%q", in.ID)
-		if in.Description != "" {
-			text += " (" + printable(in.Description, 200) + ")"
-		}
-		asked = append(asked, text)
-	}
-	var parts []string
-	if len(variables) > 0 {
-		parts = append(parts, fmt.Sprintf("needs the variable%s %s", plural(len(variables)), strings.Join(variables, " and ")))
-	}
-	if len(asked) > 0 {
-		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
-	}
-	return need{fmt.Sprintf("%s: run runcell servers set %s %s, or start runcell with %s set",
-		strings.Join(parts, " and "), shellWord(server), shellWord(missing[0].ID), missing[0].Variable())}
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
-}
-
-// shellWord writes a word so that a shell reads it as one.
-func shellWord(s string) string {
-	s = printable(s, 4096)
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:@%+,", r))
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -4,20 +4,20 @@ import "path/filepath"
 
 // Values remembers what the user set for inputs of config files: tokens mostly,
 // so the file is the user's alone.
-type Values struct{ record record[map[string]string] }
+type Values struct{ file stateFile[map[string]string] }
 
 // NewValues keeps its file in dir.
 func NewValues(dir string) Values {
-	return Values{record[map[string]string]{filepath.Join(dir, "values.json")}}
+	return Values{stateFile[map[string]string]{filepath.Join(dir, "values.json")}}
 }
 
 // File is where it is kept.
-func (v Values) File() string { return v.record.path }
+func (v Values) File() string { return v.file.path }
 
 // Of is for DiscoverOptions.Values. When the record cannot be read, nothing is
 // set.
 func (v Values) Of(file string) map[string]string {
-	all, err := v.record.read()
+	all, err := v.file.read()
 	if err != nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (v Values) Of(file string) map[string]string {
 
 // Set gives an input of a file its value.
 func (v Values) Set(file, id, value string) error {
-	return v.record.change(func(all map[string]map[string]string) {
+	return v.file.change(func(all map[string]map[string]string) {
 		if all[file] == nil {
 			all[file] = map[string]string{}
 		}
@@ -36,7 +36,7 @@ func (v Values) Set(file, id, value string) error {
 
 // Forget removes a value. It reports whether there was one.
 func (v Values) Forget(file, id string) (was bool, err error) {
-	err = v.record.change(func(all map[string]map[string]string) {
+	err = v.file.change(func(all map[string]map[string]string) {
 		_, was = all[file][id]
 		delete(all[file], id)
 		if len(all[file]) == 0 {

@@ -131,7 +131,7 @@ func (w *Watcher) look(sure bool) {
 // files lists everything that the outcome depends on. A path that ends in /*
 // is a folder.
 func (w *Watcher) files() (all []string) {
-	for _, p := range places(w.options) {
+	for _, p := range candidates(w.options) {
 		switch {
 		case p.folder:
 			all = append(all, p.path+"/*")

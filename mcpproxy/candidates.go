@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A place is where a config file may be.
-type place struct {
+// A candidate is where a config file may be.
+type candidate struct {
 	path     string
 	dialect  *dialect
 	rank     rank
@@ -27,20 +27,20 @@ const (
 	rankUser                // of the user's clients
 )
 
-// places lists all of them in order of precedence: the file that the user
+// candidates lists all of them in order of precedence: the file that the user
 // named, the project's, ~/MCPs, and those of the user's clients in the order of
 // the table of dialects.
-func places(o DiscoverOptions) []place {
-	var all []place
+func candidates(o DiscoverOptions) []candidate {
+	var all []candidate
 	seen := map[string]bool{}
-	add := func(p place) {
+	add := func(p candidate) {
 		if !seen[p.path] {
 			seen[p.path] = true
 			all = append(all, p)
 		}
 	}
 	if o.Extra != "" {
-		add(place{path: absolute(o, o.Extra), dialect: &generic, rank: rankNamed, required: true, bare: true})
+		add(candidate{path: absolute(o, o.Extra), dialect: &generic, rank: rankNamed, required: true, bare: true})
 	}
 	if o.Dir != "" && !o.inHome() { // at home, the project's files are the user's own
 		for _, d := range dialects {
@@ -55,7 +55,7 @@ func places(o DiscoverOptions) []place {
 	if o.inHome() {
 		add(claudeProject.at(filepath.Join(o.Dir, ".mcp.json"), rankUser))
 	}
-	add(place{path: filepath.Join(o.Home, "MCPs"), dialect: &generic, rank: rankOwn, folder: true, bare: true})
+	add(candidate{path: filepath.Join(o.Home, "MCPs"), dialect: &generic, rank: rankOwn, folder: true, bare: true})
 	for _, d := range dialects {
 		for _, pattern := range d.user {
 			for _, path := range o.resolve(pattern) {
@@ -63,16 +63,16 @@ func places(o DiscoverOptions) []place {
 			}
 		}
 		if text := o.getenv(d.content); d.content != "" && text != "" {
-			add(place{path: "$" + d.content, dialect: d, rank: rankUser, text: text})
+			add(candidate{path: "$" + d.content, dialect: d, rank: rankUser, text: text})
 		}
 	}
 	return all
 }
 
 // at makes a place of a path of this dialect. One that ends in /* is a folder.
-func (d *dialect) at(path string, r rank) place {
+func (d *dialect) at(path string, r rank) candidate {
 	path, folder := strings.CutSuffix(path, "/*")
-	return place{path: path, dialect: d, rank: r, folder: folder, bare: folder}
+	return candidate{path: path, dialect: d, rank: r, folder: folder, bare: folder}
 }
 
 // inHome reports whether the project is the user's home directory.
@@ -141,7 +141,7 @@ func expandHome(o DiscoverOptions, path string) string {
 // it is no such file.
 func ProjectOf(file string) string {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
-		for _, p := range places(DiscoverOptions{Dir: dir}) {
+		for _, p := range candidates(DiscoverOptions{Dir: dir}) {
 			if p.path == file || p.folder && p.path == filepath.Dir(file) {
 				return dir
 			}

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A record is a small file of this program that several processes may change:
+// A stateFile is a small file of this program that several processes may change:
 // JSON, for the user alone, always whole.
-type record[T any] struct{ path string }
+type stateFile[T any] struct{ path string }
 
-// maxRecord bounds such a file.
-const maxRecord = 4 << 20
+// maxStateFile bounds such a file.
+const maxStateFile = 4 << 20
 
-func (r record[T]) read() (map[string]T, error) {
+func (r stateFile[T]) read() (map[string]T, error) {
 	all := map[string]T{}
-	data, err := readRegular(r.path, maxRecord)
+	data, err := readRegular(r.path, maxStateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -34,7 +34,7 @@ func (r record[T]) read() (map[string]T, error) {
 }
 
 // change lets a function change what is recorded, while no other process does.
-func (r record[T]) change(f func(map[string]T)) (err error) {
+func (r stateFile[T]) change(f func(map[string]T)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 		return err
 	}
