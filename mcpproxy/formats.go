@@ -45,7 +45,10 @@ func fromJSONC(data []byte) ([]byte, error) {
 	if json.Valid(data) {
 		return data, nil // nearly always, and ~/.claude.json may be large
 	}
-	text, err := hujson.Standardize(append(bytes.Clone(data), '\n')) // it wants an end to the last comment
+	text, err := hujson.Standardize(data)
+	if ended, again := hujson.Standardize(append(bytes.Clone(data), '\n')); err != nil && again == nil {
+		return ended, nil // it wants an end to the last comment
+	}
 	if err != nil {
 		return nil, fmt.Errorf("is not JSON: %s", printable(strings.TrimPrefix(err.Error(), "hujson: "), 300))
 	}

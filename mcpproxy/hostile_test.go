@@ -45,7 +45,7 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 		{"twice.toml", "[mcp_servers.a]\n[mcp_servers.a]\n", "is not TOML: line 2"},
 		{"deep.json", strings.Repeat(`{"a":[`, 1_000_000), "is not JSON: line 1, column "},
 		{"comments.json", strings.Repeat("[/*[*/", 3000), "nested more than 1000 deep"},
-		{"comment.json", "// only", "is not JSON: line 2"},
+		{"comment.json", "// only", "is not JSON: line 1"},
 		{"open.json", `{"mcpServers":{}} /* `, "is not JSON: line 1"},
 		{"wrong.json", "{\n  // why\n  \"mcpServers\": {,}\n}", "is not JSON: line 3, column 18"},
 		{"nul.json", "{\"mcpServers\":{\"a\x00\":{}}}", "is not JSON: line 1"},

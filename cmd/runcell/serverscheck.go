@@ -28,6 +28,9 @@ type checked struct {
 // is named.
 func serversCheck(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	names := c.Args().Slice()
+	if len(names) == 0 {
+		printProblems(s.err, p.Servers(), p.Problems())
+	}
 	var rows []checked
 	for _, st := range p.Servers() {
 		if len(names) == 0 && (st.Status == mcpproxy.StatusDisabled || skipped(p, st)) {
