@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"sort"
-	"strings"
 	"time"
 )
 
@@ -22,7 +19,7 @@ type Server struct {
 	Command string
 	Args    []string
 	Env     map[string]string // added to the environment of this process
-	Dir     string            // "cwd" in the file; relative to the directory this process runs in
+	Dir     string            // "cwd" in the file; empty is the directory this process runs in
 
 	// Of a remote server.
 	URL     string
@@ -71,13 +68,26 @@ func (s Server) fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// What became of an entry that gave no server: the Status of a Problem, and of
+// a ServerStatus.
+const (
+	StatusSkipped    = "skipped"     // broken, hidden by another of its name, or this program itself
+	StatusDisabled   = "disabled"    // switched off in its file
+	StatusUntrusted  = "untrusted"   // in a file of the project that the user has not allowed to start commands
+	StatusNeedsValue = "needs_value" // names a variable or an input that has no value
+	statusSame       = "same"        // another name of a server that was found already: not listed
+)
+
 // Problem is a file or an entry that gave no server, by name and with the
-// reason. Server is empty when the whole file is meant.
+// reason and its cure. Server is empty when the whole file is meant.
 type Problem struct {
-	Source  string `json:"source"`
-	Server  string `json:"server,omitempty"`
-	Reason  string `json:"reason"`
-	Skipped bool   `json:"skipped,omitempty"` // left out on purpose (disabled, or this program itself): nothing to mend
+	Source    string    `json:"source"`
+	Server    string    `json:"server,omitempty"`
+	Client    string    `json:"client,omitempty"`
+	Transport Transport `json:"transport,omitempty"`
+	Status    string    `json:"status"`
+	Reason    string    `json:"reason"`
+	Skipped   bool      `json:"skipped,omitempty"` // left out on purpose (disabled, or this program itself): nothing to mend
 }
 
 // String returns the problem as one line for a person.
@@ -91,18 +101,57 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: server %q: %s", p.Source, p.Server, p.Reason)
 }
 
+// An Input is a value that a file names and does not have: a variable of the
+// environment, or something that the client asks the user for.
+type Input struct {
+	Source, Server string
+	ID             string // as the file writes it
+	Asked          bool   // the client asks for it, as VS Code for ${input:ID}
+	Description    string
+	Secret         bool // not to be shown while it is typed
+	Default        string
+	Options        []string // nil is any text
+	Set            bool
+}
+
+// Variable is the variable of the environment that gives the input its value.
+func (i Input) Variable() string {
+	if !i.Asked {
+		return i.ID
+	}
+	return "MCP_BRIDGE_INPUT_" + shouted(i.ID)
+}
+
+// A Project is a config file of the project directory that the user has not
+// allowed to start commands.
+type Project struct {
+	Path, Client string
+	Sum          string // of the file, and of the env files that it names
+	Changed      bool   // it was trusted once, and is another file now
+	Declined     bool   // the user was asked and said no
+	Starts       []Start
+}
+
+// A Start is what a file would have started, as the file writes it: variables
+// are not expanded, since they hold secrets.
+type Start struct{ Server, Command string }
+
 // Config is what discovery found: the servers, in order of precedence, and
 // everything it had to leave out.
 type Config struct {
 	Servers  []Server
 	Problems []Problem
+	Projects []Project // not trusted
+	Inputs   []Input   // of all entries, whether they have a value or not
+
+	reads []string // further files that entries name: a change of one is a change
 }
 
 // DiscoverOptions says where to look. The zero value of a field leaves that
 // place out.
 type DiscoverOptions struct {
-	Home      string // for ~/MCPs, ~/.claude.json and a leading ~/
-	Dir       string // the project: its .mcp.json, and its entry in ~/.claude.json
+	Home      string // for ~/MCPs, the files of the user's clients, and a leading ~/
+	Dir       string // the project: its own files, and its entry in ~/.claude.json
 	Extra     string // one more file, which wins over all others (MCP_SERVERS_CONFIG)
 	AllowSelf bool   // list servers that start this program
 	Self      string // the resolved path of this program's executable
@@ -110,123 +159,41 @@ type DiscoverOptions struct {
 	// Getenv reads the variables that ${VAR} names; nil is the environment of
 	// this process. An empty value counts as unset.
 	Getenv func(string) string
+
+	// Trusted tells whether a file of the project may start commands. nil
+	// trusts none. See Trust.
+	Trusted func(file, sum string) TrustState
+	// Values gives what the user set for the inputs of a file. See Values.
+	Values func(file string) map[string]string
+}
+
+func (o DiscoverOptions) getenv(name string) string {
+	if o.Getenv != nil {
+		return o.Getenv(name)
+	}
+	return os.Getenv(name)
 }
 
 const (
 	maxServers     = 1000 // over all files; more is a mistake, and each may become a process
-	maxConfigFiles = 1000 // in ~/MCPs
+	maxProblems    = 1000 // over all files; each is a row of servers list
+	maxConfigFiles = 1000 // in one folder
 )
 
-// Discover reads every config file there is. For one name the first entry
-// wins: Extra, then .mcp.json, then ~/MCPs/*.json in order of file name, then
-// ~/.claude.json with the project's own servers before the user's. An entry
-// that is broken does not claim its name; one that is disabled does, so that a
-// project can switch off a server of the user.
+// Discover reads every config file there is, in the order of candidates. For one
+// name the first entry wins, and one server counts once, whatever files have it
+// under whatever names. An entry that is broken does not claim its name; one
+// that is disabled does, so that a project can switch off a server of the user.
+// Files of the project that are not trusted have no effect but to be listed.
 func Discover(o DiscoverOptions) Config {
-	d := discovery{o: o, env: lookup(o.Getenv), seen: map[string]bool{}, aliases: map[string]bool{}}
-	if o.Extra != "" {
-		d.file(d.absolute(o.Extra), required|bareEntry)
+	d := discovery{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
+	for _, p := range candidates(o) {
+		if p.folder {
+			d.folder(p)
+		} else {
+			d.file(p)
+		}
 	}
-	if o.Dir != "" {
-		d.file(filepath.Join(o.Dir, ".mcp.json"), 0)
-	}
-	if o.Home != "" {
-		d.folder(filepath.Join(o.Home, "MCPs"))
-		d.file(filepath.Join(o.Home, ".claude.json"), claudeFile)
-	}
+	d.settle()
 	return d.config
-}
-
-func lookup(getenv func(string) string) func(string) (string, bool) {
-	if getenv == nil {
-		getenv = os.Getenv
-	}
-	return func(name string) (string, bool) {
-		v := getenv(name)
-		return v, v != ""
-	}
-}
-
-// discovery is the state of one Discover.
-type discovery struct {
-	o       DiscoverOptions
-	env     func(string) (string, bool)
-	seen    map[string]bool // names that are claimed
-	aliases map[string]bool
-	config  Config
-}
-
-// absolute resolves a path the user gave in a setting.
-func (d *discovery) absolute(path string) string {
-	path = d.expandHome(path)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.o.Dir, path)
-	}
-	return path
-}
-
-func (d *discovery) expandHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok && d.o.Home != "" {
-		return filepath.Join(d.o.Home, rest)
-	}
-	return path
-}
-
-func (d *discovery) folder(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		if !os.IsNotExist(err) {
-			d.problem(dir, "", "reading the folder: "+reason(err))
-		}
-		return
-	}
-	var names []string
-	for _, e := range entries {
-		if n := e.Name(); strings.HasSuffix(n, ".json") && !strings.HasPrefix(n, ".") {
-			names = append(names, n)
-		}
-	}
-	sort.Strings(names)
-	if len(names) > maxConfigFiles {
-		d.problem(dir, "", fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles))
-		names = names[:maxConfigFiles]
-	}
-	for _, n := range names {
-		d.file(filepath.Join(dir, n), bareEntry)
-	}
-}
-
-func (d *discovery) problem(source, server, reason string) {
-	d.config.Problems = append(d.config.Problems, Problem{Source: source, Server: server, Reason: reason})
-}
-
-func (d *discovery) skip(source, server, reason string) {
-	d.config.Problems = append(d.config.Problems, Problem{Source: source, Server: server, Reason: reason, Skipped: true})
-}
-
-// add takes one entry of a file, whatever is in it.
-func (d *discovery) add(source, name string, raw []byte) {
-	if err := checkName(name); err != nil {
-		d.problem(source, printable(name, 64), err.Error())
-		return
-	}
-	if d.seen[name] {
-		return
-	}
-	s, disabled, err := d.parseEntry(raw)
-	switch {
-	case err != nil:
-		d.problem(source, name, err.Error())
-	case disabled:
-		d.seen[name] = true
-		d.skip(source, name, "disabled")
-	case !d.o.AllowSelf && d.startsSelf(s):
-		d.skip(source, name, "skipped: this program itself")
-	case len(d.config.Servers) == maxServers:
-		d.problem(source, name, fmt.Sprintf("left out: there are more than %d servers", maxServers))
-	default:
-		d.seen[name] = true
-		s.Name, s.Source, s.Alias = name, source, serverAlias(name, d.aliases)
-		d.config.Servers = append(d.config.Servers, s)
-	}
 }

@@ -36,6 +36,7 @@ func site(t *testing.T, files map[string]string) DiscoverOptions {
 		}
 	}
 	env := map[string]string{"TOKEN": "t0k3n", "DIR": "/opt"}
+	o.Trusted = func(string, string) TrustState { return Trusted }
 	o.Getenv = func(k string) string { return env[k] }
 	return o
 }
@@ -65,8 +66,15 @@ func TestDiscoverTakesTheFirstOfEachName(t *testing.T) {
 	if got, want := names(c), "a=extra b=project c=one bare=bare d=local e=user"; got != want {
 		t.Errorf("servers = %s, want %s", got, want)
 	}
-	if len(c.Problems) != 1 || c.Problems[0].Server != "off" || !c.Problems[0].Skipped {
-		t.Errorf("problems = %+v", c.Problems)
+	var left []string
+	for _, p := range c.Problems {
+		if !p.Skipped {
+			t.Errorf("problem %+v, which is nothing to mend", p)
+		}
+		left = append(left, p.Server+" "+p.Status)
+	}
+	if got, want := strings.Join(left, ", "), "a skipped, off disabled, b skipped, c skipped, c skipped, d skipped, off skipped"; got != want {
+		t.Errorf("left out: %s, want %s", got, want)
 	}
 	if c.Servers[0].Source != filepath.Join(o.Dir, "extra.json") {
 		t.Errorf("source = %s", c.Servers[0].Source)
@@ -119,14 +127,22 @@ func TestBadEntryIsReportedAndHidesNoGoodOne(t *testing.T) {
 		{"x", `{"command":"c","cwd":5}`, `"cwd" is not a string`},
 		{"x", `{"command":"c","disabled":"yes"}`, `"disabled" is not true or false`},
 		{"x", `{"command":"c","args":["a\u0000b"]}`, `NUL`},
-		{"x", `{"command":"c","args":["${NOPE}"]}`, "NOPE is not set"},
-		{"x", `{"command":"c","env":{"A":"Bearer ${SECRET_TOKEN}"}}`, "SECRET_TOKEN is not set"},
+		{"x", `{"command":"c","args":["${NOPE}"]}`, "needs the variable NOPE: run runcell servers set x NOPE, or start runcell with NOPE set"},
+		{"x", `{"command":"c","env":{"A":"Bearer ${SECRET_TOKEN}","B":"${OTHER}"}}`, "needs the variables SECRET_TOKEN and OTHER"},
+		{"x", `{"command":"c","args":["${NOPE:-${NEITHER}}"]}`, "the default of ${NOPE} has a variable in it"},
 		{"x", `{"command":"c","cwd":"${input:folder}"}`, "${input:folder} is not supported"},
 		{"x", `{"command":"c","args":["` + strings.Repeat("a", 2<<20) + `"]}`, "too long"},
-		{"x", `{"type":"http","url":"https://example.com"}`, `transport "http" is not supported yet`},
-		{"x", `{"type":"sse","url":"https://example.com"}`, `transport "sse" is not supported yet`},
-		{"x", `{"url":"https://example.com"}`, `transport "http" is not supported yet`},
-		{"x", `{"httpUrl":"https://example.com"}`, `transport "http" is not supported yet`},
+		{"x", `{"type":"ws","url":"https://example.com"}`, `transport "ws" is not supported`},
+		{"x", `{"type":"http","command":"c"}`, `has no "url"`},
+		{"x", `{"type":"stdio","url":"https://example.com"}`, `has no "command"`},
+		{"x", `{"url":""}`, `"url" is empty`},
+		{"x", `{"url":"unix:///run/x"}`, `begins with "unix:"`},
+		{"x", `{"url":"https://"}`, "names no host"},
+		{"x", `{"url":"https://x\u0007"}`, "is no URL"},
+		{"x", `{"url":"https://x","headers":{"A B":"c"}}`, `"A B" is no name for a header`},
+		{"x", `{"url":"https://x","headers":{"A":"c\r\nB: d"}}`, `characters that no header can have`},
+		{"x", `{"url":"https://x","headers":["A"]}`, `"headers" is not an object`},
+		{"x", `{"command":"c","timeout":-1}`, `"timeout" is not a number of milliseconds`},
 		{"x", `{"type":"carrier-pigeon","command":"c"}`, `"carrier-pigeon" is unknown`},
 		{"x", `{"type":7,"command":"c"}`, `"type" is not a string`},
 		{"x", `"npx"`, "not an object"},
@@ -280,12 +296,12 @@ func TestAliases(t *testing.T) {
 }
 
 func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
-	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"url":"https://x"}}}`})
+	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"type":"ws","url":"https://x"}}}`})
 	p := New(Discover(o), Options{})
 	defer p.Close()
 	got := p.Servers()
 	if len(got) != 2 || got[0].Status != "idle" || got[0].Alias != "my_files" || got[1].Name != "web" || got[1].Status != "skipped" ||
-		!strings.Contains(got[1].Error, "not supported yet") || len(p.Problems()) != 1 {
+		!strings.Contains(got[1].Error, "not supported") || len(p.Problems()) != 1 {
 		t.Errorf("servers = %+v", got)
 	}
 	for _, key := range []string{"my-files", "my_files"} {
@@ -294,7 +310,7 @@ func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 		}
 	}
 	_, err := p.Lookup("web")
-	wantError(t, err, `"web" cannot be used`, "not supported yet")
+	wantError(t, err, `"web" cannot be used`, "not supported")
 	_, err = p.Lookup("files")
 	wantError(t, err, `nearest is "my-files"`)
 	_, err = p.Lookup("")

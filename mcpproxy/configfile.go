@@ -1,209 +1,113 @@
 package mcpproxy
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // maxConfigSize bounds one file. ~/.claude.json also holds Claude's history
 // and can be several MB.
 const maxConfigSize = 16 << 20
 
-// fileKind says what a file may hold besides mcpServers.
-type fileKind int
+// A configFile is one file, read: its entries are still as it writes them.
+type configFile struct {
+	place   candidate
+	dialect *dialect // as the place says, or as was guessed
+	base    string   // what relative paths in it are relative to
+	data    []byte
+	entries []member
+	inputs  map[string]Input
+	values  map[string]string // of inputs, as the user set them
+	off     map[string]bool   // servers that the file switches off elsewhere than in their entries
+
+	reads map[string][]byte // what entries named and was read: path → digest of its text
+}
+
+// open reads a file and finds its entries.
+func (d *discovery) open(p candidate) (*configFile, error) {
+	f := &configFile{place: p, dialect: p.dialect, base: d.o.Dir, reads: map[string][]byte{}}
+	if p.rank != rankProject && p.text == "" {
+		f.base = filepath.Dir(p.path)
+	}
+	f.data = []byte(p.text)
+	if p.text == "" {
+		var err error
+		if f.data, err = readRegular(p.path, maxConfigSize); err != nil {
+			return nil, err
+		}
+	}
+	text, err := toJSON(p.path, f.data)
+	if err != nil {
+		return nil, err
+	}
+	top, err := members(text)
+	if err != nil {
+		return nil, err
+	}
+	found := f.dialect.settings
+	if f.dialect.projects {
+		if err := f.claudeProject(d.o.Dir, top); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range f.dialect.keys {
+		ok, err := f.take(top, key)
+		if err != nil {
+			return nil, err
+		}
+		if ok && strings.Contains(key, ".") {
+			found = true
+			break // mcp.servers is within mcp, which older versions have
+		}
+		found = found || ok
+	}
+	if !found && f.dialect.guess {
+		found, err = f.guess(top)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !found && p.bare && isEntry(top) {
+		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
+		f.entries, found = []member{{name, text}}, true
+	}
+	if !found {
+		return nil, fmt.Errorf("has no %q", f.dialect.keys[0])
+	}
+	if d.o.Values != nil {
+		f.values = d.o.Values(p.path)
+	}
+	f.readInputs(top)
+	f.readSwitches(top)
+	return f, nil
+}
+
+// read reads a file that an entry names, and keeps in mind that it did.
+func (f *configFile) read(path string) ([]byte, error) {
+	if _, known := f.reads[path]; !known && len(f.reads) == maxNamedFiles {
+		return nil, fmt.Errorf("is one of more than %d that the config names", maxNamedFiles)
+	}
+	data, err := readRegular(path, maxNamedFile)
+	sum := sha256.Sum256(data)
+	f.reads[path] = sum[:]
+	return data, err
+}
 
 const (
-	required   fileKind = 1 << iota // its absence is a problem
-	bareEntry                       // may be one entry, named by the file
-	claudeFile                      // has settings of all kinds, and servers by project
+	maxNamedFile  = 1 << 20 // an env file, or a file with one value
+	maxNamedFiles = 1000    // by one config file
 )
 
-// file reads one config file and adds its entries in the order they stand in.
-func (d *discovery) file(path string, kind fileKind) {
-	data, err := readConfig(path)
-	if errors.Is(err, fs.ErrNotExist) && kind&required == 0 {
-		return
+// sum is what trust in the file is kept by: all that decides what it starts.
+func (f *configFile) sum() string {
+	h := sha256.New()
+	own := sha256.Sum256(f.data)
+	h.Write(own[:])
+	for _, path := range sortedKeys(f.reads) {
+		fmt.Fprintf(h, "%q %x\n", path, f.reads[path])
 	}
-	if err != nil {
-		d.problem(path, "", reason(err))
-		return
-	}
-	top, err := members(data)
-	if err != nil {
-		d.problem(path, "", err.Error())
-		return
-	}
-	found := false
-	if kind&claudeFile != 0 {
-		found = true // a settings file without servers is in order
-		d.claudeProject(path, top)
-	}
-	for _, key := range []string{"mcpServers", "servers"} {
-		raw, ok := find(top, key)
-		if !ok || kind&claudeFile != 0 && key == "servers" {
-			continue
-		}
-		found = true
-		d.entries(path, key, raw)
-	}
-	if found {
-		return
-	}
-	if _, ok := find(top, "command"); ok && kind&bareEntry != 0 {
-		d.add(path, strings.TrimSuffix(filepath.Base(path), ".json"), data)
-		return
-	}
-	d.problem(path, "", `has no "mcpServers"`)
+	return hex.EncodeToString(h.Sum(nil))
 }
-
-// claudeProject adds the servers the user gave to this project alone.
-func (d *discovery) claudeProject(path string, top []member) {
-	raw, ok := find(top, "projects")
-	if !ok || d.o.Dir == "" {
-		return
-	}
-	projects, err := members(raw)
-	if err != nil {
-		d.problem(path, "", `"projects" is not an object`)
-		return
-	}
-	dirs := []string{filepath.Clean(d.o.Dir)}
-	if resolved, err := filepath.EvalSymlinks(d.o.Dir); err == nil && resolved != dirs[0] {
-		dirs = append(dirs, resolved)
-	}
-	for _, dir := range dirs {
-		project, ok := find(projects, dir)
-		if !ok {
-			continue
-		}
-		settings, err := members(project)
-		if err != nil {
-			d.problem(path, "", fmt.Sprintf("project %q is not an object", dir))
-			continue
-		}
-		if servers, ok := find(settings, "mcpServers"); ok {
-			d.entries(path, "mcpServers", servers)
-		}
-	}
-}
-
-func (d *discovery) entries(path, key string, raw []byte) {
-	if isNull(raw) {
-		return
-	}
-	servers, err := members(raw)
-	if err != nil {
-		d.problem(path, "", fmt.Sprintf("%q is not an object of servers", key))
-		return
-	}
-	for _, m := range servers {
-		d.add(path, m.name, m.value)
-	}
-}
-
-// readConfig reads a regular file of bounded size. It opens without waiting,
-// because a named pipe in place of the file would hang discovery for ever.
-func readConfig(path string) (data []byte, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case info.IsDir():
-		return nil, errors.New("is a directory")
-	case !info.Mode().IsRegular():
-		return nil, errors.New("is not a regular file")
-	}
-	data, err = io.ReadAll(io.LimitReader(f, maxConfigSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxConfigSize {
-		return nil, fmt.Errorf("is larger than %d MiB", maxConfigSize>>20)
-	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors on Windows leave a mark
-	if err := checkJSON(data); err != nil {
-		return nil, err
-	}
-	return data, nil
-}
-
-// reason strips the path from a file error: a Problem already names the file.
-func reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err.Error()
-	}
-	return err.Error()
-}
-
-// checkJSON reports where data stops being JSON, in lines and columns.
-func checkJSON(data []byte) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return errors.New("is empty")
-	}
-	var v json.RawMessage
-	err := json.Unmarshal(data, &v)
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return err
-	}
-	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("is not JSON: line %d, column %d: %w", line, column, syntax)
-}
-
-// member is one name and value of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// members returns the members of a JSON object in the order of the text: the
-// order decides which of two clashing aliases gets the number, and a Go map
-// would throw it away.
-func members(data []byte) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("is not a JSON object")
-	}
-	var all []member
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := t.(string)
-		m := member{name: name}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-func find(all []member, name string) (json.RawMessage, bool) {
-	for _, m := range all {
-		if m.name == name {
-			return m.value, true
-		}
-	}
-	return nil, false
-}
-
-func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }

@@ -3,11 +3,9 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"sort"
+	"path/filepath"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+	"time"
 )
 
 const (
@@ -16,207 +14,176 @@ const (
 	maxEnv          = 4096
 	maxCommandBytes = 1 << 20 // of command, arguments and environment; execve refuses about twice as much
 	maxDescription  = 64 << 10
+	maxURL          = 16 << 10
+	maxHeaderBytes  = 256 << 10
+	maxTimeout      = 24 * time.Hour
 )
 
-func checkName(name string) error {
-	switch {
-	case strings.TrimSpace(name) == "":
-		return errors.New("its name is empty")
-	case utf8.RuneCountInString(name) > maxNameLength:
-		return fmt.Errorf("its name is longer than %d characters", maxNameLength)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return errors.New("its name contains control characters")
-	}
-	return nil
+// partOf is an entry for a server that is a part of its client: nobody else
+// can start it.
+type partOf string
+
+func (p partOf) Error() string {
+	return "part of " + string(p) + " itself, so nothing else can start it"
 }
 
-// parseEntry turns one entry into a server that can be started as it stands:
+// parseEntry turns one entry into a server that can be used as it stands:
 // variables are expanded and types are checked. Unknown keys are ignored, since
-// every client has its own.
-func (d *discovery) parseEntry(raw json.RawMessage) (s Server, disabled bool, err error) {
-	all, err := members(raw)
+// every client has its own. The caller looks at x.missing.
+func parseEntry(f *configFile, m member, x *expander) (s Server, disabled bool, err error) {
+	all, err := members(m.value)
 	if err != nil {
 		return s, false, errors.New("its entry is not an object")
 	}
-	e := entry{members: all, expand: func(v string) (string, error) { return expand(v, d.env) }}
-	if disabled = e.boolean("disabled"); disabled && e.err == nil {
+	e := entry{members: all, x: x, dialect: f.dialect}
+	if disabled = e.disabled(); disabled && e.err == nil {
 		return s, true, nil
 	}
-	if err := e.transport(); err != nil {
-		return s, false, err
-	}
-	s.Transport = Stdio
-	s.Command = d.expandHome(e.expanded("command"))
-	s.Args = e.list("args")
-	s.Env = e.table("env")
-	s.Dir = d.expandHome(e.expanded("cwd"))
+	kind, urlKey := e.transport()
+	s.Transport = kind
 	s.Description = clip(e.text("description"), maxDescription)
+	s.AllowTools, s.DenyTools = e.tools(f.dialect.fields.allow), e.tools(f.dialect.fields.deny)
+	if len(s.AllowTools) == 0 && f.dialect.allowAll || len(s.AllowTools) == 1 && s.AllowTools[0] == "*" {
+		s.AllowTools = nil
+	}
+	s.StartTimeout, s.CallTimeout = e.timeouts()
 	if e.err != nil {
 		return s, false, e.err
 	}
-	return s, false, checkCommand(s)
+	if kind == Stdio {
+		e.stdio(f, &s)
+	} else {
+		e.remote(urlKey, &s)
+	}
+	if e.err != nil || len(x.missing) > 0 {
+		return s, false, e.err // half of its values are not known: there is no more to check
+	}
+	if kind == Stdio {
+		return s, false, checkCommand(s)
+	}
+	return s, false, checkRemote(s)
 }
 
-// checkCommand refuses what execve would refuse, in words that help.
-func checkCommand(s Server) error {
-	if strings.TrimSpace(s.Command) == "" {
-		return errors.New(`"command" is empty`)
+// stdio reads the fields of a server that is started.
+func (e *entry) stdio(f *configFile, s *Server) {
+	o := e.x
+	e.command(s)
+	s.Command = o.home(s.Command)
+	// Where ${NAME} is no variable of the client, it may be meant for the shell
+	// that is started.
+	if o.syntax&^curly == 0 && wrappers[filepath.Base(s.Command)] {
+		shell := *o
+		shell.raw = true
+		e.x = &shell
 	}
-	size := len(s.Command) + len(s.Dir)
-	words := append([]string{s.Command, s.Dir}, s.Args...)
+	s.Args = append(s.Args, e.list("args")...)
+	e.x = o
+	s.Env = e.passed(e.environment(f))
+	if s.Dir = e.expanded("cwd"); s.Dir != "" && !o.raw {
+		if s.Dir = o.home(s.Dir); !filepath.IsAbs(s.Dir) { // every client has its own directory in mind, and that is the project's
+			s.Dir = filepath.Join(o.folders["workspaceFolder"], s.Dir)
+		}
+	}
+}
+
+// command reads the command in the forms it comes in.
+func (e *entry) command(s *Server) {
+	key := e.name(e.dialect.fields.command, "command")
+	raw, _ := e.get(key)
+	if list, err := items(raw); err == nil && (e.dialect.fields.commandList || e.dialect.guess) {
+		words := e.texts(key, list)
+		if len(words) > 0 {
+			s.Command, s.Args = words[0], words[1:]
+		}
+		return
+	}
+	if inner, err := members(raw); err == nil && e.dialect.fields.commandObject {
+		// Older Zed: the command has everything in it.
+		e.members = append(append([]member{}, inner...), e.members...)
+		s.Command = e.expanded("path")
+		return
+	}
+	s.Command = e.expanded(key)
+}
+
+// environment reads the variables of the entry, and of the file it names.
+func (e *entry) environment(f *configFile) map[string]string {
+	env := e.table(e.name(e.dialect.fields.env, "env"))
+	if len(e.dialect.fields.envFile) == 0 || e.x.raw {
+		return env
+	}
+	path := e.expanded(e.dialect.fields.envFile[0])
+	if path == "" || e.err != nil {
+		return env
+	}
+	if path = e.x.home(path); !filepath.IsAbs(path) {
+		path = filepath.Join(f.base, path)
+	}
+	data, err := f.read(path)
+	if err != nil {
+		e.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, reason(err))
+		return env
+	}
+	all, err := parseDotenv(data)
+	if err != nil {
+		e.fail("%q: %s: %w", "envFile", path, err)
+		return env
+	}
+	for k, v := range env { // the entry's own win
+		all[k] = v
+	}
+	return all
+}
+
+// passed adds the variables that the entry names and that come from this
+// program's own environment or from the user.
+func (e *entry) passed(env map[string]string) map[string]string {
+	for _, key := range e.dialect.fields.passedEnv {
+		raw, ok := e.get(key)
+		if !ok {
+			continue
+		}
+		list, err := items(raw)
+		if err != nil || len(list) > maxEnv {
+			e.fail("%q is not a list of names", key)
+			return env
+		}
+		for _, item := range list {
+			var name string
+			var object struct{ Name string }
+			if json.Unmarshal(item, &name) != nil && json.Unmarshal(item, &object) == nil {
+				name = object.Name
+			}
+			if !variableName.MatchString(name) {
+				e.fail("%q has %q, which is no name for a variable", key, printable(name, 64))
+				return env
+			}
+			if env == nil {
+				env = map[string]string{}
+			}
+			if _, ok := env[name]; !ok && !e.x.raw {
+				env[name] = e.x.ask(Input{ID: name, Secret: true})
+			}
+		}
+	}
+	return env
+}
+
+// launch is what a server starts or reaches, as one line for a person. The
+// values of its environment and headers are left out.
+func (s Server) launch() string {
+	if s.Transport != Stdio {
+		return clip(printable(s.URL, 1024), 1024)
+	}
+	var words []string
 	for _, k := range sortedKeys(s.Env) {
-		if k == "" || strings.Contains(k, "=") {
-			return fmt.Errorf("%q is no name for an environment variable", k)
-		}
-		words = append(words, k, s.Env[k])
+		words = append(words, shellWord(clip(k, 128))+"=…")
 	}
-	for _, w := range words {
-		if strings.ContainsRune(w, 0) {
-			return errors.New("its command, arguments or environment contain a NUL character")
-		}
-		size += len(w) + 1
+	for _, w := range append([]string{s.Command}, s.Args...) {
+		words = append(words, shellWord(w))
 	}
-	if size > maxCommandBytes {
-		return errors.New("its command, arguments and environment are too long")
+	if s.Dir != "" {
+		words = append(words, "(in "+shellWord(s.Dir)+")")
 	}
-	return nil
-}
-
-// entry reads typed fields of one object and keeps the first error, so that
-// parseEntry reads as the list of fields it is.
-type entry struct {
-	members []member
-	expand  func(string) (string, error)
-	err     error
-}
-
-func (e *entry) fail(format string, args ...any) {
-	if e.err == nil {
-		e.err = fmt.Errorf(format, args...)
-	}
-}
-
-// get returns a member that is there and not null.
-func (e *entry) get(key string) (json.RawMessage, bool) {
-	raw, ok := find(e.members, key)
-	return raw, ok && !isNull(raw)
-}
-
-func (e *entry) boolean(key string) (v bool) {
-	if raw, ok := e.get(key); ok && json.Unmarshal(raw, &v) != nil {
-		e.fail("%q is not true or false", key)
-	}
-	return v
-}
-
-func (e *entry) text(key string) (v string) {
-	if raw, ok := e.get(key); ok && json.Unmarshal(raw, &v) != nil {
-		e.fail("%q is not a string", key)
-	}
-	return v
-}
-
-func (e *entry) expanded(key string) string {
-	v, err := e.expand(e.text(key))
-	if err != nil {
-		e.fail("%q: %w", key, err)
-	}
-	return v
-}
-
-// scalar reads a string, or a number or boolean as the text it is written in:
-// people write "env": {"PORT": 8080}.
-func (e *entry) scalar(where string, raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		e.fail("%s is not JSON", where)
-	}
-	switch v := v.(type) {
-	case string:
-		s, err := e.expand(v)
-		if err != nil {
-			e.fail("%s: %w", where, err)
-		}
-		return s
-	case float64, bool:
-		return strings.TrimSpace(string(raw))
-	}
-	e.fail("%s is not a string", where)
-	return ""
-}
-
-func (e *entry) list(key string) []string {
-	raw, ok := e.get(key)
-	if !ok {
-		return nil
-	}
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
-		e.fail("%q is not a list", key)
-	}
-	if len(items) > maxArgs {
-		e.fail("%q has more than %d items", key, maxArgs)
-		return nil
-	}
-	var list []string
-	for i, item := range items {
-		list = append(list, e.scalar(fmt.Sprintf("item %d of %q", i+1, key), item))
-	}
-	return list
-}
-
-func (e *entry) table(key string) map[string]string {
-	raw, ok := e.get(key)
-	if !ok {
-		return nil
-	}
-	all, err := members(raw)
-	if err != nil {
-		e.fail("%q is not an object", key)
-	}
-	if len(all) > maxEnv {
-		e.fail("%q has more than %d members", key, maxEnv)
-		return nil
-	}
-	table := make(map[string]string, len(all))
-	for _, m := range all {
-		table[m.name] = e.scalar(fmt.Sprintf("%q in %q", printable(m.name, 64), key), m.value)
-	}
-	return table
-}
-
-// transport checks that the entry is for a server this package can start.
-func (e *entry) transport() error {
-	kind := e.text("type")
-	if kind == "" {
-		kind = e.text("transport")
-	}
-	if e.err != nil {
-		return e.err
-	}
-	switch kind {
-	case "", "stdio":
-	case "http", "sse", "ws", "streamable-http", "streamableHttp", "streamable_http":
-		return fmt.Errorf("transport %q is not supported yet", kind)
-	default:
-		return fmt.Errorf("transport %q is unknown", printable(kind, 64))
-	}
-	if _, ok := e.get("command"); ok {
-		return nil
-	}
-	for _, key := range []string{"url", "httpUrl", "serverUrl"} {
-		if _, ok := e.get(key); ok {
-			return errors.New(`transport "http" is not supported yet`)
-		}
-	}
-	return errors.New(`has no "command"`)
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
+	return clip(strings.Join(words, " "), 2048)
 }

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,20 +19,37 @@ func FuzzDiscover(f *testing.F) {
 		`{"mcpServers":{"a":{"command":5},"":{"command":"x"},"A":{"command":"x"},"a":{"url":"http://x"}}}`,
 		`{"command":"x"}`, `[]`, `null`, `{`, "\xff", `{"projects":{"/":{"mcpServers":{"p":{"command":"x"}}}}}`,
 		`{"mcpServers":{"a":{"command":"${X:-${Y}}"},"b":{"command":"$X"},"c":{"command":"${"}}}`,
+		`{"mcp":{"servers":{"a":{"type":"local","command":["x","{env:SET}","{file:.env}"],"timeout":{"startup":1}}}}, /* c */}`,
+		`{"inputs":[{"id":"i","options":["a",{"value":"b"}]}],"servers":{"a":{"command":"x","args":["${input:i}"],"envFile":"${userHome}/.env"}}}`,
+		"[mcp_servers.a]\ncommand = 'x'\nenv_vars = ['SET', {name='SET'}]\n[mcp_servers.b]\nurl = 'http://x'\nbearer_token_env_var = 'SET'\n",
+		"extensions:\n  a: &a {type: stdio, cmd: x, envs: {A: $SET}}\n  b: {<<: *a, cmd: y}\nmcpServers: [{name: n, command: x}]\n",
+		"a: &a [x, x]\nb: &b [*a, *a]\nmcpServers: *b\n", "{a: *b}", "&a [*a]", "<<: [1]\n", "A=1\nB=\"x\ny\"\nC='z'\n",
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		home := t.TempDir()
-		for _, name := range []string{".claude.json", "extra.json"} {
-			if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
+		for _, name := range []string{
+			".claude.json", "extra.json", ".codex/config.toml", ".config/goose/config.yaml", ".config/opencode/opencode.json", ".config/zed/settings.json",
+			".config/Code/User/mcp.json", ".env", ".continue/config.yaml", ".config/crush/crush.json", "MCPs/a.toml", "MCPs/b.yaml", "project/.mcp.json",
+		} {
+			path := filepath.Join(home, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		found := Discover(DiscoverOptions{Home: home, Dir: "/", Extra: filepath.Join(home, "extra.json")})
+		found := Discover(DiscoverOptions{
+			Home: home, Dir: filepath.Join(home, "project"), Extra: filepath.Join(home, "extra.json"),
+			Getenv: func(name string) string { return map[string]string{"SET": "value"}[name] },
+		})
+		for _, p := range found.Problems {
+			if p.Server != "" && p.Status == StatusUntrusted && len(found.Projects) != 1 {
+				t.Errorf("an untrusted entry without its project: %+v", p)
+			}
+		}
 		names, aliases := map[string]bool{}, map[string]bool{}
 		for _, s := range found.Servers {
-			if s.Name == "" || s.Command == "" || names[s.Name] || aliases[s.Alias] || !aliasForm.MatchString(s.Alias) {
+			if s.Name == "" || s.Command == "" && s.URL == "" || names[s.Name] || aliases[s.Alias] || !aliasForm.MatchString(s.Alias) {
 				t.Errorf("server %+v", s)
 			}
 			names[s.Name], aliases[s.Alias] = true, true

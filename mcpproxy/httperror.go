@@ -108,16 +108,6 @@ func loginNeeded(name string) string {
 	return fmt.Sprintf("the server needs a login; in a terminal: runcell servers login %s", shellWord(name))
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// shellWord quotes a name where a shell would not take it as one word.
-func shellWord(name string) string {
-	if plainWord.MatchString(name) {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-}
-
 // notMCP says that an answer is of another kind, mostly a page for people.
 func (r *remote) notMCP(resp *http.Response) error {
 	kind := mediaType(resp)

@@ -10,6 +10,7 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -109,7 +110,7 @@ type ServerStatus struct {
 }
 
 // Servers reports every server in order of discovery, and after them those
-// that were left out, as skipped and with the reason.
+// that were left out, with the reason.
 func (p *Proxy) Servers() []ServerStatus {
 	now := p.current()
 	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
@@ -126,8 +127,10 @@ func (p *Proxy) Servers() []ServerStatus {
 		all = append(all, st)
 	}
 	for _, pr := range now.config.Problems {
-		if pr.Server != "" {
-			all = append(all, ServerStatus{Name: pr.Server, Source: pr.Source, Status: "skipped", Error: pr.Reason})
+		if pr.Server != "" && pr.Status != statusSame {
+			all = append(all, ServerStatus{
+				Name: pr.Server, Source: pr.Source, Client: pr.Client, Transport: pr.Transport, Status: cmp.Or(pr.Status, StatusSkipped), Error: pr.Reason,
+			})
 		}
 	}
 	return all

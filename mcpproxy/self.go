@@ -10,10 +10,45 @@ import (
 // would start a second bridge that offers the same servers again.
 const pythonOriginal = "mcp-server-code-execution-mode"
 
+// programName is what packages of this program are called.
+const programName = "runcell"
+
 // wrappers start the program that their arguments name.
 var wrappers = map[string]bool{
 	"env": true, "sh": true, "bash": true, "dash": true, "zsh": true, "nice": true, "nohup": true,
 	"setsid": true, "stdbuf": true, "timeout": true, "sudo": true, "exec": true,
+}
+
+// launchers start a package that their arguments name, and fetch it if they
+// must. Their words before the package are commands of their own.
+var launchers = map[string]bool{
+	"npx": true, "bunx": true, "pnpx": true, "uvx": true, "npm": true, "pnpm": true, "yarn": true, "bun": true, "uv": true, "pipx": true, "go": true,
+	"mise": true,
+}
+
+var launcherWords = map[string]bool{"exec": true, "x": true, "dlx": true, "run": true, "tool": true, "--": true}
+
+// launchesSelf reports whether arguments of a launcher name this program:
+// runcell, @any/runcell@1.2, runcell==1.2, github.com/any/runcell/cmd/runcell@latest.
+func (d *discovery) launchesSelf(args []string) bool {
+	for i, arg := range args {
+		if launcherWords[arg] || strings.HasPrefix(arg, "-") {
+			continue
+		}
+		name := filepath.Base(arg)
+		if at := strings.LastIndexByte(name, '@'); at > 0 {
+			name = name[:at]
+		}
+		name, _, _ = strings.Cut(name, "==")
+		if name == programName || d.o.Self != "" && name == filepath.Base(d.o.Self) {
+			return true
+		}
+		if i > 0 && (args[i-1] == "-p" || args[i-1] == "--package" || args[i-1] == "--from" || args[i-1] == "--with" || args[i-1] == "--python") {
+			continue // the value of a flag
+		}
+		return false
+	}
+	return false
 }
 
 // startsSelf reports whether s starts this program, directly or through a
@@ -27,14 +62,17 @@ func (d *discovery) startsSelf(s Server) bool {
 	if d.isSelf(s, s.Command) {
 		return true
 	}
+	if launchers[filepath.Base(s.Command)] && d.launchesSelf(s.Args) {
+		return true
+	}
 	if !wrappers[filepath.Base(s.Command)] {
 		return false
 	}
-	for _, arg := range s.Args {
-		for _, word := range strings.Fields(arg) { // sh -c "exec runcell serve"
-			if d.isSelf(s, strings.Trim(word, `"';`)) {
-				return true
-			}
+	words := strings.Fields(strings.Join(s.Args, " ")) // sh -c "exec runcell serve"
+	for i, word := range words {
+		word = strings.Trim(word, `"';`)
+		if d.isSelf(s, word) || launchers[filepath.Base(word)] && d.launchesSelf(words[i+1:]) {
+			return true
 		}
 	}
 	return false

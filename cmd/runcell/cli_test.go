@@ -168,7 +168,7 @@ func TestServersCommands(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"odd": "idle servers.json", "jira": "idle servers.json", "github": "idle github.json", "search": "idle .claude.json",
-		"self": "skipped .mcp.json", "broken": "skipped github.json", "remote": "skipped .claude.json",
+		"self": "skipped .mcp.json", "broken": "skipped github.json", "remote": "idle .claude.json",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: got %q, want %q", name, got[name], want)

@@ -108,7 +108,7 @@ func sandboxCheck(ctx context.Context, settings Settings, s *streams, checks []o
 
 // tryPython runs one line of Python in a sandbox.
 func tryPython(ctx context.Context, settings Settings, s *streams) (version, cure string, took time.Duration, err error) {
-	p, err := open(settings, newLogger(settings, s.err), func(string, bool) {}) // a check changes nothing
+	p, err := open(settings, newLogger(settings, s.err), func(string, bool) {}, &findings{}, false) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err
 	}

@@ -46,7 +46,15 @@ func execAction(c *cli.Context, s *streams) (err error) {
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p, err := open(settings, log, newRefresher(c, true, log).start)
+	found, err := findServers(settings, log)
+	if err != nil {
+		return err
+	}
+	if err := found.ask(c.Context, s); err != nil {
+		return err
+	}
+	found.report()
+	p, err := open(settings, log, newRefresher(c, true, log).start, found, false)
 	if err != nil {
 		return err
 	}

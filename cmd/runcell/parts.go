@@ -65,12 +65,14 @@ type parts struct {
 	bridge  *bridge.Server
 	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
+	watcher *mcpproxy.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
 }
 
 // open wires everything. Nothing is started or fetched yet. Refresh is called
-// when there is work to do on the image in the background.
-func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*parts, error) {
+// when there is work to do on the image in the background. Found are the user's
+// servers, which are kept up to date if watch is set.
+func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), found *findings, watch bool) (*parts, error) {
 	d, err := findDirs(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -87,15 +89,20 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*pa
 	if err != nil {
 		return nil, d.explain(err)
 	}
-	proxy := mcpproxy.New(discover(s, log), mcpproxy.Options{
+	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
 	})
+	var upstreams bridge.Upstreams = proxy
+	var watcher *mcpproxy.Watcher
+	if watch {
+		upstreams, watcher = found.keepCurrent(proxy)
+	}
 	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
 		Sandbox:     sandbox{runtime, d},
-		Upstreams:   proxy,
+		Upstreams:   upstreams,
 		RunnerFile:  runner,
 		ToolsDir:    filepath.Join(d.state, "tools"),
 		Policy:      loadPolicy(s, log),
@@ -109,12 +116,15 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool)) (*pa
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         log,
 	})
-	return &parts{bridge: server, runtime: runtime, proxy: proxy, store: store}, nil
+	return &parts{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
 }
 
 // Close ends everything, what uses before what is used.
 func (p *parts) Close() error {
 	p.bridge.Close()
+	if p.watcher != nil {
+		p.watcher.Close()
+	}
 	return errors.Join(p.proxy.Close(), p.runtime.Close(), p.store.Close())
 }
 
@@ -156,21 +166,6 @@ func maxParallel() int {
 		return most
 	}
 	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles)
-}
-
-// discover finds the user's servers and says what was wrong with which.
-func discover(s Settings, log *slog.Logger) mcpproxy.Config {
-	home, _ := os.UserHomeDir() // without one there is nothing to find there
-	dir, _ := os.Getwd()
-	config := mcpproxy.Discover(mcpproxy.DiscoverOptions{
-		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: self(),
-	})
-	for _, p := range config.Problems {
-		if !p.Skipped {
-			log.Warn("leaving out a server", "reason", p.String())
-		}
-	}
-	return config
 }
 
 // self is the resolved path of this program.

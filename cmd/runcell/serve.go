@@ -33,7 +33,12 @@ func serve(c *cli.Context, s *streams) (err error) {
 	log := newLogger(settings, s.err)
 	refresh := newRefresher(c, false, log)
 	defer refresh.close()
-	p, err := open(settings, log, refresh.start)
+	found, err := findServers(settings, log)
+	if err != nil {
+		return err
+	}
+	found.report()
+	p, err := open(settings, log, refresh.start, found, true)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ func serversCommand(s *streams) *cli.Command {
 		Subcommands: []*cli.Command{
 			command("list", "show the servers that were found, where, and what is wrong with which", "",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }),
+			command("check", "start servers and say what is wrong with which", "[NAME]…",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCheck(c, s, p) }),
 			command("tools", "start servers and show their tools", "[NAME]…",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
 			loginFlags(command("login", "log in to a remote server, in a browser", "NAME",
@@ -37,6 +39,7 @@ func serversCommand(s *streams) *cli.Command {
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
 			command("call", "call a tool and print the server's answer as JSON", "NAME TOOL [ARGUMENTS]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }),
+			serversTrustCommand(s), serversUntrustCommand(s), serversSetCommand(s),
 		},
 		Action: needSubcommand,
 	}
@@ -49,7 +52,17 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 		return err
 	}
 	log := newLogger(settings, s.err)
-	p := mcpproxy.New(discover(settings, log), mcpproxy.Options{
+	found, err := findServers(settings, log)
+	if err != nil {
+		return err
+	}
+	if err := found.ask(c.Context, s); err != nil {
+		return err
+	}
+	if name := c.Command.Name; name != "list" && name != "check" { // which say it themselves
+		found.report()
+	}
+	p := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, ClientVersion: version, TokenDir: tokenDir(settings), CatalogueDir: catalogueDir(settings),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
@@ -58,6 +71,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 
 func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
+	printProblems(s.err, all, p.Problems())
 	noteStrays(c, s.err, all)
 	if c.Bool("json") {
 		return printJSON(s.out, all)
@@ -68,9 +82,44 @@ func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	}
 	return printTable(s.out, "NAME\tSTATUS\tTRANSPORT\tSOURCE\tREMARK", func(w io.Writer) {
 		for _, st := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.Status, st.Transport, st.Source, st.Error)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.Status, st.Transport, st.Source, remark(st))
 		}
 	})
+}
+
+// remark is what there is to say of a server in one line.
+func remark(st mcpproxy.ServerStatus) string {
+	if st.Error != "" {
+		return st.Error
+	}
+	if len(st.Also) > 0 {
+		return "also in " + strings.Join(st.Also, ", ")
+	}
+	return ""
+}
+
+// printProblems names the files that cannot be read, and counts the servers
+// that cannot be used until the user does something.
+func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []mcpproxy.Problem) {
+	count := map[string]int{}
+	for _, st := range all {
+		count[st.Status]++
+	}
+	for _, p := range problems {
+		if p.Server == "" {
+			fmt.Fprintf(w, "runcell: %s\n", p)
+		}
+	}
+	for _, c := range []struct{ status, one, more, cure string }{
+		{mcpproxy.StatusUntrusted, "server is", "servers are", "in files of this project that may not start commands yet: runcell servers trust FILE"},
+		{mcpproxy.StatusNeedsValue, "server needs", "servers need", "a value: runcell servers set NAME INPUT"},
+	} {
+		if n := count[c.status]; n == 1 {
+			fmt.Fprintf(w, "runcell: 1 %s %s\n", c.one, c.cure)
+		} else if n > 1 {
+			fmt.Fprintf(w, "runcell: %d %s %s\n", n, c.more, c.cure)
+		}
+	}
 }
 
 // A serverTool is a row of servers tools and servers search.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/runcell/runcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+)
+
+// findKnobs are the settings of commands that only look for servers.
+var findKnobs = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
+
+func serversTrustCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
+		Flags: settingFlags(findKnobs...), OnUsageError: usageError,
+		Action: func(c *cli.Context) error { return eachProjectFile(c, s, trustFile) },
+	}
+}
+
+func serversUntrustCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name: "untrust", Usage: "take that back", ArgsUsage: "FILE…",
+		Flags: settingFlags(findKnobs...), OnUsageError: usageError,
+		Action: func(c *cli.Context) error { return eachProjectFile(c, s, untrustFile) },
+	}
+}
+
+// eachProjectFile runs action on every file that the command line names.
+func eachProjectFile(c *cli.Context, s *streams, action func(*streams, *findings, string) error) error {
+	if !c.Args().Present() {
+		return usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
+	}
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	for _, arg := range c.Args().Slice() {
+		found, err := findServers(settings, newLogger(settings, s.err))
+		if err != nil {
+			return err
+		}
+		file, err := filepath.Abs(arg)
+		if err != nil {
+			return err
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			file = filepath.Join(dir, filepath.Base(file))
+		}
+		if err := action(s, found, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func trustFile(s *streams, f *findings, file string) error {
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("trusting %s: %w", file, err)
+	}
+	f.options.Dir = mcpproxy.ProjectOf(file)
+	if f.options.Dir == "" {
+		return fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
+	}
+	config := mcpproxy.Discover(f.options)
+	for _, p := range config.Projects {
+		if p.Path != file {
+			continue
+		}
+		if err := f.trust.Set(file, p.Sum, true); err != nil {
+			return fmt.Errorf("trusting %s: %w", file, err)
+		}
+		fmt.Fprintf(s.out, "trusted as it is now: %s\n", file)
+		showStarts(s.out, p)
+		return nil
+	}
+	for _, p := range config.Problems {
+		if p.Source == file && !p.Skipped {
+			return fmt.Errorf("trusting %s: %s", file, p.Reason)
+		}
+	}
+	fmt.Fprintf(s.out, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
+	return nil
+}
+
+func untrustFile(s *streams, f *findings, file string) error {
+	was, err := f.trust.Forget(file)
+	if err != nil {
+		return fmt.Errorf("taking trust from %s: %w", file, err)
+	}
+	if !was {
+		fmt.Fprintf(s.out, "nothing to do: %s was not trusted\n", file)
+		return nil
+	}
+	fmt.Fprintf(s.out, "no longer trusted: %s\n", file)
+	return nil
+}

@@ -1,0 +1,82 @@
+package mcpproxy
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+func checkName(name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return errors.New("its name is empty")
+	case utf8.RuneCountInString(name) > maxNameLength:
+		return fmt.Errorf("its name is longer than %d characters", maxNameLength)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return errors.New("its name contains control characters")
+	}
+	return nil
+}
+
+// checkCommand refuses what execve would refuse, in words that help.
+func checkCommand(s Server) error {
+	if strings.TrimSpace(s.Command) == "" {
+		return errors.New(`"command" is empty`)
+	}
+	size := len(s.Command) + len(s.Dir)
+	words := append([]string{s.Command, s.Dir}, s.Args...)
+	for _, k := range sortedKeys(s.Env) {
+		if k == "" || strings.Contains(k, "=") {
+			return fmt.Errorf("%q is no name for an environment variable", k)
+		}
+		words = append(words, k, s.Env[k])
+	}
+	for _, w := range words {
+		if strings.ContainsRune(w, 0) {
+			return errors.New("its command, arguments or environment contain a NUL character")
+		}
+		size += len(w) + 1
+	}
+	if size > maxCommandBytes {
+		return errors.New("its command, arguments and environment are too long")
+	}
+	return nil
+}
+
+// headerName is a token, as RFC 9110 calls it in section 5.6.2.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// checkRemote refuses what no request can be made of.
+func checkRemote(s Server) error {
+	u, err := url.Parse(s.URL)
+	switch {
+	case s.URL == "":
+		return errors.New(`"url" is empty`)
+	case len(s.URL) > maxURL:
+		return errors.New("its URL is too long")
+	case err != nil || strings.ContainsFunc(s.URL, unicode.IsControl):
+		return errors.New("its URL is no URL") // it may hold a token, so it is not quoted
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("its URL begins with %q; only http and https are supported", printable(u.Scheme, 32)+":")
+	case u.Hostname() == "":
+		return errors.New("its URL names no host")
+	}
+	size := 0
+	for _, k := range sortedKeys(s.Headers) {
+		if !headerName.MatchString(k) {
+			return fmt.Errorf("%q is no name for a header", printable(k, 64))
+		}
+		if strings.ContainsFunc(s.Headers[k], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return fmt.Errorf("the value of the header %q has characters that no header can have", k)
+		}
+		size += len(k) + len(s.Headers[k])
+	}
+	if size > maxHeaderBytes {
+		return errors.New("its headers are too long")
+	}
+	return nil
+}

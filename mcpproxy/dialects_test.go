@@ -1,0 +1,128 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestClientsFiles reads files as the clients have them, each folder of
+// testdata/clients being one client's home and project, and compares all that
+// came of it with want.json. UPDATE_GOLDEN=1 writes these anew, to be read over.
+func TestClientsFiles(t *testing.T) {
+	dirs, err := os.ReadDir("testdata/clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		t.Run(dir.Name(), func(t *testing.T) {
+			root := filepath.Join("testdata/clients", dir.Name())
+			o := siteOf(t, root)
+			c := Discover(o)
+			for _, s := range c.Servers {
+				seen[s.Client] = true
+			}
+			body, err := json.MarshalIndent(filled(t, c), "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.NewReplacer(o.Home, "HOME", o.Dir, "PROJECT").Replace(string(body)) + "\n"
+			golden := filepath.Join(root, "want.json")
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("found is not as in %s:\n%s", golden, got)
+			}
+			for _, s := range c.Servers {
+				if text, _ := json.Marshal(s); dir.Name() != "codex" && (strings.Contains(string(text), "${") || strings.Contains(string(text), "{env:")) {
+					t.Errorf("a variable is passed on as it is written: %s", text)
+				}
+			}
+		})
+	}
+	for _, d := range dialects {
+		if !seen[d.client] {
+			t.Errorf("no file of %s is tested", d.client)
+		}
+	}
+}
+
+// filled is v as JSON has it, without what is empty.
+func filled(t *testing.T, v any) any {
+	t.Helper()
+	body, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all any
+	if err := json.Unmarshal(body, &all); err != nil {
+		t.Fatal(err)
+	}
+	var drop func(v any) any
+	drop = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, member := range v {
+				member = drop(member)
+				if v[k] = member; member == nil || member == "" || member == 0.0 || member == false {
+					delete(v, k)
+				}
+			}
+			if len(v) == 0 {
+				return nil
+			}
+		case []any:
+			for i := range v {
+				v[i] = drop(v[i])
+			}
+		}
+		return v
+	}
+	return drop(all)
+}
+
+// siteOf copies a folder of testdata to where HOME and PROJECT in its files
+// can name real paths.
+func siteOf(t *testing.T, root string) DiscoverOptions {
+	t.Helper()
+	o := site(t, nil)
+	replace := strings.NewReplacer("HOME/", o.Home+"/", `"PROJECT"`, `"`+o.Dir+`"`)
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == "want.json" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		to := filepath.Join(filepath.Dir(o.Home), rel)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(to, []byte(replace.Replace(string(text))), 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"TOKEN": "t0k3n", "KEY": "k3y", "MCP_BRIDGE_INPUT_BY_ENV": "by env"}
+	o.Getenv = func(k string) string { return env[k] }
+	o.Values = func(file string) map[string]string {
+		if strings.HasSuffix(file, ".vscode/mcp.json") {
+			return map[string]string{"given": "g1ven"}
+		}
+		return nil
+	}
+	return o
+}

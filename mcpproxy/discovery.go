@@ -1,0 +1,152 @@
+package mcpproxy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+)
+
+// discovery is the state of one Discover.
+type discovery struct {
+	o       DiscoverOptions
+	claims  map[string]claim // by name
+	same    map[string]int   // identity → index of the server
+	aliases map[string]bool
+	config  Config
+
+	// untrusted are the identities of entries that wait for trust, by their
+	// place in config.Problems: one that a trusted file has too needs none.
+	untrusted map[int]string
+}
+
+// found is an entry of a file, parsed.
+type found struct {
+	name     string
+	server   Server
+	disabled bool
+	err      error
+	shown    string // what it starts, as the file writes it
+}
+
+// folder reads every config file in it, in the order of their names.
+func (d *discovery) folder(p candidate) {
+	entries, err := os.ReadDir(p.path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			d.problem(Problem{Source: p.path, Reason: "reading the folder: " + reason(err)})
+		}
+		return
+	}
+	var names []string
+	for _, e := range entries {
+		if n := e.Name(); isConfigName(n) {
+			names = append(names, n)
+		}
+	}
+	sort.Strings(names)
+	if len(names) > maxConfigFiles {
+		d.problem(Problem{Source: p.path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
+		names = names[:maxConfigFiles]
+	}
+	dir := p.path
+	p.folder = false
+	for _, n := range names {
+		p.path = filepath.Join(dir, n)
+		d.file(p)
+	}
+}
+
+// file reads one config file and adds its entries in the order they stand in.
+func (d *discovery) file(p candidate) {
+	f, err := d.open(p)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) || p.required {
+			d.problem(Problem{Source: p.path, Client: p.dialect.client, Reason: reason(err)})
+		}
+		return
+	}
+	all := make([]found, 0, len(f.entries))
+	for _, e := range f.entries {
+		all = append(all, d.parse(f, e))
+	}
+	d.config.reads = append(d.config.reads, sortedKeys(f.reads)...)
+	if p.rank == rankProject && !d.trusted(f, all) {
+		return
+	}
+	for _, e := range all {
+		d.add(f, e)
+	}
+}
+
+// parse reads one entry, whatever is in it.
+func (d *discovery) parse(f *configFile, e member) (r found) {
+	r.name = e.name
+	if r.err = checkName(e.name); r.err != nil {
+		return r
+	}
+	if f.off[e.name] {
+		r.disabled = true
+		return r
+	}
+	x := f.expander(d.o)
+	r.server, r.disabled, r.err = parseEntry(f, e, x)
+	if x.names != nil {
+		d.note(f, e.name, x)
+	}
+	if len(x.missing) > 0 && r.err == nil && !r.disabled {
+		r.err = needs(e.name, x.missing)
+	}
+	if f.place.rank == rankProject && !r.disabled {
+		raw, _, _ := parseEntry(f, e, &expander{raw: true})
+		r.shown = raw.launch()
+	}
+	r.server.Name, r.server.Source, r.server.Client = e.name, f.place.path, f.dialect.client
+	return r
+}
+
+// note keeps the inputs that an entry names.
+func (d *discovery) note(f *configFile, server string, x *expander) {
+	for _, in := range x.names {
+		in.Source, in.Server = f.place.path, server
+		if len(d.config.Inputs) < maxProblems {
+			d.config.Inputs = append(d.config.Inputs, in)
+		}
+	}
+}
+
+// problem keeps one, as long as there are not too many.
+func (d *discovery) problem(p Problem) {
+	if p.Status == "" {
+		p.Status = StatusSkipped
+	}
+	switch n := len(d.config.Problems); {
+	case n < maxProblems:
+		d.config.Problems = append(d.config.Problems, p)
+	case n == maxProblems:
+		d.config.Problems = append(d.config.Problems, Problem{
+			Source: p.Source, Status: StatusSkipped, Reason: fmt.Sprintf("more than %d entries cannot be used; the rest is not reported", maxProblems),
+		})
+	}
+}
+
+// leaveOut reports an entry that gives no server.
+func (d *discovery) leaveOut(f *configFile, e found) {
+	p := Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport}
+	var part partOf
+	switch {
+	case e.disabled:
+		p.Status, p.Reason, p.Skipped = StatusDisabled, "disabled", true
+	case errors.As(e.err, &part):
+		p.Reason, p.Skipped = e.err.Error(), true
+	case isNeed(e.err):
+		p.Status, p.Reason = StatusNeedsValue, e.err.Error()
+	case e.err != nil:
+		p.Server, p.Reason = printable(e.name, 64), e.err.Error()
+	default:
+		p.Reason, p.Skipped = "skipped: this program itself", true
+	}
+	d.problem(p)
+}

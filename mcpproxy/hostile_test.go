@@ -1,0 +1,164 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// within fails the test if f takes longer than any file may.
+func within(t *testing.T, limit time.Duration, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		t.Fatalf("not done after %s", limit)
+	}
+}
+
+func TestHostileTextIsRefusedQuickly(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 9), ","))
+	}
+	dotted := "x" + strings.Repeat(".x", 300_000) + " = 1\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"bomb.yaml", bomb + "mcpServers: *j\n", "aliases stand for too much"},
+		{"loop.yaml", "mcpServers: &a\n  x: *a\n", "nested more than 1000 deep"},
+		{"merge.yaml", "a: &a\n  <<: *a\nmcpServers: *a\n", "too much"},
+		{"deep.yaml", strings.Repeat("[", 100_000), "is not YAML"},
+		{"flow.yaml", strings.Repeat("{a: ", 5000) + "1" + strings.Repeat("}", 5000), "nested more than 1000 deep"},
+		{"keys.yaml", "? [a]\n: 1\n", "a key is not a string"},
+		{"big.yaml", "# " + strings.Repeat("x", 1<<20), "is larger than 1 MiB"},
+		{"wrong.yaml", "mcpServers:\n  a: {command: x\n  b: y: z\n", "is not YAML: line "},
+		{"tab.yaml", "mcpServers:\n\ta: 1\n", "is not YAML: line 2"},
+		{"deep.toml", "a = " + strings.Repeat("[", 400_000), "is not TOML: line 1, column 1005: nested more than 1000 deep"},
+		{"dots.toml", dotted, "line 1, column 1: a line with more than 2000 dots"},
+		{"inline.toml", "a = {" + dotted + "}", "more than 2000 dots"},
+		{"wrong.toml", "[mcp_servers.a]\ncommand = \n", "is not TOML: line 2, column "},
+		{"twice.toml", "[mcp_servers.a]\n[mcp_servers.a]\n", "is not TOML: line 2"},
+		{"deep.json", strings.Repeat(`{"a":[`, 1_000_000), "is not JSON: line 1, column "},
+		{"comments.json", strings.Repeat("[/*[*/", 3000), "nested more than 1000 deep"},
+		{"comment.json", "// only", "is not JSON: line 1"},
+		{"open.json", `{"mcpServers":{}} /* `, "is not JSON: line 1"},
+		{"wrong.json", "{\n  // why\n  \"mcpServers\": {,}\n}", "is not JSON: line 3, column 18"},
+		{"nul.json", "{\"mcpServers\":{\"a\x00\":{}}}", "is not JSON: line 1"},
+		{"nul.toml", "a = \"\x00\"", "is not TOML"},
+		{"nul.yaml", "a: \"\x00\"", "is not YAML"},
+		{"utf8.toml", "a = \"\xff\"", "is not TOML"},
+		{"utf8.yaml", "a: \xff\xfe\x00", "is not YAML"},
+		{"list.json", `{"mcpServers":[{"command":"x"}]}`, `item 1 of "mcpServers" has no "name"`},
+		{"list2.json", `{"mcpServers":[1]}`, `item 1 of "mcpServers" is not an object`},
+	} {
+		within(t, 20*time.Second, func() {
+			o := site(t, map[string]string{"home/MCPs/" + tt.name: tt.text, "home/MCPs/zz.json": `{"command":"good"}`})
+			c := Discover(o)
+			if names(c) != "zz=good" || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Reason, tt.want) {
+				t.Errorf("%s: servers = %s, problems = %.300v, want %q", tt.name, names(c), c.Problems, tt.want)
+			}
+		})
+	}
+}
+
+func TestCommentsTrailingCommasAndMarksAreRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.json": "\xef\xbb\xbf// x\n{\"mcpServers\": {\"a\": {\"command\": \"http://[{\", /* [[ */ \"args\": [1, 2,],},},} // end",
+		"a.toml": "\xef\xbb\xbfmcp_servers.a = { command = \"http://[{\", args = [1, 2,] }",
+		"a.yaml": "\xef\xbb\xbfmcpServers:\n  a: {command: 'http://[{', args: [1, 2,]}\n...\n---\nmore: 1\n",
+	} {
+		c := Discover(site(t, map[string]string{"home/MCPs/" + name: text}))
+		if len(c.Servers) != 1 || c.Servers[0].Command != "http://[{" || strings.Join(c.Servers[0].Args, " ") != "1 2" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+func TestManyEntriesAreBounded(t *testing.T) {
+	var good, bad strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&good, `"s%d":{"command":"c%d"},`, i, i)
+		fmt.Fprintf(&bad, `"b%d":{},`, i)
+	}
+	o := site(t, map[string]string{
+		"home/MCPs/bad.json":  `{"mcpServers":{` + bad.String() + `}}`,
+		"home/MCPs/good.json": `{"mcpServers":{` + good.String() + `}}`,
+		"project/.mcp.json":   `{"mcpServers":{` + good.String() + `}}`,
+	})
+	o.Trusted = nil
+	within(t, 30*time.Second, func() {
+		c := Discover(o)
+		if len(c.Servers) != maxServers || len(c.Problems) != 1 && len(c.Problems) > maxProblems+1 {
+			t.Errorf("%d servers, %d problems", len(c.Servers), len(c.Problems))
+		}
+		if last := c.Problems[len(c.Problems)-1]; !strings.Contains(last.Reason, "more than 1000 entries cannot be used") {
+			t.Errorf("the last problem is %v", last)
+		}
+	})
+}
+
+func TestWhatStandsInPlaceOfAFileIsReported(t *testing.T) {
+	o := site(t, map[string]string{
+		"project/.cursor":              "a file where a folder is meant",
+		"project/.vscode/mcp.json/x":   "",
+		"home/.codex/config.toml/x":    "",
+		"home/.claude.json":            `{"mcpServers":{"good":{"command":"good"},"fifo":{"command":"x","env":{"A":"b"}}}}`,
+		"home/.cursor/mcp.json":        `{"mcpServers":{"pipe":{"command":"x","envFile":"pipe"},"dir":{"command":"x","envFile":"."},"zero":{"command":"x","envFile":"/dev/zero"}}}`,
+		"home/.config/mcp/servers":     "no folder",
+		"home/.continue/config.yaml/x": "",
+	})
+	loop := filepath.Join(o.Dir, ".mcp.json")
+	for _, err := range []error{
+		os.Symlink(loop, loop), syscall.Mkfifo(filepath.Join(o.Home, ".cursor/pipe"), 0o600),
+		os.MkdirAll(filepath.Join(o.Home, ".config/goose"), 0o700), syscall.Mkfifo(filepath.Join(o.Home, ".config/goose/config.yaml"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, 20*time.Second, func() {
+		c := Discover(o)
+		text := fmt.Sprint(c.Problems)
+		for _, want := range []string{
+			".mcp.json: too many levels of symbolic links", ".vscode/mcp.json: is a directory", "config.toml: is a directory",
+			"goose/config.yaml: is not a regular file", "pipe cannot be read: is not a regular file", "cannot be read: is a directory", "/dev/zero cannot be read: is not a regular file",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("problems = %s, want %q", text, want)
+			}
+		}
+		if names(c) != "good=good fifo=x" {
+			t.Errorf("servers = %s", names(c))
+		}
+	})
+}
+
+func TestDotenv(t *testing.T) {
+	got, err := parseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
+	want := map[string]string{"A": "1", "B": "two words", "C": `$x \n`, "D": "a\nb\"$ \\q", "E": "", "F": "#not a comment", "G": "x\ny", "H.x-y": "1"}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	for text, want := range map[string]string{
+		"A=1\nnonsense\n":                "line 2 is not NAME=value",
+		"=x":                             "line 1 is not NAME=value",
+		"A B=x":                          "line 1 is not NAME=value",
+		"A=\"x\ny":                       "line 1: a quotation mark is not closed",
+		"A=\x00":                         "NUL",
+		strings.Repeat("A=1\n", 5) + "B": "line 6",
+	} {
+		_, err := parseDotenv([]byte(text))
+		wantError(t, err, want)
+	}
+	var many strings.Builder
+	for i := range maxEnv + 1 {
+		fmt.Fprintf(&many, "A%d=1\n", i)
+	}
+	_, err = parseDotenv([]byte(many.String()))
+	wantError(t, err, "more than 4096 variables")
+}

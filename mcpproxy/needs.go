@@ -1,0 +1,70 @@
+package mcpproxy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// shouted is text as part of the name of a variable.
+func shouted(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z') {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(s))
+}
+
+// A need is an entry that names what has no value.
+type need struct{ text string }
+
+func (n need) Error() string { return n.text }
+
+func isNeed(err error) bool {
+	var n need
+	return errors.As(err, &n)
+}
+
+// needs says what has no value, with both cures.
+func needs(server string, missing []Input) error {
+	var asked, variables []string
+	for _, in := range missing[:min(len(missing), 8)] {
+		if !in.Asked {
+			variables = append(variables, in.ID)
+			continue
+		}
+		text := fmt.Sprintf("%q", in.ID)
+		if in.Description != "" {
+			text += " (" + printable(in.Description, 200) + ")"
+		}
+		asked = append(asked, text)
+	}
+	var parts []string
+	if len(variables) > 0 {
+		parts = append(parts, fmt.Sprintf("needs the variable%s %s", plural(len(variables)), strings.Join(variables, " and ")))
+	}
+	if len(asked) > 0 {
+		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
+	}
+	return need{fmt.Sprintf("%s: run runcell servers set %s %s, or start runcell with %s set",
+		strings.Join(parts, " and "), shellWord(server), shellWord(missing[0].ID), missing[0].Variable())}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// shellWord writes a word so that a shell reads it as one.
+func shellWord(s string) string {
+	s = printable(s, 4096)
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:@%+,", r))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,110 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A claim is the hold that an entry has on its name.
+type claim struct {
+	server   int // its index; -1 for one that is disabled
+	identity string
+	source   string
+	client   string
+	rank     rank
+}
+
+// add takes one entry of a file that may be used.
+func (d *discovery) add(f *configFile, e found) {
+	broken := e.err != nil
+	if old, ok := d.claims[e.name]; ok && (broken || e.disabled || d.keeps(f, old, e)) {
+		if !broken && !e.disabled {
+			d.again(f, e, old)
+		}
+		return
+	}
+	switch {
+	case !broken && e.disabled:
+		d.claims[e.name] = claim{server: -1, source: f.place.path, client: f.dialect.client, rank: f.place.rank}
+		fallthrough
+	case broken, !d.o.AllowSelf && d.startsSelf(e.server):
+		d.leaveOut(f, e)
+		return
+	}
+	id := d.identity(e.server)
+	if i, ok := d.same[id]; ok && d.config.Servers[i].Source != f.place.path {
+		d.alias(f, e, i)
+		return
+	}
+	if len(d.config.Servers) == maxServers {
+		d.problem(Problem{Source: f.place.path, Server: e.name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
+		return
+	}
+	e.server.Alias = serverAlias(e.name, d.aliases)
+	d.claims[e.name] = claim{len(d.config.Servers), id, f.place.path, f.dialect.client, f.place.rank}
+	if _, ok := d.same[id]; !ok {
+		d.same[id] = len(d.config.Servers)
+	}
+	d.config.Servers = append(d.config.Servers, e.server)
+}
+
+// keeps reports whether a name stays with the entry that has it. A server that
+// is switched off in one of the user's clients is not switched off in another.
+func (d *discovery) keeps(f *configFile, old claim, e found) bool {
+	return old.server >= 0 || old.rank != rankUser || old.client == f.dialect.client
+}
+
+// again takes an entry whose name is another's.
+func (d *discovery) again(f *configFile, e found, old claim) {
+	p := Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Skipped: true}
+	switch {
+	case old.server < 0:
+		p.Reason = "switched off by " + old.source
+	case old.identity == d.identity(e.server):
+		d.also(old.server, f.place.path)
+		return
+	default:
+		p.Reason = "shadowed by another server of this name in " + old.source
+	}
+	d.problem(p)
+}
+
+// alias takes an entry that is a server under another name.
+func (d *discovery) alias(f *configFile, e found, i int) {
+	d.also(i, f.place.path)
+	d.problem(Problem{
+		Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: statusSame, Skipped: true,
+		Reason: fmt.Sprintf("it is the same as %q of %s, so use that name", d.config.Servers[i].Name, d.config.Servers[i].Source),
+	})
+}
+
+func (d *discovery) also(i int, source string) {
+	s := &d.config.Servers[i]
+	if s.Source != source && !slices.Contains(s.Also, source) {
+		s.Also = append(s.Also, source)
+	}
+}
+
+// identity tells whether two entries, of whatever names and clients, start or
+// reach the same thing.
+func (d *discovery) identity(s Server) string {
+	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool {
+		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only says that nobody is there to ask
+	})
+	if s.Dir == "" {
+		s.Dir = d.o.Dir
+	}
+	bare := Server{Command: s.Command, Args: append([]string{}, args...), Env: map[string]string{}, Headers: map[string]string{}, URL: strings.TrimSuffix(s.URL, "/")}
+	if s.URL == "" {
+		bare.Dir = s.Dir
+	}
+	for k, v := range s.Env {
+		bare.Env[k] = v
+	}
+	for k, v := range s.Headers {
+		bare.Headers[strings.ToLower(k)] = v
+	}
+	return bare.fingerprint()
+}

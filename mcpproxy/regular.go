@@ -1,0 +1,62 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// isConfigName reports whether a file in a folder of config files is one.
+func isConfigName(name string) bool {
+	switch filepath.Ext(name) {
+	case ".json", ".jsonc", ".toml", ".yaml", ".yml":
+		return !strings.HasPrefix(name, ".")
+	}
+	return false
+}
+
+// readRegular reads a regular file of bounded size. It opens without waiting,
+// because a named pipe in place of the file would hang discovery for ever.
+func readRegular(path string, most int64) (data []byte, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENOTDIR) { // a file where a folder would be: there is none
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.IsDir():
+		return nil, errors.New("is a directory")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is not a regular file")
+	}
+	data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("is larger than %d MiB", most>>20)
+	}
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // editors on Windows leave a mark
+}
+
+// reason strips the path from a file error: a Problem already names the file.
+func reason(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,172 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// isEntry reports whether an object is a server itself.
+func isEntry(top []member) bool {
+	for _, key := range []string{"command", "cmd", "url", "httpUrl", "serverUrl", "uri"} {
+		if _, ok := find(top, key); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// guess takes the servers under a key that tells whose dialect it is.
+func (f *configFile) guess(top []member) (bool, error) {
+	for _, g := range guessed {
+		if ok, err := f.take(top, g.key); ok || err != nil {
+			f.dialect = dialectOf(g.client)
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// take adds the entries under a key, a.b being within an object.
+func (f *configFile) take(top []member, key string) (bool, error) {
+	first, rest, nested := strings.Cut(key, ".")
+	raw, ok := find(top, first)
+	if !ok || isNull(raw) {
+		return ok && !nested, nil
+	}
+	if nested {
+		inner, err := members(raw)
+		if err != nil {
+			return false, nil
+		}
+		// A server may be called "servers": then it has a type or a command.
+		if raw, ok := find(inner, rest); ok {
+			if one, err := members(raw); err == nil && isEntry(one) {
+				return false, nil
+			}
+		}
+		return f.take(inner, rest)
+	}
+	if list, err := items(raw); err == nil {
+		return true, f.takeList(key, list)
+	}
+	servers, err := members(raw)
+	if err != nil {
+		return true, fmt.Errorf("%q is not an object of servers", key)
+	}
+	f.entries = append(f.entries, servers...)
+	return true, nil
+}
+
+// takeList takes servers that are a list, each with its name in it.
+func (f *configFile) takeList(key string, list []json.RawMessage) error {
+	if len(list) == 0 && f.dialect.client != "continue" {
+		return fmt.Errorf("%q is not an object of servers", key)
+	}
+	for i, raw := range list {
+		all, err := members(raw)
+		if err != nil {
+			return fmt.Errorf("item %d of %q is not an object", i+1, key)
+		}
+		var name string
+		if text, ok := find(all, "name"); !ok || json.Unmarshal(text, &name) != nil {
+			return fmt.Errorf("item %d of %q has no \"name\"", i+1, key)
+		}
+		f.entries = append(f.entries, member{name, raw})
+	}
+	return nil
+}
+
+// claudeProject takes the servers that the user gave to this project alone.
+// They come before the user's others.
+func (f *configFile) claudeProject(dir string, top []member) error {
+	raw, ok := find(top, "projects")
+	if !ok || dir == "" {
+		return nil
+	}
+	projects, err := members(raw)
+	if err != nil {
+		return errors.New(`"projects" is not an object`)
+	}
+	for _, dir := range slices.Compact([]string{filepath.Clean(dir), resolved(dir)}) {
+		project, ok := find(projects, dir)
+		if !ok {
+			continue
+		}
+		settings, err := members(project)
+		if err != nil {
+			return fmt.Errorf("project %q is not an object", dir)
+		}
+		if _, err := f.take(settings, "mcpServers"); err != nil {
+			return err
+		}
+		f.switchOff(settings, "disabledMcpServers")
+	}
+	return nil
+}
+
+// readInputs takes what VS Code asks its user for.
+func (f *configFile) readInputs(top []member) {
+	raw, ok := find(top, "inputs")
+	if !ok {
+		return
+	}
+	var all []struct {
+		ID, Description, Default string
+		Password                 bool
+		Options                  []any
+	}
+	_ = json.Unmarshal(raw, &all) // what is not as it should be is not described
+	f.inputs = map[string]Input{}
+	for _, in := range all {
+		i := Input{ID: in.ID, Description: clip(in.Description, 1024), Default: in.Default, Secret: in.Password}
+		for _, o := range in.Options {
+			if m, ok := o.(map[string]any); ok { // {"label": …, "value": …}
+				o = m["value"]
+			}
+			if s, ok := o.(string); ok && len(i.Options) < 100 {
+				i.Options = append(i.Options, s)
+			}
+		}
+		f.inputs[in.ID] = i
+	}
+}
+
+// readSwitches takes what Gemini says of its servers outside of their entries.
+func (f *configFile) readSwitches(top []member) {
+	if f.dialect.client != "gemini" {
+		return
+	}
+	raw, _ := find(top, "mcp")
+	mcp, err := members(raw)
+	if err != nil {
+		return
+	}
+	f.switchOff(mcp, "excluded")
+	var allowed []string
+	if raw, ok := find(mcp, "allowed"); !ok || json.Unmarshal(raw, &allowed) != nil || len(allowed) == 0 {
+		return
+	}
+	for _, e := range f.entries {
+		if !slices.Contains(allowed, e.name) {
+			f.off[e.name] = true
+		}
+	}
+}
+
+// switchOff notes the servers that a list of names switches off.
+func (f *configFile) switchOff(settings []member, key string) {
+	var names []string
+	if raw, ok := find(settings, key); ok {
+		_ = json.Unmarshal(raw, &names) // anything else switches nothing off
+	}
+	if f.off == nil {
+		f.off = map[string]bool{}
+	}
+	for _, n := range names {
+		f.off[n] = true
+	}
+}

@@ -1,0 +1,186 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// trusting is a site whose trust is kept as in the program.
+func trusting(t *testing.T, files map[string]string) (DiscoverOptions, Trust) {
+	t.Helper()
+	o := site(t, files)
+	trust := NewTrust(filepath.Join(filepath.Dir(o.Home), "state"))
+	o.Trusted = trust.State
+	return o, trust
+}
+
+func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
+	o, trust := trusting(t, map[string]string{
+		"project/.mcp.json":        `{"mcpServers":{"evil":{"command":"sh","args":["-c","rm -rf ${TOKEN}","a b"],"env":{"NODE_OPTIONS":"s3cret"}},"github":{"command":"other"},"off":{"command":"x","disabled":true},"web":{"url":"https://x/${TOKEN}"}}}`,
+		"project/.cursor/mcp.json": `{"mcpServers":{"tool":{"command":"t","args":["${env:UNSET}"]},"broken":{}}}`,
+		"home/.claude.json":        `{"mcpServers":{"github":{"command":"mine"},"off":{"command":"mine"}}}`,
+	})
+	file := filepath.Join(o.Dir, ".mcp.json")
+	c := Discover(o)
+	if got, want := names(c), "github=mine off=mine"; got != want {
+		t.Errorf("servers = %s, want %s", got, want)
+	}
+	var got []string
+	for _, p := range c.Problems {
+		got = append(got, p.Server+" "+p.Status)
+		if p.Status == StatusUntrusted && !strings.Contains(p.Reason, "runcell servers trust "+p.Source) {
+			t.Errorf("%s: %q names no cure", p.Server, p.Reason)
+		}
+	}
+	if want := []string{"evil untrusted", "github untrusted", "off disabled", "web untrusted", "tool untrusted", "broken skipped"}; !slices.Equal(got, want) {
+		t.Errorf("left out: %q, want %q", got, want)
+	}
+	if len(c.Projects) != 2 || c.Projects[0].Path != file || c.Projects[0].Changed {
+		t.Fatalf("projects = %+v", c.Projects)
+	}
+	shown := fmt.Sprint(c.Projects[0].Starts)
+	if want := "[{evil NODE_OPTIONS=… sh -c 'rm -rf ${TOKEN}' 'a b'} {github other} {web https://x/${TOKEN}}]"; shown != want {
+		t.Errorf("starts\n%s, want\n%s", shown, want)
+	}
+	p := New(c, Options{})
+	defer p.Close()
+	_, err := p.Lookup("evil")
+	wantError(t, err, `"evil" cannot be used`, "runcell servers trust "+file)
+
+	if err := trust.Set(file, c.Projects[0].Sum, true); err != nil {
+		t.Fatal(err)
+	}
+	if c = Discover(o); names(c) != "evil=sh github=other web=" || len(c.Projects) != 1 {
+		t.Errorf("after trust: servers = %s, projects = %+v", names(c), c.Projects)
+	}
+	if was, err := trust.Forget(file); !was || err != nil || len(Discover(o).Projects) != 2 {
+		t.Errorf("after trust was taken back (%v, %v): %s", was, err, names(Discover(o)))
+	}
+}
+
+func TestTrustEndsWithAnyChange(t *testing.T) {
+	o, trust := trusting(t, map[string]string{
+		"project/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a","envFile":"${workspaceFolder}/.env"}}}`,
+		"project/.env":             "A=1\n",
+	})
+	file := filepath.Join(o.Dir, ".cursor/mcp.json")
+	if err := trust.Set(file, Discover(o).Projects[0].Sum, true); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".cursor/mcp.json": `{"mcpServers":{"a":{"command":"a","envFile":"${workspaceFolder}/.env"}}} `,
+		".env":             "A=1\nLD_PRELOAD=evil.so\n",
+	} {
+		path := filepath.Join(o.Dir, name)
+		old, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names(Discover(o)) != "a=a" {
+			t.Fatalf("it is not trusted: %v", Discover(o).Problems)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := Discover(o)
+		if len(c.Servers) != 0 || len(c.Projects) != 1 || !c.Projects[0].Changed || !strings.Contains(c.Problems[0].Reason, "has changed since") {
+			t.Errorf("after a change of %s: servers = %s, problems = %v", name, names(c), c.Problems)
+		}
+		if err := os.WriteFile(path, old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRefusedFileIsNotAskedForAgain(t *testing.T) {
+	o, trust := trusting(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
+	p := Discover(o).Projects[0]
+	if err := trust.Set(p.Path, p.Sum, false); err != nil || p.Declined {
+		t.Fatal(err, p)
+	}
+	if c := Discover(o); !c.Projects[0].Declined || len(c.Servers) != 0 {
+		t.Errorf("found %+v", c)
+	}
+	if trust.State(p.Path, "another") != Untrusted {
+		t.Error("a file that changed since is not asked for")
+	}
+}
+
+func TestTrustOfTheSameServerInAFileOfTheUserIsNotNeeded(t *testing.T) {
+	o, _ := trusting(t, map[string]string{
+		"project/.mcp.json": `{"mcpServers":{"a":{"command":"npx","args":["-y","x"]},"b":{"command":"b"}}}`,
+		"home/.claude.json": `{"mcpServers":{"a":{"command":"npx","args":["x"]},"b":{"command":"b","env":{"A":"1"}}}}`,
+	})
+	c := Discover(o)
+	if names(c) != "a=npx b=b" || len(c.Problems) != 1 || c.Problems[0].Server != "b" || !slices.Equal(c.Servers[0].Also, []string{filepath.Join(o.Dir, ".mcp.json")}) {
+		t.Errorf("servers = %+v, problems = %v", c.Servers, c.Problems)
+	}
+}
+
+func TestHomeAsProjectNeedsNoTrust(t *testing.T) {
+	o, _ := trusting(t, map[string]string{
+		"home/.mcp.json":        `{"mcpServers":{"a":{"command":"a"}}}`,
+		"home/.cursor/mcp.json": `{"mcpServers":{"b":{"command":"b"}}}`,
+	})
+	o.Dir = o.Home
+	if c := Discover(o); names(c) != "a=a b=b" || len(c.Problems) != 0 {
+		t.Errorf("servers = %s, problems = %v", names(c), c.Problems)
+	}
+}
+
+func TestNoTrustWithoutARecordThatCanBeRead(t *testing.T) {
+	trust := NewTrust(t.TempDir())
+	if err := trust.Set("/f", "1", true); err != nil || trust.State("/f", "1") != Trusted {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(trust.File())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the record has mode %v, %v", info.Mode(), err)
+	}
+	if err := os.WriteFile(trust.File(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if trust.State("/f", "1") != Untrusted {
+		t.Error("a broken record trusts")
+	}
+	wantError(t, trust.Set("/f", "1", true), trust.File(), "correct or remove it")
+}
+
+func TestRecordKeepsAllOfManyChangesAtOnce(t *testing.T) {
+	values := NewValues(t.TempDir())
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if err := values.Set("/f", fmt.Sprint(i), "v"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(values.Of("/f")); n != 20 {
+		t.Errorf("%d of 20 values are there", n)
+	}
+	if was, err := values.Forget("/f", "3"); !was || err != nil || len(values.Of("/f")) != 19 {
+		t.Errorf("forgetting one: %v, %v", was, err)
+	}
+}
+
+func TestProjectOf(t *testing.T) {
+	for file, want := range map[string]string{
+		"/work/x/.mcp.json":                   "/work/x",
+		"/work/x/.cursor/mcp.json":            "/work/x",
+		"/work/x/.continue/mcpServers/a.yaml": "/work/x",
+		"/.mcp.json":                          "/",
+		"/work/x/servers.json":                "",
+		"/work/x/mcp.json":                    "",
+	} {
+		if got := ProjectOf(file); got != want {
+			t.Errorf("ProjectOf(%s) = %q, want %q", file, got, want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"slices"
+)
+
+// trusted asks whether a file of the project may start commands. If it may
+// not, its entries are listed and have no other effect: they claim no name and
+// switch nothing off.
+func (d *discovery) trusted(f *configFile, all []found) bool {
+	sum := f.sum()
+	state := Untrusted
+	if d.o.Trusted != nil {
+		state = d.o.Trusted(f.place.path, sum)
+	}
+	if state == Trusted {
+		return true
+	}
+	why := "this project's file may not start commands yet"
+	if state == Changed {
+		why = "this project's file has changed since it was trusted"
+	}
+	p := Project{Path: f.place.path, Client: f.dialect.client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
+	for _, e := range all {
+		if e.err != nil && !isNeed(e.err) || e.disabled || !d.o.AllowSelf && d.startsSelf(e.server) {
+			d.leaveOut(f, e)
+			continue
+		}
+		d.untrust(e, Problem{
+			Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: StatusUntrusted,
+			Reason: fmt.Sprintf("%s; read it, then run: runcell servers trust %s", why, shellWord(f.place.path)),
+		})
+		p.Starts = append(p.Starts, Start{Server: e.name, Command: e.shown})
+	}
+	if len(p.Starts) > 0 {
+		d.config.Projects = append(d.config.Projects, p)
+	}
+	return false
+}
+
+func (d *discovery) untrust(e found, p Problem) {
+	if len(d.config.Problems) < maxProblems {
+		if d.untrusted == nil {
+			d.untrusted = map[int]string{}
+		}
+		d.untrusted[len(d.config.Problems)] = e.name + "\x00" + d.identity(e.server)
+	}
+	d.problem(p)
+}
+
+// settle drops what turned out to need no trust: the user's own files have the
+// very same server.
+func (d *discovery) settle() {
+	index := -1
+	d.config.Problems = slices.DeleteFunc(d.config.Problems, func(p Problem) bool {
+		index++
+		id, ok := d.untrusted[index]
+		if !ok {
+			return false
+		}
+		c, claimed := d.claims[p.Server]
+		if !claimed || c.server < 0 || p.Server+"\x00"+c.identity != id {
+			return false
+		}
+		s := &d.config.Servers[c.server]
+		s.Also = append(s.Also, p.Source)
+		return true
+	})
+}

@@ -1,0 +1,223 @@
+package mcpproxy
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settleTime is what a change waits for others to join it: editors write a
+	// file in several steps, and Claude writes its own often.
+	settleTime = 200 * time.Millisecond
+	maxWatches = 256
+)
+
+// Watcher notices changes of the config files while the program runs. The
+// kernel tells it (inotify); where that cannot be had, Refresh looks.
+type Watcher struct {
+	options DiscoverOptions
+	also    []string
+	changed func(Config)
+
+	fs       *fsnotify.Watcher // nil if the kernel has none to give
+	cancel   context.CancelFunc
+	finished sync.WaitGroup
+
+	mu     sync.Mutex // held while looking
+	config Config
+	state  string // of all files, when they were last looked at
+	paths  map[string]bool
+	dirs   map[string]bool // watched
+}
+
+// Watch begins to watch the files that Discover(o) reads, and the files of
+// more, on which the outcome depends too. Changed is called, never at two times
+// at once, with every Config that differs from the one before; found is the
+// first. It ends with ctx or Close.
+func Watch(ctx context.Context, o DiscoverOptions, found Config, changed func(Config), more ...string) *Watcher {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &Watcher{options: o, also: more, changed: changed, config: found, cancel: cancel, dirs: map[string]bool{}}
+	if fs, err := fsnotify.NewWatcher(); err == nil {
+		w.fs = fs
+	}
+	w.mu.Lock()
+	w.arm()
+	w.mu.Unlock()
+	// What changed between Discover and now: one look, as nothing tells.
+	w.finished.Go(func() {
+		w.look(true)
+		w.loop(ctx)
+	})
+	return w
+}
+
+// Close ends the watching and waits until no call of changed is under way.
+func (w *Watcher) Close() {
+	w.cancel()
+	w.finished.Wait()
+	if w.fs != nil {
+		w.fs.Close()
+	}
+}
+
+// Refresh looks for changes now, by the times and sizes of the files, which
+// takes well under a millisecond. What it finds, it has handed on when it
+// returns.
+func (w *Watcher) Refresh() { w.look(false) }
+
+// loop waits for the kernel's word, and then until the word is out.
+func (w *Watcher) loop(ctx context.Context) {
+	if w.fs == nil {
+		return
+	}
+	settled := time.NewTimer(time.Hour)
+	settled.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, ok := <-w.fs.Events:
+			if !ok {
+				return
+			}
+			if w.concerns(event.Name) {
+				settled.Reset(settleTime)
+			}
+		case _, ok := <-w.fs.Errors:
+			if !ok {
+				return
+			}
+			settled.Reset(settleTime) // events were lost: look
+		case <-settled.C:
+			w.look(true)
+		}
+	}
+}
+
+// concerns reports whether an event is about a file that counts, or a folder
+// on the way to one.
+func (w *Watcher) concerns(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.paths[name] || isConfigName(filepath.Base(name)) && w.paths[filepath.Dir(name)+"/*"]
+}
+
+// look discovers again if any file changed, or if it is told that one did.
+func (w *Watcher) look(sure bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	state := w.stat()
+	if state == w.state && !sure {
+		return
+	}
+	w.state = state // as it was before the files are read: what changes meanwhile counts next time
+	config := Discover(w.options)
+	same := reflect.DeepEqual(config, w.config)
+	w.config = config
+	w.arm()
+	if !same {
+		w.changed(config)
+	}
+}
+
+// files lists everything that the outcome depends on. A path that ends in /*
+// is a folder.
+func (w *Watcher) files() (all []string) {
+	for _, p := range candidates(w.options) {
+		switch {
+		case p.folder:
+			all = append(all, p.path+"/*")
+		case p.text == "":
+			all = append(all, p.path)
+		}
+	}
+	return append(append(all, w.also...), w.config.reads...)
+}
+
+// stat sums up the state of all files. w.mu is held.
+func (w *Watcher) stat() string {
+	var b strings.Builder
+	note := func(path string) {
+		if info, err := os.Stat(path); err == nil {
+			fmt.Fprintf(&b, "%s %d %d %s\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode())
+		}
+	}
+	for _, path := range w.files() {
+		dir, folder := strings.CutSuffix(path, "/*")
+		note(dir)
+		if !folder {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries[:min(len(entries), maxConfigFiles)] {
+			if isConfigName(e.Name()) {
+				note(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	return b.String()
+}
+
+// arm watches the folder of each file, since a file may not be there yet and is
+// mostly replaced by another of its name; where the folder is not there either,
+// the nearest one that is. w.mu is held.
+func (w *Watcher) arm() {
+	w.paths = map[string]bool{}
+	want := map[string]bool{}
+	for _, path := range w.files() {
+		w.paths[path] = true
+		path, folder := strings.CutSuffix(path, "/*")
+		if folder {
+			w.paths[path] = true
+			w.near(path+"/x", want)
+		}
+		w.near(path, want)
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			w.paths[real] = true // a link into a folder of dotfiles, say
+			w.near(real, want)
+		}
+	}
+	if w.fs == nil {
+		return
+	}
+	for dir := range w.dirs {
+		if !want[dir] {
+			_ = w.fs.Remove(dir) // it may be gone by itself
+			delete(w.dirs, dir)
+		}
+	}
+	for dir := range want {
+		// Even one that is watched: it may be another of its name by now.
+		if len(w.dirs) < maxWatches || w.dirs[dir] {
+			if w.fs.Add(dir) == nil {
+				w.dirs[dir] = true
+			}
+		}
+	}
+}
+
+// near notes the nearest folder above path that is there, and what is to
+// appear in it.
+func (w *Watcher) near(path string, want map[string]bool) {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			want[dir] = true
+			return
+		}
+		w.paths[dir] = true
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
