@@ -14,26 +14,64 @@ type member struct {
 
 // members returns the members of a JSON object in the order of the text: the
 // order decides which of two clashing aliases gets the number, and a Go map
-// would throw it away.
-func members(data []byte) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+// would throw it away. The text is known to be JSON (toJSON), so it is only cut
+// up, not checked again: Claude's file has megabytes that are none of ours.
+func members(data []byte) (all []member, err error) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || data[0] != '{' {
 		return nil, errors.New("is not a JSON object")
 	}
-	var all []member
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
+	for at := 1; ; {
+		at = skipBlank(data, at, ",")
+		if at == len(data) || data[at] == '}' {
+			return all, nil
+		}
+		end := valueEnd(data, at)
+		var m member
+		if err := json.Unmarshal(data[at:end], &m.name); err != nil {
 			return nil, err
 		}
-		name, _ := t.(string)
-		m := member{name: name}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, err
-		}
+		at = skipBlank(data, end, ":")
+		end = valueEnd(data, at)
+		m.value = data[at:end:end]
 		all = append(all, m)
+		at = end
 	}
-	return all, nil
+}
+
+func skipBlank(data []byte, at int, also string) int {
+	for at < len(data) && (data[at] <= ' ' || data[at] == also[0]) {
+		at++
+	}
+	return at
+}
+
+// valueEnd finds the end of the value that begins at a place.
+func valueEnd(data []byte, at int) int {
+	for depth := 0; at < len(data); at++ {
+		switch c := data[at]; c {
+		case '"':
+			for at++; at < len(data) && data[at] != '"'; at++ {
+				if data[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 0 {
+				return min(at+1, len(data))
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth <= 0 {
+				return at + 1 + min(depth, 0) // a number may stand before it
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	return len(data)
 }
 
 // items returns those of a JSON list.

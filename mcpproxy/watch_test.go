@@ -34,7 +34,7 @@ func until(t *testing.T, changes <-chan Config, want string) {
 	}
 }
 
-func put(t *testing.T, path, text string) {
+func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
@@ -52,26 +52,26 @@ func TestChangesOfFilesAreNoticed(t *testing.T) {
 		t.Fatal("there is no inotify")
 	}
 	// The file that a link leads to.
-	put(t, filepath.Join(o.Home, "../dots/claude.json"), `{"mcpServers":{"a":{"command":"2"}}}`)
+	writeFile(t, filepath.Join(o.Home, "../dots/claude.json"), `{"mcpServers":{"a":{"command":"2"}}}`)
 	until(t, changes, "a=2")
 	// Replaced by rename, as editors do.
-	put(t, claude+".tmp", `{"mcpServers":{"a":{"command":"3"}}}`)
+	writeFile(t, claude+".tmp", `{"mcpServers":{"a":{"command":"3"}}}`)
 	if err := os.Rename(claude+".tmp", claude); err != nil {
 		t.Fatal(err)
 	}
 	until(t, changes, "a=3")
 	// A file in folders that were not there.
-	put(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"1"}}}`)
+	writeFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"1"}}}`)
 	until(t, changes, "a=3 b=1")
-	put(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"1"}`)
+	writeFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"1"}`)
 	until(t, changes, "new=1 a=3") // b is the same
-	put(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"2"}`)
+	writeFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"2"}`)
 	until(t, changes, "new=2 a=3 b=1")
 	if err := os.RemoveAll(filepath.Join(o.Home, ".codeium")); err != nil {
 		t.Fatal(err)
 	}
 	until(t, changes, "new=2 a=3")
-	put(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"4"}}}`)
+	writeFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"4"}}}`)
 	until(t, changes, "new=2 a=3 b=4")
 }
 
@@ -81,14 +81,14 @@ func TestTrustAndEnvFilesAreWatchedToo(t *testing.T) {
 		"home/.cursor/mcp.json":    `{"mcpServers":{"u":{"command":"u","envFile":"deep/down.env"}}}`,
 	})
 	_, changes := watched(t, o, trust.File())
-	put(t, filepath.Join(o.Home, ".cursor/deep/down.env"), "A=1")
+	writeFile(t, filepath.Join(o.Home, ".cursor/deep/down.env"), "A=1")
 	until(t, changes, "u=u")
 	p := Discover(o).Projects[0]
 	if err := trust.Set(p.Path, p.Sum, true); err != nil {
 		t.Fatal(err)
 	}
 	until(t, changes, "p=p u=u")
-	put(t, p.Path, `{"mcpServers":{"p":{"command":"evil"}}}`)
+	writeFile(t, p.Path, `{"mcpServers":{"p":{"command":"evil"}}}`)
 	until(t, changes, "u=u")
 }
 
@@ -99,7 +99,7 @@ func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
 		w.fs.Close() // from now on it tells nothing
 	}
 	for _, want := range []string{"a=22", "a=333"} {
-		put(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"`+want[2:]+`"}`)
+		writeFile(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"`+want[2:]+`"}`)
 		w.Refresh()
 		until(t, changes, want)
 	}
@@ -112,9 +112,9 @@ func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
 func TestSameConfigIsNoChange(t *testing.T) {
 	o := site(t, map[string]string{"home/.claude.json": `{"numStartups":1,"mcpServers":{"a":{"command":"1"}}}`})
 	w, changes := watched(t, o)
-	put(t, filepath.Join(o.Home, ".claude.json"), `{"numStartups":2,"mcpServers":{"a":{"command":"1"}}}`)
+	writeFile(t, filepath.Join(o.Home, ".claude.json"), `{"numStartups":2,"mcpServers":{"a":{"command":"1"}}}`)
 	w.Refresh()
-	put(t, filepath.Join(o.Home, "MCPs/b.json"), `{"command":"2"}`)
+	writeFile(t, filepath.Join(o.Home, "MCPs/b.json"), `{"command":"2"}`)
 	until(t, changes, "b=2 a=1")
 	w.Close()
 	if len(changes) != 0 {
