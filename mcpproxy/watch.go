@@ -18,6 +18,7 @@ const (
 	// file in several steps, and Claude writes its own often.
 	settleTime = 200 * time.Millisecond
 	maxWatches = 256
+	maxLooks   = 5 // in a row, at files that change all the time
 )
 
 // Watcher notices changes of the config files while the program runs. The
@@ -118,13 +119,18 @@ func (w *Watcher) look(sure bool) {
 	if state == w.state && !sure {
 		return
 	}
-	w.state = state // as it was before the files are read: what changes meanwhile counts next time
-	config := Discover(w.options)
-	same := reflect.DeepEqual(config, w.config)
-	w.config = config
-	w.arm()
-	if !same {
-		w.changed(config)
+	before := w.config
+	for range maxLooks {
+		w.state = state // as it was before the files are read
+		w.config = Discover(w.options)
+		w.arm()
+		// What came into a folder before it was watched, nobody tells of.
+		if state = w.stat(); state == w.state {
+			break
+		}
+	}
+	if !reflect.DeepEqual(w.config, before) {
+		w.changed(w.config)
 	}
 }
 
