@@ -7,12 +7,15 @@ import (
 
 // ToolDoc is what a script reads about a tool.
 type ToolDoc struct {
-	Server      string          `json:"server"`
-	ServerAlias string          `json:"serverAlias"`
-	Tool        string          `json:"tool"`
-	ToolAlias   string          `json:"toolAlias"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // only where full was asked for
+	Server      string `json:"server"`
+	ServerAlias string `json:"serverAlias"`
+	Tool        string `json:"tool"`
+	ToolAlias   string `json:"toolAlias"`
+	Description string `json:"description"`
+	// Only where full was asked for: how the tool is called from Python, which
+	// is the shorter, and its schema.
+	Signature   string          `json:"signature,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 }
 
 // Docs describes one tool of a server, by name or alias, or all of them if
@@ -44,7 +47,7 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 func newDoc(s Server, t Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
 	if full {
-		doc.InputSchema = t.InputSchema
+		doc.Signature, doc.InputSchema = NewSignature(t).Doc(t.Alias), t.InputSchema
 	}
 	return doc
 }

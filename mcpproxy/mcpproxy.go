@@ -40,6 +40,8 @@ type Proxy struct {
 	finished  sync.WaitGroup
 	catalogue catalogue
 
+	signatures signatureCache
+
 	mu      sync.RWMutex
 	servers known
 }
