@@ -30,7 +30,15 @@ type Upstreams interface {
 	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
+	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error)
+	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error)
+
+	ListResources(ctx context.Context, server string) (json.RawMessage, error)
+	ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error)
+	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
+	ListPrompts(ctx context.Context, server string) (json.RawMessage, error)
+	GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error)
 }
 
 // An Image is a root file system with a Python in it.

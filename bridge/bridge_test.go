@@ -114,6 +114,38 @@ func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.To
 	return nil, nil, nil
 }
 
+func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (mcpproxy.Tool, *mcpproxy.Signature, error) {
+	if f[server][tool] == nil {
+		return mcpproxy.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
+	}
+	t := mcpproxy.Tool{Name: tool, Alias: tool, Description: "does " + tool}
+	return t, mcpproxy.NewSignature(t), nil
+}
+
+func (f fakeUpstreams) Stubs(context.Context, string, []string) (string, error) { return "", nil }
+
+func (f fakeUpstreams) ListResources(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"resources":[{"uri":"x://a","name":"a","mimeType":"text/plain"}]}`), nil
+}
+
+func (f fakeUpstreams) ListResourceTemplates(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"x://{id}","name":"t"}]}`), nil
+}
+
+func (f fakeUpstreams) ReadResource(_ context.Context, _, uri string) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": uri, "mimeType": "text/plain", "text": "of " + uri}}})
+}
+
+func (f fakeUpstreams) ListPrompts(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"prompts":[{"name":"p","arguments":[{"name":"n","required":true}]}]}`), nil
+}
+
+func (f fakeUpstreams) GetPrompt(_ context.Context, _, name string, args map[string]string) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"messages": []any{map[string]any{
+		"role": "user", "content": map[string]any{"type": "text", "text": fmt.Sprint(name, args)},
+	}}})
+}
+
 func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
 	server, tool, args := r.Server, r.Tool, r.Arguments
 	fn := f[server][tool]

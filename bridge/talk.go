@@ -20,10 +20,11 @@ const (
 
 // A talk is the host's end of the conversation with one runner.
 type talk struct {
-	s       *Server
-	granted map[string]bool
-	conn    net.Conn // serve's
-	writing sync.Mutex
+	s        *Server
+	granted  map[string]bool
+	progress progress
+	conn     net.Conn // serve's
+	writing  sync.Mutex
 
 	mu    sync.Mutex
 	ready bool
@@ -31,8 +32,8 @@ type talk struct {
 	err   error // what broke it
 }
 
-func newTalk(s *Server, granted map[string]bool) *talk {
-	return &talk{s: s, granted: granted}
+func newTalk(s *Server, granted map[string]bool, tell func(done, total int64, text string)) *talk {
+	return &talk{s: s, granted: granted, progress: progress{tell: tell}}
 }
 
 // serve holds the conversation over conn until the runner is done or gone, or

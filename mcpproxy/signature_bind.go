@@ -29,51 +29,6 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string { return e.Message }
 
-// An Argument is one that was given by name.
-type Argument struct {
-	Name  string
-	Value json.RawMessage
-}
-
-// ParseArguments reads a JSON object and keeps its order. The last of two
-// members of one name counts.
-func ParseArguments(raw json.RawMessage) ([]Argument, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || isNull(raw) {
-		return nil, nil
-	}
-	if raw[0] != '{' {
-		return nil, fmt.Errorf("the arguments are not a JSON object")
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	var all []Argument
-	at := map[string]int{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		a := Argument{Name: token.(string)} // the decoder allows no other
-		if err := d.Decode(&a.Value); err != nil {
-			return nil, err
-		}
-		if i, ok := at[a.Name]; ok {
-			all[i] = a
-			continue
-		}
-		if len(all) == maxArguments {
-			return nil, fmt.Errorf("there are more than %d arguments", maxArguments)
-		}
-		at[a.Name] = len(all)
-		all = append(all, a)
-	}
-	_, err := d.Token()
-	return all, err
-}
-
 // Bind makes the JSON object of a call's arguments, as Python binds them:
 // positional ones to the parameters in order, the others by name or alias. One
 // mapping alone is the arguments by name, unless it can only be the first

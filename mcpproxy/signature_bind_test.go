@@ -141,3 +141,29 @@ func TestSignatureOfARunningServer(t *testing.T) {
 	_, err = p.Stubs(t.Context(), "fake", []string{"nope"})
 	wantError(t, err, "nearest")
 }
+
+func TestParseArgumentsFindsWhatJSONDoes(t *testing.T) {
+	for _, raw := range []string{
+		`{}`, ` { } `, `{"a":1}`, "{ \"a\" :\t1 ,\n\"b\" : null }", `{"a":"\\\"}","b":"{["}`, `{"a\"b\u0041":{"c":[1,{"d":"]"}]},"e":[]}`,
+		`{"":"","x":-1.5e3,"y":true}`, `{"a":1,"a":2}`, `{"a":[[[]]],"b":{}}`, "{\"\u2028\":\"é\\ud800\"}",
+	} {
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(raw), &want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseArguments(json.RawMessage(raw))
+		if err != nil || len(got) != len(want) {
+			t.Errorf("%s: got %v, %v", raw, got, err)
+		}
+		for _, a := range got {
+			if string(a.Value) != string(want[a.Name]) {
+				t.Errorf("%s: %q is %s, want %s", raw, a.Name, a.Value, want[a.Name])
+			}
+		}
+	}
+	for _, broken := range []string{`[1]`, `5`, `{`, `{"a`, `{"a"}`, `{"a":`, `{"a":1`, `{"a":1}}`, `{a:1}`, `{"a\`, `{"a":"\`} {
+		if got, err := ParseArguments(json.RawMessage(broken)); err == nil {
+			t.Errorf("%s gave %v", broken, got)
+		}
+	}
+}

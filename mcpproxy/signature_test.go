@@ -236,7 +236,15 @@ func FuzzSignature(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, schema, args []byte) {
 		s := checkSignature(t, Tool{Name: "f", Alias: "f", InputSchema: schema, OutputSchema: schema})
-		if named, err := ParseArguments(args); err == nil {
+		named, err := ParseArguments(args)
+		if !json.Valid(args) {
+			return // it must not panic, that is all
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(args, &members) == nil && (err != nil || len(named) != len(members)) && len(members) <= maxArguments {
+			t.Errorf("%s gave %v, %v", args, named, err)
+		}
+		if err == nil {
 			if bound, err := s.Bind("f", []json.RawMessage{json.RawMessage(`{}`)}, named); err == nil && !json.Valid(bound) {
 				t.Errorf("binding %s gave %s", args, bound)
 			}

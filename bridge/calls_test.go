@@ -1,0 +1,165 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/runcell/runcell/mcpproxy"
+)
+
+// A signedUpstreams has one tool, f, whose input schema may be another than
+// what was known of it.
+type signedUpstreams struct {
+	fakeUpstreams
+	known, live string
+	called      func(r mcpproxy.CallRequest)
+}
+
+func (u signedUpstreams) Signature(_ context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error) {
+	schema := u.known
+	if live {
+		schema = u.live
+	}
+	t := mcpproxy.Tool{Name: tool, Alias: tool, InputSchema: json.RawMessage(schema)}
+	if tool != "f" {
+		return t, nil, fmt.Errorf("server %q has no tool %q; the nearest are \"f\"", server, tool)
+	}
+	return t, mcpproxy.NewSignature(t), nil
+}
+
+func (u signedUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
+	if u.called != nil {
+		u.called(r)
+	}
+	return u.fakeUpstreams.Call(ctx, r)
+}
+
+func newSigned(t *testing.T, u signedUpstreams) *Server {
+	u.fakeUpstreams = fakeUpstreams{
+		"up": {"f": func(_ context.Context, args json.RawMessage) (string, error) { return "got " + string(args), nil }},
+		"no": {},
+	}
+	return newServer(t, nil, func(o *Options) { o.Upstreams = u })
+}
+
+func TestCallsAreCheckedBeforeTheyGoOut(t *testing.T) {
+	var calls []string
+	s := newSigned(t, signedUpstreams{
+		known: `{"properties":{"old":{"type":"string"}},"required":["old"]}`,
+		live:  `{"properties":{"new":{"type":"string"},"kind":{"enum":["a","b"]}},"required":["new"]}`,
+		called: func(r mcpproxy.CallRequest) {
+			calls = append(calls, string(r.Arguments))
+		},
+	})
+	r := runCode(t, s, `
+async def tell(call):
+    try: print(await call)
+    except Exception as e: print(type(e).__name__, e)
+await tell(mcp_up.f(old="1"))
+await tell(mcp_up.f("2"))
+await tell(mcp_up.f(new="3", kind="a"))
+await tell(mcp_up.f(newer="4"))
+await tell(mcp_up.f("5", "c"))
+await tell(mcp_up.g(1))
+await tell(mcp_no.g(1))
+from mcp import runtime
+await tell(runtime.call_tool("up", "f", {"newer": 6}))`, "up")
+	want := []string{
+		`got {"old":"1"}`, `got {"old":"2"}`, `got {"new":"3","kind":"a"}`,
+		"TypeError f() has no parameter 'newer' (did you mean 'new'?) and lacks 'new'; it is f(new: str, kind: Literal[\"a\", \"b\"] = None)",
+		`ValueError f() got "c" for kind, which must be one of "a", "b"`,
+		`MCPError server "up" has no tool "g"; the nearest are "f"`,
+		`MCPError server "no" is not granted to this run: call run_python with "no" in its servers argument`,
+		`got {"newer": 6}`,
+	}
+	if !slices.Equal(r.Stdout, want) {
+		t.Errorf("got\n%s\n%s\nwant\n%s", strings.Join(r.Stdout, "\n"), r.Error, strings.Join(want, "\n"))
+	}
+	if len(calls) != 4 {
+		t.Errorf("went out: %v", calls)
+	}
+}
+
+func TestResourcesAndPromptsNeedAGrantToBeRead(t *testing.T) {
+	tool := func(context.Context, json.RawMessage) (string, error) { return "", nil }
+	s := newServer(t, fakeUpstreams{"yes": {"f": tool}, "no": {"f": tool}}, nil)
+	r := runCode(t, s, `
+from mcp import runtime
+for server in ("yes", "no", "nope"):
+    try:
+        print(runtime.list_resources_sync(server)[0].uri, (await runtime.list_resource_templates(server))[0].name, runtime.list_prompts_sync(server)[0].name)
+        print(await runtime.read_resource(server, "x://1"))
+    except runtime.MCPError as e: print(e, e.server)
+    try: print((await runtime.get_prompt(server, "p", {"n": 1})).messages[0].content)
+    except runtime.MCPError as e: print(e, e.server)`, "yes")
+	want := []string{
+		"x://a t p", "of x://1", "pmap[n:1]", "x://a t p",
+		`server "no" is not granted to this run: call run_python with "no" in its servers argument no`,
+		`server "no" is not granted to this run: call run_python with "no" in its servers argument no`,
+		"x://a t p", `there is no server "nope" nope`, `there is no server "nope" nope`,
+	}
+	if !slices.Equal(r.Stdout, want) {
+		t.Errorf("got\n%s\n%s\nwant\n%s", strings.Join(r.Stdout, "\n"), r.Error, strings.Join(want, "\n"))
+	}
+}
+
+func TestForgedReadsAreBounded(t *testing.T) {
+	s := New(Options{Upstreams: fakeUpstreams{"up": {}}})
+	t.Cleanup(s.Close)
+	talk := newTalk(s, map[string]bool{"up": true}, nil)
+	many := map[string]string{}
+	for i := range maxPromptArgs + 1 {
+		many[fmt.Sprint(i)] = ""
+	}
+	for method, params := range map[string]any{
+		"read_resource": map[string]any{"server": "up", "uri": strings.Repeat("x", maxURI+1)},
+		"get_prompt":    map[string]any{"server": "up", "name": "p", "arguments": many},
+		"call_tool":     map[string]any{"server": "up", "tool": "f", "named": []int{1}},
+		"stubs":         map[string]any{"server": "up", "tools": "x"},
+	} {
+		raw, err := json.Marshal(params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := talk.call(t.Context(), method, raw); err == nil {
+			t.Errorf("%s gave %s", method, answer)
+		}
+	}
+}
+
+func TestProgressOfCallsReachesTheClient(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	s := newSigned(t, signedUpstreams{called: func(r mcpproxy.CallRequest) {
+		r.Progress(1, 4, "reading\nfiles")
+		for n := range 10_000 { // too often
+			r.Progress(float64(n), 10_000, "")
+		}
+	}})
+	r := s.Run(t.Context(), Request{Code: "await mcp_up.f(a=1)", Servers: []string{"up"}, Progress: func(done, total int64, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, fmt.Sprint(done, " ", total, " ", text))
+	}})
+	if r.IsError() || len(told) == 0 || told[0] != "0 0 up/f: 1 of 4 reading files" || len(told) > 100 {
+		t.Errorf("%+v, told %d: %.300s", r, len(told), strings.Join(told, "\n"))
+	}
+}
+
+func TestProgressText(t *testing.T) {
+	for want, got := range map[string]string{
+		"s/t: 1 of 2 half":   progressText("s", "t", 1, 2, "half"),
+		"s/t: 0.25 of 1":     progressText("s", "t", 0.25, 1, ""),
+		"s/t: 7":             progressText("s", "t", 7, 0, ""),
+		"s/t: still at work": progressText("s", "t", 7, 0, "still at\n work"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
