@@ -76,6 +76,7 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 
 # As root also: RUNCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000

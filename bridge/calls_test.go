@@ -4,10 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runcell/runcell/mcpproxy"
 )
@@ -160,6 +165,83 @@ func TestProgressText(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestClientHearsOfUpstreamProgress: the numbers of several servers cannot be
+// one number, so the texts count and the number only grows.
+func TestClientHearsOfUpstreamProgress(t *testing.T) {
+	s := newSigned(t, signedUpstreams{called: func(r mcpproxy.CallRequest) { r.Progress(3, 4, "reading") }})
+	ours, theirs := mcp.NewInMemoryTransports()
+	if _, err := s.MCP().Connect(t.Context(), ours, nil); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan *mcp.ProgressNotificationParams, 100)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+	}).Connect(t.Context(), theirs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	params := &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "await mcp_up.f(a=1)", "servers": []string{"up"}}}
+	params.SetProgressToken("token")
+	if res, err := client.CallTool(t.Context(), params); err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	select {
+	case p := <-heard:
+		if p.Message != "up/f: 3 of 4 reading" || p.ProgressToken != "token" {
+			t.Errorf("heard %+v", p)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("heard nothing")
+	}
+}
+
+// TestRealServer calls npm's server-everything as a user would: with what
+// inspect says, with content of all kinds, and wrongly.
+func TestRealServer(t *testing.T) {
+	program := filepath.Join(os.Getenv("RUNCELL_TEST_NPM"), "node_modules", ".bin", "mcp-server-everything")
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("needs Node.js and npm: apt-get install nodejs npm, then make test")
+	}
+	proxy := mcpproxy.New(mcpproxy.Config{Servers: []mcpproxy.Server{{
+		Name: "everything", Alias: "everything", Transport: mcpproxy.Stdio, Command: program,
+	}}}, mcpproxy.Options{})
+	t.Cleanup(func() { proxy.Close() })
+	s := newServer(t, nil, func(o *Options) { o.Upstreams = proxy })
+	r := s.Run(t.Context(), Request{Timeout: 2 * time.Minute, Servers: []string{"everything"}, Code: `
+import inspect
+from mcp import runtime
+e = mcp_everything
+print(inspect.signature(e.get_sum), await e.get_sum(20, b=22))
+print(str(inspect.signature(e.get_annotated_message)))
+print((await e.get_structured_content("Chicago")).temperature > -100)
+text, image, more = await e.get_tiny_image()
+print(image.mime_type, image.data[1:4], image.raw if hasattr(image, "raw") else "part", len(open(image.save("x.png"), "rb").read()) == len(image.data))
+link = (await e.get_resource_links(1))[1]
+print(type(link).__name__, link.uri.startswith("demo://"), link.mime_type)
+print(type((await e.get_resource_reference("Text", 1))[1]).__name__, (await e.get_resource_reference("Blob", 1))[1].data[:8])
+for call in (e.get_sum(a=1, bb=2), e.get_summ(1), e.get_structured_content("Berlin")):
+    try: await call
+    except Exception as error: print(type(error).__name__, error)
+print(runtime.stubs("everything", "get-sum"))
+doc = await runtime.query_tool_docs("everything", "get-sum", detail="full")
+print(doc, doc.inputSchema.required)`})
+	got := strings.Join(r.Stdout, "\n")
+	for _, want := range []string{
+		"(a: float, b: float) The sum of 20 and 22 is 42.\n",
+		"(messageType: Literal['error', 'success', 'debug'], includeImage: bool = False)\nTrue\nimage/png b'PNG' part True\nResourceLink True text/plain\nResourceText b'Resource'\n",
+		"TypeError get_sum() has no parameter 'bb' (did you mean 'b'?) and lacks 'b'; it is get_sum(a: float, b: float)\n",
+		`MCPError server "everything" has no tool "get_summ"; the nearest are "get-sum", `,
+		`ValueError get_structured_content() got "Berlin" for location, which must be one of "New York", "Chicago", "Los Angeles"`,
+		"async def get_sum(\n    a: float,  # First number\n    b: float,  # Second number\n):\n    \"\"\"Returns the sum of two numbers\"\"\"\n",
+		"mcp_everything.get_sum(\n    a: float,  # First number\n", "['a', 'b']",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s\n%s", want, got, strings.Join(r.Stderr, "\n"))
 		}
 	}
 }

@@ -186,7 +186,19 @@ func (s *Signature) unknown(name string) string {
 	for i := range s.Parameters {
 		names[i] = s.Parameters[i].python()
 	}
-	return text + " (did you mean " + quote(nearest(name, names, 1)[0]) + "?)"
+	if meant := nearest(name, names, 1)[0]; alike(name, meant) {
+		text += " (did you mean " + quote(meant) + "?)"
+	}
+	return text
+}
+
+// alike reports whether one name may be meant by another.
+func alike(a, b string) bool {
+	a, b = strings.ToLower(clip(a, 64)), strings.ToLower(clip(b, 64))
+	if len(a) > 2 && strings.Contains(b, a) || len(b) > 2 && strings.Contains(a, b) {
+		return true
+	}
+	return 2*editDistance(a, b) <= max(len(a), len(b))
 }
 
 func (s *Signature) tooMany(tool string, n int) error {

@@ -70,6 +70,9 @@ func TestBindNamesWhatIsRight(t *testing.T) {
 		want                                  []string
 	}{
 		{"a misspelt name", issueSchema, `["o","r"]`, `{"titel":"t"}`, TypeError, []string{"f() has no parameter 'titel' (did you mean 'title'?) and lacks 'title'; " + it}},
+		{"a name that is like none", issueSchema, `["o","r","t"]`, `{"x":"t"}`, TypeError, []string{"f() has no parameter 'x'; " + it}},
+		{"a part of a name", issueSchema, `["o","r","t"]`, `{"milestone_number":1}`, TypeError, []string{"did you mean 'milestone'?"}},
+		{"another case", issueSchema, `["o","r","t"]`, `{"Body":""}`, TypeError, []string{"did you mean 'body'?"}},
 		{"missing ones", issueSchema, `[]`, `{}`, TypeError, []string{"f() lacks 'owner', 'repo', 'title'; " + it}},
 		{"too many", issueSchema, `[1,2,3,4,5,6,7,8,9]`, `{}`, TypeError, []string{"takes at most 8 arguments and got 9; " + it}},
 		{"twice", issueSchema, `["o","r","t"]`, `{"owner":"p"}`, TypeError, []string{"got two values for 'owner'"}},
