@@ -15,16 +15,17 @@ type callParams struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 	// Args and Named are there instead of Arguments if they are to be bound to
-	// the tool's parameters, as the arguments of a function.
-	Args   []json.RawMessage `json:"args"`
-	Named  json.RawMessage   `json:"named"`
-	Tools  []string          `json:"tools"`
-	URI    string            `json:"uri"`
-	Query  string            `json:"query"`
-	Limit  int               `json:"limit"`
-	Detail string            `json:"detail"`
-	Name   string            `json:"name"`
-	Source string            `json:"source"`
+	// the tool's parameters, as the arguments of a function. They are split
+	// within bounds: a frame has room for millions of empty ones.
+	Args   json.RawMessage `json:"args"`
+	Named  json.RawMessage `json:"named"`
+	Tools  json.RawMessage `json:"tools"`
+	URI    string          `json:"uri"`
+	Query  string          `json:"query"`
+	Limit  int             `json:"limit"`
+	Detail string          `json:"detail"`
+	Name   string          `json:"name"`
+	Source string          `json:"source"`
 }
 
 // A toolInfo is a tool as list_tools and describe_server show it.
@@ -107,7 +108,7 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	case "tool_signature":
 		return encode(t.signature(ctx, p.Server, p.Tool))
 	case "stubs":
-		return encode(up.Stubs(ctx, p.Server, p.Tools))
+		return encode(t.stubs(ctx, p))
 	case "runner_more":
 		return json.Marshal(runnerMore)
 	case "list_resources", "list_resource_templates", "list_prompts", "read_resource", "get_prompt":
@@ -166,6 +167,10 @@ func (t *talk) callTool(ctx context.Context, p callParams) (json.RawMessage, err
 // bind makes the arguments of a call what its tool's signature says. Only if
 // that of the running server does not fit either are they wrong.
 func (t *talk) bind(ctx context.Context, server string, p callParams) (json.RawMessage, error) {
+	args, err := mcpproxy.ParseList(p.Args)
+	if err != nil {
+		return nil, err
+	}
 	named, err := mcpproxy.ParseArguments(p.Named)
 	if err != nil {
 		return nil, err
@@ -176,7 +181,7 @@ func (t *talk) bind(ctx context.Context, server string, p callParams) (json.RawM
 		if err != nil {
 			return nil, err
 		}
-		bound, err = sig.Bind(tool.Alias, p.Args, named)
+		bound, err = sig.Bind(tool.Alias, args, named)
 		if err == nil || live {
 			return bound, err
 		}
@@ -197,6 +202,21 @@ func (t *talk) signature(ctx context.Context, server, name string) (*toolSignatu
 		return nil, refuse(err, server, name)
 	}
 	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
+}
+
+// stubs writes the tools of a server as a .pyi file.
+func (t *talk) stubs(ctx context.Context, p callParams) (string, error) {
+	list, err := mcpproxy.ParseList(p.Tools)
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &names[i]); err != nil {
+			return "", refuse(errors.New("the names of tools are texts"), p.Server, "")
+		}
+	}
+	return t.s.o.Upstreams.Stubs(ctx, p.Server, names)
 }
 
 // asDetailed takes from the docs what the detail does not ask for.

@@ -114,25 +114,36 @@ for server in ("yes", "no", "nope"):
 }
 
 func TestForgedReadsAreBounded(t *testing.T) {
-	s := New(Options{Upstreams: fakeUpstreams{"up": {}}})
+	s := New(Options{Upstreams: fakeUpstreams{"up": {"f": nil}}})
 	t.Cleanup(s.Close)
 	talk := newTalk(s, map[string]bool{"up": true}, nil)
 	many := map[string]string{}
-	for i := range maxPromptArgs + 1 {
+	for i := range 20_000 {
 		many[fmt.Sprint(i)] = ""
 	}
-	for method, params := range map[string]any{
-		"read_resource": map[string]any{"server": "up", "uri": strings.Repeat("x", maxURI+1)},
-		"get_prompt":    map[string]any{"server": "up", "name": "p", "arguments": many},
-		"call_tool":     map[string]any{"server": "up", "tool": "f", "named": []int{1}},
-		"stubs":         map[string]any{"server": "up", "tools": "x"},
+	for _, tt := range []struct {
+		method string
+		params map[string]any
+	}{
+		{"read_resource", map[string]any{"uri": strings.Repeat("x", maxURI+1)}},
+		{"read_resource", map[string]any{}},
+		{"get_prompt", map[string]any{"name": "p", "arguments": many}},
+		{"get_prompt", map[string]any{"name": "p", "arguments": map[string]int{"n": 1}}},
+		{"get_prompt", map[string]any{"name": "p", "arguments": "x"}},
+		{"call_tool", map[string]any{"tool": "f", "named": []int{1}}},
+		{"call_tool", map[string]any{"tool": "f", "args": map[string]any{}}},
+		{"call_tool", map[string]any{"tool": "f", "args": make([]int, 20_000)}},
+		{"stubs", map[string]any{"tools": "x"}},
+		{"stubs", map[string]any{"tools": []int{1}}},
+		{"stubs", map[string]any{"tools": make([]string, 20_000)}},
 	} {
-		raw, err := json.Marshal(params)
+		tt.params["server"] = "up"
+		raw, err := json.Marshal(tt.params)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer, err := talk.call(t.Context(), method, raw); err == nil {
-			t.Errorf("%s gave %s", method, answer)
+		if answer, err := talk.call(t.Context(), tt.method, raw); err == nil {
+			t.Errorf("%s %.100s gave %s", tt.method, raw, answer)
 		}
 	}
 }

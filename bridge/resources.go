@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/runcell/runcell/mcpproxy"
 )
 
-// Bounds on what the code may ask of a server's resources and prompts.
-const (
-	maxURI        = 64 << 10
-	maxPromptArgs = 1000
-)
+// maxURI bounds the URI of a resource, in bytes.
+const maxURI = 64 << 10
 
 // resourceOrPrompt answers what concerns a server's resources and prompts.
 // What there is may be read of any server, as its tools may; reading one takes
@@ -55,14 +54,17 @@ func (t *talk) getPrompt(ctx context.Context, p callParams) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	var args map[string]string
-	if len(p.Arguments) > 0 {
-		if err := json.Unmarshal(p.Arguments, &args); err != nil {
-			return nil, refuse(fmt.Errorf("getting prompt %q: its arguments are not texts: %w", boundText(p.Name, 80), err), server.Name, "")
-		}
+	given, err := mcpproxy.ParseArguments(p.Arguments)
+	if err != nil {
+		return nil, refuse(fmt.Errorf("getting prompt %q: %w", boundText(p.Name, 80), err), server.Name, "")
 	}
-	if len(args) > maxPromptArgs {
-		return nil, refuse(fmt.Errorf("getting prompt %q: there are more than %d arguments", boundText(p.Name, 80), maxPromptArgs), server.Name, "")
+	args := make(map[string]string, len(given))
+	for _, a := range given {
+		var text string
+		if err := json.Unmarshal(a.Value, &text); err != nil {
+			return nil, refuse(fmt.Errorf("getting prompt %q: its argument %q is not a text", boundText(p.Name, 80), boundText(a.Name, 80)), server.Name, "")
+		}
+		args[a.Name] = text
 	}
 	answer, err := t.s.o.Upstreams.GetPrompt(ctx, server.Name, p.Name, args)
 	if err != nil {

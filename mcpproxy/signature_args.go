@@ -58,6 +58,37 @@ func ParseArguments(raw json.RawMessage) ([]Argument, error) {
 	return all, nil
 }
 
+// ParseList splits a JSON array into its items, as ParseArguments does an
+// object.
+func ParseList(raw json.RawMessage) ([]json.RawMessage, error) {
+	rest := bytes.TrimSpace(raw)
+	if len(rest) == 0 || isNull(rest) {
+		return nil, nil
+	}
+	if rest[0] != '[' {
+		return nil, errors.New("the positional arguments are not a JSON array")
+	}
+	var all []json.RawMessage
+	for rest = space(rest[1:]); len(rest) > 0 && rest[0] != ']'; rest = space(rest) {
+		end := valueEnd(rest)
+		item := bytes.TrimSpace(rest[:end])
+		switch {
+		case len(item) == 0:
+			return nil, errBroken
+		case len(all) == maxArguments:
+			return nil, fmt.Errorf("there are more than %d arguments", maxArguments)
+		}
+		all = append(all, json.RawMessage(item))
+		if rest = space(rest[end:]); len(rest) > 0 && rest[0] == ',' {
+			rest = rest[1:]
+		}
+	}
+	if string(rest) != "]" {
+		return nil, errBroken
+	}
+	return all, nil
+}
+
 var errBroken = errors.New("the arguments are not JSON")
 
 func space(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -162,6 +163,21 @@ func TestParseArgumentsFindsWhatJSONDoes(t *testing.T) {
 			if string(a.Value) != string(want[a.Name]) {
 				t.Errorf("%s: %q is %s, want %s", raw, a.Name, a.Value, want[a.Name])
 			}
+		}
+	}
+	for _, raw := range []string{`[]`, ` [ ] `, `[1]`, `[ 1 , "a,]" ,null]`, `[[1,2],{"a":[3]},"\\"]`} {
+		var want []json.RawMessage
+		if err := json.Unmarshal([]byte(raw), &want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseList(json.RawMessage(raw))
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) && len(want) > 0 {
+			t.Errorf("%s: got %s, %v", raw, got, err)
+		}
+	}
+	for _, broken := range []string{`{}`, `5`, `[`, `[1`, `[,]`, `[1]]`, `["a`, "[" + strings.Repeat("1,", maxArguments) + "1]"} {
+		if got, err := ParseList(json.RawMessage(broken)); err == nil {
+			t.Errorf("%.20s gave %d items", broken, len(got))
 		}
 	}
 	for _, broken := range []string{`[1]`, `5`, `{`, `{"a`, `{"a"}`, `{"a":`, `{"a":1`, `{"a":1}}`, `{a:1}`, `{"a\`, `{"a":"\`} {

@@ -11,15 +11,16 @@ import (
 
 // Bounds on what is written about a signature.
 const (
-	docComment  = 300 // bytes about one parameter, where one tool is read about
-	docSize     = 16 << 10
-	stubComment = 100 // and where all of a server are
-	stubText    = 300 // bytes of a description there
-	stubTool    = 6 << 10
-	stubServer  = 32 << 10 // about 8,000 tokens
-	stubNames   = 4 << 10  // of the tools that were cut
-	shownFields = 20       // that are told of, for one parameter
-	shortLine   = 100
+	docComment   = 300 // bytes about one parameter, where one tool is read about
+	docSize      = 16 << 10
+	stubComment  = 100 // and where all of a server are
+	stubText     = 300 // bytes of a description there
+	stubTool     = 6 << 10
+	stubServer   = 32 << 10 // about 8,000 tokens
+	stubNames    = 4 << 10  // of the tools that were cut
+	maxStubNames = 1000
+	shownFields  = 20 // that are told of, for one parameter
+	shortLine    = 100
 )
 
 // Doc writes the signature for reading: one parameter a line, with what its
@@ -123,6 +124,9 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 		return "", err
 	}
 	tools := list.tools
+	if len(names) > maxStubNames {
+		return "", fmt.Errorf("writing the stubs of server %q: %d tools are named, the most is %d; name none for all", u.server.Name, len(names), maxStubNames)
+	}
 	if len(names) > 0 {
 		tools = nil
 		for _, name := range names {

@@ -244,6 +244,9 @@ func FuzzSignature(f *testing.F) {
 		if json.Unmarshal(args, &members) == nil && (err != nil || len(named) != len(members)) && len(members) <= maxArguments {
 			t.Errorf("%s gave %v, %v", args, named, err)
 		}
+		if list, err := ParseList(args); err == nil && len(list) > len(args) {
+			t.Errorf("%s gave %d items", args, len(list))
+		}
 		if err == nil {
 			if bound, err := s.Bind("f", []json.RawMessage{json.RawMessage(`{}`)}, named); err == nil && !json.Valid(bound) {
 				t.Errorf("binding %s gave %s", args, bound)
