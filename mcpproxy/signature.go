@@ -13,6 +13,7 @@ const (
 	maxDefault       = 2 << 10 // bytes of JSON
 	maxParameterText = 2 << 10 // of a description
 	maxSchemaBranch  = 50      // of a top-level allOf, anyOf or oneOf
+	maxCollected     = 50_000  // names of parameters read, those read again included
 	maxSignatures    = 500     // kept in memory
 	lineAnnotation   = 160     // bytes of one type where a signature is one line
 	docAnnotation    = 1000    // and where each parameter has a line

@@ -9,7 +9,10 @@ import (
 
 // read makes parameters of the properties of an input schema.
 func (s *Signature) read(root *node) {
-	in := &inputs{root: root, at: map[string]int{}, typist: typist{root: root, left: maxTypeNodes}}
+	in := &inputs{
+		root: root, at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
+		typist: typist{root: root, left: maxTypeNodes},
+	}
 	needed := in.collect(root, 0)
 	none := len(in.properties) == 0 && !in.extra[false]
 	s.Extra = in.extra[true] || none && root.get("properties") == nil
@@ -52,6 +55,7 @@ type inputs struct {
 	at         map[string]int
 	extra      map[bool]bool // additionalProperties that allow, and that forbid
 	unclear    bool          // some part could not be read
+	left       int           // names it may still look at: parts may refer to each other, many times
 }
 
 type property struct {
@@ -72,17 +76,20 @@ func (in *inputs) add(name string, schema *node) {
 // call needs.
 func (in *inputs) collect(n *node, depth int) (needed []string) {
 	n, _ = follow(in.root, n)
-	if n == nil || n.kind != '{' || depth > maxTypeDepth {
+	properties := n.object("properties")
+	if properties == nil {
+		properties = &node{}
+	}
+	in.left -= 1 + len(properties.keys) + len(n.list("required"))
+	if n == nil || n.kind != '{' || depth > maxTypeDepth || in.left < 0 {
 		in.unclear = true
 		return nil
 	}
-	if properties := n.object("properties"); properties != nil {
-		for i, name := range properties.keys {
-			in.add(name, properties.values[i])
-		}
+	for i, name := range properties.keys {
+		in.add(name, properties.values[i])
 	}
 	for _, r := range n.list("required") {
-		if r.kind == '"' && !slices.Contains(needed, r.text) && len(needed) < maxParameters {
+		if r.kind == '"' && len(needed) < maxParameters {
 			needed = append(needed, r.text)
 		}
 	}
@@ -96,8 +103,13 @@ func (in *inputs) collect(n *node, depth int) (needed []string) {
 			branch := in.collect(m, depth+1)
 			if i == 0 {
 				every = branch
+				continue
 			}
-			every = slices.DeleteFunc(every, func(name string) bool { return !slices.Contains(branch, name) })
+			also := make(map[string]bool, len(branch))
+			for _, name := range branch {
+				also[name] = true
+			}
+			every = slices.DeleteFunc(every, func(name string) bool { return !also[name] })
 		}
 		needed = append(needed, every...)
 	}
@@ -106,9 +118,6 @@ func (in *inputs) collect(n *node, depth int) (needed []string) {
 
 // others notes what a schema says of arguments that it does not list.
 func (in *inputs) others(n *node) {
-	if in.extra == nil {
-		in.extra = map[bool]bool{}
-	}
 	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
 		if more := n.get(key); more != nil {
 			in.extra[more.kind == 't' || more.kind == '{'] = true

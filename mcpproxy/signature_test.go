@@ -137,6 +137,10 @@ func hostileSchemas() map[string]string {
 		"refs in a circle":          `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
 		"a tree":                    `{"properties":{"t":{"$ref":"#/$defs/Tree"}},"$defs":{"Tree":{"properties":{"l":{"$ref":"#/$defs/Tree"},"r":{"$ref":"#/$defs/Tree"}}}}}`,
 		"refs that multiply":        `{"properties":{"a":{"$ref":"#/$defs/d9"}},"$defs":{` + doubling(30) + `}}`,
+		"all of itself, often":      `{"properties":{"a":{}},"required":["a"],"allOf":[` + many(50, `{"$ref":"#"}`) + `]}`,
+		"any of itself, often":      `{"properties":{"a":{}},"required":["a"],"anyOf":[` + many(50, `{"$ref":"#"}`) + `],"oneOf":[` + many(50, `{"$ref":"#"}`) + `]}`,
+		"parts that multiply":       `{"allOf":[` + many(50, `{"$ref":"#/$defs/d0"}`) + `],"$defs":{` + multiplying(9) + `}}`,
+		"large parts, often":        `{"required":[` + numberedNames(15_000) + `],"oneOf":[` + many(50, `{"$ref":"#"}`) + `]}`,
 		"refs elsewhere":            `{"properties":{"a":{"$ref":"http://x/y"},"b":{"$ref":"#/nope/1"},"c":{"$ref":"file:///etc/passwd"}}}`,
 		"nested objects":            deep(`{"type":"object","properties":{"a":`, `{}`, `}}`, 500),
 		"nested arrays":             deep(`{"items":`, `{}`, `}`, 100_000),
@@ -158,6 +162,23 @@ func hostileSchemas() map[string]string {
 	}
 }
 
+func multiplying(n int) string {
+	var defs []string
+	for i := range n {
+		part := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i+1)
+		defs = append(defs, fmt.Sprintf(`"d%d":{"properties":{"p%d":{}},"allOf":[%s%s]}`, i, i, strings.Repeat(part+",", 40), part))
+	}
+	return strings.Join(defs, ",")
+}
+
+func numberedNames(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"n%d"`, i)
+	}
+	return strings.Join(names, ",")
+}
+
 func doubling(n int) string {
 	var defs []string
 	for i := range n {
@@ -171,7 +192,7 @@ func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {
 		start := time.Now()
 		tool := Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
 		s := checkSignature(t, tool)
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 3*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
 		if line := s.Line("f", 1000); len(line) > 4000 {
