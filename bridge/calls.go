@@ -28,6 +28,9 @@ type callParams struct {
 	Source string          `json:"source"`
 }
 
+// withSchema reports whether docs are to have more than a summary.
+func (p callParams) withSchema() bool { return p.Detail == "full" || p.Detail == "schema" }
+
 // A toolInfo is a tool as list_tools and describe_server show it.
 type toolInfo struct {
 	Name        string          `json:"name"`
@@ -97,10 +100,10 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	case "describe_server":
 		return encode(t.describe(ctx, p.Server))
 	case "query_tool_docs":
-		docs, err := up.Docs(ctx, p.Server, p.Tool, p.Detail != "summary")
+		docs, err := up.Docs(ctx, p.Server, p.Tool, p.withSchema())
 		return encode(asDetailed(docs, p.Detail), err)
 	case "search_tool_docs":
-		docs, problems, err := up.Search(ctx, p.Query, p.Limit, p.Detail != "summary")
+		docs, problems, err := up.Search(ctx, p.Query, p.Limit, p.withSchema())
 		for _, problem := range problems {
 			t.s.o.Log.Debug("searching", "server", problem.Server, "reason", problem.Reason)
 		}
