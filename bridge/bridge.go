@@ -30,6 +30,8 @@ type Upstreams interface {
 	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
+	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error)
+	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error)
 
 	// Lists are JSON arrays, results as the server wrote them.

@@ -114,6 +114,38 @@ func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.To
 	return nil, nil, nil
 }
 
+func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (mcpproxy.Tool, *mcpproxy.Signature, error) {
+	if f[server][tool] == nil {
+		return mcpproxy.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
+	}
+	t := mcpproxy.Tool{Name: tool, Alias: tool, Description: "does " + tool}
+	return t, mcpproxy.NewSignature(t), nil
+}
+
+func (f fakeUpstreams) Stubs(context.Context, string, []string) (string, error) { return "", nil }
+
+func (f fakeUpstreams) ListResources(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"resources":[{"uri":"x://a","name":"a","mimeType":"text/plain"}]}`), nil
+}
+
+func (f fakeUpstreams) ListResourceTemplates(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"x://{id}","name":"t"}]}`), nil
+}
+
+func (f fakeUpstreams) ReadResource(_ context.Context, _, uri string) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": uri, "mimeType": "text/plain", "text": "of " + uri}}})
+}
+
+func (f fakeUpstreams) ListPrompts(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"prompts":[{"name":"p","arguments":[{"name":"n","required":true}]}]}`), nil
+}
+
+func (f fakeUpstreams) GetPrompt(_ context.Context, _, name string, args map[string]string) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"messages": []any{map[string]any{
+		"role": "user", "content": map[string]any{"type": "text", "text": fmt.Sprint(name, args)},
+	}}})
+}
+
 func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
 	server, tool, args := r.Server, r.Tool, r.Arguments
 	fn := f[server][tool]
@@ -135,34 +167,6 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.R
 		return json.Marshal(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": err.Error()}}})
 	}
 	return json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}})
-}
-
-func (f fakeUpstreams) ListResources(_ context.Context, server string) (json.RawMessage, error) {
-	return json.Marshal([]any{map[string]any{"uri": "fake://" + server, "name": server, "mimeType": "text/plain"}})
-}
-
-func (f fakeUpstreams) ListResourceTemplates(_ context.Context, server string) (json.RawMessage, error) {
-	return json.Marshal([]any{map[string]any{"uriTemplate": "fake://" + server + "/{id}", "name": server}})
-}
-
-func (f fakeUpstreams) ReadResource(_ context.Context, server, uri string) (json.RawMessage, error) {
-	if !strings.HasPrefix(uri, "fake://"+server) {
-		return nil, fmt.Errorf("reading resource %q of server %q: there is none", uri, server)
-	}
-	return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": uri, "mimeType": "text/plain", "text": "about " + server}}})
-}
-
-func (f fakeUpstreams) ListPrompts(_ context.Context, server string) (json.RawMessage, error) {
-	return json.Marshal([]any{map[string]any{"name": "ask", "arguments": []any{map[string]any{"name": "topic", "required": true}}}})
-}
-
-func (f fakeUpstreams) GetPrompt(_ context.Context, server, name string, args map[string]string) (json.RawMessage, error) {
-	if name != "ask" {
-		return nil, fmt.Errorf("getting prompt %q of server %q: there is none", name, server)
-	}
-	return json.Marshal(map[string]any{"messages": []any{
-		map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": "Tell me about " + args["topic"]}},
-	}})
 }
 
 // newServer makes a server on the host's python3.

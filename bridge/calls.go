@@ -14,12 +14,22 @@ type callParams struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
-	Query     string          `json:"query"`
-	Limit     int             `json:"limit"`
-	Detail    string          `json:"detail"`
-	Name      string          `json:"name"`
-	Source    string          `json:"source"`
+	// Args and Named are there instead of Arguments if they are to be bound to
+	// the tool's parameters, as the arguments of a function. They are split
+	// within bounds: a frame has room for millions of empty ones.
+	Args   json.RawMessage `json:"args"`
+	Named  json.RawMessage `json:"named"`
+	Tools  json.RawMessage `json:"tools"`
+	URI    string          `json:"uri"`
+	Query  string          `json:"query"`
+	Limit  int             `json:"limit"`
+	Detail string          `json:"detail"`
+	Name   string          `json:"name"`
+	Source string          `json:"source"`
 }
+
+// withSchema reports whether docs are to have more than a summary.
+func (p callParams) withSchema() bool { return p.Detail == "full" || p.Detail == "schema" }
 
 // A toolInfo is a tool as list_tools and describe_server show it.
 type toolInfo struct {
@@ -41,6 +51,16 @@ type serverDescription struct {
 // refusal is an error of a call that says which server and tool it is about.
 type refusal struct {
 	callError
+}
+
+// refuse makes a refusal of an error of one tool.
+func refuse(err error, server, tool string) refusal {
+	kind := ""
+	var wrong *mcpproxy.ArgumentError
+	if errors.As(err, &wrong) {
+		kind = wrong.Kind
+	}
+	return refusal{callError{Message: err.Error(), Server: server, Tool: tool, Kind: kind}}
 }
 
 func (r refusal) Error() string { return r.Message }
@@ -76,18 +96,26 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	case "describe_servers":
 		return json.Marshal(t.s.upstreams())
 	case "list_tools":
-		tools, err := t.tools(ctx, p.Server)
-		return encode(tools, err)
+		return encode(t.tools(ctx, p.Server))
 	case "describe_server":
 		return encode(t.describe(ctx, p.Server))
 	case "query_tool_docs":
-		return encode(up.Docs(ctx, p.Server, p.Tool, p.Detail == "full"))
+		docs, err := up.Docs(ctx, p.Server, p.Tool, p.withSchema())
+		return encode(asDetailed(docs, p.Detail), err)
 	case "search_tool_docs":
-		docs, problems, err := up.Search(ctx, p.Query, p.Limit, p.Detail == "full")
+		docs, problems, err := up.Search(ctx, p.Query, p.Limit, p.withSchema())
 		for _, problem := range problems {
 			t.s.o.Log.Debug("searching", "server", problem.Server, "reason", problem.Reason)
 		}
-		return encode(docs, err)
+		return encode(asDetailed(docs, p.Detail), err)
+	case "tool_signature":
+		return encode(t.signature(ctx, p.Server, p.Tool))
+	case "stubs":
+		return encode(t.stubs(ctx, p))
+	case "runner_more":
+		return json.Marshal(runnerMore)
+	case "list_resources", "list_resource_templates", "list_prompts", "read_resource", "get_prompt":
+		return t.resourceOrPrompt(ctx, method, p)
 	case "save_tool":
 		return json.RawMessage("null"), t.s.saved.save(p.Name, p.Source)
 	}
@@ -107,24 +135,104 @@ func encode[T any](v T, err error) (json.RawMessage, error) {
 	return body, err
 }
 
-func (t *talk) callTool(ctx context.Context, p callParams) (json.RawMessage, error) {
-	server, err := t.s.o.Upstreams.Lookup(p.Server)
+// grantedServer finds a server that the run may use, or says why it may not.
+func (t *talk) grantedServer(name, tool string) (mcpproxy.Server, error) {
+	server, err := t.s.o.Upstreams.Lookup(name)
 	if err != nil {
-		return nil, refusal{callError{err.Error(), p.Server, p.Tool}}
+		return server, refuse(err, name, tool)
 	}
 	if !t.granted[server.Name] {
-		return nil, refusal{callError{
-			fmt.Sprintf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name),
-			server.Name, p.Tool,
-		}}
+		err = fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name)
+		return server, refuse(err, server.Name, tool)
+	}
+	if err := t.policy.Barred(server); err != nil { // before it is started to read a signature
+		return server, refuse(err, server.Name, tool)
+	}
+	return server, nil
+}
+
+func (t *talk) callTool(ctx context.Context, p callParams) (json.RawMessage, error) {
+	server, err := t.grantedServer(p.Server, p.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if p.Arguments == nil {
+		if p.Arguments, err = t.bind(ctx, server.Name, p); err != nil {
+			return nil, refuse(err, server.Name, p.Tool)
+		}
 	}
 	result, err := t.effects.call(ctx, t.s.o.Upstreams, mcpproxy.CallRequest{
-		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Run: t.policy,
+		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Progress: t.progressOf(server.Name, p.Tool), Run: t.policy,
 	})
 	if err != nil {
-		return nil, refusal{callError{err.Error(), server.Name, p.Tool}}
+		return nil, refuse(err, server.Name, p.Tool)
 	}
 	return result, nil
+}
+
+// bind makes the arguments of a call what its tool's signature says. Only if
+// that of the running server does not fit either are they wrong.
+func (t *talk) bind(ctx context.Context, server string, p callParams) (json.RawMessage, error) {
+	args, err := mcpproxy.ParseList(p.Args)
+	if err != nil {
+		return nil, err
+	}
+	named, err := mcpproxy.ParseArguments(p.Named)
+	if err != nil {
+		return nil, err
+	}
+	var bound json.RawMessage
+	for _, live := range []bool{false, true} {
+		tool, sig, err := t.s.o.Upstreams.Signature(ctx, server, p.Tool, live)
+		if err != nil {
+			return nil, err
+		}
+		bound, err = sig.Bind(tool.Alias, args, named)
+		if err == nil || live {
+			return bound, err
+		}
+	}
+	return bound, nil
+}
+
+// A toolSignature is what help() and inspect.signature show of a tool.
+type toolSignature struct {
+	*mcpproxy.Signature
+	Description string `json:"description,omitempty"`
+	Doc         string `json:"doc"`
+}
+
+func (t *talk) signature(ctx context.Context, server, name string) (*toolSignature, error) {
+	tool, sig, err := t.s.o.Upstreams.Signature(ctx, server, name, false)
+	if err != nil {
+		return nil, refuse(err, server, name)
+	}
+	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
+}
+
+// stubs writes the tools of a server as a .pyi file.
+func (t *talk) stubs(ctx context.Context, p callParams) (string, error) {
+	list, err := mcpproxy.ParseList(p.Tools)
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &names[i]); err != nil {
+			return "", refuse(errors.New("the names of tools are texts"), p.Server, "")
+		}
+	}
+	return t.s.o.Upstreams.Stubs(ctx, p.Server, names)
+}
+
+// asDetailed takes from the docs what the detail does not ask for.
+func asDetailed(docs []mcpproxy.ToolDoc, detail string) []mcpproxy.ToolDoc {
+	if detail == "schema" {
+		for i := range docs {
+			docs[i].Signature = ""
+		}
+	}
+	return docs
 }
 
 func (t *talk) tools(ctx context.Context, server string) ([]toolInfo, error) {

@@ -26,6 +26,10 @@ func FuzzTalk(f *testing.F) {
 		ready + frame(`{"type":"call","id":1,"method":"call_tool","params":{"server":"no","tool":"f","arguments":{}}}`),
 		ready + frame(`{"type":"call","id":2,"method":"search_tool_docs","params":{"query":"a","limit":-1}}`),
 		ready + frame(`{"type":"call","id":3,"method":"save_tool","params":{"name":"../x","source":"1"}}`),
+		ready + frame(`{"type":"call","id":4,"method":"call_tool","params":{"server":"no","tool":"f","args":[1],"named":{"a":{}}}}`),
+		ready + frame(`{"type":"call","id":5,"method":"read_resource","params":{"server":"no","uri":"x://1"}}`),
+		ready + frame(`{"type":"call","id":6,"method":"get_prompt","params":{"server":"no","name":"p","arguments":{"a":"1"}}}`),
+		ready + frame(`{"type":"call","id":7,"method":"stubs","params":{"server":"no","tools":["f"]}}`),
 		frame(`{"type":"done"}`) + ready, frame(`null`), frame(`{"type":5}`), ready[:9],
 	} {
 		f.Add([]byte(seed))
@@ -47,7 +51,7 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		newTalk(s, map[string]bool{}).serve(ctx, ours, "code")
+		newTalk(s, map[string]bool{}, nil).serve(ctx, ours, "code")
 		if ctx.Err() != nil {
 			t.Error("the talk did not end")
 		}
@@ -62,6 +66,16 @@ type called struct {
 
 func (c called) Call(context.Context, mcpproxy.CallRequest) (json.RawMessage, error) {
 	c.t.Error("a tool was called without a grant")
+	return nil, nil
+}
+
+func (c called) ReadResource(context.Context, string, string) (json.RawMessage, error) {
+	c.t.Error("a resource was read without a grant")
+	return nil, nil
+}
+
+func (c called) GetPrompt(context.Context, string, string, map[string]string) (json.RawMessage, error) {
+	c.t.Error("a prompt was got without a grant")
 	return nil, nil
 }
 

@@ -25,7 +25,8 @@ type Request struct {
 	Servers []string      // names or aliases of servers that may be called; "*" is all
 	Timeout time.Duration // 0 is the default
 
-	// Progress is told about work before the code can run. It may be nil.
+	// Progress is told about work before the code can run, and then, with a
+	// total of 0, what servers say of the calls they work on. It may be nil.
 	Progress func(done, total int64, text string)
 	// Stdout and Stderr get what the code writes, at once and whole, besides
 	// the result. They may be nil.
@@ -90,7 +91,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}()
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	talk := newTalk(s, plan.granted)
+	talk := newTalk(s, plan.granted, req.Progress)
 	talked := make(chan struct{})
 	go func() {
 		defer close(talked)

@@ -12,6 +12,13 @@ import (
 //go:embed runner.py
 var runnerSource []byte
 
+// runnerMore is the part of the runner that it asks for when it needs it: each
+// line costs every start some time, as an image may not keep what Python
+// compiled.
+//
+//go:embed runner_more.py
+var runnerMore string
+
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.
 //

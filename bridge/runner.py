@@ -9,7 +9,8 @@ that many bytes of JSON, an object with a "type". stdout and stderr belong to th
 The process runs the code and ends as any Python does, so that atexit, threads and C buffers behave. It is not pid 1 of
 the sandbox: an init, which the host brings, collects zombies and ends everything when the host hangs up.
 
-Imports are few and late: an image without .pyc files compiles each of them at every start.
+Imports are few and late: an image without .pyc files compiles each of them at every start. So it is with this file:
+what only some runs need is in runner_more.py, which the host hands over when it is asked for.
 """
 import _ast
 import _thread
@@ -202,16 +203,21 @@ def shortened(names, most=20):
     return (", ".join(names[:most]) or "none") + more
 
 
-def tool_value(answer, server, tool):
-    """Returns what a tool answered as a plain value. Raises MCPError if the answer is the tool's error."""
+def tool_value(answer, server, tool, more):
+    """Returns what a tool answered as a plain value. Raises MCPError if the answer is the tool's error.
+
+    more() gives what it takes for content that is not text.
+    """
     content = answer.get("content") or []
     if answer.get("isError"):
         text = "\n".join(str(item.get("text", "")) for item in content if item.get("type") == "text")
         raise MCPError(text or "the tool failed and gave no reason", server, tool, answer)
     structured = answer.get("structuredContent")
     if structured is not None:
-        return with_raw(unwrapped(structured), answer)
-    values = [item_value(item) for item in content]
+        value = with_raw(unwrapped(structured), answer)
+        files = [item for item in content if item.get("type") != "text"]
+        return more()["with_attachments"](value, files, server) if files else value
+    values = [item_value(item, server, more) for item in content]
     return with_raw(values[0] if len(values) == 1 else values or None, answer)
 
 
@@ -222,9 +228,9 @@ def unwrapped(structured):
     return structured
 
 
-def item_value(item):
+def item_value(item, server, more):
     if item.get("type") != "text":
-        return item
+        return more()["content_value"](item, server)
     text = item.get("text", "")
     try:
         return json.loads(text, object_hook=Record, parse_constant=refuse_constant)
@@ -241,7 +247,7 @@ def with_raw(value, answer):
     carrier = CARRIERS.get(type(value))
     if carrier:
         value = carrier(value)
-    elif type(value) is not Record:
+    elif not hasattr(value, "__dict__"):
         return value
     value.__dict__["raw"] = answer
     return value
@@ -303,8 +309,12 @@ def arguments_of(given):
     """Returns the arguments of a tool call as a JSON object."""
     if not hasattr(given, "keys"):
         raise TypeError(f"a tool takes a mapping or keyword arguments, not {type(given).__name__}")
+    return {str(name): jsonable_argument(given[name], str(name)) for name in given.keys()}
+
+
+def jsonable_argument(value, path):
     try:
-        return {str(name): jsonable(given[name], str(name)) for name in given.keys()}
+        return jsonable(value, path)
     except RecursionError:
         raise ValueError("the arguments contain themselves, or are nested too deeply for JSON") from None
 
@@ -416,44 +426,49 @@ class Host:
 
 def result_of(reply):
     error = reply.get("error")
-    if error is not None:
-        raise MCPError(error.get("message", "the host gave no reason"), error.get("server"), error.get("tool"))
-    return reply.get("result")
+    if error is None:
+        return reply.get("result")
+    message = error.get("message", "the host gave no reason")
+    kind = {"TypeError": TypeError, "ValueError": ValueError}.get(error.get("kind"))
+    raise kind(message) if kind else MCPError(message, error.get("server"), error.get("tool"))
 
 
 # What the code sees: servers and tools
 
 
 class Tool:
-    """One tool of a server: await it with its arguments as keywords, or as one mapping."""
+    # No docstring: help() is to show that of the instance.
 
     def __init__(self, runtime, server, name):
         self._runtime, self._server, self._name = runtime, server, name
         self.__name__ = name
-        self.__doc__ = (f"Tool {name!r} of the MCP server {server!r}: await it with keyword arguments. "
-                        f"runtime.query_tool_docs({server!r}, {name!r}, detail='full') tells which.")
 
     def __call__(self, /, *args, **kwargs):
-        if len(args) > 1 or args and not hasattr(args[0], "keys"):
-            raise TypeError(f"{self._name}() takes keyword arguments, or one mapping of them")
-        arguments = {**args[0], **kwargs} if args else kwargs
-        call = self._runtime.call_tool(self._server, self._name, arguments)
+        call = self._runtime._call(self._server, self._name, args, kwargs)
         # Python's warning about a call that nobody awaited should name the tool.
         call.__name__ = self._name
         call.__qualname__ = f"mcp_servers[{self._server!r}].{self._name}"
         return call
+
+    @property
+    def __signature__(self):
+        return self._runtime.more()["signature_of"](self._runtime.about(self._server, self._name))
+
+    @property
+    def __doc__(self):
+        return self._runtime.more()["tool_help"](self._runtime.about(self._server, self._name))
 
     def __repr__(self):
         return f"<tool {self._name!r} of MCP server {self._server!r}>"
 
 
 class Server:
-    """One MCP server; its tools are its attributes, or its items where the name is no identifier."""
+    # No docstring: help() is to show that of the instance.
 
     def __init__(self, runtime, entry):
         self._runtime, self._name = runtime, entry["name"]
         about = entry.get("description")
-        self.__doc__ = f"MCP server {self._name!r}" + (f": {about}" if about else "")
+        self._title = f"MCP server {self._name!r}" + (f": {about}" if about else "")
 
     def __getattr__(self, tool):
         # An alias starts with an underscore only before a digit; all else is Python asking for its own.
@@ -466,12 +481,19 @@ class Server:
 
     __iter__ = None  # or Python would iterate by item 0, 1, 2… for ever
 
+    def __dir__(self):
+        return ["list_tools", *(tool["alias"] for tool in self._runtime.list_tools_sync(self))]
+
+    @property
+    def __doc__(self):
+        return self._runtime.more()["server_help"](self._title, self._runtime.list_tools_sync(self))
+
     def list_tools(self):
         """Await it: all tools of this server, each with name, alias, description and input_schema."""
         return self._runtime.list_tools(self._name)
 
     def __repr__(self):
-        return f"<{self.__doc__}>"
+        return f"<{self._title}>"
 
 
 class Servers(dict):
@@ -488,9 +510,12 @@ class Servers(dict):
 class Runtime:
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "list_loaded_server_metadata",
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "get_prompt",
+              "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
+              "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
-              "query_tool_docs_sync", "save_tool", "search_tool_docs", "search_tool_docs_sync")
+              "query_tool_docs_sync", "read_resource", "read_resource_sync", "save_tool", "search_tool_docs",
+              "search_tool_docs_sync", "stubs")
 
     def __init__(self, host, servers, manual, sources):
         self._host = host
@@ -500,6 +525,8 @@ class Runtime:
         self._names = {entry["alias"]: entry["name"] for entry in servers}
         self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
         self.tools = None  # the saved ones, set by whoever loads them
+        self._more = None
+        self._abouts = {}
 
     def server(self, name):
         """Returns the proxy of a discovered server, by name or alias. Raises UnknownServerError for others."""
@@ -517,15 +544,42 @@ class Runtime:
             return server._name
         return server if server in self._entries else self._names.get(server, server)
 
+    def more(self):
+        """Returns the names of runner_more.py, which it loads at the first call."""
+        if self._more is None:
+            names = globals()
+            exec(compile(self._host.ask("runner_more", {}), HERE, "exec", dont_inherit=True), names)
+            names["ResourceLink"].runtime = self
+            for kind in names["MORE_CLASSES"]:
+                setattr(sys.modules["mcp.runtime"], kind.__name__, kind)  # where pickle looks for them
+            self._more = names
+        return self._more
+
+    def about(self, server, tool):
+        """Returns what the host knows of a tool and its signature."""
+        key = server, tool
+        if key not in self._abouts:
+            self._abouts[key] = self._host.ask("tool_signature", {"server": server, "tool": tool})
+        return self._abouts[key]
+
     async def call_tool(self, server, tool, arguments=None):
         """Calls a tool and returns its value; the whole answer is at the value's .raw.
 
-        Raises MCPError if the tool reports an error or may not be called, TypeError or ValueError if the arguments
-        are not JSON.
+        The arguments are a mapping and go to the server unchecked. Raises MCPError if the tool reports an error or
+        may not be called, TypeError or ValueError if the arguments are not JSON.
         """
         name = self._name(server)
         params = {"server": name, "tool": tool, "arguments": arguments_of(arguments or {})}
-        return tool_value(await self._host.ask_async("call_tool", params), name, tool)
+        return tool_value(await self._host.ask_async("call_tool", params), name, tool, self.more)
+
+    async def _call(self, name, tool, args, kwargs):
+        """call_tool with the arguments of a function, which the host binds to the tool's parameters."""
+        if len(args) == 1 and hasattr(args[0], "keys"):
+            args = [arguments_of(args[0])]
+        else:
+            args = [jsonable_argument(value, str(index)) for index, value in enumerate(args, 1)]
+        params = {"server": name, "tool": tool, "args": args, "named": arguments_of(kwargs)}
+        return tool_value(await self._host.ask_async("call_tool", params), name, tool, self.more)
 
     def discovered_servers(self, detailed=False):
         """Returns the names of all known servers; detailed: records of name, alias, description and status."""
@@ -565,26 +619,97 @@ class Runtime:
                           error=str(error))
 
     async def query_tool_docs(self, server, tool=None, detail="summary"):
-        """Returns the docs of a server's tools, or of one tool; detail "full" adds inputSchema."""
-        return one_or_all(await self._host.ask_async(*self._query(server, tool, detail)), server, tool)
+        """Returns the docs of a server's tools, or of one tool.
+
+        detail "full" adds signature, which is what print shows, and inputSchema; "schema" is inputSchema alone.
+        """
+        docs = await self._host.ask_async(*self._query(server, tool, detail))
+        return one_or_all(self._docs(docs, detail), server, tool)
 
     def query_tool_docs_sync(self, server, tool=None, detail="summary"):
         """query_tool_docs for code that cannot await."""
-        return one_or_all(self._host.ask(*self._query(server, tool, detail)), server, tool)
+        return one_or_all(self._docs(self._host.ask(*self._query(server, tool, detail)), detail), server, tool)
 
     def _query(self, server, tool, detail):
-        params = {"server": self._name(server), "detail": detail}
+        params = {"server": self._name(server), "detail": checked_detail(detail)}
         if tool is not None:
             params["tool"] = tool
         return "query_tool_docs", params
 
+    def _docs(self, docs, detail):
+        return self.more()["full_docs"](docs) if detail == "full" else docs
+
     async def search_tool_docs(self, query, *, limit=5, detail="summary"):
         """Returns the docs of the tools, of all servers, that fit the query best."""
-        return await self._host.ask_async("search_tool_docs", {"query": query, "limit": limit, "detail": detail})
+        params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
+        return self._docs(await self._host.ask_async("search_tool_docs", params), detail)
 
     def search_tool_docs_sync(self, query, *, limit=5, detail="summary"):
         """search_tool_docs for code that cannot await."""
-        return self._host.ask("search_tool_docs", {"query": query, "limit": limit, "detail": detail})
+        params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
+        return self._docs(self._host.ask("search_tool_docs", params), detail)
+
+    def stubs(self, server, *tools):
+        """Returns the tools of a server, or those named, as the text of a .pyi file; may be awaited."""
+        return ReadyText(self._host.ask("stubs", {"server": self._name(server), "tools": list(tools)}))
+
+    async def list_resources(self, server):
+        """Returns the resources of a server: records of uri, name, mime_type…, each with read()."""
+        return self._links(server, await self._host.ask_async(*self._of("list_resources", server)))
+
+    def list_resources_sync(self, server):
+        """list_resources for code that cannot await."""
+        return self._links(server, self._host.ask(*self._of("list_resources", server)))
+
+    async def list_resource_templates(self, server):
+        """Returns the resource templates of a server: records of uriTemplate, name…"""
+        return listed(await self._host.ask_async(*self._of("list_resource_templates", server)), "resourceTemplates")
+
+    def list_resource_templates_sync(self, server):
+        """list_resource_templates for code that cannot await."""
+        return listed(self._host.ask(*self._of("list_resource_templates", server)), "resourceTemplates")
+
+    async def read_resource(self, server, uri):
+        """Returns the content of a resource: text, an object with data, mime_type and save(path), or a list of them."""
+        return self._content(server, await self._host.ask_async(*self._of("read_resource", server, uri=str(uri))))
+
+    def read_resource_sync(self, server, uri):
+        """read_resource for code that cannot await."""
+        return self._content(server, self._host.ask(*self._of("read_resource", server, uri=str(uri))))
+
+    async def list_prompts(self, server):
+        """Returns the prompts of a server: records of name, description and arguments."""
+        return listed(await self._host.ask_async(*self._of("list_prompts", server)), "prompts")
+
+    def list_prompts_sync(self, server):
+        """list_prompts for code that cannot await."""
+        return listed(self._host.ask(*self._of("list_prompts", server)), "prompts")
+
+    async def get_prompt(self, server, name, arguments=None):
+        """Returns a prompt: a record of description and messages, each of role and content."""
+        return self._prompt(server, await self._host.ask_async(*self._prompting(server, name, arguments)))
+
+    def get_prompt_sync(self, server, name, arguments=None):
+        """get_prompt for code that cannot await."""
+        return self._prompt(server, self._host.ask(*self._prompting(server, name, arguments)))
+
+    def _of(self, method, server, **params):
+        return method, {"server": self._name(server), **params}
+
+    def _links(self, server, answer):
+        link = self.more()["ResourceLink"]
+        return [link.of(item, self._name(server)) for item in listed(answer, "resources")]
+
+    def _content(self, server, answer):
+        return self.more()["resource_value"](answer, self._name(server))
+
+    def _prompting(self, server, name, arguments):
+        texts = {key: value if isinstance(value, str) else json.dumps(value)
+                 for key, value in arguments_of(arguments or {}).items()}
+        return self._of("get_prompt", server, name=name, arguments=texts)
+
+    def _prompt(self, server, answer):
+        return self.more()["prompt_value"](answer, self._name(server))
 
     def capability_summary(self):
         """Returns the manual of this Python as text."""
@@ -596,12 +721,23 @@ class Runtime:
         Raises ValueError if its source is not in this code, it needs variables of an enclosing function, or it has
         the name of a builtin.
         """
-        name, source = ToolSource(func, self._sources).text()
+        name, source = self.more()["ToolSource"](func, self._sources).text()
         if is_builtin(name):
             raise ValueError(f"{name!r} is the name of a builtin; a saved tool of that name would never be called")
         self._host.ask("save_tool", {"name": name, "source": source})
         self.tools.saved[name] = source
         return func
+
+
+def checked_detail(detail):
+    if detail not in ("summary", "full", "schema"):
+        raise ValueError(f"detail is 'summary', 'full' or 'schema', not {detail!r}")
+    return detail
+
+
+def listed(answer, key):
+    """Returns the list in an answer, which is the list itself or has it under key."""
+    return answer if isinstance(answer, list) else answer.get(key) or []
 
 
 def one_or_all(docs, server, tool):
@@ -654,7 +790,7 @@ def runtime_module(runtime):
 
 def server_module(name, server, runtime):
     """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used."""
-    module = Module(name, server.__doc__)
+    module = Module(name, server._title)
     known = []
 
     def tools():
@@ -673,6 +809,7 @@ def server_module(name, server, runtime):
         raise AttributeError(f"module {name!r} has no attribute {wanted!r}")
 
     module.__getattr__ = __getattr__
+    module.__dir__ = lambda: [tool["alias"] for tool in tools()]
     return module
 
 
@@ -794,88 +931,6 @@ class Sources:
 
             spec.loader.exec_module = exec_module
         return spec
-
-
-class ToolSource:
-    """The text of a function or class that the code defines, so that another run can define it again."""
-
-    def __init__(self, thing, sources):
-        while hasattr(thing, "__wrapped__"):
-            thing = thing.__wrapped__
-        self._name = getattr(thing, "__name__", "")
-        if not self._name.isidentifier():
-            raise ValueError("save_tool takes a function or a class that has a name")
-        if isinstance(thing, type):
-            self._module_names = vars(sys.modules.get(thing.__module__, sys))
-        elif hasattr(thing, "__code__"):
-            self._module_names = thing.__globals__
-            if thing.__code__.co_freevars:
-                needed = ", ".join(thing.__code__.co_freevars)
-                raise ValueError(f"{self._name} needs variables of an enclosing function ({needed}): pass them in")
-        else:
-            raise ValueError(f"{self._name} is not written in Python: save a function that calls it")
-        self._lines, self._node = self._find(thing, sources.texts)
-
-    def text(self):
-        """Returns the name and the source, the imports first."""
-        import textwrap
-        skip = {line for decorator in self._node.decorator_list if self._is_save_tool(decorator)
-                for line in range(decorator.lineno, decorator.end_lineno + 1)}
-        wanted = range(first_line(self._node), self._node.end_lineno + 1)
-        body = textwrap.dedent("\n".join(self._lines[line - 1] for line in wanted if line not in skip))
-        source = "\n".join([*self._imports(), body, ""])
-        try:
-            compile(source, self._name, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            raise ValueError(f"the source of {self._name} does not stand alone: {error}") from None
-        return self._name, source
-
-    def _find(self, thing, texts):
-        """Returns the lines of the text that defines thing, and its node there."""
-        import ast
-        kinds = ast.ClassDef if isinstance(thing, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
-        file, line = None, None
-        if not isinstance(thing, type):
-            file, line = thing.__code__.co_filename, thing.__code__.co_firstlineno
-        found = [(text, node) for name, text in texts.items() if file in (None, name)
-                 for node in ast.walk(ast.parse(text)) if isinstance(node, kinds) and node.name == self._name
-                 and line in (None, first_line(node))]
-        if not found:
-            raise ValueError(f"the source of {self._name} is not in this code: save_tool takes what the code defines")
-        # A class does not know its line: the last definition of its name is the one in force.
-        text, node = max(found, key=lambda pair: pair[1].lineno)
-        return text.split("\n"), node
-
-    def _is_save_tool(self, decorator):
-        return getattr(decorator, "attr", getattr(decorator, "id", "")) == "save_tool"
-
-    def _imports(self):
-        """Returns lines that import again what the source uses and the code imported outside of it."""
-        import ast
-        used = {node.id for node in ast.walk(self._node) if isinstance(node, ast.Name)}
-        for name in sorted(used.intersection(self._module_names).difference([self._name])):
-            line = import_line(name, self._module_names[name])
-            if line:
-                yield line
-
-
-def first_line(node):
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-
-
-def import_line(name, value):
-    """Returns the statement that binds name to value, or None where no import does."""
-    if isinstance(value, Module):
-        return None if value.__name__ == "mcp" else f"import {value.__name__} as {name}"
-    if isinstance(value, Tool):
-        return f"{name} = mcp_servers[{value._server!r}][{value._name!r}]"
-    module = getattr(value, "__module__", None)
-    origin = getattr(value, "__name__", None) or getattr(value, "_name", None)
-    if module in (None, "__main__", "builtins", "user_tools") or not isinstance(origin, str):
-        return None
-    if getattr(sys.modules.get(module), origin, None) is not value:
-        return None
-    return f"from {module} import {origin} as {name}"
 
 
 # Running the code

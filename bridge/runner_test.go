@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runcell/runcell/mcpproxy"
 )
 
 // The tests play the host: they start runner.py under every Python of this
@@ -194,10 +196,16 @@ func (h rtHost) serve(conn net.Conn, out *rtOutcome) {
 			out.calls = append(out.calls, msg)
 			calls.Go(func() {
 				params, _ := msg["params"].(rtObject)
+				rtBind(params)
 				reply := rtObject{"type": "reply", "id": msg["id"]}
 				result, err := answer(msg["method"].(string), params)
 				if err != nil {
-					reply["error"] = rtObject{"message": err.Error(), "server": params["server"], "tool": params["tool"]}
+					failure := rtObject{"message": err.Error(), "server": params["server"], "tool": params["tool"]}
+					var wrong *mcpproxy.ArgumentError
+					if errors.As(err, &wrong) {
+						failure["kind"] = wrong.Kind
+					}
+					reply["error"] = failure
 				} else {
 					reply["result"] = result
 				}
@@ -209,6 +217,25 @@ func (h rtHost) serve(conn net.Conn, out *rtOutcome) {
 	}
 }
 
+// rtBind makes of the arguments of a function those of a tool that takes any.
+func rtBind(params rtObject) {
+	named, ok := params["named"].(rtObject)
+	if !ok {
+		return
+	}
+	arguments := rtObject{}
+	if args := params["args"].([]any); len(args) == 1 {
+		mapping, _ := args[0].(rtObject)
+		for k, v := range mapping {
+			arguments[k] = v
+		}
+	}
+	for k, v := range named {
+		arguments[k] = v
+	}
+	params["arguments"] = arguments
+}
+
 // rtAnswer is the host of most tests. Tools answer with what their name says.
 func rtAnswer(method string, params rtObject) (any, error) {
 	tools := []rtObject{
@@ -217,6 +244,10 @@ func rtAnswer(method string, params rtObject) (any, error) {
 	}
 	docs := []rtObject{{"server": "github", "tool": "echo", "description": "gives back"}, {"server": "jira", "tool": "find"}}
 	switch method {
+	case "runner_more":
+		return runnerMore, nil
+	case "tool_signature":
+		return rtObject{"parameters": []any{}, "doc": params["tool"].(string) + "()", "description": "gives back"}, nil
 	case "list_servers":
 		return []string{"github", "file-system", "jira", "servers"}, nil
 	case "describe_servers":
@@ -651,10 +682,6 @@ for given, text in [
     try: await mcp_github.echo(**given)
     except (TypeError, ValueError) as e: assert text in str(e), e
     else: assert False, given
-for wrong in ((1,), ({}, {})):
-    try: mcp_github.echo(*wrong)
-    except TypeError as e: assert 'takes keyword arguments, or one mapping' in str(e)
-    else: assert False
 coroutine.close()`},
 	})
 }
@@ -669,8 +696,9 @@ assert type(mcp_servers).__name__ == 'Servers', 'the alias "servers" must not hi
 assert repr(mcp_servers['jira']) == "<MCP server 'jira'>" and mcp_servers['file_system'] is not None
 try: mcp_servers['git-hub']
 except KeyError as e: assert isinstance(e, MCPError) and str(e) == "no MCP server 'git-hub'; there are: github, file-system, jira, servers. Did you mean 'github'?", e
-assert repr(mcp_github) == "<MCP server 'github': issues and code>" and 'issues' in mcp_github.__doc__
-assert repr(mcp_github.echo) == "<tool 'echo' of MCP server 'github'>" and 'query_tool_docs' in mcp_github.echo.__doc__
+assert repr(mcp_github) == "<MCP server 'github': issues and code>"
+assert repr(mcp_github.echo) == "<tool 'echo' of MCP server 'github'>" and mcp_github.echo.__doc__ == 'echo()\n\ngives back'
+assert 'issues' in mcp_github.__doc__ and 'echo' in dir(mcp_github)
 for name in ('_x', '__len__', '__wrapped__', '_repr_html_'): assert not hasattr(mcp_github, name)
 try: list(mcp_github)
 except TypeError: pass
@@ -715,7 +743,7 @@ assert all(getattr(runtime, n).__doc__ for n in runtime.__all__)`},
 func TestRunnerAsksNothingUnasked(t *testing.T) {
 	t.Parallel()
 	rtEach(t, func(t *testing.T, py rtPython) {
-		out := rtHost{}.run(t, py, "repr((mcp_github, mcp_github.echo.__doc__, mcp_servers))\nimport mcp.servers.github\nfrom mcp import runtime\nruntime.discovered_servers()\nprint('asyncio' in __import__('sys').modules, 'linecache' in __import__('sys').modules)")
+		out := rtHost{}.run(t, py, "repr((mcp_github, mcp_github.echo, mcp_servers))\nimport mcp.servers.github\nfrom mcp import runtime\nruntime.discovered_servers()\nprint('asyncio' in __import__('sys').modules, 'linecache' in __import__('sys').modules)")
 		if len(out.calls) != 0 {
 			t.Errorf("calls = %v", out.calls)
 		}

@@ -156,12 +156,16 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 		last = time.Now()
 		// "The progress value MUST increase with each notification."
 		// (MCP specification, Progress)
-		if float64(done) <= highest {
+		value := float64(done)
+		if total <= 0 {
+			value = highest + 1 // it is the text that counts
+		}
+		if value <= highest {
 			return
 		}
-		highest = float64(done)
+		highest = value
 		_ = call.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-			ProgressToken: token, Progress: float64(done), Total: float64(total), Message: text,
+			ProgressToken: token, Progress: value, Total: float64(total), Message: text,
 		})
 	}
 }

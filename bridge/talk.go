@@ -21,12 +21,13 @@ const (
 
 // A talk is the host's end of the conversation with one runner.
 type talk struct {
-	s       *Server
-	granted map[string]bool
-	policy  *mcpproxy.Run // what this run may call, and how often
-	effects effects
-	conn    net.Conn // serve's
-	writing sync.Mutex
+	s        *Server
+	granted  map[string]bool
+	policy   *mcpproxy.Run // what this run may call, and how often
+	effects  effects
+	progress progress
+	conn     net.Conn // serve's
+	writing  sync.Mutex
 
 	mu    sync.Mutex
 	ready bool
@@ -34,8 +35,8 @@ type talk struct {
 	err   error // what broke it
 }
 
-func newTalk(s *Server, granted map[string]bool) *talk {
-	return &talk{s: s, granted: granted, policy: s.o.Policy.NewRun()}
+func newTalk(s *Server, granted map[string]bool, tell func(done, total int64, text string)) *talk {
+	return &talk{s: s, granted: granted, policy: s.o.Policy.NewRun(), progress: progress{tell: tell}}
 }
 
 // serve holds the conversation over conn until the runner is done or gone, or

@@ -58,9 +58,11 @@ type serverInfo struct {
 	Granted     bool   `json:"granted"`
 }
 
-// A callError is what a failed call raises in Python, as MCPError.
+// A callError is what a failed call raises in Python: an MCPError, or what Kind
+// names.
 type callError struct {
 	Message string `json:"message"`
+	Kind    string `json:"kind,omitempty"` // TypeError or ValueError
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
 }

@@ -9,12 +9,15 @@ import (
 // ToolDoc is what a script reads about a tool. The texts in it are the
 // server's: data, cleaned and cut to a length, and nobody's instructions.
 type ToolDoc struct {
-	Server      string          `json:"server"`
-	ServerAlias string          `json:"serverAlias"`
-	Tool        string          `json:"tool"`
-	ToolAlias   string          `json:"toolAlias"`
-	Description string          `json:"description"`           // its first sentences, unless full was asked for
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // only where full was asked for
+	Server      string `json:"server"`
+	ServerAlias string `json:"serverAlias"`
+	Tool        string `json:"tool"`
+	ToolAlias   string `json:"toolAlias"`
+	Description string `json:"description"` // its first sentences, unless full was asked for
+	// Only where full was asked for: how the tool is called from Python, which
+	// is the shorter, and its schema.
+	Signature   string          `json:"signature,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 }
 
 // Docs describes one tool of a server, by name or alias, or all of them if
@@ -77,6 +80,6 @@ func newDoc(s Server, t Tool, full bool) ToolDoc {
 		doc.Description = summary(t.Description)
 		return doc
 	}
-	doc.InputSchema = t.InputSchema
+	doc.Signature, doc.InputSchema = NewSignature(t).Doc(t.Alias), t.InputSchema
 	return doc
 }

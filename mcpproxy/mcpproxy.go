@@ -49,6 +49,8 @@ type Proxy struct {
 	guard     guard
 	catalogue catalogue
 
+	signatures signatureCache
+
 	mu      sync.RWMutex
 	servers known
 	closed  bool

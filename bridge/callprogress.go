@@ -1,0 +1,55 @@
+package bridge
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// progressEvery is how often a run passes on what servers say of its calls;
+// some say it thousands of times a second.
+const progressEvery = 200 * time.Millisecond
+
+// progress passes on what servers say of the calls of one run, one at a time.
+type progress struct {
+	tell func(done, total int64, text string) // may be nil
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+// progressOf gives the function that hears of one call, nil if nobody listens.
+func (t *talk) progressOf(server, tool string) func(done, total float64, text string) {
+	p := &t.progress
+	if p.tell == nil {
+		return nil
+	}
+	return func(done, total float64, text string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if time.Since(p.last) < progressEvery {
+			return
+		}
+		p.last = time.Now()
+		p.tell(0, 0, progressText(server, tool, done, total, text))
+	}
+}
+
+// progressText puts a step of a call into words: calls of one run go on side by
+// side, and the client has one number for all of them.
+func progressText(server, tool string, done, total float64, text string) string {
+	var b strings.Builder
+	b.WriteString(boundText(server, 60) + "/" + boundText(tool, 60) + ":")
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+	switch {
+	case total > 0:
+		b.WriteString(" " + number(done) + " of " + number(total))
+	case text == "":
+		b.WriteString(" " + number(done))
+	}
+	if text != "" {
+		b.WriteString(" " + boundText(strings.Join(strings.Fields(text), " "), 200))
+	}
+	return b.String()
+}

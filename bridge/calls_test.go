@@ -1,0 +1,258 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/runcell/runcell/mcpproxy"
+)
+
+// A signedUpstreams has one tool, f, whose input schema may be another than
+// what was known of it.
+type signedUpstreams struct {
+	fakeUpstreams
+	known, live string
+	called      func(r mcpproxy.CallRequest)
+}
+
+func (u signedUpstreams) Signature(_ context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error) {
+	schema := u.known
+	if live {
+		schema = u.live
+	}
+	t := mcpproxy.Tool{Name: tool, Alias: tool, InputSchema: json.RawMessage(schema)}
+	if tool != "f" {
+		return t, nil, fmt.Errorf("server %q has no tool %q; the nearest are \"f\"", server, tool)
+	}
+	return t, mcpproxy.NewSignature(t), nil
+}
+
+func (u signedUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
+	if u.called != nil {
+		u.called(r)
+	}
+	return u.fakeUpstreams.Call(ctx, r)
+}
+
+func newSigned(t *testing.T, u signedUpstreams) *Server {
+	u.fakeUpstreams = fakeUpstreams{
+		"up": {"f": func(_ context.Context, args json.RawMessage) (string, error) { return "got " + string(args), nil }},
+		"no": {},
+	}
+	return newServer(t, nil, func(o *Options) { o.Upstreams = u })
+}
+
+func TestCallsAreCheckedBeforeTheyGoOut(t *testing.T) {
+	var calls []string
+	s := newSigned(t, signedUpstreams{
+		known: `{"properties":{"old":{"type":"string"}},"required":["old"]}`,
+		live:  `{"properties":{"new":{"type":"string"},"kind":{"enum":["a","b"]}},"required":["new"]}`,
+		called: func(r mcpproxy.CallRequest) {
+			calls = append(calls, string(r.Arguments))
+		},
+	})
+	r := runCode(t, s, `
+async def tell(call):
+    try: print(await call)
+    except Exception as e: print(type(e).__name__, e)
+await tell(mcp_up.f(old="1"))
+await tell(mcp_up.f("2"))
+await tell(mcp_up.f(new="3", kind="a"))
+await tell(mcp_up.f(newer="4"))
+await tell(mcp_up.f("5", "c"))
+await tell(mcp_up.g(1))
+await tell(mcp_no.g(1))
+from mcp import runtime
+await tell(runtime.call_tool("up", "f", {"newer": 6}))`, "up")
+	want := []string{
+		`got {"old":"1"}`, `got {"old":"2"}`, `got {"new":"3","kind":"a"}`,
+		"TypeError f() has no parameter 'newer' (did you mean 'new'?) and lacks 'new'; it is f(new: str, kind: Literal[\"a\", \"b\"] = None)",
+		`ValueError f() got "c" for kind, which must be one of "a", "b"`,
+		`MCPError server "up" has no tool "g"; the nearest are "f"`,
+		`MCPError server "no" is not granted to this run: call run_python with "no" in its servers argument`,
+		`got {"newer": 6}`,
+	}
+	if !slices.Equal(r.Stdout, want) {
+		t.Errorf("got\n%s\n%s\nwant\n%s", strings.Join(r.Stdout, "\n"), r.Error, strings.Join(want, "\n"))
+	}
+	if len(calls) != 4 {
+		t.Errorf("went out: %v", calls)
+	}
+}
+
+func TestResourcesAndPromptsNeedAGrantToBeRead(t *testing.T) {
+	tool := func(context.Context, json.RawMessage) (string, error) { return "", nil }
+	s := newServer(t, fakeUpstreams{"yes": {"f": tool}, "no": {"f": tool}}, nil)
+	r := runCode(t, s, `
+from mcp import runtime
+for server in ("yes", "no", "nope"):
+    try:
+        print(runtime.list_resources_sync(server)[0].uri, (await runtime.list_resource_templates(server))[0].name, runtime.list_prompts_sync(server)[0].name)
+        print(await runtime.read_resource(server, "x://1"))
+    except runtime.MCPError as e: print(e, e.server)
+    try: print((await runtime.get_prompt(server, "p", {"n": 1})).messages[0].content)
+    except runtime.MCPError as e: print(e, e.server)`, "yes")
+	want := []string{
+		"x://a t p", "of x://1", "pmap[n:1]", "x://a t p",
+		`server "no" is not granted to this run: call run_python with "no" in its servers argument no`,
+		`server "no" is not granted to this run: call run_python with "no" in its servers argument no`,
+		"x://a t p", `there is no server "nope" nope`, `there is no server "nope" nope`,
+	}
+	if !slices.Equal(r.Stdout, want) {
+		t.Errorf("got\n%s\n%s\nwant\n%s", strings.Join(r.Stdout, "\n"), r.Error, strings.Join(want, "\n"))
+	}
+}
+
+func TestForgedReadsAreBounded(t *testing.T) {
+	s := New(Options{Upstreams: fakeUpstreams{"up": {"f": nil}}})
+	t.Cleanup(s.Close)
+	talk := newTalk(s, map[string]bool{"up": true}, nil)
+	many := map[string]string{}
+	for i := range 20_000 {
+		many[fmt.Sprint(i)] = ""
+	}
+	for _, tt := range []struct {
+		method string
+		params map[string]any
+	}{
+		{"read_resource", map[string]any{"uri": strings.Repeat("x", maxURI+1)}},
+		{"read_resource", map[string]any{}},
+		{"get_prompt", map[string]any{"name": "p", "arguments": many}},
+		{"get_prompt", map[string]any{"name": "p", "arguments": map[string]int{"n": 1}}},
+		{"get_prompt", map[string]any{"name": "p", "arguments": "x"}},
+		{"call_tool", map[string]any{"tool": "f", "named": []int{1}}},
+		{"call_tool", map[string]any{"tool": "f", "args": map[string]any{}}},
+		{"call_tool", map[string]any{"tool": "f", "args": make([]int, 20_000)}},
+		{"stubs", map[string]any{"tools": "x"}},
+		{"stubs", map[string]any{"tools": []int{1}}},
+		{"stubs", map[string]any{"tools": make([]string, 20_000)}},
+	} {
+		tt.params["server"] = "up"
+		raw, err := json.Marshal(tt.params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := talk.call(t.Context(), tt.method, raw); err == nil {
+			t.Errorf("%s %.100s gave %s", tt.method, raw, answer)
+		}
+	}
+}
+
+func TestProgressOfCallsReachesTheClient(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	s := newSigned(t, signedUpstreams{called: func(r mcpproxy.CallRequest) {
+		r.Progress(1, 4, "reading\nfiles")
+		for n := range 10_000 { // too often
+			r.Progress(float64(n), 10_000, "")
+		}
+	}})
+	r := s.Run(t.Context(), Request{Code: "await mcp_up.f(a=1)", Servers: []string{"up"}, Progress: func(done, total int64, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, fmt.Sprint(done, " ", total, " ", text))
+	}})
+	if r.IsError() || len(told) == 0 || told[0] != "0 0 up/f: 1 of 4 reading files" || len(told) > 100 {
+		t.Errorf("%+v, told %d: %.300s", r, len(told), strings.Join(told, "\n"))
+	}
+}
+
+func TestProgressText(t *testing.T) {
+	for want, got := range map[string]string{
+		"s/t: 1 of 2 half":   progressText("s", "t", 1, 2, "half"),
+		"s/t: 0.25 of 1":     progressText("s", "t", 0.25, 1, ""),
+		"s/t: 7":             progressText("s", "t", 7, 0, ""),
+		"s/t: still at work": progressText("s", "t", 7, 0, "still at\n work"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestClientHearsOfUpstreamProgress: the numbers of several servers cannot be
+// one number, so the texts count and the number only grows.
+func TestClientHearsOfUpstreamProgress(t *testing.T) {
+	s := newSigned(t, signedUpstreams{called: func(r mcpproxy.CallRequest) { r.Progress(3, 4, "reading") }})
+	ours, theirs := mcp.NewInMemoryTransports()
+	if _, err := s.MCP().Connect(t.Context(), ours, nil); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan *mcp.ProgressNotificationParams, 100)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+	}).Connect(t.Context(), theirs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	params := &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "await mcp_up.f(a=1)", "servers": []string{"up"}}}
+	params.SetProgressToken("token")
+	if res, err := client.CallTool(t.Context(), params); err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	select {
+	case p := <-heard:
+		if p.Message != "up/f: 3 of 4 reading" || p.ProgressToken != "token" {
+			t.Errorf("heard %+v", p)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("heard nothing")
+	}
+}
+
+// TestRealServer calls npm's server-everything as a user would: with what
+// inspect says, with content of all kinds, and wrongly.
+func TestRealServer(t *testing.T) {
+	program := filepath.Join(os.Getenv("RUNCELL_TEST_NPM"), "node_modules", ".bin", "mcp-server-everything")
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("needs Node.js and npm: apt-get install nodejs npm, then make test")
+	}
+	proxy := mcpproxy.New(mcpproxy.Config{Servers: []mcpproxy.Server{{
+		Name: "everything", Alias: "everything", Transport: mcpproxy.Stdio, Command: program,
+	}}}, mcpproxy.Options{})
+	t.Cleanup(func() { proxy.Close() })
+	s := newServer(t, nil, func(o *Options) { o.Upstreams = proxy })
+	r := s.Run(t.Context(), Request{Timeout: 2 * time.Minute, Servers: []string{"everything"}, Code: `
+import inspect
+from mcp import runtime
+e = mcp_everything
+print(inspect.signature(e.get_sum), await e.get_sum(20, b=22))
+print(str(inspect.signature(e.get_annotated_message)))
+print((await e.get_structured_content("Chicago")).temperature > -100)
+text, image, more = await e.get_tiny_image()
+print(image.mime_type, image.data[1:4], image.raw if hasattr(image, "raw") else "part", len(open(image.save("x.png"), "rb").read()) == len(image.data))
+link = (await e.get_resource_links(1))[1]
+print(type(link).__name__, link.uri.startswith("demo://"), link.mime_type)
+print(type((await e.get_resource_reference("Text", 1))[1]).__name__, (await e.get_resource_reference("Blob", 1))[1].data[:8])
+for call in (e.get_sum(a=1, bb=2), e.get_summ(1), e.get_structured_content("Berlin")):
+    try: await call
+    except Exception as error: print(type(error).__name__, error)
+print(runtime.stubs("everything", "get-sum"))
+doc = await runtime.query_tool_docs("everything", "get-sum", detail="full")
+print(doc, doc.inputSchema.required)`})
+	got := strings.Join(r.Stdout, "\n")
+	for _, want := range []string{
+		"(a: float, b: float) The sum of 20 and 22 is 42.\n",
+		"(messageType: Literal['error', 'success', 'debug'], includeImage: bool = False)\nTrue\nimage/png b'PNG' part True\nResourceLink True text/plain\nResourceText b'Resource'\n",
+		"TypeError get_sum() has no parameter 'bb' (did you mean 'b'?) and lacks 'b'; it is get_sum(a: float, b: float)\n",
+		`MCPError server "everything" has no tool "get_summ"; the nearest are "get-sum", `,
+		`ValueError get_structured_content() got "Berlin" for location, which must be one of "New York", "Chicago", "Los Angeles"`,
+		"async def get_sum(\n    a: float,  # First number\n    b: float,  # Second number\n):\n    \"\"\"Returns the sum of two numbers\"\"\"\n",
+		"mcp_everything.get_sum(\n    a: float,  # First number\n", "['a', 'b']",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s\n%s", want, got, strings.Join(r.Stderr, "\n"))
+		}
+	}
+}

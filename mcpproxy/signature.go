@@ -1,0 +1,138 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Bounds on a signature.
+const (
+	maxParameters    = 1000 // more than any tool has; with more, any name is taken
+	maxParameterName = 200
+	maxDefault       = 2 << 10 // bytes of JSON
+	maxParameterText = 2 << 10 // of a description
+	maxSchemaBranch  = 50      // of a top-level allOf, anyOf or oneOf
+	maxCollected     = 50_000  // names of parameters read, those read again included
+	maxSignatures    = 500     // kept in memory
+	lineAnnotation   = 160     // bytes of one type where a signature is one line
+	docAnnotation    = 1000    // and where each parameter has a line
+)
+
+// A Signature is how a tool is called from Python: its input schema as
+// parameters, those that are needed first, and what its output schema says it
+// returns.
+type Signature struct {
+	Parameters []Parameter `json:"parameters"`
+	Extra      bool        `json:"extra,omitempty"`   // it takes any other arguments too
+	Returns    *Annotation `json:"returns,omitempty"` // nil if that is not known
+
+	lenient bool // other arguments are let through, as nothing says which there are
+}
+
+// An Annotation is a type in Python.
+type Annotation struct {
+	Text string `json:"annotation"`
+	Type any    `json:"type,omitempty"` // for the runner: see pyType.tree
+
+	typ *pyType
+}
+
+func annotate(typ *pyType) *Annotation {
+	a := &Annotation{Text: typ.fit(lineAnnotation), typ: typ}
+	if tree, ok := typ.tree(); ok {
+		a.Type = tree
+	}
+	return a
+}
+
+// A Parameter is one argument of a tool.
+type Parameter struct {
+	Name  string `json:"name"`            // as the server knows it
+	Alias string `json:"alias,omitempty"` // where Name cannot be a Python identifier
+	*Annotation
+	Required    bool            `json:"required,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"`
+	Description string          `json:"description,omitempty"`
+
+	value   string // the default in Python, "" if there is none
+	fill    bool   // the server demands it, but names a default: it is sent if none is given
+	comment string // limits and format
+}
+
+// python is the name of the parameter in Python.
+func (p *Parameter) python() string {
+	if p.Alias != "" {
+		return p.Alias
+	}
+	return p.Name
+}
+
+// NewSignature reads a tool's schemas. They may be anything: what cannot be
+// made sense of gives a signature that accepts all arguments.
+func NewSignature(t Tool) *Signature {
+	s := &Signature{Parameters: []Parameter{}}
+	root, err := parseSchema(t.InputSchema)
+	if err == nil {
+		s.read(root)
+	} else {
+		s.Extra, s.lenient = true, true
+	}
+	if len(t.OutputSchema) > 0 {
+		if root, err := parseSchema(t.OutputSchema); err == nil {
+			s.Returns = annotate(returned(root))
+		}
+	}
+	return s
+}
+
+// returned is the type of a tool's value: the {"result": …} that servers put
+// around what is not an object is taken off, as the runner does.
+func returned(root *node) *pyType {
+	t := &typist{root: root, left: maxTypeNodes}
+	typ := t.typeOf(root)
+	if typ.kind == kindRecord && len(typ.fields) == 1 && typ.fields[0].name == "result" && !typ.fields[0].typ.takesObject() {
+		return typ.fields[0].typ
+	}
+	return typ
+}
+
+// declaration writes a parameter as in a Python signature.
+func (p *Parameter) declaration(annotation string) string {
+	text := p.python() + ": " + annotation
+	switch {
+	case p.Required:
+		return text
+	case p.value != "":
+		return text + " = " + p.value
+	}
+	return text + " = None"
+}
+
+// Line writes the signature on one line, with at most limit bytes of
+// parameters.
+func (s *Signature) Line(name string, limit int) string {
+	var b strings.Builder
+	b.WriteString(name + "(")
+	for i := range s.Parameters {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if b.Len() > limit {
+			fmt.Fprintf(&b, "… and %d more", len(s.Parameters)-i)
+			break
+		}
+		b.WriteString(s.Parameters[i].declaration(s.Parameters[i].Text))
+	}
+	if s.Extra {
+		if len(s.Parameters) > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("**more")
+	}
+	b.WriteByte(')')
+	if s.Returns != nil {
+		b.WriteString(" -> " + s.Returns.Text)
+	}
+	return b.String()
+}

@@ -1,0 +1,273 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxArguments  = 10_000 // named in one call
+	shownMistakes = 10
+)
+
+// Kinds of an ArgumentError, as Python's exceptions are called.
+const (
+	TypeError  = "TypeError"
+	ValueError = "ValueError"
+)
+
+// An ArgumentError says what is wrong with the arguments of a call that
+// therefore was not made.
+type ArgumentError struct {
+	Kind    string // TypeError or ValueError
+	Message string
+}
+
+func (e *ArgumentError) Error() string { return e.Message }
+
+// Bind makes the JSON object of a call's arguments, as Python binds them:
+// positional ones to the parameters in order, the others by name or alias. One
+// mapping alone is the arguments by name, unless it can only be the first
+// argument itself. None for what may be left out, and may not be null, leaves
+// it out. What fits nothing is an *ArgumentError that names what would.
+func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argument) (json.RawMessage, error) {
+	if len(positional) == 1 {
+		if mapping, ok := s.mapping(positional[0], named); ok {
+			positional, named = nil, overridden(mapping, named)
+		}
+	}
+	if len(positional) > len(s.Parameters) {
+		return nil, s.tooMany(tool, len(positional))
+	}
+	given := make([]json.RawMessage, len(s.Parameters))
+	copy(given, positional)
+	var extra []Argument
+	var wrong []string
+	more := 0
+	for _, a := range named {
+		i := s.find(a.Name)
+		switch {
+		case i < 0 && s.lenient:
+			extra = append(extra, a)
+		case i < 0 && len(wrong) < shownMistakes:
+			wrong = append(wrong, s.unknown(a.Name))
+		case i < 0:
+			more++
+		case given[i] != nil:
+			wrong = append(wrong, "got two values for "+quote(a.Name))
+		default:
+			given[i] = a.Value
+		}
+	}
+	if more > 0 {
+		wrong = append(wrong, fmt.Sprintf("has none of %d more", more))
+	}
+	wrong = append(wrong, s.settle(given)...)
+	if len(wrong) > 0 {
+		return nil, &ArgumentError{TypeError, fmt.Sprintf("%s() %s; it is %s", tool, joined(wrong), s.Line(tool, 600))}
+	}
+	for i, value := range given {
+		if value != nil {
+			if err := s.Parameters[i].check(tool, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.encode(given, extra), nil
+}
+
+// settle decides on what was not given, and returns what is lacking.
+func (s *Signature) settle(given []json.RawMessage) (wrong []string) {
+	var missing []string
+	for i := range s.Parameters {
+		p := &s.Parameters[i]
+		if given[i] != nil && isNull(given[i]) && !p.Required && !p.typ.takesNull() {
+			given[i] = nil
+		}
+		switch {
+		case given[i] != nil:
+		case p.fill:
+			given[i] = p.Default
+		case p.Required:
+			missing = append(missing, quote(p.python()))
+		}
+	}
+	if len(missing) > 0 {
+		wrong = []string{"lacks " + strings.Join(first20(missing), ", ")}
+	}
+	return wrong
+}
+
+// encode writes the arguments in the order of the parameters.
+func (s *Signature) encode(given []json.RawMessage, extra []Argument) json.RawMessage {
+	size := 2
+	for i, value := range given {
+		size += len(s.Parameters[i].Name) + len(value) + 8
+	}
+	out := append(make([]byte, 0, size), '{')
+	add := func(name string, value json.RawMessage) {
+		if value == nil {
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		key, _ := json.Marshal(name) // strings always encode
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	for i, value := range given {
+		add(s.Parameters[i].Name, value)
+	}
+	for _, a := range extra {
+		add(a.Name, a.Value)
+	}
+	return append(out, '}')
+}
+
+// mapping returns the members of the only positional argument if they are the
+// arguments by name. Where the first parameter could be a mapping itself, they
+// are only if they fit as such.
+func (s *Signature) mapping(raw json.RawMessage, named []Argument) ([]Argument, bool) {
+	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' {
+		return nil, false
+	}
+	members, err := ParseArguments(raw)
+	if err != nil {
+		return nil, false
+	}
+	if len(s.Parameters) == 0 || !s.Parameters[0].typ.takesObject() {
+		return members, true
+	}
+	have := map[int]bool{}
+	for _, a := range slices.Concat(members, named) {
+		i := s.find(a.Name)
+		if i < 0 {
+			return nil, false
+		}
+		have[i] = true
+	}
+	for i := range s.Parameters {
+		if s.Parameters[i].Required && !have[i] {
+			return nil, false
+		}
+	}
+	return members, len(members) > 0
+}
+
+// overridden joins two sets of arguments; the second goes before.
+func overridden(under, over []Argument) []Argument {
+	names := make(map[string]bool, len(over))
+	for _, a := range over {
+		names[a.Name] = true
+	}
+	kept := slices.DeleteFunc(under, func(a Argument) bool { return names[a.Name] })
+	return append(kept, over...)
+}
+
+// find returns the parameter of a name or alias, or -1. Names go before
+// another's alias.
+func (s *Signature) find(name string) int {
+	if i := slices.IndexFunc(s.Parameters, func(p Parameter) bool { return p.Name == name }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(s.Parameters, func(p Parameter) bool { return p.Alias != "" && p.Alias == name })
+}
+
+func (s *Signature) unknown(name string) string {
+	text := "has no parameter " + quote(name)
+	if len(s.Parameters) == 0 {
+		return text
+	}
+	names := make([]string, len(s.Parameters))
+	for i := range s.Parameters {
+		names[i] = s.Parameters[i].python()
+	}
+	if meant := nearest(name, names, 1)[0]; likely(name, meant) {
+		text += " (did you mean " + quote(meant) + "?)"
+	}
+	return text
+}
+
+// likely reports whether one name may be meant by another.
+func likely(a, b string) bool {
+	a, b = strings.ToLower(clip(a, 64)), strings.ToLower(clip(b, 64))
+	if len(a) > 2 && strings.Contains(b, a) || len(b) > 2 && strings.Contains(a, b) {
+		return true
+	}
+	return 2*editDistance(a, b) <= max(len(a), len(b))
+}
+
+func (s *Signature) tooMany(tool string, n int) error {
+	switch {
+	case len(s.Parameters) > 0:
+		return &ArgumentError{TypeError, fmt.Sprintf("%s() takes at most %d arguments and got %d; it is %s", tool, len(s.Parameters), n, s.Line(tool, 600))}
+	case s.lenient:
+		return &ArgumentError{TypeError, tool + "() takes its arguments by name, or as one mapping: its server does not say which there are"}
+	}
+	return &ArgumentError{TypeError, tool + "() takes no arguments"}
+}
+
+// check refuses a value that is certainly none of those an enum allows. A
+// server may be lenient about the case of a text and about numbers written as
+// text, so these pass.
+func (p *Parameter) check(tool string, value json.RawMessage) error {
+	typ := p.typ
+	if typ.kind == kindUnion && len(typ.args) == 2 && typ.args[1] == typeNone {
+		typ = typ.args[0]
+	}
+	value = bytes.TrimSpace(value)
+	if typ.kind != kindLiteral || isNull(value) || len(value) == 0 {
+		return nil
+	}
+	text := string(value)
+	if value[0] == '"' && json.Unmarshal(value, &text) != nil {
+		return nil
+	}
+	var known []string
+	for _, v := range typ.values {
+		if strings.EqualFold(v.text, text) || sameNumber(v.text, text) {
+			return nil
+		}
+		known = append(known, v.text)
+	}
+	shown := make([]string, len(typ.values))
+	for i, v := range typ.values {
+		shown[i] = v.python(shownLiteral)
+	}
+	near := ""
+	if len(known) > shownLiterals {
+		near = "; the nearest is " + quote(nearest(text, known, 1)[0])
+	}
+	return &ArgumentError{ValueError, fmt.Sprintf("%s() got %s for %s, which must be one of %s%s",
+		tool, printable(clip(string(value), shownLiteral), shownLiteral), p.python(), strings.Join(first20(shown), ", "), near)}
+}
+
+func sameNumber(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// quote writes a name for a message as Python does.
+func quote(name string) string {
+	return "'" + strings.ReplaceAll(printable(name, shownLiteral), "'", `\'`) + "'"
+}
+
+func joined(parts []string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// first20 cuts a list for a message.
+func first20(list []string) []string {
+	if len(list) <= 20 {
+		return list
+	}
+	return append(slices.Clone(list[:20]), fmt.Sprintf("%d more", len(list)-20))
+}

@@ -1,0 +1,68 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+)
+
+// A signatureCache keeps what was made of schemas, as every call of a tool
+// asks for it.
+type signatureCache struct {
+	mu   sync.Mutex
+	kept map[[2]string]keptSignature // by server and tool
+}
+
+type keptSignature struct {
+	in, out json.RawMessage
+	sig     *Signature
+}
+
+func (c *signatureCache) of(server string, t Tool) *Signature {
+	key := [2]string{server, t.Name}
+	c.mu.Lock()
+	k, ok := c.kept[key]
+	c.mu.Unlock()
+	// Equal is quick here: as long as the tool list is the same, so is the memory.
+	if ok && bytes.Equal(k.in, t.InputSchema) && bytes.Equal(k.out, t.OutputSchema) {
+		return k.sig
+	}
+	sig := NewSignature(t)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil || len(c.kept) >= maxSignatures {
+		c.kept = map[[2]string]keptSignature{}
+	}
+	c.kept[key] = keptSignature{t.InputSchema, t.OutputSchema, sig}
+	return sig
+}
+
+// Signature returns a tool, by name or alias, and how it is called. It goes by
+// what is known of the server, which may have changed since: live asks the
+// running server, which is started if need be.
+func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (Tool, *Signature, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return Tool{}, nil, err
+	}
+	if !live {
+		list, err := u.known(ctx)
+		if err != nil {
+			return Tool{}, nil, err
+		}
+		if t, ok := list.find(tool); ok {
+			return t, p.signatures.of(u.server.Name, t), nil
+		}
+	}
+	s, release, err := u.acquire(ctx)
+	if err != nil {
+		return Tool{}, nil, err
+	}
+	defer release()
+	t, err := u.resolve(ctx, s, tool)
+	if err != nil {
+		return Tool{}, nil, err
+	}
+	return t, p.signatures.of(u.server.Name, t), nil
+}

@@ -1,0 +1,230 @@
+package mcpproxy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// read makes parameters of the properties of an input schema.
+func (s *Signature) read(root *node) {
+	in := &inputs{
+		root: root, at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
+		typist: typist{root: root, left: maxTypeNodes},
+	}
+	needed := in.collect(root, 0)
+	none := len(in.properties) == 0 && !in.extra[false]
+	s.Extra = in.extra[true] || none && root.get("properties") == nil
+	s.lenient = s.Extra || none || in.unclear || len(in.properties) > maxParameters
+	for _, name := range needed { // what is required need not be described
+		in.add(name, nil)
+	}
+	taken := map[string]bool{}
+	for _, p := range in.properties {
+		taken[p.name] = true
+	}
+	isNeeded := make(map[string]bool, len(needed))
+	for _, name := range needed {
+		isNeeded[name] = true
+	}
+	for _, p := range in.properties[:min(len(in.properties), maxParameters)] {
+		if len(p.name) <= maxParameterName {
+			s.Parameters = append(s.Parameters, in.parameter(p, isNeeded[p.name], taken))
+		} else {
+			s.lenient = true
+		}
+	}
+	slices.SortStableFunc(s.Parameters, func(a, b Parameter) int {
+		switch {
+		case a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+}
+
+// inputs collects the properties of an input schema and of the schemas that it
+// is put together from.
+type inputs struct {
+	root       *node
+	typist     typist
+	properties []property
+	at         map[string]int
+	extra      map[bool]bool // additionalProperties that allow, and that forbid
+	unclear    bool          // some part could not be read
+	left       int           // names it may still look at: parts may refer to each other, many times
+}
+
+type property struct {
+	name   string
+	schema *node
+}
+
+func (in *inputs) add(name string, schema *node) {
+	if i, ok := in.at[name]; !ok {
+		in.at[name] = len(in.properties)
+		in.properties = append(in.properties, property{name, schema})
+	} else if in.properties[i].schema == nil {
+		in.properties[i].schema = schema
+	}
+}
+
+// collect takes in the properties of a schema and returns those that every
+// call needs.
+func (in *inputs) collect(n *node, depth int) (needed []string) {
+	n, _ = follow(in.root, n)
+	properties := n.object("properties")
+	if properties == nil {
+		properties = &node{}
+	}
+	in.left -= 1 + len(properties.keys) + len(n.list("required"))
+	if n == nil || n.kind != '{' || depth > maxTypeDepth || in.left < 0 {
+		in.unclear = true
+		return nil
+	}
+	for i, name := range properties.keys {
+		in.add(name, properties.values[i])
+	}
+	for _, r := range n.list("required") {
+		if r.kind == '"' && len(needed) < maxParameters {
+			needed = append(needed, r.text)
+		}
+	}
+	in.others(n)
+	for _, m := range first(n.list("allOf"), maxSchemaBranch) {
+		needed = append(needed, in.collect(m, depth+1)...)
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		var every []string // what all the branches need
+		for i, m := range first(n.list(key), maxSchemaBranch) {
+			branch := in.collect(m, depth+1)
+			if i == 0 {
+				every = branch
+				continue
+			}
+			also := make(map[string]bool, len(branch))
+			for _, name := range branch {
+				also[name] = true
+			}
+			every = slices.DeleteFunc(every, func(name string) bool { return !also[name] })
+		}
+		needed = append(needed, every...)
+	}
+	return needed
+}
+
+// others notes what a schema says of arguments that it does not list.
+func (in *inputs) others(n *node) {
+	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
+		if more := n.get(key); more != nil {
+			in.extra[more.kind == 't' || more.kind == '{'] = true
+		}
+	}
+	if p := n.object("patternProperties"); p != nil && len(p.keys) > 0 {
+		in.extra[true] = true
+	}
+	for _, key := range []string{"if", "then", "else", "dependentSchemas", "dependencies"} {
+		in.unclear = in.unclear || n.get(key) != nil
+	}
+}
+
+func first(list []*node, n int) []*node { return list[:min(len(list), n)] }
+
+// parameter makes a parameter of a property. taken has all names and aliases.
+func (in *inputs) parameter(p property, needed bool, taken map[string]bool) Parameter {
+	out := Parameter{Name: p.name, Required: needed, Annotation: annotate(in.typist.typeOf(p.schema))}
+	if !isIdentifier(p.name) {
+		out.Alias = parameterAlias(p.name, taken)
+	}
+	schema, _ := follow(in.root, p.schema)
+	if schema == nil {
+		return out
+	}
+	out.Description = printable(schema.str("description"), maxParameterText)
+	if p.schema != schema && p.schema.str("description") != "" {
+		out.Description = printable(p.schema.str("description"), maxParameterText)
+	}
+	out.comment = demands(schema)
+	value := p.schema.get("default")
+	if value == nil {
+		value = schema.get("default")
+	}
+	if value != nil {
+		out.Default = value.json(maxDefault)
+		out.value = value.python(shownLiteral)
+		// Schema generators list what has a default as required, though the
+		// server fills it in itself.
+		out.fill = needed && out.Default != nil
+		out.Required = needed && !out.fill
+	}
+	return out
+}
+
+func isIdentifier(name string) bool {
+	for i, r := range name {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return name != "" && !pythonKeywords[name]
+}
+
+// parameterAlias is Alias, but the case stays as it is: it is the server's own
+// name as far as Python allows.
+func parameterAlias(name string, taken map[string]bool) string {
+	base := strings.Map(func(r rune) rune {
+		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, name)
+	if strings.Trim(base, "_") == "" {
+		base = "arg"
+	}
+	if r := []rune(base)[0]; unicode.IsDigit(r) {
+		base = "_" + base
+	}
+	if pythonKeywords[base] {
+		base += "_"
+	}
+	alias := base
+	for n := 2; taken[alias]; n++ {
+		alias = base + "_" + strconv.Itoa(n)
+	}
+	taken[alias] = true
+	return alias
+}
+
+// demands says in a few words what a schema demands of a value beyond its type.
+func demands(n *node) string {
+	var all []string
+	if format := n.str("format"); format != "" {
+		all = append(all, "format "+format)
+	}
+	for _, of := range []struct{ low, high, unit string }{
+		{"minimum", "maximum", ""},
+		{"exclusiveMinimum", "exclusiveMaximum", ""},
+		{"minLength", "maxLength", " characters"},
+		{"minItems", "maxItems", " items"},
+	} {
+		low, high := n.number(of.low), n.number(of.high)
+		switch {
+		case low != "" && high != "" && high != "9007199254740991": // JavaScript's largest integer is no limit to speak of
+			all = append(all, low+" to "+high+of.unit)
+		case low != "" && low != "-9007199254740991" && low != "0":
+			all = append(all, "at least "+low+of.unit)
+		case high != "" && high != "9007199254740991":
+			all = append(all, "at most "+high+of.unit)
+		}
+		if of.unit == "" && strings.HasPrefix(of.low, "exclusive") && (low != "" || high != "") {
+			all[len(all)-1] += " exclusive"
+		}
+	}
+	if pattern := n.str("pattern"); pattern != "" && len(pattern) <= 60 {
+		all = append(all, "matches "+pattern)
+	}
+	return printable(strings.Join(all, ", "), 160)
+}

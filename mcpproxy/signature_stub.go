@@ -1,0 +1,303 @@
+package mcpproxy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Bounds on what is written about a signature.
+const (
+	docComment   = 300 // bytes about one parameter, where one tool is read about
+	docSize      = 16 << 10
+	stubComment  = 100 // and where all of a server are
+	stubText     = 300 // bytes of a description there
+	stubTool     = 6 << 10
+	stubServer   = 32 << 10 // about 8,000 tokens
+	stubNames    = 4 << 10  // of the tools that were cut
+	maxStubNames = 1000
+	shownFields  = 20 // that are told of, for one parameter
+	shortLine    = 100
+)
+
+// Doc writes the signature for reading: one parameter a line, with what its
+// server says about it, or all on one line where nothing is said.
+func (s *Signature) Doc(name string) string {
+	returns := ""
+	if s.Returns != nil {
+		returns = " -> " + s.Returns.typ.fit(docAnnotation)
+	}
+	return s.write(name, returns, docComment, true, func(p *Parameter) string { return p.typ.fit(docAnnotation) })
+}
+
+// write puts a signature together. nested says to tell also of the fields of
+// dictionaries.
+func (s *Signature) write(name, returns string, comment int, nested bool, annotation func(*Parameter) string) string {
+	var lines []string
+	size, plain := len(name)+len(returns), true
+	for i := range s.Parameters {
+		p := &s.Parameters[i]
+		declaration, about := p.declaration(annotation(p)), p.about(comment)
+		size += len(declaration) + 2
+		if about != "" {
+			plain = false
+			about = "  # " + about
+		}
+		lines = append(lines, declaration+","+about)
+		if nested {
+			fields := p.typ.abouts(nil, "", shownFields)
+			lines, plain = append(lines, fields...), plain && len(fields) == 0
+		}
+		if size += len(about); size > docSize && i+1 < len(s.Parameters) {
+			lines, plain = append(lines, fmt.Sprintf("# and %d more parameters", len(s.Parameters)-i-1)), false
+			break
+		}
+	}
+	if s.Extra {
+		lines = append(lines, "**more,")
+	}
+	if plain && size <= shortLine || len(lines) == 0 {
+		return name + "(" + strings.TrimSuffix(strings.Join(lines, " "), ",") + ")" + returns
+	}
+	return name + "(\n    " + strings.Join(lines, "\n    ") + "\n)" + returns
+}
+
+// abouts appends what is said of the fields inside of a type, a line each.
+func (p *pyType) abouts(lines []string, path string, most int) []string {
+	for _, arg := range p.args {
+		lines = arg.abouts(lines, path, most)
+	}
+	for _, f := range p.fields {
+		at := path + "." + printable(f.name, shownLiteral)
+		if f.about != "" && len(lines) < most {
+			lines = append(lines, "#   "+at+": "+f.about)
+		}
+		lines = f.typ.abouts(lines, at, most)
+	}
+	return lines
+}
+
+// about says of a parameter what its type does not.
+func (p *Parameter) about(limit int) string {
+	var parts []string
+	if p.Alias != "" {
+		parts = append(parts, pyString(clip(p.Name, shownLiteral)))
+	}
+	if text := shorten(p.Description, limit); text != "" {
+		parts = append(parts, text)
+	}
+	text := strings.Join(parts, ": ")
+	switch {
+	case p.comment == "":
+		return text
+	case text == "":
+		return shorten(p.comment, limit)
+	}
+	return text + " (" + shorten(p.comment, limit) + ")"
+}
+
+// shorten makes one line of foreign text, cut at a word.
+func shorten(s string, limit int) string {
+	s = printable(s, 4*limit+100)
+	if len(s) <= limit {
+		return s
+	}
+	s = clip(s, limit)
+	if i := strings.LastIndexByte(s, ' '); i > limit/2 {
+		s = s[:i]
+	}
+	return s + "…"
+}
+
+// Stubs writes the tools of a server, or those of them that are named, as the
+// text of a .pyi file. It is bounded, and what was cut is named at its end.
+func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return "", err
+	}
+	list, err := u.known(ctx)
+	if err != nil {
+		return "", err
+	}
+	var tools []Tool
+	if len(names) > maxStubNames {
+		return "", fmt.Errorf("writing the stubs of server %q: %d tools are named, the most is %d; name none for all", u.server.Name, len(names), maxStubNames)
+	}
+	if len(names) == 0 {
+		if tools, err = list.all(); err != nil {
+			return "", fmt.Errorf("reading the tools of server %q: %w", u.server.Name, err)
+		}
+	} else {
+		for _, name := range names {
+			t, ok := list.find(name)
+			if !ok {
+				return "", list.missing(u.server.Name, name)
+			}
+			if !slices.ContainsFunc(tools, func(have Tool) bool { return have.Name == t.Name }) {
+				tools = append(tools, t)
+			}
+		}
+	}
+	w := newStubWriter(len(names) > 0)
+	w.add(tools, u.server.Alias, func(t Tool) *Signature { return p.signatures.of(u.server.Name, t) })
+	return w.finish(u.server), nil
+}
+
+// A stubWriter writes functions, and before each the classes that it is the
+// first to need.
+type stubWriter struct {
+	body      strings.Builder
+	classes   map[string]string // their content to their names
+	named     map[string]bool
+	pending   strings.Builder // classes of the function that is being written
+	prefix    string          // of its classes that have no name of their own
+	described bool            // with descriptions in full
+}
+
+func newStubWriter(described bool) *stubWriter {
+	return &stubWriter{classes: map[string]string{}, named: map[string]bool{}, described: described}
+}
+
+// add writes tools until there is no more room.
+func (w *stubWriter) add(tools []Tool, server string, signature func(Tool) *Signature) {
+	for i, t := range tools {
+		text := w.function(t, signature(t))
+		if w.body.Len()+len(text) > stubServer {
+			w.cut(tools[i:], server)
+			break
+		}
+		w.body.WriteString(text)
+	}
+}
+
+// function writes one tool.
+func (w *stubWriter) function(t Tool, s *Signature) string {
+	classes, named := maps.Clone(w.classes), maps.Clone(w.named)
+	text := w.declaration(t, s, w.record)
+	if len(text) > stubTool {
+		w.classes, w.named = classes, named // as they are not written after all
+		text = w.declaration(t, s, func(*pyType) string { return "dict" })
+	}
+	if len(text) > stubTool {
+		text = fmt.Sprintf("async def %s(**arguments): ...  # too long to show: query_tool_docs(…, detail=\"schema\")\n", t.Alias)
+	}
+	return text
+}
+
+func (w *stubWriter) declaration(t Tool, s *Signature, record func(*pyType) string) string {
+	w.pending.Reset()
+	comment, about := stubComment, stubText
+	if w.described {
+		comment, about = docComment, 4*stubText
+	}
+	w.prefix = className(t.Alias, "Tool")
+	returns := ""
+	if s.Returns != nil {
+		w.prefix += "Result"
+		returns = " -> " + s.Returns.typ.text(maxTypeDepth, record)
+		w.prefix = strings.TrimSuffix(w.prefix, "Result")
+	}
+	text := s.write("async def "+t.Alias, returns, comment, false, func(p *Parameter) string {
+		w.prefix = className(t.Alias, "Tool") + className(p.Name, "Value")
+		return p.typ.text(maxTypeDepth, record)
+	})
+	text += ":"
+	if doc := shorten(t.Description, about); doc != "" {
+		text += "\n    " + docstring(doc) + "\n"
+	} else {
+		text += " ...\n"
+	}
+	if t.Name != t.Alias {
+		text = "# tool " + pyString(clip(t.Name, maxParameterName)) + "\n" + text
+	}
+	return w.pending.String() + text
+}
+
+// docstring quotes foreign text so that it cannot end the quotation.
+func docstring(text string) string {
+	quoted := pyString(text)
+	quoted = strings.NewReplacer(`\\`, `\\`, `\"`, `"`).Replace(quoted[1 : len(quoted)-1])
+	quoted = strings.ReplaceAll(quoted, `"""`, `\"\"\"`)
+	if strings.HasSuffix(quoted, `"`) {
+		quoted = quoted[:len(quoted)-1] + `\"`
+	}
+	return `"""` + quoted + `"""`
+}
+
+// record gives the name of the TypedDict of a dictionary with fields, which it
+// writes if there is none yet.
+func (w *stubWriter) record(p *pyType) string {
+	base := p.name
+	if base == "" {
+		base = w.prefix
+	}
+	var fields []string
+	plain := true
+	for _, f := range p.fields {
+		outer := w.prefix
+		w.prefix = base + className(f.name, "Value")
+		text := f.typ.text(maxTypeDepth, w.record)
+		w.prefix = outer
+		if !f.required {
+			text = "NotRequired[" + text + "]"
+		}
+		plain = plain && isIdentifier(f.name)
+		fields = append(fields, pyString(clip(f.name, shownLiteral))+": "+text)
+	}
+	content := strings.Join(fields, ", ")
+	if name, ok := w.classes[content]; ok {
+		return name
+	}
+	name := base
+	for n := 2; w.named[name]; n++ {
+		name = fmt.Sprintf("%s%d", base, n)
+	}
+	w.named[name], w.classes[content] = true, name
+	if plain {
+		fmt.Fprintf(&w.pending, "class %s(TypedDict):\n", name)
+		for i, f := range fields {
+			_, typ, _ := strings.Cut(f, `": `)
+			fmt.Fprintf(&w.pending, "    %s: %s\n", p.fields[i].name, typ)
+		}
+	} else {
+		fmt.Fprintf(&w.pending, "%s = TypedDict(%q, {%s})\n", name, name, content)
+	}
+	return name
+}
+
+// cut names the tools that there was no room for.
+func (w *stubWriter) cut(tools []Tool, server string) {
+	fmt.Fprintf(&w.body, "# %d more tools; runtime.stubs(%q, NAME, …) shows those you name:", len(tools), server)
+	for i, t := range tools {
+		if i*8 > stubNames || w.body.Len() > stubServer+stubNames {
+			w.body.WriteString(" …")
+			break
+		}
+		w.body.WriteString(" " + t.Alias)
+	}
+	w.body.WriteByte('\n')
+}
+
+// finish puts before the functions what they need.
+func (w *stubWriter) finish(s Server) string {
+	body := w.body.String()
+	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(clip(s.Name, maxNameLength)), s.Alias)
+	words := strings.FieldsFunc(body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var imports []string
+	for _, name := range []string{"Any", "Literal", "NotRequired", "TypedDict"} {
+		if slices.Contains(words, name) {
+			imports = append(imports, name)
+		}
+	}
+	if len(imports) > 0 {
+		head += "from typing import " + strings.Join(imports, ", ") + "\n"
+	}
+	if body == "" {
+		body = "# it has no tools\n"
+	}
+	return head + body
+}

@@ -1,0 +1,438 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// signed reads a signature from an input schema.
+func signed(input string) *Signature {
+	return NewSignature(Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(input)})
+}
+
+// property makes the schema of an object with one needed property, x.
+func withX(schema string) string {
+	return `{"type":"object","properties":{"x":` + schema + `},"required":["x"]}`
+}
+
+func TestSignatureSaysTypesAsPythonDoes(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"string"}`:  "str",
+		`{"type":"integer"}`: "int", `{"type":"number"}`: "float", `{"type":"boolean"}`: "bool", `{"type":"null"}`: "None",
+		`{}`: "Any", `true`: "Any", `5`: "Any", `{"type":"file"}`: "Any", `{"description":"x"}`: "Any",
+		`{"type":"array"}`:                                                                               "list",
+		`{"type":"array","items":{"type":"string"}}`:                                                     "list[str]",
+		`{"items":{"type":"array","items":{"type":"integer"}}}`:                                          "list[list[int]]",
+		`{"type":"array","items":true}`:                                                                  "list",
+		`{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}]}`:                          "list[str | int]",
+		`{"type":"object"}`:                                                                              "dict",
+		`{"type":"object","additionalProperties":{"type":"integer"}}`:                                    "dict[str, int]",
+		`{"type":"object","additionalProperties":true}`:                                                  "dict",
+		`{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer"}},"required":["a"]}`: `{"b"?: str, "a": int}`,
+		`{"enum":["open","closed"]}`:                                                                     `Literal["open", "closed"]`,
+		`{"type":"string","enum":["a",null]}`:                                                            `Literal["a"] | None`,
+		`{"enum":[1,2,true]}`:                                                                            "Literal[1, 2, True]",
+		`{"type":"number","enum":[0.5,1]}`:                                                               "float",
+		`{"const":"fixed"}`:                                                                              `Literal["fixed"]`,
+		`{"const":null}`:                                                                                 "None",
+		`{"type":["string","null"]}`:                                                                     "str | None",
+		`{"type":["null","integer","string"]}`:                                                           "int | str | None",
+		`{"type":"string","nullable":true}`:                                                              "str | None",
+		`{"anyOf":[{"type":"null"},{"type":"string"}]}`:                                                  "str | None",
+		`{"oneOf":[{"type":"string"},{"type":"string"}]}`:                                                "str",
+		`{"anyOf":[{"type":"string"},{"anyOf":[{"type":"integer"},{"type":"null"}]}]}`:                   "str | int | None",
+		`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:     `{"a"?: str}`,
+		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"integer"}}}]}`: `{"a"?: str, "b"?: int}`,
+		`{"enum":["say \"hi\"\n","\u2028","\ud83d\ude00<&>\\"]}`:                                                     `Literal["say \"hi\"\n", "\u2028", "😀<&>\\"]`,
+		`{"type":"string","enum":["` + strings.Repeat("x", 100) + `"]}`:                                              "str",
+	} {
+		s := signed(withX(schema))
+		if got := s.Parameters[0].Text; got != want {
+			t.Errorf("%s is %s, want %s", schema, got, want)
+		}
+	}
+}
+
+func TestSignatureOrdersParametersAndKeepsNames(t *testing.T) {
+	for _, tt := range []struct{ name, schema, want string }{
+		{
+			"required first, in the order of the schema",
+			`{"type":"object","properties":{"z":{"type":"string"},"b":{"type":"integer","default":3},"a":{"type":"string"},"c":{"type":"boolean"}},"required":["a","z"]}`,
+			"f(z: str, a: str, b: int = 3, c: bool = None)",
+		},
+		{
+			"defaults are Python's",
+			`{"properties":{"a":{"default":null},"b":{"type":"boolean","default":true},"c":{"type":"array","default":["x",1]},"d":{"type":"object","default":{"k":false}},"e":{"type":"string","default":"` + strings.Repeat("x", 100) + `"}}}`,
+			`f(a: Any = None, b: bool = True, c: list = ["x", 1], d: dict = {"k": False}, e: str = ...)`,
+		},
+		{"what has a default is not needed", `{"properties":{"a":{"type":"string","default":"info"},"b":{"type":"string"}},"required":["a","b"]}`, `f(b: str, a: str = "info")`},
+		{
+			"names that are none in Python",
+			`{"properties":{"class":{},"my-arg":{},"2nd":{},"my_arg":{},"a.b":{},"a b":{},"":{},"😀":{},"größe":{},"__class__":{}},"required":["class"]}`,
+			"f(class_: Any, my_arg_2: Any = None, _2nd: Any = None, my_arg: Any = None, a_b: Any = None, a_b_2: Any = None, arg: Any = None, arg_2: Any = None, größe: Any = None, __class__: Any = None)",
+		},
+		{"required but not described", `{"properties":{"a":{"type":"string"}},"required":["b",5]}`, "f(b: Any, a: str = None)"},
+		{"no parameters", `{"type":"object","properties":{},"additionalProperties":false}`, "f()"},
+		{"none are described", `{"type":"object"}`, "f(**more)"},
+		{"others are allowed", `{"properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`, "f(a: str = None, **more)"},
+		{"others by pattern", `{"properties":{"a":{"type":"string"}},"patternProperties":{"^x":{}}}`, "f(a: str = None, **more)"},
+		{"a reference", `{"$ref":"#/$defs/In","$defs":{"In":{"properties":{"a":{"$ref":"#/definitions/T"}},"required":["a"]}},"definitions":{"T":{"type":"string"}}}`, "f(a: str)"},
+		{"pointers with escapes and indexes", `{"properties":{"a":{"$ref":"#/x/0/b~1c~0d"}},"x":[{"b/c~d":{"type":"integer"}}]}`, "f(a: int = None)"},
+		{
+			"one of several forms",
+			`{"oneOf":[{"properties":{"kind":{"const":"a"},"id":{"type":"string"}},"required":["kind","id"]},{"properties":{"kind":{"const":"b"},"n":{"type":"integer"}},"required":["kind","n"]}]}`,
+			`f(kind: Literal["a"], id: str = None, n: int = None)`,
+		},
+		{"all of several parts", `{"properties":{"a":{"type":"string"}},"allOf":[{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`, "f(b: int, a: str = None)"},
+		{"the last of two of one name", `{"properties":{"a":{"type":"string"},"b":{},"a":{"type":"integer"}}}`, "f(a: int = None, b: Any = None)"},
+	} {
+		if got := signed(tt.schema).Line("f", 1000); got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSignatureSaysWhatIsReturned(t *testing.T) {
+	for output, want := range map[string]string{
+		``: "f()", `{"type":"object"}`: "f() -> dict", `5`: "f() -> Any",
+		`{"type":"object","properties":{"result":{"type":"array","items":{"type":"string"}}},"required":["result"]}`: "f() -> list[str]",
+		`{"type":"object","properties":{"result":{"type":"object"}}}`:                                                `f() -> {"result"?: dict}`,
+		`{"type":"object","properties":{"result":{"type":"string"},"more":{"type":"string"}}}`:                       `f() -> {"result"?: str, "more"?: str}`,
+		`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`:                `f() -> {"a": list[Node]}`,
+	} {
+		s := NewSignature(Tool{InputSchema: json.RawMessage(`{"properties":{}}`), OutputSchema: json.RawMessage(output)})
+		if got := s.Line("f", 1000); got != want {
+			t.Errorf("%s: got %s, want %s", output, got, want)
+		}
+	}
+}
+
+// deep nests a schema n times.
+func deep(open, inner, end string, n int) string {
+	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+}
+
+// hostileSchemas are what a server may send to hurt whoever reads it.
+func hostileSchemas() map[string]string {
+	many := func(n int, of string) string {
+		return strings.TrimSuffix(strings.Repeat(of+",", n), ",")
+	}
+	numbered := make([]string, 5000)
+	for i := range numbered {
+		numbered[i] = fmt.Sprintf(`"p%d":{"type":"string"}`, i)
+	}
+	return map[string]string{
+		"nothing": "", "no JSON": "{", "no object": "[1]", "null": "null", "text": `"x"`,
+		"a ref to itself":           `{"$ref":"#"}`,
+		"refs in a circle":          `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+		"a tree":                    `{"properties":{"t":{"$ref":"#/$defs/Tree"}},"$defs":{"Tree":{"properties":{"l":{"$ref":"#/$defs/Tree"},"r":{"$ref":"#/$defs/Tree"}}}}}`,
+		"refs that multiply":        `{"properties":{"a":{"$ref":"#/$defs/d9"}},"$defs":{` + doubling(30) + `}}`,
+		"all of itself, often":      `{"properties":{"a":{}},"required":["a"],"allOf":[` + many(50, `{"$ref":"#"}`) + `]}`,
+		"any of itself, often":      `{"properties":{"a":{}},"required":["a"],"anyOf":[` + many(50, `{"$ref":"#"}`) + `],"oneOf":[` + many(50, `{"$ref":"#"}`) + `]}`,
+		"parts that multiply":       `{"allOf":[` + many(50, `{"$ref":"#/$defs/d0"}`) + `],"$defs":{` + multiplying(9) + `}}`,
+		"large parts, often":        `{"required":[` + numberedNames(15_000) + `],"oneOf":[` + many(50, `{"$ref":"#"}`) + `]}`,
+		"refs elsewhere":            `{"properties":{"a":{"$ref":"http://x/y"},"b":{"$ref":"#/nope/1"},"c":{"$ref":"file:///etc/passwd"}}}`,
+		"nested objects":            deep(`{"type":"object","properties":{"a":`, `{}`, `}}`, 500),
+		"nested arrays":             deep(`{"items":`, `{}`, `}`, 100_000),
+		"nested brackets":           deep(`[`, ``, `]`, 1_000_000),
+		"nested unions":             deep(`{"anyOf":[{"type":"string"},`, `{}`, `]}`, 90),
+		"a megabyte of words":       `{"properties":{"a":{"type":"string","description":"` + strings.Repeat("word ", 200_000) + `"}}}`,
+		"a name of a megabyte":      `{"properties":{"` + strings.Repeat("n", 1_000_000) + `":{"type":"string"}}}`,
+		"a default of a megabyte":   `{"properties":{"a":{"default":"` + strings.Repeat("n", 1_000_000) + `"}}}`,
+		"5,000 parameters":          `{"properties":{` + strings.Join(numbered, ",") + `}}`,
+		"5,000 enum values":         `{"properties":{"a":{"enum":[` + many(5000, `"v"`) + `]}}}`,
+		"5,000 types":               `{"properties":{"a":{"type":[` + many(5000, `"string"`) + `]}}}`,
+		"5,000 branches":            `{"anyOf":[` + many(5000, `{"properties":{"a":{}}}`) + `]}`,
+		"200,000 requirements":      `{"required":[` + many(200_000, `"a"`) + `]}`,
+		"wrong kinds":               `{"properties":[],"required":{},"type":5,"enum":{},"anyOf":"x","$defs":3,"additionalProperties":"x"}`,
+		"wrong kinds inside":        `{"properties":{"a":{"type":[1,null,{}],"enum":5,"items":[[]],"format":[],"default":{},"description":{}}},"required":[null]}`,
+		"names that break out":      `{"properties":{"a\"]) -> None: import os #":{"enum":["\"]; import os #"]},"x\ny":{"description":"\"\"\"\nimport os\n\u2028import os"},"__class__":{},"self":{}}}`,
+		"numbers without an end":    `{"properties":{"a":{"type":"number","default":1e999999999,"minimum":-1e99999,"maximum":1e99999}}}`,
+		"surrogates and no letters": `{"properties":{"\ud800":{},"\u0000":{},"\u202e":{}}}`,
+	}
+}
+
+func multiplying(n int) string {
+	var defs []string
+	for i := range n {
+		part := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i+1)
+		defs = append(defs, fmt.Sprintf(`"d%d":{"properties":{"p%d":{}},"allOf":[%s%s]}`, i, i, strings.Repeat(part+",", 40), part))
+	}
+	return strings.Join(defs, ",")
+}
+
+func numberedNames(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"n%d"`, i)
+	}
+	return strings.Join(names, ",")
+}
+
+func doubling(n int) string {
+	var defs []string
+	for i := range n {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i+1, i+1))
+	}
+	return strings.Join(defs, ",")
+}
+
+func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {
+	for name, schema := range hostileSchemas() {
+		start := time.Now()
+		tool := Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
+		s := checkSignature(t, tool)
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+		if line := s.Line("f", 1000); len(line) > 4000 {
+			t.Errorf("%s: the line has %d bytes", name, len(line))
+		}
+	}
+}
+
+// checkSignature tries all that a signature is used for, and what holds for
+// every one of them.
+func checkSignature(t *testing.T, tool Tool) *Signature {
+	t.Helper()
+	s := NewSignature(tool)
+	if body, err := json.Marshal(s); err != nil || len(body) > 8<<20 {
+		t.Errorf("%d bytes on the wire, %v", len(body), err)
+	}
+	if doc := s.Doc("f"); len(doc) > 64<<10 {
+		t.Errorf("the doc has %d bytes", len(doc))
+	}
+	seen := map[string]bool{}
+	needs := false
+	for i := range s.Parameters {
+		p := &s.Parameters[len(s.Parameters)-1-i]
+		if seen[p.python()] || !isIdentifier(p.python()) || p.Text == "" {
+			t.Errorf("parameter %q is called %q of type %q", p.Name, p.python(), p.Text)
+		}
+		seen[p.python()] = true
+		if needs && !p.Required {
+			t.Errorf("%q is optional and stands before one that is needed", p.Name)
+		}
+		needs = needs || p.Required
+	}
+	named := make([]Argument, 0, len(s.Parameters))
+	for i := range s.Parameters {
+		named = append(named, Argument{s.Parameters[i].python(), json.RawMessage(`{"a":1}`)})
+	}
+	for _, args := range [][]Argument{nil, named, {{"no such\nname", json.RawMessage("1")}}} {
+		bound, err := s.Bind("f", nil, args)
+		var wrong *ArgumentError
+		if err == nil && !json.Valid(bound) || err != nil && !errors.As(err, &wrong) {
+			t.Errorf("binding gave %.200s, %v", bound, err)
+		}
+	}
+	w := newStubWriter(true)
+	w.add([]Tool{tool}, "s", func(Tool) *Signature { return s })
+	if text := w.finish(Server{Name: "s", Alias: "s"}); len(text) > stubServer+stubNames {
+		t.Errorf("the stub has %d bytes", len(text))
+	}
+	return s
+}
+
+func FuzzSignature(f *testing.F) {
+	for _, schema := range hostileSchemas() {
+		if len(schema) < 4096 {
+			f.Add([]byte(schema), []byte(`{"a":1,"b":null}`))
+		}
+	}
+	for _, file := range realTools(f) {
+		for _, tool := range file {
+			f.Add([]byte(tool.InputSchema), []byte(`{"path":"x"}`))
+		}
+	}
+	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		s := checkSignature(t, Tool{Name: "f", Alias: "f", InputSchema: schema, OutputSchema: schema})
+		named, err := ParseArguments(args)
+		if !json.Valid(args) {
+			return // it must not panic, that is all
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(args, &members) == nil && (err != nil || len(named) != len(members)) && len(members) <= maxArguments {
+			t.Errorf("%s gave %v, %v", args, named, err)
+		}
+		if list, err := ParseList(args); err == nil && len(list) > len(args) {
+			t.Errorf("%s gave %d items", args, len(list))
+		}
+		if err == nil {
+			if bound, err := s.Bind("f", []json.RawMessage{json.RawMessage(`{}`)}, named); err == nil && !json.Valid(bound) {
+				t.Errorf("binding %s gave %s", args, bound)
+			}
+		}
+	})
+}
+
+// realTools are the tools of public servers, by server.
+func realTools(t testing.TB) map[string][]Tool {
+	t.Helper()
+	files, err := filepath.Glob("testdata/signatures/*.json")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	all := map[string][]Tool{}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tools []Tool
+		if err := json.Unmarshal(body, &tools); err != nil {
+			t.Fatal(err)
+		}
+		taken := map[string]bool{}
+		for i := range tools {
+			tools[i].Alias = Alias(tools[i].Name, "tool", taken)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".json")] = tools
+	}
+	return all
+}
+
+// TestSignatureCostsFewerTokensThanTheSchema measures what a model reads about
+// the tools of real servers besides their descriptions: signatures, or names
+// and schemas. The signatures have the return types too, which the input
+// schemas have not.
+func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
+	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(text string) int {
+		n, err := codec.Count(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	t.Logf("%-20s %6s %12s %8s %10s %8s", "server", "tools", "descriptions", "schemas", "signatures", "stubs")
+	sumSchema, sumSignature := 0, 0
+	for _, name := range slices.Sorted(mapKeys(realTools(t))) {
+		tools := realTools(t)[name]
+		schema, signature, descriptions := 0, 0, 0
+		w := newStubWriter(false)
+		w.add(tools, name, NewSignature)
+		for _, tool := range tools {
+			var compact any
+			if err := json.Unmarshal(tool.InputSchema, &compact); err != nil {
+				t.Fatal(err)
+			}
+			body, _ := json.Marshal(compact)
+			schema += count(tool.Name + string(body))
+			signature += count(NewSignature(tool).Doc(tool.Alias))
+			descriptions += count(tool.Description)
+		}
+		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(w.finish(Server{Name: name, Alias: name})))
+		if signature > schema {
+			t.Errorf("%s: the signatures cost %d tokens, the schemas %d", name, signature, schema)
+		}
+		sumSchema, sumSignature = sumSchema+schema, sumSignature+signature
+	}
+	t.Logf("%-20s %6s %12s %8d %10d", "together", "", "", sumSchema, sumSignature)
+	if sumSignature*10 > sumSchema*7 {
+		t.Errorf("the signatures cost %d tokens, more than 0.7 of the schemas' %d", sumSignature, sumSchema)
+	}
+}
+
+func mapKeys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// TestStubsAreValidPython has Python itself read the stubs, those of hostile
+// schemas too: what a server says must stay a comment or a string.
+func TestStubsAreValidPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3: apt-get install python3")
+	}
+	var text strings.Builder
+	stub := func(tools []Tool) {
+		w := newStubWriter(true)
+		w.add(tools, "s", NewSignature)
+		text.WriteString(w.finish(Server{Name: `s"'\` + "\n", Alias: "s"}))
+		for _, tool := range tools {
+			// A signature alone is to be pasted into a def, except for fields that may be left out.
+			if doc := NewSignature(tool).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
+				fmt.Fprintf(&text, "async def %s: ...\n", doc)
+			}
+		}
+	}
+	for _, tools := range realTools(t) {
+		stub(tools)
+	}
+	for name, schema := range hostileSchemas() {
+		stub([]Tool{{
+			Name: name + "\"\n", Alias: "f", Description: "\"\"\"\nimport os\\\"\"\" \\", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema),
+		}})
+	}
+	c := exec.Command(python, "-c", `
+import ast, sys
+tree = ast.parse(sys.stdin.buffer.read())
+kinds = {type(n).__name__ for n in tree.body}
+assert kinds <= {"ImportFrom", "ClassDef", "AsyncFunctionDef", "Assign"}, kinds
+assert not any(isinstance(n, ast.Import) for n in ast.walk(tree))`)
+	c.Stdin = strings.NewReader(text.String())
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestStubsAreCutAndSaySo(t *testing.T) {
+	tools := make([]Tool, 3000)
+	for i := range tools {
+		tools[i] = Tool{Name: fmt.Sprintf("t%d", i), Alias: fmt.Sprintf("t%d", i), Description: strings.Repeat("words ", 100)}
+	}
+	w := newStubWriter(false)
+	w.add(tools, "big", NewSignature)
+	text := w.finish(Server{Name: "big", Alias: "big"})
+	if len(text) > stubServer+stubNames+1000 || !strings.Contains(text, `more tools; runtime.stubs("big", NAME, …) shows those you name: t`) || !strings.Contains(text, "async def t0(") {
+		t.Errorf("%d bytes, the end is %.300s", len(text), text[len(text)-300:])
+	}
+}
+
+func BenchmarkSignatureOf50Parameters(b *testing.B) {
+	var properties, needed []string
+	for i := range 50 {
+		properties = append(properties, fmt.Sprintf(`"parameter_%d":{"type":"string","description":"What the parameter is for, in some words","enum":["a","b"]}`, i))
+		if i%3 == 0 {
+			needed = append(needed, fmt.Sprintf(`"parameter_%d"`, i))
+		}
+	}
+	tool := Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(needed, ",") + `]}`)}
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			NewSignature(tool)
+		}
+	})
+	s := NewSignature(tool)
+	b.Run("bind", func(b *testing.B) {
+		var args []Argument
+		for i := range s.Parameters {
+			args = append(args, Argument{s.Parameters[i].Name, json.RawMessage(`"a"`)})
+		}
+		for b.Loop() {
+			if _, err := s.Bind("f", nil, args); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

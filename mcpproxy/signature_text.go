@@ -1,0 +1,187 @@
+package mcpproxy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// tree gives the type in a form of which the runner can make Python's own
+// types: a name, or a list of what it is and its parts. ok is false where
+// typing has nothing for it.
+func (p *pyType) tree() (tree any, ok bool) {
+	list := []any{[]string{"", "list", "dict", "union", "literal", ""}[p.kind]}
+	switch p.kind {
+	case kindName:
+		return p.name, p == typeAny || p == typeDict || p == typeList || p.jsonName() != ""
+	case kindRecord:
+		return nil, false
+	case kindLiteral:
+		if len(p.values) > shownLiterals {
+			return nil, false
+		}
+		for _, v := range p.values {
+			raw := v.json(shownLiteral)
+			if raw == nil {
+				return nil, false
+			}
+			list = append(list, raw)
+		}
+	}
+	for _, arg := range p.args {
+		part, ok := arg.tree()
+		if !ok {
+			return nil, false
+		}
+		list = append(list, part)
+	}
+	return list, true
+}
+
+// fit writes the type in at most limit bytes, with less and less of what is
+// deep inside of it.
+func (p *pyType) fit(limit int) string {
+	for depth := maxTypeDepth; depth >= 0; depth-- {
+		if text := p.text(depth, nil); len(text) <= limit {
+			return text
+		}
+	}
+	return "Any"
+}
+
+// text writes the type as Python, down to a depth. record, if not nil, gives
+// the name to write for a dictionary with fields.
+func (p *pyType) text(depth int, record func(*pyType) string) string {
+	inside := func(p *pyType) string { return p.text(depth-1, record) }
+	switch p.kind {
+	case kindList:
+		if depth <= 0 {
+			return "list"
+		}
+		return "list[" + inside(p.args[0]) + "]"
+	case kindDict:
+		if depth <= 0 {
+			return "dict"
+		}
+		return "dict[str, " + inside(p.args[0]) + "]"
+	case kindUnion:
+		var parts []string
+		for _, arg := range p.args {
+			if part := arg.text(depth, record); !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
+		return strings.Join(parts, " | ")
+	case kindLiteral:
+		return literalText(p.values, depth)
+	case kindRecord:
+		if depth <= 0 {
+			return "dict"
+		}
+		if record != nil {
+			return record(p)
+		}
+		parts := make([]string, len(p.fields))
+		for i, f := range p.fields {
+			mark := "?: "
+			if f.required {
+				mark = ": "
+			}
+			parts[i] = pyString(clip(f.name, shownLiteral)) + mark + inside(f.typ)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return p.name
+}
+
+func literalText(values []*node, depth int) string {
+	var parts []string
+	long := depth <= 0 && len(values) > 4
+	for _, v := range values[:min(len(values), shownLiterals)] {
+		part := v.python(shownLiteral)
+		long = long || part == "..."
+		parts = append(parts, part)
+	}
+	if long {
+		switch values[0].kind {
+		case '"':
+			return "str"
+		case '0':
+			return "int"
+		}
+		return "bool"
+	}
+	if len(values) > shownLiterals {
+		parts = append(parts, "...")
+	}
+	return "Literal[" + strings.Join(parts, ", ") + "]"
+}
+
+// python writes a JSON value as a Python one, or as ... if that takes more than
+// limit bytes.
+func (n *node) python(limit int) string {
+	var text string
+	switch n.kind {
+	case '"':
+		if len(n.text) > limit {
+			return "..."
+		}
+		text = pyString(n.text)
+	case '0':
+		text = n.text
+	case 't':
+		text = "True"
+	case 'f':
+		text = "False"
+	case 'n':
+		text = "None"
+	default:
+		parts := make([]string, 0, len(n.values))
+		size := 0
+		for i, v := range n.values {
+			part := v.python(limit)
+			if n.kind == '{' {
+				part = pyString(clip(n.keys[i], limit)) + ": " + part
+			}
+			if size += len(part); size > limit {
+				return "..."
+			}
+			parts = append(parts, part)
+		}
+		text = string(n.kind) + strings.Join(parts, ", ") + string(n.kind+2)
+	}
+	if len(text) > limit {
+		return "..."
+	}
+	return text
+}
+
+// pyString writes text as a Python string in double quotes. Only what prints
+// stays as it is, so that no text of a server can end the string or the line.
+func pyString(s string) string {
+	// What Go's strconv escapes, it escapes as Python does.
+	return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// className makes a Python class name of any text.
+func className(name, fallback string) string {
+	var b strings.Builder
+	up := true
+	for _, r := range clip(name, 60) {
+		switch {
+		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) && b.Len() > 0):
+			if up {
+				r = unicode.ToUpper(r)
+			}
+			b.WriteRune(r)
+			up = false
+		default:
+			up = true
+		}
+	}
+	if b.Len() == 0 || pythonKeywords[b.String()] {
+		return fallback
+	}
+	return b.String()
+}

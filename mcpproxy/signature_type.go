@@ -1,0 +1,322 @@
+package mcpproxy
+
+import (
+	"slices"
+	"strings"
+)
+
+// Bounds on the types of one signature.
+const (
+	maxTypeNodes   = 1000
+	maxTypeDepth   = 8
+	maxTypeFields  = 60
+	maxTypeMembers = 12   // of a union
+	maxLiterals    = 2000 // that a value is checked against
+	shownLiterals  = 20
+	shownLiteral   = 80 // bytes of one
+	fieldComment   = 120
+)
+
+type typeKind int
+
+const (
+	kindName    typeKind = iota // str, Any, or a definition that contains itself
+	kindList                    // of args[0]
+	kindDict                    // of args[0]
+	kindUnion                   // of args
+	kindLiteral                 // one of values
+	kindRecord                  // a dictionary with fields
+)
+
+// A pyType is a schema as Python says it.
+type pyType struct {
+	kind   typeKind
+	name   string // of a kindName; else of the definition it comes from, if it has one
+	args   []*pyType
+	values []*node
+	fields []pyField
+}
+
+type pyField struct {
+	name     string
+	typ      *pyType
+	required bool
+	about    string
+}
+
+var (
+	typeAny  = &pyType{name: "Any"}
+	typeNone = &pyType{name: "None"}
+	typeDict = &pyType{name: "dict"}
+	typeList = &pyType{name: "list"}
+)
+
+// typeNames are the JSON types that Python has as they are.
+var typeNames = map[string]*pyType{
+	"string": {name: "str"}, "integer": {name: "int"}, "number": {name: "float"}, "boolean": {name: "bool"},
+	"null": typeNone,
+}
+
+// A typist makes types of the schemas of one document.
+type typist struct {
+	root *node
+	open []*node // the schemas it is inside of: meeting one again is a loop
+	left int     // types it may still make
+}
+
+// typeOf gives the type that a schema describes. What it cannot know is Any.
+func (t *typist) typeOf(n *node) *pyType {
+	if t.left--; n == nil || n.kind != '{' || t.left < 0 {
+		return typeAny
+	}
+	n, name := follow(t.root, n)
+	if n == nil || n.kind != '{' {
+		return typeAny
+	}
+	if slices.Contains(t.open, n) {
+		return &pyType{name: className(name, "Node")}
+	}
+	if len(t.open) >= maxTypeDepth {
+		return typeAny
+	}
+	t.open = append(t.open, n)
+	defer func() { t.open = t.open[:len(t.open)-1] }()
+	typ := t.described(n)
+	if name != "" && typ.kind == kindRecord {
+		typ.name = className(name, "Node")
+	}
+	if nullable := n.get("nullable"); nullable != nil && nullable.kind == 't' { // OpenAPI's way
+		typ = union(typ, typeNone)
+	}
+	return typ
+}
+
+// described is typeOf for a schema that is no reference.
+func (t *typist) described(n *node) *pyType {
+	if c := n.get("const"); c != nil {
+		return literals([]*node{c}, t.plain(n))
+	}
+	if values := n.list("enum"); len(values) > 0 {
+		return literals(values, t.plain(n))
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if members := n.list(key); len(members) > 0 {
+			if typ := t.either(members); typ != typeAny {
+				return typ
+			}
+		}
+	}
+	if members := n.list("allOf"); len(members) > 0 && n.object("properties") == nil {
+		return t.all(members)
+	}
+	return t.plain(n)
+}
+
+// plain goes by the keyword type and what belongs to it.
+func (t *typist) plain(n *node) *pyType {
+	names := n.list("type")
+	if name := n.str("type"); name != "" {
+		names = []*node{{kind: '"', text: name}}
+	}
+	if len(names) == 0 {
+		switch {
+		case n.object("properties") != nil || n.object("additionalProperties") != nil:
+			return t.object(n)
+		case n.get("items") != nil || n.list("prefixItems") != nil:
+			return t.list(n)
+		}
+		return typeAny
+	}
+	var members []*pyType
+	for _, name := range names[:min(len(names), maxTypeMembers)] {
+		switch {
+		case name.text == "object":
+			members = append(members, t.object(n))
+		case name.text == "array":
+			members = append(members, t.list(n))
+		case typeNames[name.text] != nil:
+			members = append(members, typeNames[name.text])
+		default:
+			return typeAny
+		}
+	}
+	return union(members...)
+}
+
+func (t *typist) list(n *node) *pyType {
+	if items := n.object("items"); items != nil {
+		if item := t.typeOf(items); item != typeAny {
+			return &pyType{kind: kindList, args: []*pyType{item}}
+		}
+		return typeList
+	}
+	places := n.list("prefixItems")
+	if places == nil {
+		places = n.list("items")
+	}
+	if len(places) == 0 {
+		return typeList
+	}
+	if item := t.either(places); item != typeAny {
+		return &pyType{kind: kindList, args: []*pyType{item}}
+	}
+	return typeList
+}
+
+func (t *typist) object(n *node) *pyType {
+	properties := n.object("properties")
+	if properties == nil || len(properties.keys) == 0 {
+		if more := n.object("additionalProperties"); more != nil {
+			if value := t.typeOf(more); value != typeAny {
+				return &pyType{kind: kindDict, args: []*pyType{value}}
+			}
+		}
+		return typeDict
+	}
+	if len(properties.keys) > maxTypeFields {
+		return typeDict
+	}
+	needed := stringSet(n.list("required"))
+	record := &pyType{kind: kindRecord}
+	for i, key := range properties.keys {
+		field := properties.values[i]
+		record.fields = append(record.fields, pyField{key, t.typeOf(field), needed[key], shorten(field.str("description"), fieldComment)})
+	}
+	return record
+}
+
+// either is the union of several schemas; one that says nothing of the type
+// (such as one that only requires a property) does not count.
+func (t *typist) either(members []*node) *pyType {
+	if len(members) > maxTypeMembers {
+		return typeAny
+	}
+	var types []*pyType
+	for _, m := range members {
+		if typ := t.typeOf(m); typ != typeAny {
+			types = append(types, typ)
+		}
+	}
+	if len(types) == 0 {
+		return typeAny
+	}
+	return union(types...)
+}
+
+// all is what several schemas demand together: the fields of all of them, or
+// else the first that says something.
+func (t *typist) all(members []*node) *pyType {
+	typ := typeAny
+	for _, m := range members[:min(len(members), maxTypeMembers)] {
+		switch next := t.typeOf(m); {
+		case typ == typeAny:
+			typ = next
+		case typ.kind == kindRecord && next.kind == kindRecord && len(typ.fields)+len(next.fields) <= maxTypeFields:
+			typ = &pyType{kind: kindRecord, fields: slices.Concat(typ.fields, next.fields)}
+		}
+	}
+	return typ
+}
+
+// union joins types, without repetitions and with None at the end.
+func union(types ...*pyType) *pyType {
+	var members []*pyType
+	seen := map[string]bool{}
+	null := false
+	var add func(types []*pyType)
+	add = func(types []*pyType) {
+		for _, typ := range types {
+			text := typ.text(maxTypeDepth, nil)
+			switch {
+			case typ.kind == kindUnion:
+				add(typ.args)
+			case typ == typeNone:
+				null = true
+			case !seen[text]:
+				seen[text] = true
+				members = append(members, typ)
+			}
+		}
+	}
+	add(types)
+	if seen["Any"] {
+		return typeAny
+	}
+	if null {
+		members = append(members, typeNone)
+	}
+	if len(members) == 1 {
+		return members[0]
+	}
+	return &pyType{kind: kindUnion, args: members}
+}
+
+// literals is the type of an enum or const. Python's Literal has no floats and
+// no collections: with such, and with too many values, it is the plain type.
+func literals(values []*node, plain *pyType) *pyType {
+	var kept []*node
+	null := false
+	for _, v := range values {
+		switch {
+		case v.kind == 'n':
+			null = true
+		case v.kind == '{', v.kind == '[', v.kind == '0' && strings.ContainsAny(v.text, ".eE"):
+			return plain
+		default:
+			kept = append(kept, v)
+		}
+	}
+	switch {
+	case len(kept) > maxLiterals:
+		return plain
+	case len(kept) == 0:
+		return typeNone
+	case null:
+		return union(&pyType{kind: kindLiteral, values: kept}, typeNone)
+	}
+	return &pyType{kind: kindLiteral, values: kept}
+}
+
+// takesObject reports whether a value of the type may be a mapping.
+func (p *pyType) takesObject() bool {
+	switch p.kind {
+	case kindDict, kindRecord:
+		return true
+	case kindUnion:
+		return slices.ContainsFunc(p.args, (*pyType).takesObject)
+	case kindName:
+		return typeNames[p.jsonName()] == nil && p != typeList
+	}
+	return false
+}
+
+// takesNull reports whether null may be a value of the type.
+func (p *pyType) takesNull() bool {
+	switch p.kind {
+	case kindUnion:
+		return slices.ContainsFunc(p.args, (*pyType).takesNull)
+	case kindName: // what cannot be known may be null
+		return p == typeNone || typeNames[p.jsonName()] == nil && p != typeDict && p != typeList
+	}
+	return false
+}
+
+// jsonName is the JSON type of a plain Python one, or "".
+func (p *pyType) jsonName() string {
+	for name, typ := range typeNames {
+		if typ == p {
+			return name
+		}
+	}
+	return ""
+}
+
+func stringSet(list []*node) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, n := range list {
+		if n.kind == '"' {
+			set[n.text] = true
+		}
+	}
+	return set
+}
