@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-const manyServers, manyTools = 100, 100
+const scaleServers, scaleTools = 100, 100
 
 // wordsOfTools make tools that differ as real ones do.
 var wordsOfTools = strings.Fields(`issue branch commit file folder message channel invoice customer order ticket page
@@ -86,9 +86,9 @@ func parametersOf(names ...string) map[string]any {
 
 func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
 	dir, starts := t.TempDir(), filepath.Join(t.TempDir(), "starts")
-	p := proxyFor(t, Options{CatalogueDir: dir}, manyOf(t, dir, starts, manyServers, manyTools, 1)...)
+	p := proxyFor(t, Options{CatalogueDir: dir}, manyOf(t, dir, starts, scaleServers, scaleTools, 1)...)
 	for _, st := range p.Servers() {
-		if st.Tools != manyTools || st.Status != "idle" {
+		if st.Tools != scaleTools || st.Status != "idle" {
 			t.Fatalf("status = %+v", st)
 		}
 	}
@@ -102,10 +102,10 @@ func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"server-0", "server_99"} {
-		if docs, err := p.Docs(t.Context(), name, "", true); err != nil || len(docs) != manyTools || docs[0].InputSchema == nil {
+		if docs, err := p.Docs(t.Context(), name, "", true); err != nil || len(docs) != scaleTools || docs[0].InputSchema == nil {
 			t.Errorf("%s: %d docs, %v", name, len(docs), err)
 		}
-		if tools, err := p.Tools(t.Context(), name); err != nil || len(tools) != manyTools || tools[0].Alias == "" {
+		if tools, err := p.Tools(t.Context(), name); err != nil || len(tools) != scaleTools || tools[0].Alias == "" {
 			t.Errorf("%s: %d tools, %v", name, len(tools), err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestCatalogueFigures(t *testing.T) {
 		t.Skip("RUNCELL_FIGURES=1 measures")
 	}
 	dir := t.TempDir()
-	servers := manyOf(t, dir, "", manyServers, manyTools, 4)
+	servers := manyOf(t, dir, "", scaleServers, scaleTools, 4)
 	runtime.GC()
 	before := resident(t, "VmRSS")
 	figure := func(what string, f func()) {
