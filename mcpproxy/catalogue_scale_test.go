@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-const manyServers, manyTools = 100, 100
+const scaleServers, scaleTools = 100, 100
 
 // wordsOfTools make tools that differ as real ones do.
 var wordsOfTools = strings.Fields(`issue branch commit file folder message channel invoice customer order ticket page
@@ -26,8 +26,9 @@ var wordsOfTools = strings.Fields(`issue branch commit file folder message chann
 var verbsOfTools = strings.Fields("create list get update delete search export import archive share move copy watch merge")
 
 // manyOf fills dir with the records of servers that were never started, and
-// returns their entries. Starts are noted in the file starts.
-func manyOf(tb testing.TB, dir, starts string, servers, tools int) []Server {
+// returns their entries. Starts are noted in the file starts; parameters, 1 to
+// 4, is how large the schemas are.
+func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) []Server {
 	tb.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -35,7 +36,7 @@ func manyOf(tb testing.TB, dir, starts string, servers, tools int) []Server {
 	}
 	var kinds []definitions // making one takes as long as making the index of it
 	for i := range min(servers, 10) {
-		kinds = append(kinds, kindOfServer(tb, i, tools))
+		kinds = append(kinds, kindOfServer(tb, i, tools, parameters))
 	}
 	var all []Server
 	for i := range servers {
@@ -49,7 +50,7 @@ func manyOf(tb testing.TB, dir, starts string, servers, tools int) []Server {
 	return all
 }
 
-func kindOfServer(tb testing.TB, i, tools int) definitions {
+func kindOfServer(tb testing.TB, i, tools, parameters int) definitions {
 	noun := func(n int) string { return wordsOfTools[n%len(wordsOfTools)] }
 	var defs []string
 	for j := range tools {
@@ -59,7 +60,7 @@ func kindOfServer(tb testing.TB, i, tools int) definitions {
 			"description": fmt.Sprintf("%s the %s of a %s. Gives its number, its name and when it was changed last. "+
 				"Needs the right to %s each %s in the workspace; large ones are given in pages.", verb, a, c, verb, a),
 			"annotations": map[string]any{"readOnlyHint": verb == "get" || verb == "list", "title": verb + " " + a},
-			"inputSchema": parametersOf(a, c, noun(j), noun(i+5)),
+			"inputSchema": parametersOf([]string{a, c, noun(j), noun(i + 5)}[:parameters]...),
 		})
 		if err != nil {
 			tb.Fatal(err)
@@ -69,7 +70,8 @@ func kindOfServer(tb testing.TB, i, tools int) definitions {
 	return definitionsOf(tb, defs...)
 }
 
-// parametersOf is a schema of about a kilobyte, as real tools have them.
+// parametersOf is a schema with two parameters for each name. Four give one of
+// more than a kilobyte, as many real tools have.
 func parametersOf(names ...string) map[string]any {
 	props := map[string]any{}
 	for _, n := range names {
@@ -84,9 +86,9 @@ func parametersOf(names ...string) map[string]any {
 
 func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
 	dir, starts := t.TempDir(), filepath.Join(t.TempDir(), "starts")
-	p := proxyFor(t, Options{CatalogueDir: dir}, manyOf(t, dir, starts, manyServers, manyTools)...)
+	p := proxyFor(t, Options{CatalogueDir: dir}, manyOf(t, dir, starts, scaleServers, scaleTools, 1)...)
 	for _, st := range p.Servers() {
-		if st.Tools != manyTools || st.Status != "idle" {
+		if st.Tools != scaleTools || st.Status != "idle" {
 			t.Fatalf("status = %+v", st)
 		}
 	}
@@ -100,10 +102,10 @@ func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"server-0", "server_99"} {
-		if docs, err := p.Docs(t.Context(), name, "", true); err != nil || len(docs) != manyTools || docs[0].InputSchema == nil {
+		if docs, err := p.Docs(t.Context(), name, "", true); err != nil || len(docs) != scaleTools || docs[0].InputSchema == nil {
 			t.Errorf("%s: %d docs, %v", name, len(docs), err)
 		}
-		if tools, err := p.Tools(t.Context(), name); err != nil || len(tools) != manyTools || tools[0].Alias == "" {
+		if tools, err := p.Tools(t.Context(), name); err != nil || len(tools) != scaleTools || tools[0].Alias == "" {
 			t.Errorf("%s: %d tools, %v", name, len(tools), err)
 		}
 	}
@@ -119,7 +121,7 @@ func TestCatalogueFigures(t *testing.T) {
 		t.Skip("RUNCELL_FIGURES=1 measures")
 	}
 	dir := t.TempDir()
-	servers := manyOf(t, dir, "", manyServers, manyTools)
+	servers := manyOf(t, dir, "", scaleServers, scaleTools, 4)
 	runtime.GC()
 	before := resident(t, "VmRSS")
 	figure := func(what string, f func()) {

@@ -30,7 +30,7 @@ type located struct {
 
 // indexed is one document of the index. Of the input schema it has the outline.
 type indexed struct {
-	server *Server
+	server Server
 	tool   Tool
 }
 
@@ -140,13 +140,15 @@ func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs
 			}
 			for _, t := range tools {
 				t.InputSchema, t.OutputSchema, t.Annotations = outlined(t.InputSchema), nil, nil
-				unpacked[i] = append(unpacked[i], indexed{&server, t})
+				unpacked[i] = append(unpacked[i], indexed{server, t})
 			}
 		})
 	}
 	all.Wait()
+	docs, places = make([]indexed, 0, count(lists)), make([]located, 0, count(lists))
 	for i, tools := range unpacked {
 		docs = append(docs, tools...)
+		unpacked[i] = nil
 		for n := range tools {
 			places = append(places, located{upstreams[i], lists[i], n})
 		}

@@ -31,7 +31,7 @@ func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 
 func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 	dir := t.TempDir()
-	servers := manyOf(t, dir, "", 25, 100)
+	servers := manyOf(t, dir, "", 25, 100, 1)
 	p := proxyFor(t, Options{CatalogueDir: dir}, servers...)
 	finds := func(tool string) bool {
 		docs, _, err := p.Search(t.Context(), "xylophone", 1, false)
@@ -57,7 +57,7 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 // BenchmarkCatalogueSearch is a search over 100 servers with 100 tools each.
 func BenchmarkCatalogueSearch(b *testing.B) {
 	dir := b.TempDir()
-	p := New(Config{Servers: manyOf(b, dir, "", manyServers, manyTools)}, Options{CatalogueDir: dir})
+	p := New(Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
 	defer p.Close()
 	if _, _, err := p.Search(b.Context(), "change an issue", 5, false); err != nil { // makes the index
 		b.Fatal(err)
@@ -72,10 +72,10 @@ func BenchmarkCatalogueSearch(b *testing.B) {
 // BenchmarkCatalogueServers is what each run asks for.
 func BenchmarkCatalogueServers(b *testing.B) {
 	dir := b.TempDir()
-	p := New(Config{Servers: manyOf(b, dir, "", manyServers, 2)}, Options{CatalogueDir: dir})
+	p := New(Config{Servers: manyOf(b, dir, "", scaleServers, 2, 4)}, Options{CatalogueDir: dir})
 	defer p.Close()
 	for b.Loop() {
-		if got := p.Servers(); len(got) != manyServers || got[0].Tools != 2 {
+		if got := p.Servers(); len(got) != scaleServers || got[0].Tools != 2 {
 			b.Fatal(got)
 		}
 	}
@@ -84,7 +84,7 @@ func BenchmarkCatalogueServers(b *testing.B) {
 // BenchmarkCatalogueDocs is the full documentation of one tool, never the same twice.
 func BenchmarkCatalogueDocs(b *testing.B) {
 	dir := b.TempDir()
-	p := New(Config{Servers: manyOf(b, dir, "", manyServers, manyTools)}, Options{CatalogueDir: dir})
+	p := New(Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
 	defer p.Close()
 	tools, err := p.Tools(b.Context(), "server-1")
 	if err != nil {
@@ -101,7 +101,7 @@ func BenchmarkCatalogueDocs(b *testing.B) {
 // and makes the index.
 func BenchmarkCatalogueFirstSearch(b *testing.B) {
 	dir := b.TempDir()
-	servers := manyOf(b, dir, "", manyServers, manyTools)
+	servers := manyOf(b, dir, "", scaleServers, scaleTools, 4)
 	for b.Loop() {
 		p := New(Config{Servers: servers}, Options{CatalogueDir: dir})
 		if docs, _, err := p.Search(b.Context(), "change an issue", 5, false); err != nil || len(docs) != 5 {

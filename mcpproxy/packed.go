@@ -2,11 +2,11 @@ package mcpproxy
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sort"
 	"sync"
@@ -36,6 +36,7 @@ type block struct {
 
 // A packer makes a packed of tools that come one by one.
 type packer struct {
+	limit  int // of what is packed; maxPacked if 0
 	packed packed
 	text   bytes.Buffer // of the block that is open
 	out    bytes.Buffer
@@ -45,10 +46,10 @@ type packer struct {
 	flate  *flate.Writer
 }
 
-var errTooMuch = fmt.Errorf("the definitions take more than %d MiB", maxPacked>>20)
+var errTooMuch = errors.New("the definitions are too long")
 
 func (p *packer) add(t Tool) error {
-	if p.size > maxPacked {
+	if p.size > cmp.Or(p.limit, maxPacked) {
 		return errTooMuch
 	}
 	e := json.NewEncoder(&p.text)

@@ -21,7 +21,7 @@ func catalogueOf(lines ...string) (*index, []indexed) {
 			props[p] = map[string]any{"type": "string"}
 		}
 		schema, _ := json.Marshal(map[string]any{"properties": props})
-		docs = append(docs, indexed{&Server{Name: server}, Tool{Name: tool, Description: description, InputSchema: schema}})
+		docs = append(docs, indexed{Server{Name: server}, Tool{Name: tool, Description: description, InputSchema: schema}})
 	}
 	return newIndex(docs), docs
 }
@@ -143,7 +143,7 @@ func TestSearchRefusesBadQueries(t *testing.T) {
 func TestSearchIsFastOverManyTools(t *testing.T) {
 	var docs []indexed
 	for i := range 5000 {
-		docs = append(docs, indexed{&Server{Name: "s"}, Tool{Name: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("some words here ", 20)}})
+		docs = append(docs, indexed{Server{Name: "s"}, Tool{Name: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("some words here ", 20)}})
 	}
 	ix := newIndex(docs)
 	start := time.Now()
