@@ -185,7 +185,8 @@ func TestServersCheckSaysWhatIsWrong(t *testing.T) {
 type pty struct {
 	*os.File
 	shown *syncBuffer
-	ended chan error
+	ended chan error    // the program did
+	read  chan struct{} // and all that it showed is read
 }
 
 // onTerminal runs the binary on a terminal of its own.
@@ -208,13 +209,14 @@ func (w *workshop) onTerminal(t *testing.T, args ...string) *pty {
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	p := &pty{File: master, shown: &syncBuffer{}, ended: make(chan error, 1)}
+	p := &pty{File: master, shown: &syncBuffer{}, ended: make(chan error, 1), read: make(chan struct{})}
 	c := w.command(t, w.env, args...)
 	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
+		defer close(p.read)
 		b := make([]byte, 4096)
 		for {
 			n, err := master.Read(b)
@@ -241,6 +243,7 @@ func (p *pty) end(t *testing.T) string {
 	t.Helper()
 	select {
 	case <-p.ended:
+		<-p.read
 	case <-time.After(slow(time.Minute)):
 		t.Fatalf("it does not end:\n%s", p.shown)
 	}

@@ -132,8 +132,7 @@ func askValue(ctx context.Context, s *streams, in mcpproxy.Input) (string, error
 	if in.Default != "" {
 		prompt += " [" + oneLine(in.Default, 100) + "]"
 	}
-	fmt.Fprint(s.err, prompt+": ")
-	if in.Secret {
+	if in.Secret { // before anything can be typed
 		show, err := hideTyping(s.in)
 		if err != nil {
 			return "", fmt.Errorf("hiding what is typed: %w", err)
@@ -143,6 +142,7 @@ func askValue(ctx context.Context, s *streams, in mcpproxy.Input) (string, error
 			fmt.Fprintln(s.err)
 		}()
 	}
+	fmt.Fprint(s.err, prompt+": ")
 	value, err := readLine(ctx, s.in)
 	if value == "" && err == nil {
 		value = in.Default
