@@ -82,6 +82,12 @@ SOAK_RUNS ?= 10000
 soak: test-deps
 	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
 
+# How often a search finds the right tool, beside plain BM25: docs/search.md.
+.PHONY: recall
+recall: | deps
+	@RUNCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
+	@cat docs/benchmarks/recall.txt
+
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images
 bench-images: bin/runcell
