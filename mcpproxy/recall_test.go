@@ -177,9 +177,9 @@ func TestRecall(t *testing.T) {
 		folders    []string
 		floor      float64
 	}{
-		{"tuning part", "tune.txt", []string{"tools"}, 0.88},
+		{"tuning part", "tune.txt", []string{"tools"}, 0.90},
 		{"measuring part: other servers, never tuned on", "measure.txt", []string{"tools"}, 0.79},
-		{"fresh part: four more servers, written last", "fresh.txt", []string{"tools", "fresh"}, 0.0},
+		{"fresh part: four more servers, written last", "fresh.txt", []string{"tools", "fresh"}, 0.70},
 	} {
 		docs, number := publicTools(t, part.folders...)
 		queries := queriesOf(t, part.file, number)
