@@ -91,6 +91,12 @@ bench-servers: | deps
 	RUNCELL_FIGURES=1 go test -tags $(TAGS) -count=1 -run TestCatalogueFigures -v ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -bench BenchmarkCatalogue -benchmem ./mcpproxy
 
+# How often a search finds the right tool, beside plain BM25: docs/search.md.
+.PHONY: recall
+recall: | deps
+	@RUNCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
+	@cat docs/benchmarks/recall.txt
+
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images
 bench-images: bin/runcell

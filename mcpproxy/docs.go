@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -62,15 +63,21 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
 
 // list finds a server and what is known of its tools.
 func (p *Proxy) list(ctx context.Context, server string) (*upstream, *toolList, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, nil, err
+	for range maxSwaps {
+		u, err := p.upstream(server)
+		if err != nil {
+			return nil, nil, err
+		}
+		list, err := u.known(ctx)
+		if errors.Is(err, errRetired) {
+			continue
+		}
+		if err == nil {
+			p.renew(u)
+		}
+		return u, list, err
 	}
-	list, err := u.known(ctx)
-	if err == nil {
-		p.renew(u)
-	}
-	return u, list, err
+	return nil, nil, fmt.Errorf("listing the tools of server %q: %w", server, errRetired)
 }
 
 // newDoc makes the document of a whole tool.

@@ -152,3 +152,35 @@ func TestSearchIsFastOverManyTools(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+func TestSearchTakesStopWordsIfThereIsNothingElse(t *testing.T) {
+	ix, docs := catalogueOf("a/who_is: Who is it (x)", "a/send: Send a letter (x)")
+	if got := ix.search("who is it", 1); len(got) != 1 || docs[got[0]].tool.Name != "who_is" {
+		t.Errorf("found %v", got)
+	}
+}
+
+func TestSearchFindsWhatIsMeant(t *testing.T) {
+	ix, docs := catalogueOf(
+		"files/delete_file: Delete a file (path)",
+		"files/read_file: Read a file (path)",
+		"mail/send_email: Send an email (recipient)",
+		"weather/get_forecast: Weather forecast for a place (latitude)",
+		"music/play_track: Play a track (id)",
+		"shop/refund_payment: Refund a payment (id)",
+	)
+	for query, want := range map[string]string{
+		"get rid of a document":            "delete_file",
+		"erase it":                         "delete_file",
+		"write a letter to my aunt":        "send_email",
+		"will it rain tomorrow":            "get_forecast",
+		"put on a song":                    "play_track",
+		"give the customer his money back": "refund_payment",
+		"do i need an umbrella":            "get_forecast",
+		"emial to bob":                     "send_email",
+	} {
+		if got := ix.search(query, 5); len(got) == 0 || docs[got[0]].tool.Name != want {
+			t.Errorf("%q finds %v, want %s first", query, got, want)
+		}
+	}
+}

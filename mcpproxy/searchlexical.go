@@ -128,7 +128,8 @@ const (
 type question struct {
 	words   []string // as written, small, mistyped ones corrected
 	stems   []string // of words
-	telling int      // how many are no stop words
+	telling int      // how many are no stop words, at least one
+	stops   bool     // there are none but stop words, so these count
 }
 
 // understand splits a query and corrects words that neither the tools nor the
@@ -153,7 +154,7 @@ func (l *lexical) understand(query string) question {
 		}
 		q.words, q.stems = append(q.words, w), append(q.stems, s)
 	}
-	q.telling = max(q.telling, 1)
+	q.stops, q.telling = q.telling == 0, max(q.telling, 1)
 	return q
 }
 
@@ -166,7 +167,7 @@ func (l *lexical) score(q question) []float32 {
 	one := &tally{scores: make([]float32, l.docs)} // one reading
 	budget := maxCorrections
 	for _, p := range theThesaurus().parts(q.stems) {
-		for _, r := range l.readings(p, len(q.stems) > 0 && q.telling == 1 && len(q.words) == 1, &budget) {
+		for _, r := range l.readings(p, q.stops, &budget) {
 			for _, word := range r.words {
 				l.add(one, word, r.weight)
 			}
@@ -192,10 +193,11 @@ type reading struct {
 	weight float32
 }
 
-// readings are the part itself and what the thesaurus has for it.
-func (l *lexical) readings(p part, alone bool, budget *int) []reading {
+// readings are the part itself and what the thesaurus has for it. A stop word
+// by itself says nothing, unless stops says that there is nothing else.
+func (l *lexical) readings(p part, stops bool, budget *int) []reading {
 	var all []reading
-	if len(p.stems) == 1 && (!stopStems()[p.stems[0]] || alone) {
+	if len(p.stems) == 1 && (stops || !stopStems()[p.stems[0]]) {
 		counts := float32(1)
 		if p.inside {
 			counts = insidePhrase

@@ -24,13 +24,19 @@ type vectors struct {
 	offsets, scales, values int // where they begin in vectorFile
 }
 
-var theVectors = func() vectors {
+var theVectors = readVectors()
+
+// readVectors finds its way in the file; it reads twelve bytes of it.
+func readVectors() vectors {
 	n := int(number(4))
+	if vectorFile[:4] != "RCV1" || number(8) != dims {
+		panic("meaning/vectors.bin is not what this program reads: run meaning/distil.py")
+	}
 	v := vectors{n: n, offsets: 12}
 	v.scales = v.offsets + 4*(n+1)
 	v.values = v.scales + 4*n
 	return v
-}()
+}
 
 func number(at int) uint32 { return binary.LittleEndian.Uint32([]byte(vectorFile[at : at+4])) }
 

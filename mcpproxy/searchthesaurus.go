@@ -27,7 +27,9 @@ type meant struct {
 
 // theThesaurus is read at the first search: a server that is never searched
 // does not pay for it.
-var theThesaurus = sync.OnceValue(func() *thesaurus {
+var theThesaurus = sync.OnceValue(readThesaurus)
+
+func readThesaurus() *thesaurus {
 	t := &thesaurus{meant: map[string][]meant{}}
 	for line := range strings.Lines(thesaurusText) {
 		line = strings.TrimSpace(line)
@@ -44,7 +46,7 @@ var theThesaurus = sync.OnceValue(func() *thesaurus {
 		}
 	}
 	return t
-})
+}
 
 func phrases(list string) [][]string {
 	var all [][]string

@@ -1,0 +1,198 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// manyTools are n documents made of the public servers' tools: each again and
+// again, under other names.
+func manyTools(t testing.TB, n int) []indexed {
+	real, _ := publicTools(t, "tools")
+	docs := make([]indexed, n)
+	for i := range docs {
+		d := real[i%len(real)]
+		if round := i / len(real); round > 0 {
+			d.server.Name = fmt.Sprintf("%s-%d", d.server.Name, round)
+			d.tool.Name = fmt.Sprintf("%s_%d", d.tool.Name, round)
+		}
+		docs[i] = d
+	}
+	return docs
+}
+
+// worked is the processor time of this thread: on a busy machine the clock on
+// the wall measures the others.
+func worked(b *testing.B) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// BenchmarkSearch answers the labelled queries over 10,000 tools.
+func BenchmarkSearch(b *testing.B) {
+	docs := manyTools(b, 10_000)
+	ix := newIndex(docs)
+	_, number := publicTools(b, "tools")
+	queries := append(queriesOf(b, "tune.txt", number), queriesOf(b, "measure.txt", number)...)
+	var took []time.Duration
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for i := 0; b.Loop(); i++ {
+		start := worked(b)
+		ix.search(queries[i%len(queries)].query, defaultHits)
+		took = append(took, worked(b)-start)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-cpu-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-cpu-µs")
+}
+
+// BenchmarkIndex makes the index of 10,000 tools.
+func BenchmarkIndex(b *testing.B) {
+	docs := manyTools(b, 10_000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var ix *index
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := worked(b)
+	for b.Loop() {
+		ix = newIndex(docs)
+	}
+	b.ReportMetric(float64((worked(b)-start).Milliseconds())/float64(b.N), "cpu-ms/op")
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "heap-MiB")
+	runtime.KeepAlive(ix)
+	runtime.KeepAlive(docs)
+}
+
+// BenchmarkThesaurus reads the thesaurus, which only the first search does.
+func BenchmarkThesaurus(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := worked(b)
+	for b.Loop() {
+		readThesaurus()
+	}
+	b.ReportMetric(float64((worked(b)-start).Milliseconds())/float64(b.N), "cpu-ms/op")
+}
+
+func TestSearchIsBounded(t *testing.T) {
+	huge := strings.Repeat("all work and no play ", 50_000) // a megabyte
+	properties := map[string]any{}
+	for i := range 5000 {
+		properties[fmt.Sprintf("parameter_%d", i)] = map[string]any{"type": "string"}
+	}
+	schema, err := json.Marshal(map[string]any{"properties": properties})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix := newIndex([]indexed{
+		{Server{Name: "s", Description: huge}, Tool{Name: huge, Title: huge, Description: huge, InputSchema: schema}},
+		{Server{Name: "s"}, Tool{Name: "send_mail", Description: "Send a mail"}},
+	})
+	if n := len(ix.lexical.vocab); n > 200 {
+		t.Errorf("%d words of a hostile tool are indexed", n)
+	}
+	if got := ix.search("send mail "+huge, 5); len(got) == 0 {
+		t.Error("a long query finds nothing")
+	}
+	if n := len(ix.lexical.understand(huge).words); n > maxQueryWords {
+		t.Errorf("%d words of a long query are looked at", n)
+	}
+}
+
+func TestSearchTakesAnyText(t *testing.T) {
+	names := []string{"", "__class__", "../x", "a\nb", "🙂", "\xff\xfe", "名前を変更", strings.Repeat("é", 3000)}
+	var docs []indexed
+	for _, name := range names {
+		docs = append(docs, indexed{Server{Name: name}, Tool{Name: name, Title: name, Description: name, InputSchema: json.RawMessage(name)}})
+	}
+	ix := newIndex(docs)
+	for _, query := range append(names, "the of", "wie ist das Wetter", "\x00", "a b c d e f g h i j k l m n o p") {
+		for _, doc := range ix.search(query, 5) {
+			if doc < 0 || doc >= len(docs) {
+				t.Errorf("%q finds document %d", query, doc)
+			}
+		}
+	}
+	if got := newIndex(nil).search("anything", 5); len(got) != 0 {
+		t.Errorf("an empty index has %v", got)
+	}
+	if got := ix.search("名前を変更", 5); len(got) == 0 || got[0] != 6 {
+		t.Errorf("a name in Japanese is not found by itself: %v", got)
+	}
+}
+
+func TestSearchIsSafeForManyAtOnce(t *testing.T) {
+	docs, number := publicTools(t, "tools")
+	queries := queriesOf(t, "tune.txt", number)
+	ix := newIndex(docs)
+	want := make([][]int, len(queries))
+	for i, q := range queries {
+		want[i] = ix.search(q.query, 10)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i, q := range queries {
+				if got := ix.search(q.query, 10); !slices.Equal(got, want[i]) {
+					t.Errorf("%q finds %v, then %v", q.query, want[i], got)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
+	_, number := publicTools(t, "tools")
+	have := readThesaurus().meant
+	for _, q := range queriesOf(t, "measure.txt", number) {
+		s := stems(q.query)
+		for i := range s {
+			for n := 3; n <= maxPhrase && i+n <= len(s); n++ {
+				// Idioms of the dictionary are no one's.
+				if key := strings.Join(s[i:i+n], " "); have[key] != nil && key != "get rid of" {
+					t.Errorf("the thesaurus has %q, a phrase of %q", key, q.query)
+				}
+			}
+		}
+	}
+}
+
+func TestWordsOfOneMeaningAreClose(t *testing.T) {
+	cosine := func(a, b string) float32 {
+		x, y := vectorOf([]string{a}, theVectors.find), vectorOf([]string{b}, theVectors.find)
+		normalise(&x)
+		normalise(&y)
+		var sum float32
+		for i := range x {
+			sum += x[i] * y[i]
+		}
+		return sum
+	}
+	for _, w := range [][3]string{
+		{"delete", "erase", "weather"}, {"picture", "photo", "invoice"}, {"mail", "letter", "container"}, {"song", "music", "database"},
+	} {
+		if near, far := cosine(w[0], w[1]), cosine(w[0], w[2]); near < far+0.2 {
+			t.Errorf("%s is as close to %s (%.2f) as to %s (%.2f)", w[0], w[2], far, w[1], near)
+		}
+	}
+	if theVectors.knows("qqqqq") || !theVectors.knows("delete") {
+		t.Error("the words of the vectors are not found")
+	}
+}
