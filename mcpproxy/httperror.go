@@ -105,13 +105,13 @@ func (r *remote) refused(resp *http.Response) error {
 }
 
 func loginNeeded(name string) string {
-	return fmt.Sprintf("the server needs a login; in a terminal: runcell servers login %s", shellWord(name))
+	return fmt.Sprintf("the server needs a login; in a terminal: runcell servers login %s", asWord(name))
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellWord quotes a name where a shell would not take it as one word.
-func shellWord(name string) string {
+// asWord quotes a name where a shell would not take it as one word.
+func asWord(name string) string {
 	if plainWord.MatchString(name) {
 		return name
 	}

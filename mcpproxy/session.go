@@ -120,7 +120,7 @@ type dialer struct {
 	patience time.Duration
 	// changed is called when the server says that its tools changed.
 	changed func()
-	secrets *secrets
+	secrets *redactor
 	guard   *guard     // of processes
 	limit   int        // of one message over HTTP
 	login   *loginKeep // of tokens; nil where headers of the entry authorize

@@ -44,7 +44,7 @@ type loginKeep struct {
 	name    string // of the server
 	url     string
 	path    string // empty: nothing is kept
-	secrets *secrets
+	secrets *redactor
 	client  *http.Client
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
@@ -58,7 +58,7 @@ type fileStamp struct {
 	node uint64
 }
 
-func newLoginKeep(s Server, dir string, hidden *secrets) *loginKeep {
+func newLoginKeep(s Server, dir string, hidden *redactor) *loginKeep {
 	k := &loginKeep{name: s.Name, url: s.URL, secrets: hidden, turn: make(chan struct{}, 1), client: oauthClient()}
 	if dir != "" {
 		sum := sha256.Sum256([]byte(s.URL))
@@ -136,7 +136,7 @@ func (k *loginKeep) renew(ctx context.Context, rejected string) error {
 	if k.usable(rejected) {
 		return nil
 	}
-	ended := fmt.Errorf("the login has ended; in a terminal: runcell servers login %s", shellWord(k.name))
+	ended := fmt.Errorf("the login has ended; in a terminal: runcell servers login %s", asWord(k.name))
 	if k.kept == nil || k.kept.Token.RefreshToken == "" {
 		return ended
 	}
@@ -184,7 +184,7 @@ func (k *loginKeep) load() error {
 	}
 	var kept login
 	if json.Unmarshal(body, &kept) != nil || kept.Token == nil || kept.URL != k.url {
-		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: runcell servers login %s", k.name, k.path, shellWord(k.name))
+		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: runcell servers login %s", k.name, k.path, asWord(k.name))
 	}
 	k.take(&kept, stamp)
 	return nil

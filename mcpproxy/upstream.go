@@ -32,7 +32,7 @@ type upstream struct {
 // when idle, started again after it crashed.
 type life struct {
 	dialer   *dialer
-	secrets  *secrets
+	secrets  *redactor
 	idle     time.Duration
 	turns    *semaphore.Weighted // calls at once
 	ctx      context.Context     // of the proxy; ends starts in flight
