@@ -157,7 +157,7 @@ func (d *dialer) dialOver(ctx context.Context, t Transport, m manner) (*session,
 	}
 	s, suspect, err := d.attempt(ctx, t, m.legacy)
 	if suspect && ctx.Err() == nil {
-		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", err)
+		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.secrets.hideError(err))
 		m.legacy = true
 		s, _, err = d.attempt(ctx, t, true)
 	}

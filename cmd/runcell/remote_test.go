@@ -137,7 +137,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), `"tools/call"`) {
-			http.Error(w, fmt.Sprint("I got ", r.Header, r.URL), http.StatusInternalServerError)
+			http.Error(w, fmt.Sprint("I got ", r.Header.Get("X-Key"), " and ", r.URL, r.Header), http.StatusInternalServerError)
 			return
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
