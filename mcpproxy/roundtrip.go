@@ -362,7 +362,7 @@ func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + excerpt(one)}
 		}
 		if _, ok := msg.(*jsonrpc.Response); ok {
-			return jsonrpc.EncodeMessage(msg)
+			return passable(msg, one)
 		}
 	}
 	return nil, &httpError{lost: true, text: "the server took the request but gave no answer to it"}

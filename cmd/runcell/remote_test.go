@@ -134,6 +134,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaky := mcp.NewServer(&mcp.Implementation{Name: "leaky"}, nil)
+	tools := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return leaky }, nil)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), `"tools/call"`) {
@@ -141,7 +142,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 			return
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return leaky }, nil).ServeHTTP(w, r)
+		tools.ServeHTTP(w, r)
 	}))
 	defer web.Close()
 	for _, tool := range []string{"leak", "crash"} {
