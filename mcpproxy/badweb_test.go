@@ -184,8 +184,8 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 		"drips":                 {HTTP, "", drip, []string{"was not ready within 500ms"}},
 		"not an address":        {HTTP, "::::", nil, []string{"not an http or https address"}},
 		"no host of the name":   {HTTP, "http://no-such-host.invalid/mcp", nil, []string{"cannot reach http://no-such-host.invalid"}},
-		"redirects in a circle": {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 307) }, []string{"in a circle"}},
-		"redirect to a GET":     {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/new", 301) }, []string{"/new in a way that loses the message"}},
+		"redirects in a circle": {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect) }, []string{"in a circle"}},
+		"redirect to a GET":     {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/new", http.StatusMovedPermanently) }, []string{"/new in a way that loses the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Server{Name: "fake", Alias: "fake", Transport: tt.transport, URL: tt.url, Source: "test.json"}
@@ -195,9 +195,9 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 			if name == "https to http" {
 				s.URL = strings.Replace(s.URL, "http:", "https:", 1)
 			}
-			o := Options{StartTimeout: 500 * time.Millisecond, maxMessage: 4 << 20}
-			if strings.Contains(name, "endless") {
-				o.StartTimeout = 20 * time.Second
+			o := Options{maxMessage: 4 << 20}
+			if strings.Contains(strings.Join(tt.want, ""), "500ms") {
+				o.StartTimeout = 500 * time.Millisecond
 			}
 			p := proxyFor(t, o, s)
 			_, err := p.Tools(t.Context(), "fake")

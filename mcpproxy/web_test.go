@@ -75,17 +75,6 @@ func (n *noteBook) has(s string) bool {
 	return slices.Contains(n.all, s)
 }
 
-func (n *noteBook) count(s string) (c int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, got := range n.all {
-		if got == s {
-			c++
-		}
-	}
-	return c
-}
-
 // web starts a handler on loopback and describes the server "fake" behind it.
 func web(t *testing.T, transport Transport, h http.Handler) Server {
 	t.Helper()
