@@ -144,7 +144,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		tools.ServeHTTP(w, r)
 	}))
-	defer web.Close()
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() }) // after the client, whose stream stays open
 	for _, tool := range []string{"leak", "crash"} {
 		leaky.AddTool(&mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
@@ -152,7 +152,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprint("no: ", r.Header), http.StatusUnauthorized)
 	}))
-	defer locked.Close()
+	t.Cleanup(locked.Close)
 	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"spy":   map[string]any{"command": exe, "args": []string{"--token", "SECRET-argument"}, "env": map[string]string{fakeServerEnv: "spy", "SPY_KEY": "SECRET-environment"}},
 		"web":   map[string]any{"type": "http", "url": web.URL + "/SECRET-path-0123456789?key=SECRET-query", "headers": map[string]string{"Authorization": "Bearer SECRET-bearer", "X-Key": "SECRET-header"}},
