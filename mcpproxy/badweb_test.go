@@ -167,25 +167,27 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 		handler   http.HandlerFunc
 		want      []string
 	}{
-		"nothing listens":       {Remote, nobody.URL, nil, []string{"nothing listens there", "test.json"}},
-		"bad certificate":       {HTTP, tls.URL, nil, []string{"signed by nobody this host trusts", "SSL_CERT_FILE"}},
-		"https to http":         {HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
-		"http to https":         {HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
-		"401 without a login":   {Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: runcell servers login fake"}},
-		"403":                   {Remote, "", status(403, "text/plain", "not you"), []string{"403 Forbidden", "not you"}},
-		"neither of both":       {Remote, "", status(404, "text/html", page), []string{"404 Not Found", "as an SSE server"}},
-		"a page":                {SSE, "", status(200, "text/html", page), []string{"answered with text/html instead of MCP: Sign in"}},
-		"no endpoint":           {SSE, "", stream(true, ": hello"), []string{"was not ready within 500ms", "the endpoint event"}},
-		"another event first":   {SSE, "", stream(true, "data: {}"), []string{"instead of the address to send to"}},
-		"the stream ends":       {SSE, "", stream(false), []string{"closed its stream of events"}},
-		"endpoint of another":   {SSE, "", stream(true, "event: endpoint\ndata: http://127.0.0.2:9/steal"), []string{"to another host, http://127.0.0.2:9"}},
-		"endless first event":   {SSE, "", endless("text/event-stream", "data: ", "x"), []string{"longer than 4 MiB"}},
-		"never answers":         {HTTP, "", silent, []string{"was not ready within 500ms"}},
-		"drips":                 {HTTP, "", drip, []string{"was not ready within 500ms"}},
-		"not an address":        {HTTP, "::::", nil, []string{"not an http or https address"}},
-		"no host of the name":   {HTTP, "http://no-such-host.invalid/mcp", nil, []string{"cannot reach http://no-such-host.invalid"}},
-		"redirects in a circle": {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 307) }, []string{"in a circle"}},
-		"redirect to a GET":     {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/new", 301) }, []string{"/new in a way that loses the message"}},
+		"nothing listens":     {Remote, nobody.URL, nil, []string{"nothing listens there", "test.json"}},
+		"bad certificate":     {HTTP, tls.URL, nil, []string{"signed by nobody this host trusts", "SSL_CERT_FILE"}},
+		"https to http":       {HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
+		"http to https":       {HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
+		"401 without a login": {Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: runcell servers login fake"}},
+		"403":                 {Remote, "", status(403, "text/plain", "not you"), []string{"403 Forbidden", "not you"}},
+		"neither of both":     {Remote, "", status(404, "text/html", page), []string{"404 Not Found", "as an SSE server"}},
+		"a page":              {SSE, "", status(200, "text/html", page), []string{"answered with text/html instead of MCP: Sign in"}},
+		"no endpoint":         {SSE, "", stream(true, ": hello"), []string{"was not ready within 500ms", "the endpoint event"}},
+		"another event first": {SSE, "", stream(true, "data: {}"), []string{"instead of the address to send to"}},
+		"the stream ends":     {SSE, "", stream(false), []string{"closed its stream of events"}},
+		"endpoint of another": {SSE, "", stream(true, "event: endpoint\ndata: http://127.0.0.2:9/steal"), []string{"to another host, http://127.0.0.2:9"}},
+		"endless first event": {SSE, "", endless("text/event-stream", "data: ", "x"), []string{"longer than 4 MiB"}},
+		"never answers":       {HTTP, "", silent, []string{"was not ready within 500ms"}},
+		"drips":               {HTTP, "", drip, []string{"was not ready within 500ms"}},
+		"not an address":      {HTTP, "::::", nil, []string{"not an http or https address"}},
+		"no host of the name": {HTTP, "http://no-such-host.invalid/mcp", nil, []string{"cannot reach http://no-such-host.invalid"}},
+		"redirects in a circle": {HTTP, "", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		}, []string{"in a circle"}},
+		"redirect to a GET": {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/new", http.StatusMovedPermanently) }, []string{"/new in a way that loses the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Server{Name: "fake", Alias: "fake", Transport: tt.transport, URL: tt.url, Source: "test.json"}
@@ -195,9 +197,9 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 			if name == "https to http" {
 				s.URL = strings.Replace(s.URL, "http:", "https:", 1)
 			}
-			o := Options{StartTimeout: 500 * time.Millisecond, maxMessage: 4 << 20}
-			if strings.Contains(name, "endless") {
-				o.StartTimeout = 20 * time.Second
+			o := Options{maxMessage: 4 << 20}
+			if strings.Contains(strings.Join(tt.want, ""), "500ms") {
+				o.StartTimeout = 500 * time.Millisecond
 			}
 			p := proxyFor(t, o, s)
 			_, err := p.Tools(t.Context(), "fake")

@@ -19,7 +19,7 @@ const (
 // stderr, and stray lines on stdout.
 type diagnosis struct {
 	log    *slog.Logger
-	hidden *secrets
+	hidden *redactor
 
 	mu   sync.Mutex
 	tail []byte
@@ -27,7 +27,7 @@ type diagnosis struct {
 
 // newDiagnosis hides the secrets of the entry: the tail ends in error texts
 // that a model reads.
-func newDiagnosis(server string, hidden *secrets, log *slog.Logger) *diagnosis {
+func newDiagnosis(server string, hidden *redactor, log *slog.Logger) *diagnosis {
 	return &diagnosis{log: log.With("server", server), hidden: hidden}
 }
 

@@ -175,7 +175,7 @@ func (e *events) take(ev event) error {
 			if _, ok := msg.(*jsonrpc.Response); ok {
 				e.answered = true
 			}
-			if raw, err = jsonrpc.EncodeMessage(msg); err == nil {
+			if raw, err = passable(msg, raw); err == nil {
 				pass = append(pass, raw)
 			}
 		}
@@ -190,6 +190,15 @@ func (e *events) take(ev event) error {
 		e.write(event{id: ev.id, retry: ev.retry, data: raw})
 	}
 	return nil
+}
+
+// passable gives the bytes of a message for the SDK: as the server wrote them,
+// unless they had to be replaced by an error.
+func passable(msg jsonrpc.Message, raw []byte) ([]byte, error) {
+	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Error != nil {
+		return jsonrpc.EncodeMessage(msg)
+	}
+	return raw, nil
 }
 
 func (e *events) write(ev event) {

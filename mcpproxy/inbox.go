@@ -133,7 +133,7 @@ func (p *pace) allow(now time.Time) bool {
 	return true
 }
 
-// isNotification reports whether the SDK is to see a notification after all.
+// forSDK reports whether the SDK is to see a notification after all.
 func forSDK(method string) bool {
 	return method == "notifications/cancelled" || strings.HasPrefix(method, "notifications/subscriptions/")
 }

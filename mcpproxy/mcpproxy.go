@@ -2,11 +2,13 @@
 // that can be searched and called.
 //
 // It finds the servers in the config files of MCP clients (Discover), starts
-// each at first need, keeps one live connection to it, and ends it with its
-// whole process group. Results and schemas are handed on as the server wrote
-// them. Servers are trusted with the user's own rights, since the user
-// configured them; what they send is not, and is bounded. Who may call which
-// server is decided by the caller.
+// or reaches each at first need, over stdio, streamable HTTP or SSE, keeps one
+// live connection to it, and ends a process with its whole group. What is
+// secret of a server (its environment, headers, tokens) is in no error text.
+// Results and schemas are handed on as the server wrote them. Servers are
+// trusted with the user's own rights, since the user configured them; what
+// they send is not, and is bounded. Who may call which server is decided by
+// the caller.
 package mcpproxy
 
 import (

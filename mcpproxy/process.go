@@ -46,7 +46,7 @@ type process struct {
 
 // startProcess starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
-func startProcess(s Server, hidden *secrets, g *guard, log *slog.Logger) (_ *process, err error) {
+func startProcess(s Server, hidden *redactor, g *guard, log *slog.Logger) (_ *process, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err

@@ -165,6 +165,9 @@ func (r *remote) explainStart(err, cause error) error {
 	r.mu.Lock()
 	why := r.why
 	r.mu.Unlock()
+	if cause == nil && errors.Is(why, mcp.ErrSessionMissing) {
+		return errors.New("the server forgot the session that it had just begun; if several of it run behind one address, they have to share their sessions")
+	}
 	if cause == nil && why != nil {
 		return why
 	}

@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 const (
@@ -217,55 +214,6 @@ func (r *remote) setHeaders(req *http.Request) {
 	}
 }
 
-func isRedirect(resp *http.Response) bool {
-	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return resp.Header.Get("Location") != ""
-	}
-	return false
-}
-
-// follow returns the request for where a redirect leads, if that is the same
-// server and the request would stay what it is.
-func (r *remote) follow(req *http.Request, resp *http.Response) (*http.Request, error) {
-	to, err := req.URL.Parse(resp.Header.Get("Location"))
-	if err != nil {
-		return nil, r.failure(resp.StatusCode, "redirects to what is no address")
-	}
-	if !sameServer(r.origin, to) {
-		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
-			`redirects to another host, %s, where the headers of the entry are not sent; if that is its new address, write it as "url" into %s`, origin(to), r.server.Source))
-	}
-	if req.Method == http.MethodPost && resp.StatusCode < http.StatusTemporaryRedirect {
-		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
-			`redirects to %s in a way that loses the message; write that address as "url" into %s`, origin(to)+to.EscapedPath(), r.server.Source))
-	}
-	next := req.Clone(req.Context())
-	next.URL, next.Host = to, ""
-	return next, nil
-}
-
-// sameServer reports whether an address is that of the entry, or the same with
-// TLS.
-func sameServer(entry, to *url.URL) bool {
-	if !strings.EqualFold(entry.Hostname(), to.Hostname()) {
-		return false
-	}
-	if entry.Scheme == to.Scheme {
-		return port(entry) == port(to)
-	}
-	return entry.Scheme == "http" && to.Scheme == "https" && port(entry) == "80" && port(to) == "443"
-}
-
-func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-}
-
-func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
-
 // sayFarewell tells the server that the session ends. It is a courtesy, for
 // which nobody waits long.
 func (r *remote) sayFarewell(req *http.Request) (*http.Response, error) {
@@ -283,87 +231,4 @@ func (r *remote) sayFarewell(req *http.Request) (*http.Response, error) {
 	resp.Body.Close()
 	resp.Body = http.NoBody
 	return resp, nil
-}
-
-// openStream is the GET of an SSE server, or that which takes up an answer
-// again that was cut off.
-func (r *remote) openStream(req *http.Request, ex *exchange) (*http.Response, error) {
-	resp, cancel, err := r.send(req)
-	if err != nil {
-		return nil, err
-	}
-	r.answered.Store(true)
-	if resp.StatusCode != http.StatusOK {
-		defer cancel()
-		return nil, r.refused(resp)
-	}
-	if mediaType(resp) != eventStream {
-		defer cancel()
-		return nil, r.notMCP(resp)
-	}
-	resp.Body = newEvents(r, resp.Body, cancel, ex)
-	return resp, nil
-}
-
-// judge lets an answer to a message through, or says what is wrong with it.
-func (r *remote) judge(resp *http.Response, cancel context.CancelFunc, isCall bool, ex *exchange) (_ *http.Response, err error) {
-	done := cancel
-	defer func() {
-		if done != nil {
-			resp.Body.Close()
-			done()
-		}
-	}()
-	if r.sessionGone(resp) {
-		r.fall(errExpired)
-		if ex != nil {
-			ex.failed.Store(&httpError{expired: true, lost: true, text: errExpired.Error()})
-		}
-		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
-		return resp, nil
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, r.refused(resp)
-	}
-	if !isCall || r.transport == SSE { // nothing is to be read but that it came
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
-		resp.Body.Close()
-		resp.Body = http.NoBody
-		return resp, nil
-	}
-	switch mediaType(resp) {
-	case eventStream:
-		done = nil
-		resp.Body = newEvents(r, resp.Body, cancel, ex)
-		return resp, nil
-	case "application/json":
-		answer, err := r.readAnswer(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(answer)), int64(len(answer))
-		return resp, nil
-	}
-	return nil, r.notMCP(resp)
-}
-
-// readAnswer reads a body that is one answer, and checks that it is.
-func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
-	if err != nil {
-		return nil, &httpError{lost: true, text: "its answer broke off: " + plain(err)}
-	}
-	if len(raw) > r.limit {
-		return nil, &httpError{lost: true, text: "the server " + tooLong(r.limit).Error()}
-	}
-	for _, one := range batch(raw) {
-		msg, err := r.inbox.sort(one)
-		if err != nil {
-			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + excerpt(one)}
-		}
-		if _, ok := msg.(*jsonrpc.Response); ok {
-			return jsonrpc.EncodeMessage(msg)
-		}
-	}
-	return nil, &httpError{lost: true, text: "the server took the request but gave no answer to it"}
 }

@@ -120,7 +120,7 @@ type dialer struct {
 	patience time.Duration
 	// changed is called when the server says that its tools changed.
 	changed func()
-	secrets *secrets
+	secrets *redactor
 	guard   *guard     // of processes
 	limit   int        // of one message over HTTP
 	login   *loginKeep // of tokens; nil where headers of the entry authorize
@@ -157,7 +157,7 @@ func (d *dialer) dialOver(ctx context.Context, t Transport, m manner) (*session,
 	}
 	s, suspect, err := d.attempt(ctx, t, m.legacy)
 	if suspect && ctx.Err() == nil {
-		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", err)
+		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.secrets.hideError(err))
 		m.legacy = true
 		s, _, err = d.attempt(ctx, t, true)
 	}

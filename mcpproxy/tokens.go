@@ -44,7 +44,7 @@ type loginKeep struct {
 	name    string // of the server
 	url     string
 	path    string // empty: nothing is kept
-	secrets *secrets
+	secrets *redactor
 	client  *http.Client
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
@@ -58,7 +58,7 @@ type loginStamp struct {
 	node uint64
 }
 
-func newLoginKeep(s Server, dir string, hidden *secrets) *loginKeep {
+func newLoginKeep(s Server, dir string, hidden *redactor) *loginKeep {
 	k := &loginKeep{name: s.Name, url: s.URL, secrets: hidden, turn: make(chan struct{}, 1), client: oauthClient()}
 	if dir != "" {
 		sum := sha256.Sum256([]byte(s.URL))

@@ -100,7 +100,7 @@ func keepAliases(servers []Server, before map[string]string) []Server {
 func (p *Proxy) newLife(s Server) *life {
 	o := p.options
 	l := &life{
-		record: newRecord(s, p.catalogue.shelf), secrets: newSecrets(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		record: newRecord(s, p.catalogue.shelf), secrets: newRedactor(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished,
 	}
 	l.dialer = &dialer{

@@ -33,7 +33,7 @@ type upstream struct {
 type life struct {
 	record   *serverRecord // what is known of it, whether it runs or not
 	dialer   *dialer
-	secrets  *secrets
+	secrets  *redactor
 	idle     time.Duration
 	turns    *semaphore.Weighted // calls at once
 	ctx      context.Context     // of the proxy; ends starts in flight
@@ -182,7 +182,9 @@ func (u *upstream) started(s *session, found manner, err error) (*session, error
 // fail notes why the server does not run, and how long it lived. u.mu is held.
 func (u *upstream) fail(err error, lived time.Duration) {
 	u.failure, u.failedAt = err, time.Now()
-	if cure := (*curableError)(nil); !errors.As(err, &cure) {
+	var cure *curableError
+	var refused *httpError
+	if !errors.As(err, &cure) && !(errors.As(err, &refused) && refused.login) {
 		u.backoff.failed(u.failedAt, lived)
 	}
 }

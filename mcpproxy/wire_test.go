@@ -11,7 +11,7 @@ import (
 )
 
 func wireOver(input string, limit int) *wire {
-	diag := newDiagnosis("x", newSecrets(Server{}), slog.New(slog.DiscardHandler))
+	diag := newDiagnosis("x", newRedactor(Server{}), slog.New(slog.DiscardHandler))
 	return &wire{inbox: newInbox(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: &process{diag: diag, read: make(chan struct{}), fell: make(chan struct{})}}
 }
 
@@ -67,7 +67,7 @@ func TestReadRefusesEndlessMessage(t *testing.T) {
 }
 
 func TestDiagnosisIsBoundedAndClean(t *testing.T) {
-	d := newDiagnosis("x", newSecrets(Server{Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}), slog.New(slog.DiscardHandler))
+	d := newDiagnosis("x", newRedactor(Server{Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}), slog.New(slog.DiscardHandler))
 	d.readFrom(strings.NewReader(strings.Repeat("noise\n", 10_000) + "\x1b[31mbad token sk-12345678\xff in dev\n" + strings.Repeat("y", 1500)))
 	text := d.text()
 	if len(d.tail) > diagnosisSize || len(text) > diagnosisText {

@@ -86,7 +86,11 @@ var fakeTools = map[string]map[string]fakeTool{
 // fakeServer serves one of them on standard input and output.
 func fakeServer(name string) {
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)
-	for tool, fn := range fakeTools[name] {
+	tools := fakeTools[name]
+	if name == "spy" {
+		tools = spyTools
+	}
+	for tool, fn := range tools {
 		mcp.AddTool(s, &mcp.Tool{Name: tool, Description: name + ": " + strings.ReplaceAll(tool, "_", " ")},
 			func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
 				v, err := fn(a)

@@ -14,10 +14,10 @@ import (
 // ones (true, 8080, debug) would be found in every second text.
 const minSecret = 7
 
-// secrets are the values that only the server may see: of its environment, its
-// headers, its address and its tokens. Error texts and what a server writes to
+// redactor knows the values that only the server may see: of its environment,
+// its headers, its address and its tokens. Error texts and what a server writes to
 // stderr reach the code in the sandbox, so they are taken out of them.
-type secrets struct {
+type redactor struct {
 	mu    sync.RWMutex
 	names map[string]string // value to the name that stands in for it
 	texts *strings.Replacer
@@ -25,8 +25,8 @@ type secrets struct {
 
 var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|credential|auth)`)
 
-func newSecrets(s Server) *secrets {
-	hidden := &secrets{names: map[string]string{}}
+func newRedactor(s Server) *redactor {
+	hidden := &redactor{names: map[string]string{}}
 	for _, k := range sortedKeys(s.Env) {
 		hidden.put(k, s.Env[k])
 	}
@@ -46,7 +46,7 @@ func newSecrets(s Server) *secrets {
 }
 
 // arguments takes in what follows options such as --api-key.
-func (h *secrets) arguments(args []string) {
+func (h *redactor) arguments(args []string) {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")
 		if !strings.HasPrefix(arg, "-") || !secretFlag.MatchString(name) {
@@ -60,7 +60,7 @@ func (h *secrets) arguments(args []string) {
 }
 
 // address takes in the parts of a URL that services put keys into.
-func (h *secrets) address(address string) {
+func (h *redactor) address(address string) {
 	u, err := url.Parse(address)
 	if err != nil || address == "" {
 		return
@@ -80,7 +80,7 @@ func (h *secrets) address(address string) {
 	}
 }
 
-func (h *secrets) put(name, value string) {
+func (h *redactor) put(name, value string) {
 	if value = strings.TrimSpace(value); len(value) < minSecret {
 		return
 	}
@@ -97,7 +97,7 @@ func (h *secrets) put(name, value string) {
 }
 
 // add takes in a value that came up while running.
-func (h *secrets) add(name, value string) {
+func (h *redactor) add(name, value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, known := h.names[value]; !known {
@@ -107,7 +107,7 @@ func (h *secrets) add(name, value string) {
 }
 
 // renew makes the replacer; a longer value goes before one that begins it.
-func (h *secrets) renew() {
+func (h *redactor) renew() {
 	values := sortedKeys(h.names)
 	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
@@ -118,7 +118,7 @@ func (h *secrets) renew() {
 }
 
 // hide returns text without the secrets.
-func (h *secrets) hide(text string) string {
+func (h *redactor) hide(text string) string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.texts.Replace(text)
@@ -126,7 +126,7 @@ func (h *secrets) hide(text string) string {
 
 // hideError returns an error whose text has no secrets; what it wraps can still
 // be asked for.
-func (h *secrets) hideError(err error) error {
+func (h *redactor) hideError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (h *secrets) hideError(err error) error {
 
 // hideResult takes the secrets out of a result that is an error of the tool.
 // Other results are the data that the user asked for and stay as they are.
-func (h *secrets) hideResult(raw json.RawMessage) json.RawMessage {
+func (h *redactor) hideResult(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`"isError"`)) {
 		return raw
 	}

@@ -1,0 +1,93 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// openStream is the GET of an SSE server, or that which takes up an answer
+// again that was cut off.
+func (r *remote) openStream(req *http.Request, ex *exchange) (*http.Response, error) {
+	resp, cancel, err := r.send(req)
+	if err != nil {
+		return nil, err
+	}
+	r.answered.Store(true)
+	if resp.StatusCode != http.StatusOK {
+		defer cancel()
+		return nil, r.refused(resp)
+	}
+	if mediaType(resp) != eventStream {
+		defer cancel()
+		return nil, r.notMCP(resp)
+	}
+	resp.Body = newEvents(r, resp.Body, cancel, ex)
+	return resp, nil
+}
+
+// judge lets an answer to a message through, or says what is wrong with it.
+func (r *remote) judge(resp *http.Response, cancel context.CancelFunc, isCall bool, ex *exchange) (_ *http.Response, err error) {
+	done := cancel
+	defer func() {
+		if done != nil {
+			resp.Body.Close()
+			done()
+		}
+	}()
+	if r.sessionGone(resp) {
+		r.fall(errExpired)
+		if ex != nil {
+			ex.failed.Store(&httpError{expired: true, lost: true, text: errExpired.Error()})
+		}
+		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
+		return resp, nil
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, r.refused(resp)
+	}
+	if !isCall || r.transport == SSE { // nothing is to be read but that it came
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
+		resp.Body.Close()
+		resp.Body = http.NoBody
+		return resp, nil
+	}
+	switch mediaType(resp) {
+	case eventStream:
+		done = nil
+		resp.Body = newEvents(r, resp.Body, cancel, ex)
+		return resp, nil
+	case "application/json":
+		answer, err := r.readAnswer(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(answer)), int64(len(answer))
+		return resp, nil
+	}
+	return nil, r.notMCP(resp)
+}
+
+// readAnswer reads a body that is one answer, and checks that it is.
+func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
+	if err != nil {
+		return nil, &httpError{lost: true, text: "its answer broke off: " + plain(err)}
+	}
+	if len(raw) > r.limit {
+		return nil, &httpError{lost: true, text: "the server " + tooLong(r.limit).Error()}
+	}
+	for _, one := range batch(raw) {
+		msg, err := r.inbox.sort(one)
+		if err != nil {
+			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + excerpt(one)}
+		}
+		if _, ok := msg.(*jsonrpc.Response); ok {
+			return passable(msg, one)
+		}
+	}
+	return nil, &httpError{lost: true, text: "the server took the request but gave no answer to it"}
+}

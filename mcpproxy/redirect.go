@@ -1,0 +1,57 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+func isRedirect(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return resp.Header.Get("Location") != ""
+	}
+	return false
+}
+
+// follow returns the request for where a redirect leads, if that is the same
+// server and the request would stay what it is.
+func (r *remote) follow(req *http.Request, resp *http.Response) (*http.Request, error) {
+	to, err := req.URL.Parse(resp.Header.Get("Location"))
+	if err != nil {
+		return nil, r.failure(resp.StatusCode, "redirects to what is no address")
+	}
+	if !sameServer(r.origin, to) {
+		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
+			`redirects to another host, %s, where the headers of the entry are not sent; if that is its new address, write it as "url" into %s`, origin(to), r.server.Source))
+	}
+	if req.Method == http.MethodPost && resp.StatusCode < http.StatusTemporaryRedirect {
+		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
+			`redirects to %s in a way that loses the message; write that address as "url" into %s`, origin(to)+to.EscapedPath(), r.server.Source))
+	}
+	next := req.Clone(req.Context())
+	next.URL, next.Host = to, ""
+	return next, nil
+}
+
+// sameServer reports whether an address is that of the entry, or the same with
+// TLS.
+func sameServer(entry, to *url.URL) bool {
+	if !strings.EqualFold(entry.Hostname(), to.Hostname()) {
+		return false
+	}
+	if entry.Scheme == to.Scheme {
+		return port(entry) == port(to)
+	}
+	return entry.Scheme == "http" && to.Scheme == "https" && port(entry) == "80" && port(to) == "443"
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
