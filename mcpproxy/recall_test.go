@@ -47,7 +47,7 @@ func publicTools(t testing.TB, folders ...string) (docs []indexed, number map[st
 		server := strings.TrimSuffix(filepath.Base(file), ".json")
 		for _, tool := range list.Tools {
 			number[server+"/"+tool.Name] = len(docs)
-			docs = append(docs, indexed{&Server{Name: server}, tool})
+			docs = append(docs, indexed{Server{Name: server}, tool})
 		}
 	}
 	return docs, number
