@@ -42,6 +42,13 @@ test: test-deps
 	go vet -tags $(TAGS) ./...
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) ./...
 
+# What depends on the Python in an image, on Pythons that `make test` leaves out.
+PYTHONS ?= 3.9 3.10 musl
+.PHONY: test-pythons
+test-pythons: bin/runcell
+	@.ci/deps.sh pythons
+	@TAGS=$(TAGS) .ci/pythons.sh $(PYTHONS)
+
 test-deps:
 	@.ci/deps.sh test
 
