@@ -43,6 +43,13 @@ test: test-deps
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/runcell)
 	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) ./cmd/runcell # against a binary, which -race would not reach
 
+# What depends on the Python in an image, on Pythons that `make test` leaves out.
+PYTHONS ?= 3.9 3.10 musl
+.PHONY: test-pythons
+test-pythons: bin/runcell
+	@.ci/deps.sh pythons
+	@TAGS=$(TAGS) .ci/pythons.sh $(PYTHONS)
+
 test-deps:
 	@.ci/deps.sh test
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test) or
-# a benchmark (deps.sh bench) needs is there. Missing Debian packages are installed where we may; otherwise
-# the command that installs them is printed, and nothing is done.
+# Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test),
+# `make test-pythons` (deps.sh pythons) or a benchmark (deps.sh bench) needs is
+# there. Missing Debian packages are installed where we may; otherwise the command
+# that installs them is printed, and nothing is done.
 set -euo pipefail
 
 missing=()
@@ -28,6 +29,10 @@ if [ "${1:-build}" != build ]; then
 	[ -e /usr/lib/python3/dist-packages/numpy ] || need python3-numpy
 	# What we unpack is compared with what it does.
 	command -v umoci >/dev/null || need umoci
+fi
+if [ "${1:-build}" = pythons ]; then
+	command -v mvn >/dev/null || need maven
+	command -v unshare >/dev/null || need util-linux
 fi
 if [ "${1:-build}" = bench ]; then
 	command -v podman >/dev/null || need podman

@@ -7,13 +7,19 @@
 # leaves DIR/python-3.14, DIR/python-3.13 and DIR/python-3.11, or only the
 # versions named. Version "minimal" is 3.13 with a small part of its library,
 # "data" is 3.13 with numpy, pandas, matplotlib, scikit-learn and more, 1.3 GB in eight
-# layers, without bytecode. What is there already is kept: a layout gets its name
-# only when it is complete. Works as root, and as an ordinary user who has
-# subuids.
+# layers, without bytecode. 3.9 is Debian's too. Not Debian's, in /usr/local and
+# without bytecode as in the official images, are
+#
+#   3.10  as Maven Central has it, on Debian; it lacks sqlite3 and lzma
+#   musl  3.13, compiled here with musl as in the Alpine images, beside busybox;
+#         it lacks bz2, lzma and readline (eight minutes of processor time)
+#
+# What is there already is kept: a layout gets its name only when it is complete.
+# Works as root, and as an ordinary user who has subuids.
 set -eu
 
 if [ $# -lt 1 ]; then
-	echo "usage: $0 DIR [3.14|3.13|3.11|minimal|data]..." >&2
+	echo "usage: $0 DIR [3.14|3.13|3.11|3.10|3.9|musl|minimal|data]..." >&2
 	exit 2
 fi
 mkdir -p "$1"
@@ -44,20 +50,71 @@ mirror() {
 	done | grep '^https\{0,1\}://' | grep '/debian/\{0,1\}$' | head -n 1
 }
 
+# userland makes the tar of a userland: a suite of Debian with some packages. More
+# arguments are for mmdebstrap.
+userland() {
+	suite=$1 packages=$2 uri=$(mirror)
+	shift 2
+	# A release file past its date is no attack here: the packages stay signed,
+	# and an old but whole userland tests the same code.
+	mmdebstrap --quiet --variant=essential --include="$packages" \
+		--aptopt='Acquire::Check-Valid-Until "false"' --aptopt='APT::Install-Recommends "false"' \
+		"$@" "$suite" "$work/userland.tar" ${uri:+"$uri"}
+}
+
+# userland310 makes the tar of a userland with the newest build of 3.10 that a
+# registry has. Its files have lost their modes and links.
+userland310() {
+	build=org.bytedeco:cpython:3.10.8-1.5.8:jar:linux-x86_64
+	sum=2f101b1aa06effdbda3c318c1728b13f22b571707c7b7704abaf5d19a33aa981
+	if ! command -v mvn >/dev/null; then
+		echo "$0: mvn is missing: apt-get install maven" >&2
+		exit 1
+	fi
+	mvn -q -B -Dstyle.color=never dependency:get -Dtransitive=false -Dartifact="$build" >&2
+	mvn -q -B -Dstyle.color=never dependency:copy -Dartifact="$build" -DoutputDirectory="$work" >&2
+	mv "$work"/cpython-*.jar "$work/python.jar"
+	echo "$sum  $work/python.jar" | sha256sum --check --quiet -
+	python3 -m zipfile -e "$work/python.jar" "$work/jar"
+
+	tree=$work/jar/org/bytedeco/cpython/linux-x86_64
+	mkdir -p "$work/python/bin" "$work/python/lib"
+	cp "$tree/bin/python3.10" "$work/python/bin"
+	chmod 755 "$work/python/bin/python3.10"
+	ln -s python3.10 "$work/python/bin/python3"
+	cp -r "$tree/lib/python3.10" "$tree"/lib*.so.* "$work/python/lib"
+	rm -rf "$work/python/lib/python3.10/test" "$work"/python/lib/python3.10/config-*
+	tar -C "$work/python" --owner=0 --group=0 -cf "$work/python.tar" .
+	userland bookworm zlib1g,libuuid1 \
+		--customize-hook="tar-in $work/python.tar /usr/local" --customize-hook='chroot "$1" ldconfig'
+}
+
+# userlandMusl makes the tar of a userland without any of glibc: .ci/musl.sh
+# compiles it, in a Debian that is then thrown away.
+userlandMusl() {
+	uri=$(mirror)
+	if [ -z "$uri" ]; then
+		echo "$0: the sources for musl come from this host's Debian mirror, and it has none" >&2
+		exit 1
+	fi
+	tools=gcc,libc6-dev,linux-libc-dev,musl-tools,make,pkgconf,perl,tcl,autoconf,automake,libtool,libltdl-dev
+	mmdebstrap --variant=apt --include="$tools,dpkg-dev,bzip2,xz-utils,busybox-static" \
+		--aptopt='Acquire::Check-Valid-Until "false"' --aptopt='APT::Install-Recommends "false"' \
+		--customize-hook="upload $repo/.ci/musl.sh /musl.sh" --customize-hook='chroot "$1" sh /musl.sh 3.13' \
+		--customize-hook="download /userland.tar $work/userland.tar" \
+		trixie /dev/null "deb $uri trixie main" "deb-src $uri trixie main" >"$work/log" 2>&1 || {
+		tail -n 50 "$work/log" >&2
+		exit 1
+	}
+}
+
 # build makes the layout of one version.
 build() {
 	version=$1 strip=
 	case $version in
-	3.14) suite=forky packages=python3.14-minimal,python3 ;;
-	3.13) suite=trixie packages=python3 ;;
-	3.11) suite=bookworm packages=python3 ;;
-	minimal) suite=trixie packages=python3-minimal ;;
-	data)
-		suite=trixie strip=-strip
-		packages=python3-numpy,python3-pandas,python3-matplotlib,python3-sklearn,python3-seaborn,python3-statsmodels,python3-numba,python3-tables,python3-xarray,python3-dask,python3-notebook,g++,gfortran
-		;;
+	3.14 | 3.13 | 3.11 | 3.10 | 3.9 | musl | minimal | data) ;;
 	*)
-		echo "$0: no Debian release is known for Python $version (3.14, 3.13, 3.11 are)" >&2
+		echo "$0: no image of Python $version is known (3.14, 3.13, 3.11, 3.10, 3.9 are)" >&2
 		exit 2
 		;;
 	esac
@@ -67,13 +124,23 @@ build() {
 		exit 1
 	fi
 
-	echo "building python-$version from Debian $suite" >&2
+	echo "building python-$version" >&2
 	work=$(mktemp -d "$dir/.build-XXXXXX")
-	# A release file past its date is no attack here: the packages stay signed,
-	# and an old but whole userland tests the same code.
-	mmdebstrap --quiet --variant=essential --include="$packages" \
-		--aptopt='Acquire::Check-Valid-Until "false"' --aptopt='APT::Install-Recommends "false"' \
-		"$suite" "$work/userland.tar" $(mirror)
+	case $version in
+	3.14) userland forky python3.14-minimal,python3 ;;
+	3.13) userland trixie python3 ;;
+	3.11) userland bookworm python3 ;;
+	3.9) userland bullseye python3 ;;
+	3.10) userland310 ;;
+	musl) userlandMusl ;;
+	minimal) userland trixie python3-minimal ;;
+	data)
+		strip=-strip
+		science=python3-numpy,python3-pandas,python3-matplotlib,python3-sklearn,python3-seaborn,python3-statsmodels
+		more=python3-numba,python3-tables,python3-xarray,python3-dask,python3-notebook,g++,gfortran
+		userland trixie "$science,$more"
+		;;
+	esac
 	(cd "$repo" && go run ./rootfs/internal/mkimage -tag "$version" $strip "$work/userland.tar" "$work/layout")
 	# Another build may have won; its layout is as good as this one.
 	mv -T "$work/layout" "$dir/python-$version" 2>/dev/null || [ -e "$dir/python-$version" ]

@@ -26,6 +26,7 @@ __name__ = "mcp.runtime"
 CONTROL_FD = 3
 MAX_FRAME = 256 << 20  # from the host
 MAX_CALL = 64 << 20  # to it: it ends a run that sends more
+READER_STACK = 8 << 20  # glibc's usual size
 MAX_RESULT = 64 << 10
 MAX_ERROR = 2000
 CODE_FILE = "<run_python>"
@@ -382,7 +383,7 @@ class Host:
             if self._closed:
                 raise MCPError(HUNG_UP)
             if not self._reading:
-                _thread.start_new_thread(self._read, ())
+                start_reader(self._read)
                 self._reading = True
             self._count += 1
             number = self._count
@@ -422,6 +423,15 @@ class Host:
             waiting, self._waiting = self._waiting, {}
         for settle in waiting.values():
             settle({"error": {"message": message}})
+
+
+def start_reader(read):
+    """Starts a thread with as much stack as Python counts on: musl gives less, and deep JSON would be a segfault."""
+    usual = _thread.stack_size(READER_STACK)
+    try:
+        _thread.start_new_thread(read, ())
+    finally:
+        _thread.stack_size(usual)
 
 
 def result_of(reply):

@@ -36,8 +36,17 @@ type rtPython struct {
 	minor int
 }
 
-// rtPythons finds one interpreter of each minor version from 3.9 on.
+// rtPythons finds one interpreter of each minor version from 3.9 on. A command
+// in RUNCELL_TEST_RUNNER_PYTHON is the only one.
 var rtPythons = sync.OnceValue(func() []rtPython {
+	if name := os.Getenv("RUNCELL_TEST_RUNNER_PYTHON"); name != "" {
+		out, err := exec.Command(name, "-c", "import sys; print(sys.version_info[1])").CombinedOutput()
+		minor, notNumber := strconv.Atoi(strings.TrimSpace(string(out)))
+		if err := errors.Join(err, notNumber); err != nil {
+			panic(fmt.Sprintf("%s: %v: %s", name, err, out))
+		}
+		return []rtPython{{name, minor}}
+	}
 	names := []string{"python3", "/usr/bin/python3"}
 	for minor := 9; minor <= 14; minor++ {
 		names = append(names, fmt.Sprintf("python3.%d", minor))

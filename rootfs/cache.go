@@ -20,7 +20,7 @@ import (
 
 // format is the version of what lies in the store. Roots of another one are
 // unpacked anew.
-const format = 2
+const format = 3
 
 // maxRecord bounds the small files of the store, which other programs of the
 // user could have damaged.

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -42,7 +43,7 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err := m.finish(); err != nil {
 		return nil, err
 	}
-	if err := makeMountPoints(root); err != nil {
+	if err := errors.Join(makeMountPoints(root), addLookupFiles(root)); err != nil {
 		return nil, err
 	}
 	python, err := findPython(root, env)

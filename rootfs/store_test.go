@@ -26,7 +26,7 @@ var ctx = context.Background()
 
 func TestEnsureUnpacksOnceAndNeedsNoNetworkAfter(t *testing.T) {
 	reg := newRegistry(t)
-	img := withEnv(t, pythonImage(t, pack(t, dir("etc"), file("etc/x", "y"))), "PATH=/usr/bin", "LANG=C.UTF-8")
+	img := withEnv(t, pythonImage(t, pack(t, dir("etc"), file("etc/hosts", "h"), file("etc/resolv.conf", "r"))), "PATH=/usr/bin", "LANG=C.UTF-8")
 	ref := reg.push(t, "py:3", img)
 	s := openStore(t)
 	root, err := s.Ensure(ctx, ref, nil)
@@ -40,7 +40,7 @@ func TestEnsureUnpacksOnceAndNeedsNoNetworkAfter(t *testing.T) {
 	if real, err := filepath.EvalSymlinks(root.Dir); err != nil || real != root.Dir || !filepath.IsAbs(root.Dir) {
 		t.Errorf("the path %q has symlinks or is relative: %v", root.Dir, err)
 	}
-	want := "dev/ etc/ etc/x=y proc/ run/ run/runcell/ tmp/ usr/ usr/bin/ usr/bin/python3->python3.12 usr/bin/python3.12=#!/bin/sh\n workspace/"
+	want := "dev/ etc/ etc/hosts=h etc/resolv.conf=r proc/ run/ run/runcell/ tmp/ usr/ usr/bin/ usr/bin/python3->python3.12 usr/bin/python3.12=#!/bin/sh\n workspace/"
 	if got := tree(t, root.Dir); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

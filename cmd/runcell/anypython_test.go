@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -11,19 +12,25 @@ import (
 	"github.com/runcell/runcell/rootfs/rootfstest"
 )
 
-// distroless gives a tar of what Python itself needs of a Debian userland: no
-// shell, no tools, no /etc, no users.
-func distroless(t *testing.T, h *host) string {
+// distroless gives a tar of what Python itself needs of an image: no shell, no
+// tools, no /etc, no users. The interpreter is at exe in it.
+func distroless(t *testing.T, h *host, version string) (file, exe string) {
 	t.Helper()
-	e, ref := h.ownState(t), "oci:"+rootfstest.Layout(t, "minimal")
+	e, ref := h.ownState(t), "oci:"+rootfstest.Layout(t, version)
 	h.must(t, e, "images", "pull", "--no-compile", ref)
-	dir := h.inspect(t, e, ref)["dir"].(string)
-	file := filepath.Join(t.TempDir(), "distroless.tar")
-	script := `cd "$1" && tar --exclude='perl*' --exclude=gconv --exclude=__pycache__ -cf "$2" lib lib64 usr/lib/*-linux-gnu usr/lib/python3* usr/lib64 usr/bin/python3*`
-	if out, err := exec.Command("/bin/sh", "-c", script, "sh", dir, file).CombinedOutput(); err != nil {
+	image := h.inspect(t, e, ref)
+	file = filepath.Join(t.TempDir(), "distroless.tar")
+	script := `cd "$1" || exit
+for f in lib lib64 usr/lib usr/lib64 usr/bin/python3* usr/local/bin/python3* usr/local/lib; do
+	if [ -e "$f" ] || [ -L "$f" ]; then set -- "$@" "$f"; fi
+done
+file=$2 && shift 2
+tar --exclude='perl*' --exclude=gconv --exclude=systemd --exclude=__pycache__ -cf "$file" "$@"`
+	if out, err := exec.Command("/bin/sh", "-c", script, "sh", image["dir"].(string), file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return file
+	h.must(t, e, "images", "rm", ref)
+	return file, image["python"].(string)
 }
 
 func all(*tar.Header) bool { return true }
@@ -31,13 +38,24 @@ func all(*tar.Header) bool { return true }
 // TestAnyPython runs on images that have their Python elsewhere, by another
 // name, or hardly anything beside it.
 func TestAnyPython(t *testing.T) {
-	const v = "3.13" // of the minimal image
+	versions := []string{"minimal"}
+	if os.Getenv("RUNCELL_TEST_PYTHONS") != "" {
+		versions, _ = pythons()
+	}
 	h := firstHost(t)
-	userland := distroless(t, h)
+	for _, v := range versions {
+		t.Run(v, func(t *testing.T) { testAnyPython(t, h, v) })
+	}
+}
+
+func testAnyPython(t *testing.T, h *host, version string) {
+	userland, exe := distroless(t, h, version)
+	folder, prefix := path.Dir(exe), path.Dir(path.Dir(exe))
+	real := path.Join(folder, "python"+numbered(version))
 	rename := func(from, to string) func(*tar.Header) bool {
 		return func(hdr *tar.Header) bool {
 			name := path.Clean("/" + hdr.Name)
-			if name == "/usr/bin/python3" {
+			if name == exe {
 				return false // a symlink to the versioned name
 			}
 			if name == from {
@@ -51,12 +69,12 @@ func TestAnyPython(t *testing.T) {
 		change func(*tar.Header) bool
 		exe    string
 	}{
-		"distroless":            {[]string{"PATH=/usr/bin"}, all, "/usr/bin/python3"},
-		"without a PATH":        {nil, all, "/usr/bin/python3"},
-		"a versioned name only": {[]string{"PATH=/usr/bin"}, rename("", ""), "/usr/bin/python" + v},
+		"distroless":            {[]string{"PATH=" + folder}, all, exe},
+		"without a PATH":        {nil, all, exe},
+		"a versioned name only": {[]string{"PATH=" + folder}, rename("", ""), real},
 		"python in a folder of the image's PATH": {
-			[]string{"PATH=/nothing:/opt/science/bin:/usr/bin", "PYTHONHOME=/usr", "GREETING=hello"},
-			rename("/usr/bin/python"+v, "opt/science/bin/python"), "/opt/science/bin/python",
+			[]string{"PATH=/nothing:/opt/science/bin:" + folder, "PYTHONHOME=" + prefix, "LD_LIBRARY_PATH=" + prefix + "/lib", "GREETING=hello"},
+			rename(real, "opt/science/bin/python"), "/opt/science/bin/python",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +82,7 @@ func TestAnyPython(t *testing.T) {
 			e["MCP_BRIDGE_IMAGE"] = "oci:" + rootfstest.Derive(t, userland, c.env, c.change)
 			served := h.serve(t, e)
 			served.python(t, "import sys\nfrom mcp import runtime\nassert runtime.discovered_servers() is not None\nprint(sys.executable)").want(t, c.exe)
-			if len(c.env) == 3 {
+			if len(c.env) > 1 {
 				served.python(t, "import os; print(os.environ['GREETING'])").want(t, "hello")
 			}
 		})

@@ -30,7 +30,8 @@ import (
 //	RUNCELL_TEST_SLOW     how many times slower than usual this machine is, such as 10 under an emulator
 //	RUNCELL_TEST_HOSTS    the kinds of host to test on, all that can be had unless set
 //	RUNCELL_TEST_LACKS    what this machine cannot give, as "HOST:IDS HOST:CGROUP", or "nothing"
-//	RUNCELL_TEST_PYTHONS  the versions of Python to test on
+//	RUNCELL_TEST_PYTHONS  the versions of Python to test on, as .ci/images.sh knows them
+//	RUNCELL_TEST_INSTEAD  the image to test on where a test would take the host's own Python
 //	RUNCELL_TEST_CURE     that the host forbids sandboxes, and the command that allows them
 
 // bin is the binary under test, shared the folder that holds whatever any user
@@ -92,6 +93,9 @@ func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
 		c.Env = append(c.Env, "MCP_BRIDGE_TIMEOUT="+slow(30*time.Second).String(), "MCP_BRIDGE_MAX_TIMEOUT="+slow(2*time.Minute).String())
 	}
 	for k, v := range e {
+		if image := os.Getenv("RUNCELL_TEST_INSTEAD"); k == "MCP_BRIDGE_IMAGE" && v == "host" && image != "" {
+			v = image
+		}
 		c.Env = append(c.Env, k+"="+v)
 	}
 	if h.cred != nil {

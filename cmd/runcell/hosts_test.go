@@ -24,6 +24,15 @@ func pythons() (both []string, another string) {
 	return []string{"3.14", "3.11"}, "3.13"
 }
 
+// numbered gives the number of the Python in the image of a version.
+func numbered(version string) string {
+	switch version {
+	case "musl", "minimal":
+		return "3.13"
+	}
+	return version
+}
+
 // A host is a way in which the binary is started.
 type host struct {
 	name string

@@ -64,7 +64,7 @@ func TestImagesAreListedVerifiedRepairedAndRemoved(t *testing.T) {
 		h.must(t, e, "images", "pull", "--no-compile", a)
 		h.must(t, e, "images", "pull", "--no-compile", b)
 		image := h.inspect(t, e, a)
-		if refs, _ := image["refs"].([]any); len(refs) != 2 || image["python"] != "/usr/bin/python3" || image["size"].(float64) < 1e7 || image["inUse"] != false {
+		if refs, _ := image["refs"].([]any); len(refs) != 2 || !strings.HasSuffix(image["python"].(string), "/bin/python3") || image["size"].(float64) < 1e7 || image["inUse"] != false {
 			t.Errorf("inspect: %v", image)
 		}
 		if out := h.must(t, e, "images", "list"); strings.Count(out, addr) != 2 || !strings.Contains(out, "SHARED") {
@@ -74,7 +74,7 @@ func TestImagesAreListedVerifiedRepairedAndRemoved(t *testing.T) {
 		if out := h.must(t, e, "images", "verify"); !strings.Contains(out, "as its digest says") {
 			t.Errorf("verify: %s", out)
 		}
-		file := filepath.Join(image["dir"].(string), "usr/lib/python3."+strings.TrimPrefix(v, "3."), "base64.py")
+		file := filepath.Join(image["dir"].(string), image["python"].(string), "../../lib/python"+numbered(v), "base64.py")
 		body, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

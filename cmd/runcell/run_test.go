@@ -17,9 +17,14 @@ func TestSandboxedPython(t *testing.T) {
 		for _, v := range versions {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim"})
-				c.python(t, "import sys; print('%d.%d' % sys.version_info[:2])").want(t, v)
+				c.python(t, "import sys; print('%d.%d' % sys.version_info[:2])").want(t, numbered(v))
 				for name, tt := range insideTests {
-					t.Run(name, func(t *testing.T) { c.python(t, tt[0]).want(t, tt[1]) })
+					t.Run(name, func(t *testing.T) {
+						if v == "3.10" && strings.HasPrefix(name, "sqlite") {
+							t.Skip("no registry has a 3.10 with sqlite3")
+						}
+						c.python(t, tt[0]).want(t, tt[1])
+					})
 				}
 			})
 		}
@@ -43,6 +48,10 @@ var insideTests = map[string][2]string{
 	},
 	"own loopback": {
 		"import socket\ns = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); print('connected')", "connected",
+	},
+	"names": {
+		"import socket, time\nprint('127.0.0.1' in [a[4][0] for a in socket.getaddrinfo('localhost', 80)])\nt = time.monotonic()\n" +
+			"try: socket.getaddrinfo('example.com', 80)\nexcept OSError: print(time.monotonic() - t < 2)", "True\nTrue",
 	},
 	"read-only root": {
 		"for p in ('/x', '/usr/x', '/etc/x', '/run/x', '/var/x'):\n  try: open(p, 'w'); print(p)\n  except OSError: pass\nprint('end')", "end",

@@ -90,7 +90,8 @@ func layerOf(name string) string {
 		return "packages"
 	case strings.HasPrefix(name, "usr/lib/") && strings.Contains(name, "-linux-gnu/"):
 		return "libs"
-	case strings.HasPrefix(name, "usr/bin/python"), strings.HasPrefix(name, "usr/lib/python"):
+	case strings.HasPrefix(name, "usr/bin/python"), strings.HasPrefix(name, "usr/lib/python"),
+		strings.HasPrefix(name, "usr/local/bin/python"), strings.HasPrefix(name, "usr/local/lib/python"):
 		return "python"
 	case strings.HasPrefix(name, "usr/share/"):
 		return "share"
