@@ -104,9 +104,7 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 		return encode(asDetailed(docs, p.Detail), err)
 	case "search_tool_docs":
 		docs, problems, err := up.Search(ctx, p.Query, p.Limit, p.withSchema())
-		for _, problem := range problems {
-			t.s.o.Log.Debug("searching", "server", problem.Server, "reason", problem.Reason)
-		}
+		t.noteUnsearched(problems)
 		return encode(asDetailed(docs, p.Detail), err)
 	case "tool_signature":
 		return encode(t.signature(ctx, p.Server, p.Tool))

@@ -116,6 +116,9 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		r.standing = append(slices.Clone(r.standing), s.o.Missing()...)
 	}
 	r.Notes = append(r.Notes, r.standing...)
+	if note := talk.unsearched(); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}

@@ -31,6 +31,7 @@ type talk struct {
 
 	mu    sync.Mutex
 	ready bool
+	left  map[string]string // servers that a search could not look into, and why
 	done  *message
 	err   error // what broke it
 }
