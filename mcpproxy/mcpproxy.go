@@ -9,6 +9,18 @@
 // trusted with the user's own rights, since the user configured them; what
 // they send is not, and is bounded. Who may call which server is decided by
 // the caller.
+//
+// Where to read on:
+//
+//	config.go       what a server is, and Discover; dialects.go is the table of
+//	                all clients, discovery.go the story, trust.go what a
+//	                project's file may do, watch.go how changes are noticed
+//	upstream.go     the life of one connection; session.go opens it, over
+//	                process.go and wire.go or over remote.go
+//	catalogue.go    what is known of the tools, in memory and on disk
+//	search.go       which of them fit a need
+//	signature.go    how one is called from Python
+//	call.go         one call, from name to answer; policy.go may refuse it
 package mcpproxy
 
 import (
