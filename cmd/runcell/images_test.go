@@ -241,28 +241,7 @@ func TestFirstRunTellsOfThePull(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
 	e["MCP_BRIDGE_IMAGE"] = ref
-	var mu sync.Mutex
-	var heard []*mcp.ProgressNotificationParams
-	cmd := h.command(t, e, "serve")
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e"}, &mcp.ClientOptions{
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			mu.Lock()
-			defer mu.Unlock()
-			heard = append(heard, r.Params)
-		},
-	}).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	params := &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "print('done')", "timeout": int(slow(2*time.Second) / time.Second)}}
-	params.SetProgressToken("pull")
-	result, err := session.CallTool(t.Context(), params)
-	if err != nil || result.IsError {
-		t.Fatalf("%+v, %v", result, err)
-	}
-	mu.Lock()
-	defer mu.Unlock()
+	heard := heardProgress(t, h, e, map[string]any{"code": "print('done')", "timeout": int(slow(2*time.Second) / time.Second)})
 	if len(heard) < 3 {
 		t.Fatalf("heard only %d notifications", len(heard))
 	}
@@ -270,6 +249,34 @@ func TestFirstRunTellsOfThePull(t *testing.T) {
 	if !strings.Contains(last.Message, "pulling "+ref) || last.Total < 1e6 || last.Progress != last.Total {
 		t.Errorf("the last is %+v", last)
 	}
+}
+
+// heardProgress makes a run of a client that asks to be told of its progress,
+// and returns what it was told.
+func heardProgress(t *testing.T, h *host, e env, arguments map[string]any) []*mcp.ProgressNotificationParams {
+	t.Helper()
+	var mu sync.Mutex
+	var heard []*mcp.ProgressNotificationParams
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, r.Params)
+		},
+	}).Connect(t.Context(), &mcp.CommandTransport{Command: h.command(t, e, "serve")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	params := &mcp.CallToolParams{Name: "run_python", Arguments: arguments}
+	params.SetProgressToken("token")
+	result, err := session.CallTool(t.Context(), params)
+	if err != nil || result.IsError {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return heard
 }
 
 // TestPullOnATerminalDrawsBars gives the pull a terminal of its own; without one

@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +132,27 @@ for name in "abc":
 	r = c.python(t, `await mcp_files.move_file(source="`+dir+`/a", destination="`+dir+`/moved")`, "files")
 	if !r.isError || !strings.Contains(r.text, `deny = "move_*": calling "move_file" of server "files" is not allowed`) || strings.Contains(r.text, "taken effect") {
 		t.Errorf("got %s", r.text)
+	}
+}
+
+// TestRealProgressReachesTheClient: what a server says of a long call, the client
+// of run_python hears.
+func TestRealProgressReachesTheClient(t *testing.T) {
+	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{
+		"everything": map[string]any{"command": npmProgram(t, "mcp-server-everything")},
+	}})
+	heard := heardProgress(t, firstHost(t), env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}, map[string]any{
+		"code":    "print(await mcp_everything.trigger_long_running_operation(duration=2, steps=4))",
+		"servers": []string{"everything"},
+	})
+	var texts []string
+	for _, p := range heard {
+		texts = append(texts, p.Message)
+	}
+	for step := range 4 {
+		if want := fmt.Sprintf("everything/trigger_long_running_operation: %d of 4", step+1); !slices.Contains(texts, want) {
+			t.Errorf("not told %q: %q", want, texts)
+		}
 	}
 }
 
