@@ -20,7 +20,12 @@ var pythonKeywords = map[string]bool{
 // that ASCII identifiers do not have. A name without a letter or digit becomes
 // fallback. A clash gets the suffix _2, _3 and so on, in the order of the calls.
 func Alias(name, fallback string, taken map[string]bool) string {
-	base := identifier(name)
+	return take(identifier(name), fallback, taken)
+}
+
+// take makes a word a name of its own: no keyword, and not in taken, to which
+// it is added.
+func take(base, fallback string, taken map[string]bool) string {
 	if strings.Trim(base, "_") == "" {
 		base = fallback
 	}

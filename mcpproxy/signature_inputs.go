@@ -2,9 +2,9 @@ package mcpproxy
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // read makes parameters of the properties of an input schema.
@@ -181,21 +181,10 @@ func parameterAlias(name string, taken map[string]bool) string {
 		}
 		return '_'
 	}, name)
-	if strings.Trim(base, "_") == "" {
-		base = "arg"
-	}
-	if r := []rune(base)[0]; unicode.IsDigit(r) {
+	if r, _ := utf8.DecodeRuneInString(base); unicode.IsDigit(r) {
 		base = "_" + base
 	}
-	if pythonKeywords[base] {
-		base += "_"
-	}
-	alias := base
-	for n := 2; taken[alias]; n++ {
-		alias = base + "_" + strconv.Itoa(n)
-	}
-	taken[alias] = true
-	return alias
+	return take(base, "arg", taken)
 }
 
 // demands says in a few words what a schema demands of a value beyond its type.
