@@ -1,0 +1,105 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
+)
+
+// A warm sandbox has started, and its program waits for its streams: a fork of
+// a template, or a container of which fork.py is the program. It is used once.
+type warm struct {
+	s     sandbox
+	conn  *net.UnixConn
+	r     *Runtime
+	alive func() bool
+}
+
+// errNotWarm says that a warm sandbox was none any more, and that nothing of a
+// run has happened in it.
+var errNotWarm = errors.New("the sandbox that waited has ended")
+
+// newWarmFork forks one.
+func newWarmFork(t *template) (*warm, error) {
+	f, err := t.fork()
+	if err != nil {
+		return nil, err
+	}
+	return &warm{s: f, conn: f.conn, r: t.r, alive: func() bool { return !t.gone() }}, nil
+}
+
+// newWarmContainer starts one.
+func (r *Runtime) newWarmContainer(p Process, h host) (*warm, error) {
+	s, err := r.startProgram(p, h, false)
+	if err != nil {
+		return nil, err
+	}
+	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
+	if err := awaitByte(s.conn, 'w'); err != nil {
+		return nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
+	}
+	_ = s.conn.SetReadDeadline(time.Time{})
+	return &warm{s: &waiting{s}, conn: s.conn, r: r, alive: func() bool { return !s.gone() }}, nil
+}
+
+// A waiting is the container of a starter, which looks out for its end.
+type waiting struct{ *starter }
+
+func (w *waiting) pid() int                         { return w.s.pid() }
+func (w *waiting) kill()                            { w.s.kill() }
+func (w *waiting) cgroup() (cgroups.Manager, error) { return w.s.cgroup() }
+func (w *waiting) lasts() bool                      { return w.s.lasts() }
+func (w *waiting) oom() (<-chan struct{}, error)    { return w.s.oom() }
+func (w *waiting) destroy() error                   { w.end(); return nil }
+
+func (w *waiting) wait() (Exit, error) {
+	<-w.ended
+	return w.exit, w.err
+}
+
+// run gives the sandbox its streams and attends it. What remains of it is
+// removed when this has returned.
+func (w *warm) run(ctx context.Context, p Process, h host) (Exit, error) {
+	if w.s == nil {
+		return Exit{}, errNotWarm
+	}
+	if err := w.give(p.Stdout, p.Stderr); err != nil {
+		w.discard()
+		return Exit{}, errNotWarm
+	}
+	p.closeFiles()
+	defer w.discard()
+	return attend(ctx, p, w.s, h, func() { p.Control(w.conn) })
+}
+
+// give sends the streams.
+func (w *warm) give(stdout, stderr *os.File) error {
+	var fds []int
+	for _, f := range []*os.File{stdout, stderr} {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		// Fd would make the file block, ours and the reader's.
+		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
+			return err
+		}
+	}
+	_, _, err := w.conn.WriteMsgUnix([]byte("s"), unix.UnixRights(fds...), nil)
+	return err
+}
+
+// discard removes it, beside everything else.
+func (w *warm) discard() {
+	w.r.ending.Add(1)
+	go func() {
+		defer w.r.ending.Done()
+		_ = w.s.destroy() // what cannot be removed is swept by the next start
+	}()
+}
