@@ -124,16 +124,39 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 // process says what to start: the runner, in the image, as its only program.
 func (s *Server) process(image Image, w *wires, control func(net.Conn)) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
+	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
 	return oci.Process{
 		Root:    image.Root,
 		Binds:   []oci.Bind{{Source: s.o.RunnerFile, Target: runnerPath}},
-		Args:    []string{image.Python, "-s", "-B", "-u", "-X", "utf8", runnerPath},
+		Args:    append(slices.Clone(python), runnerPath),
 		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
 		Limits:  s.o.Limits,
 		Stdout:  w.childOut,
 		Stderr:  w.childErr,
 		Control: control,
+		Python:  &oci.Python{Interpreter: python, Program: runnerPath, Base: usual, Preload: s.o.Preload},
 	}
+}
+
+// usual are modules that many runs import, or the runner for them: awaiting
+// and tracebacks.
+var usual = []string{
+	"asyncio", "linecache", "traceback", "textwrap", "re", "random", "datetime", "math", "collections", "itertools",
+	"functools", "statistics", "dataclasses", "typing", "pathlib", "subprocess", "threading", "time",
+}
+
+// warm begins to make ready for the first run, beside what the client does.
+func (s *Server) warm() {
+	if s.o.Cached == nil || s.o.Warm == nil {
+		return
+	}
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
+		if image, ok := s.o.Cached(s.life); ok {
+			s.o.Warm(s.process(image, &wires{}, nil))
+		}
+	}()
 }
 
 // lastWins drops all but the last setting of each variable.

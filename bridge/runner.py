@@ -1096,4 +1096,5 @@ def main():
     return work(channel, decode(body))
 
 
-sys.exit(main())
+if "FORKED" not in globals():  # or who has started us, ahead of the code, calls main
+    sys.exit(main())

@@ -60,6 +60,15 @@ func (i *imageSource) get(ctx context.Context, progress func(done, total int64, 
 	return image, nil
 }
 
+// cached gives the image if it is there already.
+func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
+	root := i.store.Cached(ctx, i.ref)
+	if root == nil {
+		return bridge.Image{}, false
+	}
+	return bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}, true
+}
+
 func (i *imageSource) standIn() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

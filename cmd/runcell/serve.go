@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/runcell/runcell/oci"
 	"github.com/urfave/cli/v2"
 )
 
@@ -40,6 +41,7 @@ func serve(c *cli.Context, s *streams) (err error) {
 	if terminal(s.in) {
 		fmt.Fprintln(s.err, "runcell: waiting for an MCP client on standard input; to try it by hand: runcell exec -c 'print(1)'")
 	}
+	p.runtime.Keep(oci.Warmth{Start: settings.Start, Max: maxParallel(), Idle: settings.IdleTimeout})
 	log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	return p.bridge.Serve(c.Context, s.in, s.out)
 }
