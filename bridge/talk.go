@@ -28,11 +28,14 @@ type talk struct {
 	mu    sync.Mutex
 	ready bool
 	done  *message
+	over  bool  // the runner said that it has ended
 	err   error // what broke it
+
+	ended chan int // gets the exit code if the runner said that it has ended
 }
 
 func newTalk(s *Server, granted map[string]bool) *talk {
-	return &talk{s: s, granted: granted}
+	return &talk{s: s, granted: granted, ended: make(chan int, 1)}
 }
 
 // serve holds the conversation over conn until the runner is done or gone, or
@@ -74,6 +77,10 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 		}
 		if m.Type != "call" {
 			bytes.Release(weight)
+			if m.Type == "end" && t.doneFrame() != nil {
+				t.end(m.ExitCode & 0xff)
+				return nil
+			}
 			if err := t.note(m, code); err != nil {
 				return err
 			}
@@ -151,6 +158,20 @@ func (t *talk) doneFrame() *message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.done
+}
+
+// end notes that the runner has ended, with this code.
+func (t *talk) end(code int) {
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
+	t.ended <- code // there is room, and it comes once
+}
+
+func (t *talk) saidEnd() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.over
 }
 
 // broken reports whether the sandbox sent what no runner sends.

@@ -26,6 +26,7 @@ type fork struct {
 	line    lifeline
 	conn    *net.UnixConn
 	manager cgroups.Manager // nil where there is no cgroup
+	events  <-chan struct{} // tells that its memory limit was hit, with cgroup v1
 	note    string          // its folder in the state folder
 }
 
@@ -167,6 +168,11 @@ func (f *fork) confine() error {
 		if err := m.Set(config.Resources); err != nil {
 			return fmt.Errorf("setting the limits: %w", err)
 		}
+		if !t.h.cgroup.V2 && t.h.cgroup.Memory {
+			if f.events, err = notifyOOM(m.Path("memory")); err != nil {
+				return fmt.Errorf("watching the memory limit: %w", err)
+			}
+		}
 	}
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.cgroup.CPU {
 		return t.r.pin(f.host, cpus)
@@ -254,10 +260,10 @@ func (f *fork) lasts() bool { return true }
 
 // oom is of use with cgroup v1 only: the count of v2 can be read at the end.
 func (f *fork) oom() (<-chan struct{}, error) {
-	if f.t.h.cgroup.V2 || f.manager == nil {
+	if f.events == nil {
 		return nil, errors.New("there is nothing to be told")
 	}
-	return notifyOOM(f.manager.Path("memory"))
+	return f.events, nil
 }
 
 // notifyOOM asks the kernel to tell when the memory limit of a cgroup of
@@ -276,7 +282,7 @@ func notifyOOM(dir string) (<-chan struct{}, error) {
 	if err := os.WriteFile(at, fmt.Appendf(nil, "%d %d", fd, control.Fd()), 0); err != nil {
 		return nil, errors.Join(err, events.Close(), control.Close())
 	}
-	out := make(chan struct{})
+	out := make(chan struct{}, 1) // nobody may listen yet, or any more
 	go func() {
 		defer close(out)
 		defer control.Close()
@@ -289,7 +295,10 @@ func notifyOOM(dir string) (<-chan struct{}, error) {
 			if _, err := os.Lstat(at); err != nil {
 				return
 			}
-			out <- struct{}{}
+			select {
+			case out <- struct{}{}:
+			default:
+			}
 		}
 	}()
 	return out, nil

@@ -6,8 +6,13 @@ configuration: four bytes of big-endian length and JSON, which oci/warm.go write
     once       the modules are imported, and the program waits
     template   the modules are imported, and each byte that comes makes a fork, in which the program waits
 
-The program is a file that defines main(), which returns the exit code. Who waits sends b"w" to the host, over its own
-fd 3, and gets one byte with two descriptors, stdout and stderr. Then main() runs, with fd 3 all for itself.
+Who waits sends b"w" to the host, over its own fd 3, and gets one byte with two descriptors, stdout and stderr. Then
+the program has fd 3 all for itself. It is a file that defines
+
+    rehearse()      called in the template and in forks, to have done already what every run does; it leaves nothing
+    prepare()       called once b"w" is sent; what it gives goes to the others
+    main(prepared)  returns the exit code
+    ended(prepared, code)  called last of all, if no other process is left
 
     T  the template      trusted code only; it may make user namespaces, and mount in them
     └─ P  pid 1          cloned by T into a new user and pid namespace, builds the sandbox around itself, gives up all
@@ -58,18 +63,27 @@ def main():
     try:
         if config["template"]:
             template = Template(config, control)
+            # numexpr, which pandas imports where it is there, starts threads as it is imported, and does not end them
+            # before a fork. It reads this then.
+            threads = os.environ.get("NUMEXPR_NUM_THREADS")
+            os.environ["NUMEXPR_NUM_THREADS"] = "1"
         for name in config["preload"]:
             bring(name, failed)
             if template:
                 template.check(name)
+        if template:
+            del os.environ["NUMEXPR_NUM_THREADS"]
+            if threads is not None:
+                os.environ["NUMEXPR_NUM_THREADS"] = threads
     except Refusal as why:
-        answer(control, {"refused": str(why), "module": name, "failed": failed})
-        return 0
+        return answer(control, {"refused": str(why), "module": name, "failed": failed})
+    for _ in range(30):  # by then the interpreter has made it as fast as it can
+        program["rehearse"]()
     settle()
     answer(control, {"failed": failed})
     if template:
         control = template.run()  # returns in forks only
-    return wait_and_run(control, program)
+    wait_and_run(control, program)
 
 
 def read_exactly(size):
@@ -112,8 +126,11 @@ def settle():
 
 
 def wait_and_run(control, program):
-    """Waits for the streams, runs the program and returns its exit code."""
+    """Waits for the streams, runs the program and ends."""
+    pid = os.getpid()
+    program["rehearse"]()
     control.sendall(b"w")
+    prepared = program["prepare"]()
     data, ancillary, _, _ = control.recvmsg(1, _socket.CMSG_LEN(8))
     if not data or not ancillary:
         os._exit(0)  # nobody needs us any more
@@ -121,7 +138,25 @@ def wait_and_run(control, program):
         os.dup2(fd, stream)
         os.close(fd)
     control.detach()
-    return program["main"]()
+    code = finish(program["main"](prepared))
+    # Also a process that the program forked comes back here.
+    if os.getpid() == pid and alone():
+        try:
+            program["ended"](prepared, code)
+        except Exception:
+            pass  # the program closed its socket; the host sees us end
+    os._exit(code)
+
+
+def alone():
+    """Reports whether there is no other process but pid 1 (kill(2))."""
+    try:
+        os.kill(-1, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def descriptors(ancillary):
@@ -133,18 +168,17 @@ def descriptors(ancillary):
 
 
 def finish(code):
-    """Ends the process as Python does, without taking apart what was there before the program: that takes longer
-    than most programs run, and copies every page of the template.
+    """Does what Python does at its end, without taking apart what was there before the program: that takes longer
+    than most programs run, and copies every page of the template. Returns the exit code.
     """
     for end in (join_threads, run_atexit, flush, forget):
         try:
             code = end(code)
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
-    # What C libraries have left for the end, such as buffers, is done by exit(). With the interpreter's lock held,
-    # so that no thread of the program's goes on meanwhile.
-    import ctypes
-    ctypes.PyDLL(None).exit(code)
+    if "ctypes" in sys.modules:
+        sys.modules["ctypes"].PyDLL(None).fflush(None)  # what C libraries have printed
+    return code & 0xFF
 
 
 def join_threads(code):
@@ -444,4 +478,4 @@ def reseed():
         sys.modules["uuid"]._node = sys.modules["uuid"]._last_timestamp = None
 
 
-finish(main())
+main()

@@ -66,6 +66,10 @@ type Process struct {
 	Control func(net.Conn)
 	// Python says how to start the process ahead of its use, if that can be.
 	Python *Python
+	// Ended gives the exit code of a process that has nothing more to say,
+	// and is alone, before it has ended. Run does not wait for it then. Only
+	// who was started ahead of its use can know.
+	Ended <-chan int
 
 	uid, gid uint32   // inside: the runtime's
 	lifeline *os.File // pid 1's end
@@ -229,13 +233,33 @@ func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exi
 	if p.Control != nil {
 		talk()
 	}
-	exit, err := s.wait()
+	exit, err := outcome(s, p.Ended)
 	if err != nil {
 		limits.end(false)
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
 	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil)
 	return exit, nil
+}
+
+// outcome waits until a sandbox has ended, or says that it has.
+func outcome(s sandbox, ended <-chan int) (Exit, error) {
+	if ended == nil {
+		return s.wait()
+	}
+	var exit Exit
+	var err error
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		exit, err = s.wait()
+	}()
+	select {
+	case <-waited:
+		return exit, err
+	case code := <-ended:
+		return Exit{Code: code}, nil
+	}
 }
 
 // launch starts p as the first process of a new sandbox, which is the

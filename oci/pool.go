@@ -135,9 +135,13 @@ func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
 	}
 	return w, func() {
 		o.mu.Lock()
-		defer o.mu.Unlock()
 		o.count(-1)
-		o.fill()
+		o.mu.Unlock()
+		o.r.later(afterAnswer, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.fill()
+		})
 	}
 }
 

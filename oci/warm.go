@@ -74,7 +74,7 @@ func (w *warm) run(ctx context.Context, p Process, h host) (Exit, error) {
 		return Exit{}, errNotWarm
 	}
 	p.closeFiles()
-	defer w.discard()
+	defer w.r.later(afterAnswer, func() { _ = w.s.destroy() })
 	return attend(ctx, p, w.s, h, func() { p.Control(w.conn) })
 }
 
@@ -95,11 +95,20 @@ func (w *warm) give(stdout, stderr *os.File) error {
 	return err
 }
 
+// afterAnswer is how long what follows a run waits, so that it does not take
+// the processor from the answer.
+const afterAnswer = time.Millisecond
+
 // discard removes it, beside everything else.
 func (w *warm) discard() {
-	w.r.ending.Add(1)
-	go func() {
-		defer w.r.ending.Done()
-		_ = w.s.destroy() // what cannot be removed is swept by the next start
-	}()
+	w.r.later(0, func() { _ = w.s.destroy() }) // what cannot be removed is swept by the next start
+}
+
+// later does something beside everything else, and before Close returns.
+func (r *Runtime) later(after time.Duration, do func()) {
+	r.ending.Add(1)
+	time.AfterFunc(after, func() {
+		defer r.ending.Done()
+		do()
+	})
 }
