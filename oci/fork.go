@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -149,11 +151,7 @@ func (f *fork) confine() error {
 		if err != nil {
 			return err
 		}
-		config, err := cgroupConfig(t.p, t.h, id)
-		if err != nil {
-			return err
-		}
-		m, err := manager.New(config)
+		config, m, err := t.cgroups.next(id)
 		if err != nil {
 			return fmt.Errorf("preparing the cgroup: %w", err)
 		}
@@ -178,6 +176,63 @@ func (f *fork) confine() error {
 		return t.r.pin(f.host, cpus)
 	}
 	return nil
+}
+
+// A cgroupMaker makes the cgroups of forks, all alike.
+type cgroupMaker struct {
+	of     cgroup
+	config *cgroups.Cgroup
+	paths  map[string]string // of version 1, by controller; for any, if nil
+	id     string            // that is in them
+}
+
+// newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
+func newCgroupMaker(p Process, h host) (*cgroupMaker, error) {
+	if h.cgroup.Driver == cgroupNone {
+		return nil, nil
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	c := &cgroupMaker{of: h.cgroup, id: id}
+	if c.config, err = cgroupConfig(p, h, id); err != nil || h.cgroup.V2 {
+		return c, err
+	}
+	// With version 1 every move to another cgroup waits until all processors
+	// have taken note, so forks are moved only where they have limits of their
+	// own. For the rest, such as devices, the template's do, which are those
+	// of a fresh sandbox.
+	m, err := manager.New(c.config)
+	if err != nil {
+		return nil, err
+	}
+	limited := map[string]bool{"memory": h.cgroup.Memory, "pids": h.cgroup.PIDs, "cpu": h.cgroup.CPU && p.Limits.CPUs > 0}
+	c.paths = m.GetPaths()
+	maps.DeleteFunc(c.paths, func(controller, _ string) bool { return !limited[controller] })
+	r := *c.config.Resources
+	r.Devices, r.SkipDevices = nil, true
+	c.config.Resources = &r
+	return c, nil
+}
+
+// next prepares the cgroup of one fork.
+func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
+	config := *c.config
+	if c.of.Driver == cgroupSystemd {
+		config.Name = id
+	} else {
+		config.Path = strings.Replace(config.Path, c.id, id, 1)
+	}
+	var paths map[string]string
+	if c.paths != nil {
+		paths = map[string]string{}
+		for controller, path := range c.paths {
+			paths[controller] = strings.Replace(path, c.id, id, 1)
+		}
+	}
+	m, err := manager.NewWithPaths(&config, paths)
+	return &config, m, err
 }
 
 // cgroupConfig gives the cgroup that a fresh sandbox for p would have.

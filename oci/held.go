@@ -56,8 +56,9 @@ func (w *limitWatch) kill() {
 
 // end tells, once the sandbox has ended and is not yet destroyed, whether its
 // limits on memory and on processes were hit. It is told whether the first
-// process was killed, and not by us.
-func (w *limitWatch) end(killed bool) (oom, pids bool) {
+// process was killed, and not by us, and whether it is certain that the cgroup
+// is still there.
+func (w *limitWatch) end(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
 		if w.memory.end() {
 			w.oom.Store(true)
@@ -69,7 +70,7 @@ func (w *limitWatch) end(killed bool) (oom, pids bool) {
 	w.notePIDs()
 	switch {
 	case !w.cgroup.Memory:
-	case w.cgroup.Driver == cgroupFS || w.s.lasts():
+	case w.cgroup.Driver == cgroupFS || there:
 		if w.countOOM() > 0 {
 			w.oom.Store(true)
 		}

@@ -233,22 +233,18 @@ func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exi
 	if p.Control != nil {
 		talk()
 	}
-	exit, err := outcome(s, p.Ended)
+	exit, there, err := outcome(s, p.Ended)
 	if err != nil {
-		limits.end(false)
+		limits.end(false, false)
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil)
+	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil, there)
 	return exit, nil
 }
 
-// outcome waits until a sandbox has ended, or says that it has.
-func outcome(s sandbox, ended <-chan int) (Exit, error) {
-	if ended == nil {
-		return s.wait()
-	}
-	var exit Exit
-	var err error
+// outcome waits until a sandbox has ended, or says that it has, and tells
+// whether its cgroup is certainly still there.
+func outcome(s sandbox, ended <-chan int) (exit Exit, there bool, err error) {
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
@@ -256,9 +252,9 @@ func outcome(s sandbox, ended <-chan int) (Exit, error) {
 	}()
 	select {
 	case <-waited:
-		return exit, err
+		return exit, s.lasts() && exit.Signal == 0, err
 	case code := <-ended:
-		return Exit{Code: code}, nil
+		return Exit{Code: code}, true, nil
 	}
 }
 

@@ -136,6 +136,7 @@ func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
 	return w, func() {
 		o.mu.Lock()
 		o.count(-1)
+		o.used()
 		o.mu.Unlock()
 		o.r.later(afterAnswer, func() {
 			o.mu.Lock()
@@ -165,10 +166,7 @@ func (o *pool) awaitTemplate(ctx context.Context) {
 // is makes p the process that the pool is for.
 func (o *pool) is(p Process, h host) {
 	key := keyOf(p)
-	if o.idle != nil {
-		o.idle.Stop()
-	}
-	o.idle = time.AfterFunc(max(o.warmth.Idle, time.Second), o.release)
+	o.used()
 	if key == o.key {
 		return
 	}
@@ -177,6 +175,16 @@ func (o *pool) is(p Process, h host) {
 	o.p = p
 	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.lifeline = nil, nil, nil, nil
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
+}
+
+// used puts off the time at which everything is let go.
+func (o *pool) used() {
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	if !o.closed {
+		o.idle = time.AfterFunc(max(o.warmth.Idle, time.Second), o.release)
+	}
 }
 
 // count notes that a run begins or ends.
@@ -250,13 +258,15 @@ func (o *pool) make() {
 		t, key, p, h := o.template, o.key, o.p, o.h
 		o.mu.Unlock()
 		var w *warm
+		var notes []string
 		var err error
 		if t != nil {
 			w = o.forkNow(t)
-		} else if w, err = o.r.newWarmContainer(p, h); err != nil {
+		} else if w, notes, err = o.r.newWarmContainer(p, h); err != nil {
 			w = nil
 		}
 		o.mu.Lock()
+		o.note(notes...)
 		o.making--
 		switch {
 		case w == nil:
@@ -305,13 +315,22 @@ func (o *pool) failed(err error) {
 		python := *o.p.Python
 		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == refused.module })
 		o.p.Python, o.retry = &python, time.Time{}
-		o.notes = append(o.notes, fmt.Sprintf("module %q is not preloaded: %s", refused.module, refused.why))
+		o.note(fmt.Sprintf("module %q is not preloaded: %s", refused.module, refused.why))
 		return
 	case refused != nil || o.failures >= 5:
 		o.refused = err
 	}
-	if o.warmth.Start == StartFork && !slices.Contains(o.notes, err.Error()) {
-		o.notes = append(o.notes, err.Error())
+	if o.warmth.Start == StartFork {
+		o.note(err.Error())
+	}
+}
+
+// note keeps what the user should know, once.
+func (o *pool) note(notes ...string) {
+	for _, n := range notes {
+		if !slices.Contains(o.notes, n) {
+			o.notes = append(o.notes, n)
+		}
 	}
 }
 
@@ -347,11 +366,7 @@ func (o *pool) startTemplate() {
 			o.template.retire()
 		}
 		o.template = t
-		for _, note := range t.notes {
-			if !slices.Contains(o.notes, note) {
-				o.notes = append(o.notes, note)
-			}
-		}
+		o.note(t.notes...)
 		o.fill()
 	}()
 }

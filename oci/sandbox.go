@@ -19,7 +19,9 @@ type sandbox interface {
 	// left.
 	wait() (Exit, error)
 	cgroup() (cgroups.Manager, error)
-	lasts() bool // the cgroup is still there after wait, also if it is systemd's
+	// lasts says that the cgroup is still there after wait, also if it is
+	// systemd's, unless the first process was killed.
+	lasts() bool
 	// oom tells each time that the memory limit is hit, and is closed when the
 	// cgroup is gone. It is needed with cgroup v1, and where systemd removes
 	// the cgroup before it can be asked.

@@ -43,6 +43,8 @@ type template struct {
 	p Process
 	h host
 
+	cgroups *cgroupMaker // nil where there are none
+
 	ordering sync.Mutex
 	made     int // forks so far; ordering guards it
 
@@ -238,7 +240,12 @@ func (r *Runtime) newTemplate(p Process, h host) (*template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &template{starter: s, r: r, p: p, h: s.h}, nil
+	made, err := newCgroupMaker(p, s.h)
+	if err != nil {
+		s.end()
+		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
+	}
+	return &template{starter: s, r: r, p: p, h: s.h, cgroups: made}, nil
 }
 
 // count gives how many forks were made of it.

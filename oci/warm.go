@@ -35,17 +35,17 @@ func newWarmFork(t *template) (*warm, error) {
 }
 
 // newWarmContainer starts one.
-func (r *Runtime) newWarmContainer(p Process, h host) (*warm, error) {
+func (r *Runtime) newWarmContainer(p Process, h host) (_ *warm, notes []string, err error) {
 	s, err := r.startProgram(p, h, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
-		return nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
+		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
-	return &warm{s: &waiting{s}, conn: s.conn, r: r, alive: func() bool { return !s.gone() }}, nil
+	return &warm{s: &waiting{s}, conn: s.conn, r: r, alive: func() bool { return !s.gone() }}, s.notes, nil
 }
 
 // A waiting is the container of a starter, which looks out for its end.
