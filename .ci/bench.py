@@ -148,7 +148,10 @@ def memory(server):
     """Returns MB of the server, and of each waiting fork: what it and its pid 1 share with nobody."""
     forks = []
     for pid in descendants(server.process.pid):
-        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        try:
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue  # it has just ended
         ids = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")][0]
         if ids[-1] != "1" or len(ids) < 3:
             continue  # a fork's pid namespace is in that of its template

@@ -397,10 +397,10 @@ class Template:
 
     def become_worker(self, control):
         """The life of W until it waits. It keeps nothing of the template's but memory."""
-        null = os.open(NULL, os.O_RDONLY)  # not the template's own, whose flags all forks would share
+        null = os.open(NULL, os.O_RDWR)  # not the template's own, whose flags all forks would share
         os.dup2(null, 0, True)
         if control != CONTROL:
-            os.dup2(control, CONTROL, False)
+            os.dup2(control, CONTROL, True)
         self.control.detach()
         os.closerange(CONTROL + 1, os.sysconf("SC_OPEN_MAX"))
         self.enter_landlock()

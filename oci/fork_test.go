@@ -144,6 +144,8 @@ seen = {k: status[k].strip() for k in status if re.match("Cap|NoNew|Seccomp$|Sig
 seen["limits"] = {n: resource.getrlimit(getattr(resource, n)) for n in dir(resource) if n.startswith("RLIMIT_")}
 seen["files"] = {fd: re.sub(r"\d+", "", os.readlink("/proc/self/fd/" + fd)) for fd in "0123"}
 seen["more files"] = [fd for fd in range(4, 4096) if os.path.exists("/proc/self/fd/%d" % fd) and os.path.exists("/proc/self/fd/%d" % fd) and not os.readlink("/proc/self/fd/%d" % fd).startswith("/proc")]
+import fcntl
+seen["flags of files"] = [fcntl.fcntl(fd, c) for fd in range(4) for c in (fcntl.F_GETFL, fcntl.F_GETFD, fcntl.F_GETOWN)]
 seen["environment"] = dict(os.environ)
 seen["at"] = os.getcwd(), os.listdir("."), os.listdir("/tmp"), os.listdir("/dev/shm"), socket.gethostname()
 for name in ("oom_score_adj", "cgroup", "timerslack_ns", "personality"):

@@ -80,18 +80,8 @@ func (w *warm) run(ctx context.Context, p Process, h host) (Exit, error) {
 
 // give sends the streams.
 func (w *warm) give(stdout, stderr *os.File) error {
-	var fds []int
-	for _, f := range []*os.File{stdout, stderr} {
-		raw, err := f.SyscallConn()
-		if err != nil {
-			return err
-		}
-		// Fd would make the file block, ours and the reader's.
-		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
-			return err
-		}
-	}
-	_, _, err := w.conn.WriteMsgUnix([]byte("s"), unix.UnixRights(fds...), nil)
+	// Fd makes them block, which programs expect of their streams.
+	_, _, err := w.conn.WriteMsgUnix([]byte("s"), unix.UnixRights(int(stdout.Fd()), int(stderr.Fd())), nil)
 	return err
 }
 
