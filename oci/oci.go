@@ -109,7 +109,9 @@ type Runtime struct {
 	copied   string // this program, if sandboxes need a copy of it
 
 	pool   pool
-	ending sync.WaitGroup // sandboxes whose remains are being removed
+	ending sync.WaitGroup // what goes on beside runs
+	life   context.Context
+	end    context.CancelFunc
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -125,6 +127,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	logrus.SetOutput(io.Discard)
 	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
 	r.pool.r = r
+	r.life, r.end = context.WithCancel(context.Background())
 	return r, nil
 }
 
@@ -132,6 +135,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 // instance. No sandbox may be running.
 func (r *Runtime) Close() error {
 	r.pool.close()
+	r.end() // what is being started
 	r.ending.Wait()
 	err := os.RemoveAll(r.dir)
 	return errors.Join(err, r.lock.Close())

@@ -153,3 +153,17 @@ func TestForksLeaveNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseDoesNotWaitForAStart: a module may take its time to be imported.
+func TestCloseDoesNotWaitForAStart(t *testing.T) {
+	l := newLab(t, Warmth{Start: StartAuto, Max: 1}, []string{"slow"}, map[string]string{"slow.py": "import time\ntime.sleep(50)\n"})
+	l.run(t, "pass")
+	time.Sleep(100 * time.Millisecond)
+	start := time.Now()
+	l.r.pool.close()
+	l.r.end()
+	l.r.ending.Wait()
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

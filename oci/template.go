@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/hex"
@@ -159,6 +160,7 @@ func (r *Runtime) startProgram(p Process, h host, template bool) (_ *starter, er
 		s.exit, s.err = s.s.wait()
 		close(s.ended)
 	}()
+	defer context.AfterFunc(r.life, c.kill)()
 	if s.conn, err = line.receive(); err == nil {
 		err = s.configure(config)
 	}

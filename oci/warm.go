@@ -40,6 +40,7 @@ func (r *Runtime) newWarmContainer(p Process, h host) (_ *warm, notes []string, 
 	if err != nil {
 		return nil, nil, err
 	}
+	defer context.AfterFunc(r.life, s.s.kill)()
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
