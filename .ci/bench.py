@@ -146,17 +146,18 @@ def kilobytes(pid, *names):
 
 def memory(server):
     """Returns MB of the server, and of each waiting fork: what it and its pid 1 share with nobody."""
+    time.sleep(1)
     forks = []
     for pid in descendants(server.process.pid):
         try:
             status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            ids = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")][0]
+            # A fork's pid namespace is in that of its template.
+            if ids[-1] == "1" and len(ids) > 2:
+                own = [pid, *descendants(pid)]
+                forks.append(sum(kilobytes(p, "Private_Clean", "Private_Dirty") for p in own) / 1024)
         except OSError:
             continue  # it has just ended
-        ids = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")][0]
-        if ids[-1] != "1" or len(ids) < 3:
-            continue  # a fork's pid namespace is in that of its template
-        own = [pid, *descendants(pid)]
-        forks.append(sum(kilobytes(p, "Private_Clean", "Private_Dirty") for p in own) / 1024)
     idle = kilobytes(server.process.pid, "Rss") / 1024
     return idle, forks
 
@@ -229,8 +230,16 @@ class Bench:
             print("leaving out podman:", done.stderr.decode()[-300:], file=sys.stderr)
             return None
         image = done.stdout.decode().split()[-1]
-        return lambda: command("podman", "run", "--rm", "--network=none", "--read-only", "--cap-drop=all", "--memory=512m",
-                               "--memory-swap=512m", "--pids-limit=128", "--entrypoint=python3", image, "-c", "print(1)")
+        same = ["--rm", "--network=none", "--read-only", "--cap-drop=all", "--memory=512m", "--pids-limit=128",
+                "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--entrypoint=python3", image, "-c", "print(1)"]
+        # Debian's crun does not work with every mixture of cgroup versions; runc does.
+        for runtime in ([], ["--runtime", shutil.which("runc") or "runc"]):
+            try:
+                command("podman", *runtime, "run", *same)
+                return lambda: command("podman", *runtime, "run", *same)
+            except RuntimeError as error:
+                print(f"podman {' '.join(runtime)}: {error}", file=sys.stderr)
+        return None
 
     def warm(self):
         for start in ("fork", "container"):

@@ -27,6 +27,7 @@ import _socket
 import fcntl
 import json
 import os
+import resource
 import sys
 
 CONTROL = 3
@@ -335,7 +336,7 @@ class Template:
             self.mount_all()
             self.set_up_network()
             for number, limit in self.c["rlimits"]:
-                self.set_limit(number, limit)
+                resource.setrlimit(number, (limit, limit))
             os.chdir("/workspace")  # the new one: ours so far is the template's
             # Made here, since a socket belongs for ever to the network namespace it was made in.
             theirs, ours = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -381,10 +382,6 @@ class Template:
         """Switches the loopback on: SIOCSIFFLAGS, IFF_UP (netdevice(7))."""
         with _Closing(_socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)) as s:
             fcntl.ioctl(s.fileno(), 0x8914, b"lo".ljust(16, b"\0") + (1).to_bytes(2, sys.byteorder) + bytes(22))
-
-    def set_limit(self, number, limit):
-        import resource
-        resource.setrlimit(number, (limit, limit))
 
     def drop_privileges(self):
         """Empties every capability set, the bounding set first, since that takes one, and loads the filter."""
