@@ -32,9 +32,9 @@ type fork struct {
 	note    string          // its folder in the state folder
 }
 
-// fork makes a sandbox in which the program waits. It is the host's part of
-// become_sandbox in fork.py.
-func (t *template) fork() (_ *fork, err error) {
+// fork makes a sandbox in which the program waits, for a run that is there
+// already if now. It is the host's part of become_sandbox in fork.py.
+func (t *template) fork(now bool) (_ *fork, err error) {
 	if !t.use() {
 		return nil, errors.New("the template has ended")
 	}
@@ -49,7 +49,7 @@ func (t *template) fork() (_ *fork, err error) {
 		return nil, err
 	}
 	_ = f.line.ours.SetDeadline(time.Now().Add(forkPatience))
-	if err := f.call(); err != nil {
+	if err := f.call(now); err != nil {
 		return nil, err
 	}
 	if err := f.confine(); err != nil {
@@ -71,7 +71,7 @@ func (t *template) fork() (_ *fork, err error) {
 }
 
 // call orders a fork, and takes hold of its pid 1.
-func (f *fork) call() error {
+func (f *fork) call(now bool) error {
 	raw, err := f.line.ours.SyscallConn()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (f *fork) call() error {
 	if err := pass(1); err != nil {
 		return fmt.Errorf("asking for credentials: %w", err)
 	}
-	if err := f.t.order(f.line.theirs); err != nil {
+	if err := f.t.order(f.line.theirs, now); err != nil {
 		return err
 	}
 	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
@@ -129,11 +129,15 @@ func hungUp(raw syscall.RawConn) (gone bool) {
 }
 
 // order sends the lifeline of a fork to be to the template.
-func (t *template) order(lifeline *os.File) error {
+func (t *template) order(lifeline *os.File, now bool) error {
 	t.ordering.Lock()
 	defer t.ordering.Unlock()
 	t.made++
-	_, _, err := t.conn.WriteMsgUnix([]byte("f"), unix.UnixRights(int(lifeline.Fd())), nil)
+	order := "f"
+	if now {
+		order = "n"
+	}
+	_, _, err := t.conn.WriteMsgUnix([]byte(order), unix.UnixRights(int(lifeline.Fd())), nil)
 	lifeline.Close()
 	return err
 }

@@ -4,7 +4,8 @@ It runs inside a sandbox, in place of the program, with a socket to the host as 
 configuration: four bytes of big-endian length and JSON, which oci/warm.go writes. Then
 
     once       the modules are imported, and the program waits
-    template   the modules are imported, and each byte that comes makes a fork, in which the program waits
+    template   the modules are imported, and each byte that comes makes a fork, in which the program waits: b"f" for
+               later, and b"n" for a run that is there already
 
 Who waits sends b"w" to the host, over its own fd 3, and gets one byte with two descriptors, stdout and stderr. Then
 the program has fd 3 all for itself. It is a file that defines
@@ -84,6 +85,8 @@ def main():
     answer(control, {"failed": failed})
     if template:
         control = template.run()  # returns in forks only
+    if not template or template.order == b"f":
+        program["rehearse"]()
     wait_and_run(control, program)
 
 
@@ -129,7 +132,6 @@ def settle():
 def wait_and_run(control, program):
     """Waits for the streams, runs the program and ends."""
     pid = os.getpid()
-    program["rehearse"]()
     control.sendall(b"w")
     prepared = program["prepare"]()
     data, ancillary, _, _ = control.recvmsg(1, _socket.CMSG_LEN(8))
@@ -305,8 +307,8 @@ class Template:
         # Nobody with our user id may look into us; forks allow it themselves again.
         self.must(self.libc.prctl(SET_DUMPABLE, 0, 0, 0, 0), "hiding the template")
         while True:
-            data, ancillary, _, _ = self.control.recvmsg(1, _socket.CMSG_LEN(4))
-            if not data:
+            self.order, ancillary, _, _ = self.control.recvmsg(1, _socket.CMSG_LEN(4))
+            if not self.order:
                 os._exit(0)
             lifeline, = descriptors(ancillary)
             # The bare call: fork() of the C library has no flags. It does not run what libraries do around a fork,

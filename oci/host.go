@@ -20,7 +20,7 @@ type host struct {
 	cgroup    cgroup
 	noProc    bool // no /proc can be mounted: ours is partly covered
 	seccomp   *specs.LinuxSeccomp
-	makers    *specs.LinuxSeccomp // a template's
+	makers    *specs.LinuxSeccomp // a template's, once one is started
 	exe       string              // this program's file, for sandboxes to start from
 	maxFiles  uint64              // RLIMIT_NOFILE's hard limit, 0 if there is none
 	maxLocked uint64              // RLIMIT_MEMLOCK's
@@ -40,11 +40,6 @@ func probeHost(wantUID, wantGID uint32) (host, error) {
 	h.cgroup = detectCgroup(h.euid)
 	var err error
 	if h.seccomp, err = seccompProfile(h.cgroup.uncounted()); err != nil {
-		return h, err
-	}
-	of := h.cgroup.uncounted()
-	of.template = true
-	if h.makers, err = seccompProfile(of); err != nil {
 		return h, err
 	}
 	if h.exe, err = os.Executable(); err != nil {

@@ -127,7 +127,7 @@ func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
 	t := o.template
 	o.mu.Unlock()
 	if w == nil && t != nil {
-		w = o.forkNow(t)
+		w = o.fork(t, true)
 	}
 	if w == nil {
 		// A fresh one serves, and is over no sooner for what is begun now.
@@ -261,7 +261,7 @@ func (o *pool) make() {
 		var notes []string
 		var err error
 		if t != nil {
-			w = o.forkNow(t)
+			w = o.fork(t, false)
 		} else if w, notes, err = o.r.newWarmContainer(p, h); err != nil {
 			w = nil
 		}
@@ -283,9 +283,9 @@ func (o *pool) make() {
 	o.makers--
 }
 
-// forkNow makes a fork. A template that fails once is not used again.
-func (o *pool) forkNow(t *template) *warm {
-	w, err := newWarmFork(t)
+// fork makes a fork. A template that fails once is not used again.
+func (o *pool) fork(t *template, now bool) *warm {
+	w, err := newWarmFork(t, now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.template != t {

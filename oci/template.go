@@ -139,6 +139,11 @@ func (r *Runtime) startProgram(p Process, h host, template bool) (_ *starter, er
 	p.Control, p.Stdout, p.Stderr = func(net.Conn) {}, said.w, said.w
 	p.template = template
 	if template {
+		un := h.cgroup.uncounted()
+		un.template = true
+		if h.makers, err = seccompProfile(un); err != nil {
+			return nil, errors.Join(err, said.w.Close())
+		}
 		// Forks have limits of their own. These are for a few that are not
 		// there yet, and for the threads of libraries while they start.
 		p.Limits.PIDs = max(p.Limits.PIDs, 256)

@@ -26,8 +26,8 @@ type warm struct {
 var errNotWarm = errors.New("the sandbox that waited has ended")
 
 // newWarmFork forks one.
-func newWarmFork(t *template) (*warm, error) {
-	f, err := t.fork()
+func newWarmFork(t *template, now bool) (*warm, error) {
+	f, err := t.fork(now)
 	if err != nil {
 		return nil, err
 	}
