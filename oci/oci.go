@@ -187,6 +187,10 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
+	// Whoever sweeps must see that we live, also if what runs is here already.
+	if _, err := r.folder(); err != nil {
+		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
 	if w, done := r.warm(ctx, p, h); w != nil {
 		defer done()
 		if exit, err := w.run(ctx, p, h); !errors.Is(err, errNotWarm) {

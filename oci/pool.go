@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The ways to start sandboxes ahead of their use.
@@ -92,9 +94,17 @@ func (r *Runtime) warm(ctx context.Context, p Process, h host) (*warm, func()) {
 	return r.pool.take(ctx, p, h)
 }
 
-// keyOf tells processes apart that cannot take each other's place.
+// keyOf tells processes apart that cannot take each other's place. A folder or
+// file that was removed and made again is another: a sandbox still has the old
+// one.
 func keyOf(p Process) string {
-	body, err := json.Marshal([]any{p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid})
+	var files []uint64
+	for _, path := range append([]Bind{{Source: p.Root.Dir}}, p.Binds...) {
+		var st unix.Stat_t
+		_ = unix.Stat(path.Source, &st) // the start says what is wrong with it
+		files = append(files, uint64(st.Dev), st.Ino)
+	}
+	body, err := json.Marshal([]any{files, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid})
 	if err != nil {
 		panic("oci: a process that cannot be told from others: " + err.Error())
 	}
@@ -236,12 +246,18 @@ func (o *pool) fill() {
 		o.startTemplate()
 		return
 	}
-	for o.makers < runtime.GOMAXPROCS(0) && len(o.ready)+o.making < want {
+	for o.makers < runtime.GOMAXPROCS(0) && o.room(want) {
 		o.makers++
 		o.making++
 		o.r.ending.Add(1)
 		go o.make()
 	}
+}
+
+// room reports whether one more shall be made. While many run, few wait: all
+// of them together are no more than may wait.
+func (o *pool) room(want int) bool {
+	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.warmth.Max, 2)
 }
 
 // forks reports whether there shall be a template.
@@ -275,7 +291,7 @@ func (o *pool) make() {
 		default:
 			o.ready = append(o.ready, w)
 		}
-		if w == nil || len(o.ready)+o.making >= o.want() || o.forks() && o.template == nil {
+		if w == nil || !o.room(o.want()) || o.forks() && o.template == nil {
 			break
 		}
 		o.making++

@@ -41,7 +41,7 @@ func (i *imageSource) get(ctx context.Context, progress func(done, total int64, 
 	i.mu.Lock()
 	last, at := i.last, i.lastAt
 	i.mu.Unlock()
-	if time.Since(at) < lookAgain {
+	if time.Since(at) < lookAgain && there(last.Root.Dir) && there(i.runner) {
 		return last, nil
 	}
 	image, err := i.find(ctx, progress)
@@ -56,6 +56,11 @@ func (i *imageSource) get(ctx context.Context, progress func(done, total int64, 
 // lookAgain is how long what was found is not looked at again: many short runs
 // come one after another, and to look takes as long as some of them.
 const lookAgain = time.Second
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
 
 // find makes the image ready, as get says.
 func (i *imageSource) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
