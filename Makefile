@@ -76,6 +76,13 @@ lint:
 	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
 	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
 
+# Runs beside podman, bubblewrap and bare Python, if they are there: a table, and
+# docs/benchmarks/speed.json. Ten minutes.
+.PHONY: bench
+bench: bin/runcell test-deps
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 data
+	@.ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-data
+
 # What comes from the sandbox, from registries and from config files, a minute
 # each.
 FUZZTIME ?= 1m

@@ -61,6 +61,7 @@ type Options struct {
 	Sandbox    Sandbox
 	Upstreams  Upstreams
 	RunnerFile string           // the runner on the host, as WriteRunner left it
+	Preload    []string         // modules that shall be imported before a run begins
 	ToolsDir   string           // where saved tools are kept; none are if empty
 	Policy     *mcpproxy.Policy // what may be called; nil is everything
 
@@ -71,6 +72,11 @@ type Options struct {
 	MaxOutput   int        // bytes kept of each stream; 1 MiB if 0
 	MaxParallel int        // runs at once, further ones wait; 16 if 0
 	Output      OutputMode // compact if empty
+	// Cached gives the image as it is there now, if it is, and Warm begins to
+	// make ready for processes like p, in the background: what can be done
+	// before the first run. They may be nil.
+	Cached func(ctx context.Context) (Image, bool)
+	Warm   func(p oci.Process)
 	// Missing says what this host cannot give a sandbox, Isolation the same
 	// in the few words that every result carries. They may be nil.
 	Missing   func() []string
@@ -83,6 +89,7 @@ type Server struct {
 	o     Options
 	saved savedTools
 	slots chan struct{}
+	awake sync.Once // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/runcell/runcell/oci"
+	"golang.org/x/sys/unix"
 )
 
 // errTimeout is why a run's context ends when its time is up.
@@ -82,16 +83,18 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	defer w.close()
 	ended, control := make(chan struct{}), make(chan net.Conn, 1)
+	talk := newTalk(s, plan.granted, req.Progress)
+	p := s.process(image, w)
+	p.Control, p.Ended = func(c net.Conn) { control <- c }, talk.ended
 	var exit oci.Exit
 	var runErr error
 	go func() {
 		defer close(ended)
 		defer close(control)
-		exit, runErr = s.o.Sandbox.Run(ctx, s.process(image, w, func(c net.Conn) { control <- c }))
+		exit, runErr = s.o.Sandbox.Run(ctx, p)
 	}()
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	talk := newTalk(s, plan.granted, req.Progress)
 	talked := make(chan struct{})
 	go func() {
 		defer close(talked)
@@ -107,7 +110,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		}
 	}()
 	<-ended
-	w.drain()
+	w.drain(talk.saidEnd())
 	<-talked
 
 	// What holds for every run here. Part of it shows at the first start only.
@@ -126,18 +129,41 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 }
 
 // process says what to start: the runner, in the image, as its only program.
-func (s *Server) process(image Image, w *wires, control func(net.Conn)) oci.Process {
+func (s *Server) process(image Image, w *wires) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
+	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
 	return oci.Process{
 		Root:    image.Root,
 		Binds:   []oci.Bind{{Source: s.o.RunnerFile, Target: runnerPath}},
-		Args:    []string{image.Python, "-s", "-B", "-u", "-X", "utf8", runnerPath},
+		Args:    append(slices.Clone(python), runnerPath),
 		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
 		Limits:  s.o.Limits,
 		Stdout:  w.childOut,
 		Stderr:  w.childErr,
-		Control: control,
+		Control: func(c net.Conn) { c.Close() },
+		Python:  &oci.Python{Interpreter: python, Program: runnerPath, Base: usual, Preload: s.o.Preload},
 	}
+}
+
+// usual are modules that many runs import, or the runner for them: awaiting
+// and tracebacks.
+var usual = []string{
+	"asyncio", "linecache", "traceback", "textwrap", "re", "random", "datetime", "math", "collections", "itertools",
+	"functools", "statistics", "dataclasses", "typing", "pathlib", "subprocess", "threading", "time",
+}
+
+// warm begins to make ready for the first run, beside what the client does.
+func (s *Server) warm() {
+	if s.o.Cached == nil || s.o.Warm == nil {
+		return
+	}
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
+		if image, ok := s.o.Cached(s.life); ok {
+			s.o.Warm(s.process(image, &wires{}))
+		}
+	}()
 }
 
 // lastWins drops all but the last setting of each variable.
@@ -199,12 +225,44 @@ func (w *wires) pipe(c *capture) (*os.File, error) {
 
 // drain takes in what the ended processes left in the pipes. No process that
 // could write is left, so their end is near; the bound is for a sandbox that
-// breaks this promise.
-func (w *wires) drain() {
+// breaks this promise. Of one that has said that nothing comes any more, all is
+// there already, though the kernel may not be through with it.
+func (w *wires) drain(all bool) {
+	patience := 2 * time.Second
+	if all {
+		patience = 0
+	}
 	for _, r := range w.readers {
-		_ = r.SetReadDeadline(time.Now().Add(2 * time.Second))
+		_ = r.SetReadDeadline(time.Now().Add(patience))
 	}
 	w.copying.Wait()
+	if all {
+		for _, r := range w.readers {
+			w.takeIn(r)
+		}
+	}
+}
+
+// takeIn reads what is in a pipe now.
+func (w *wires) takeIn(r *os.File) {
+	to := w.stdout
+	if r == w.readers[1] {
+		to = w.stderr
+	}
+	raw, err := r.SyscallConn()
+	if err != nil || r.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	b := make([]byte, 64<<10)
+	for more := true; more; {
+		_ = raw.Read(func(fd uintptr) bool {
+			n, err := unix.Read(int(fd), b)
+			if more = err == nil && n > 0 || errors.Is(err, unix.EINTR); n > 0 {
+				_, _ = to.Write(b[:n])
+			}
+			return true
+		})
+	}
 }
 
 func (w *wires) close() {

@@ -1122,7 +1122,6 @@ def add_source_line(error, sources):
 def work(channel, start):
     """Runs the code, reports to the host, returns the exit code."""
     pid = os.getpid()
-    set_up_process()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
     sources = Sources()
     sources.add(CODE_FILE, source)
@@ -1152,13 +1151,47 @@ def set_up_process():
     sys.argv[:] = [""]
 
 
-def main():
+def prepare():
+    """Does what can be done before there is code."""
     channel = Channel(CONTROL_FD)
+    set_up_process()
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
+    return channel
+
+
+def main(channel=None):
+    channel = channel or prepare()
     body = channel.receive()
     if body is None:
         return 1  # the host wants nothing
     return work(channel, decode(body))
 
 
-sys.exit(main())
+# Being started ahead of the code, by oci/fork.py, which defines FORKED and calls what is here: rehearse in a template
+# and in each fork, prepare in each fork, then main and ended.
+
+
+def rehearse():
+    """Goes the way of a run, with code that does nothing: what Python learns on the way is kept by the template, and
+    the memory that is written on the way is the fork's own before it is needed.
+    """
+    modules, finders = dict(sys.modules), list(sys.meta_path)
+    start = decode(json.dumps({"code": "import sys\nx = [1]\nprint(end='')\nx and None", "servers": []}).encode())
+    sources = Sources()
+    sources.add(CODE_FILE, start["code"])
+    runtime = Runtime(Host(None), start.get("servers"), "", sources)
+    namespace = {"__name__": "__main__", **install_modules(runtime, sources, {})}
+    run(start["code"], namespace, sources, runtime.tools)
+    for name in set(sys.modules) - set(modules):
+        del sys.modules[name]
+    sys.modules.update(modules)
+    sys.meta_path[:] = finders
+
+
+def ended(channel, code):
+    """Tells the host that nothing comes any more: it need not wait until the kernel has taken this process apart."""
+    channel.send({"type": "end", "exitCode": code})
+
+
+if "FORKED" not in globals():
+    sys.exit(main())

@@ -35,10 +35,17 @@ func (s *Server) MCP() *mcp.Server {
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "runcell", Version: s.o.Version},
 		// Empty, not nil: nil advertises logging, which there is none of.
-		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
-			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
-		}},
+		&mcp.ServerOptions{
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		},
 	)
+	// Whatever a client asks first, its first call is near.
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			defer s.awake.Do(s.warm)
+			return next(ctx, method, req)
+		}
+	})
 	server.AddTool(&mcp.Tool{Name: "run_python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
 		URI: ManualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(Manual)),

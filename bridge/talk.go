@@ -33,11 +33,16 @@ type talk struct {
 	ready bool
 	left  map[string]string // servers that a search could not look into, and why
 	done  *message
+	over  bool  // the runner said that it has ended
 	err   error // what broke it
+
+	ended chan int // gets the exit code if the runner said that it has ended
 }
 
 func newTalk(s *Server, granted map[string]bool, tell func(done, total int64, text string)) *talk {
-	return &talk{s: s, granted: granted, policy: s.o.Policy.NewRun(), progress: progress{tell: tell}}
+	return &talk{
+		s: s, granted: granted, policy: s.o.Policy.NewRun(), progress: progress{tell: tell}, ended: make(chan int, 1),
+	}
 }
 
 // serve holds the conversation over conn until the runner is done or gone, or
@@ -79,6 +84,10 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 		}
 		if m.Type != "call" {
 			bytes.Release(weight)
+			if m.Type == "end" && t.doneFrame() != nil {
+				t.end(m.ExitCode & 0xff)
+				return nil
+			}
 			if err := t.note(m, code); err != nil {
 				return err
 			}
@@ -156,6 +165,20 @@ func (t *talk) doneFrame() *message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.done
+}
+
+// end notes that the runner has ended, with this code.
+func (t *talk) end(code int) {
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
+	t.ended <- code // there is room, and it comes once
+}
+
+func (t *talk) saidEnd() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.over
 }
 
 // broken reports whether the sandbox sent what no runner sends.

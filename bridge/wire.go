@@ -7,7 +7,12 @@ package bridge
 //	  │ ── start{code, servers, manual, saved} ────▶ │
 //	  │ ◀──────────── call{id, method, params} ───── │  any number, in parallel
 //	  │ ── reply{id, result | error} ──────────────▶ │
-//	  │ ◀──── done{exitCode, result?, error?, …} ─── │  then it exits
+//	  │ ◀──── done{exitCode, result?, error?, …} ─── │  the code has ended
+//	  │ ◀───────────────── end{exitCode} ─────────── │  so have atexit and threads
+//
+// The last one comes only from a sandbox that was started ahead of the run, if
+// no other process is left in it: the host need not wait until the kernel has
+// taken it apart.
 //
 // Each message is a frame: its length as four bytes, big-endian, and that many
 // bytes of JSON. Everything that comes from the sandbox is hostile: whatever

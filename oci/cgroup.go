@@ -119,6 +119,13 @@ func tryCgroupFS(c cgroup) cgroup {
 		}
 		return m.Set(&r)
 	}
+	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: cpuPeriod}
+	if try(all) == nil {
+		// Most hosts that give something give everything, and each try takes
+		// as long as a run.
+		c.Memory, c.PIDs, c.CPU, c.Swap = true, true, true, true
+		return c
+	}
 	err := try(cgroups.Resources{Memory: memory})
 	c.Memory = err == nil
 	c.PIDs = try(cgroups.Resources{PidsLimit: &limit}) == nil

@@ -6,16 +6,15 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/opencontainers/runc/libcontainer"
 	"golang.org/x/sys/unix"
 )
 
 // pin lets a sandbox run on as many processors as its limit asks for, rounded
-// up, where no cgroup counts its time. It is called while libcontainer's init
+// up, where no cgroup counts its time. It is called while its first process
 // waits for the word to go on, so that everything in the sandbox inherits it,
 // and seccomp keeps the code from changing it (calls.go). One sandbox is given
 // other processors than the one before.
-func (r *Runtime) pin(p *libcontainer.Process, cpus float64) error {
+func (r *Runtime) pin(pid int, cpus float64) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)
@@ -25,10 +24,6 @@ func (r *Runtime) pin(p *libcontainer.Process, cpus float64) error {
 		return nil
 	}
 	first := int(r.spread.Add(uint32(want))) - want
-	pid, err := p.Pid()
-	if err != nil {
-		return err
-	}
 	return pinThreads(pid, choose(&all, first, want))
 }
 

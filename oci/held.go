@@ -7,17 +7,13 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/opencontainers/cgroups/manager"
-	"github.com/opencontainers/runc/libcontainer"
-	"golang.org/x/sys/unix"
 )
 
 // A limitWatch is what the host does about the limits of one sandbox while it
 // runs: it keeps those that no cgroup does, ends a sandbox as a whole where the
 // kernel would end one process of it, and learns which limits were hit.
 type limitWatch struct {
-	c      *libcontainer.Container
+	s      sandbox
 	cgroup cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
 	events chan struct{}
@@ -28,18 +24,18 @@ type limitWatch struct {
 }
 
 // watchLimits begins once the sandbox has started.
-func watchLimits(c *libcontainer.Container, p *libcontainer.Process, l Limits, h host) *limitWatch {
-	w := &limitWatch{c: c, cgroup: h.cgroup, events: make(chan struct{})}
+func watchLimits(s sandbox, l Limits, h host) *limitWatch {
+	w := &limitWatch{s: s, cgroup: h.cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()
-	if pid, err := p.Pid(); err == nil && !(h.cgroup.Memory && h.cgroup.PIDs) {
+	if !(h.cgroup.Memory && h.cgroup.PIDs) {
 		if h.cgroup.Memory {
 			l.Memory = 0
 		}
 		if h.cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = startMemoryWatch(pid, !h.noProc, l, w.kill)
+		w.memory = startMemoryWatch(s.pid(), !h.noProc, l, w.kill)
 	}
 	return w
 }
@@ -55,13 +51,14 @@ func (w *limitWatch) stop() {
 // kill ends the sandbox at once: its first process, and with that all others.
 func (w *limitWatch) kill() {
 	w.notePIDs()
-	_ = w.c.Signal(unix.SIGKILL)
+	w.s.kill()
 }
 
 // end tells, once the sandbox has ended and is not yet destroyed, whether its
 // limits on memory and on processes were hit. It is told whether the first
-// process was killed, and not by us.
-func (w *limitWatch) end(killed bool) (oom, pids bool) {
+// process was killed, and not by us, and whether it is certain that the cgroup
+// is still there.
+func (w *limitWatch) end(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
 		if w.memory.end() {
 			w.oom.Store(true)
@@ -73,7 +70,7 @@ func (w *limitWatch) end(killed bool) (oom, pids bool) {
 	w.notePIDs()
 	switch {
 	case !w.cgroup.Memory:
-	case w.cgroup.Driver == cgroupFS:
+	case w.cgroup.Driver == cgroupFS || there:
 		if w.countOOM() > 0 {
 			w.oom.Store(true)
 		}
@@ -100,7 +97,7 @@ func (w *limitWatch) watchOOM() {
 		close(w.events)
 		return
 	}
-	events, err := w.c.NotifyOOM()
+	events, err := w.s.oom()
 	if err != nil {
 		close(w.events) // it is gone already
 		return
@@ -121,11 +118,11 @@ func (w *limitWatch) watchSlice() {
 	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != cgroupSystemd {
 		return
 	}
-	state, err := w.c.State()
+	m, err := w.s.cgroup()
 	if err != nil {
 		return
 	}
-	file := filepath.Join(filepath.Dir(state.CgroupPaths[""]), "memory.events")
+	file := filepath.Join(filepath.Dir(m.Path("")), "memory.events")
 	if b, err := os.ReadFile(file); err == nil {
 		w.slice, w.before = file, countOf(b, "oom_kill")
 	}
@@ -141,12 +138,7 @@ func (w *limitWatch) sliceKilled() bool {
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
 func (w *limitWatch) countOOM() uint64 {
-	state, err := w.c.State()
-	if err != nil {
-		return 0
-	}
-	config := w.c.Config()
-	m, err := manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
+	m, err := w.s.cgroup()
 	if err != nil {
 		return 0
 	}
@@ -163,15 +155,11 @@ func (w *limitWatch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}
-	state, err := w.c.State()
+	m, err := w.s.cgroup()
 	if err != nil {
 		return
 	}
-	dir := state.CgroupPaths["pids"] // cgroup v1
-	if dir == "" {
-		dir = state.CgroupPaths[""]
-	}
-	if b, err := os.ReadFile(filepath.Join(dir, "pids.events")); err == nil && countOf(b, "max") > 0 {
+	if b, err := os.ReadFile(filepath.Join(m.Path("pids"), "pids.events")); err == nil && countOf(b, "max") > 0 {
 		w.pids.Store(true)
 	}
 }

@@ -20,10 +20,11 @@ type host struct {
 	cgroup    cgroup
 	noProc    bool // no /proc can be mounted: ours is partly covered
 	seccomp   *specs.LinuxSeccomp
-	exe       string // this program's file, for sandboxes to start from
-	maxFiles  uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
-	maxLocked uint64 // RLIMIT_MEMLOCK's
-	maxProcs  uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
+	makers    *specs.LinuxSeccomp // a template's, once one is started
+	exe       string              // this program's file, for sandboxes to start from
+	maxFiles  uint64              // RLIMIT_NOFILE's hard limit, 0 if there is none
+	maxLocked uint64              // RLIMIT_MEMLOCK's
+	maxProcs  uint64              // RLIMIT_NPROC's hard limit, 0 if there is none
 }
 
 // nested reports whether the sandbox needs a user namespace in a user

@@ -3,6 +3,7 @@ package oci
 import (
 	"path"
 	"strconv"
+	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -40,13 +41,33 @@ var readonlyPaths = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
+func inProc(path string) bool { return strings.HasPrefix(path, "/proc/") }
+
+// A tmpfs is a place that can be written, and that vanishes with the sandbox.
+type tmpfs struct {
+	dest, mode  string
+	size, files int
+}
+
+// writable are those of every sandbox. They are sticky, as /tmp, and not owned
+// by the user: the ids of the mount options would have to be mapped, and where
+// only one is, they are not.
+var writable = []tmpfs{
+	{"/dev/shm", "mode=1777", shmSize, shmFiles},
+	{"/tmp", "mode=1777", tmpSize, tmpFiles},
+	{"/workspace", "mode=1777", workspaceSize, workspaceFiles},
+}
+
+// options are those of the file system, beside the flags of the mount.
+func (t tmpfs) options() []string {
+	return []string{"size=" + strconv.Itoa(t.size), "nr_inodes=" + strconv.Itoa(t.files)}
+}
+
 // mounts lists what is laid over the read-only root, in order.
 func mounts(p Process, h host) []specs.Mount {
-	tmpfs := func(dest string, size, files int, options ...string) specs.Mount {
-		return specs.Mount{
-			Destination: dest, Type: "tmpfs", Source: "tmpfs",
-			Options: append(options, "noexec", "nosuid", "nodev", "size="+strconv.Itoa(size), "nr_inodes="+strconv.Itoa(files)),
-		}
+	mount := func(t tmpfs, options ...string) specs.Mount {
+		options = append(append(options, t.mode, "noexec", "nosuid", "nodev"), t.options()...)
+		return specs.Mount{Destination: t.dest, Type: "tmpfs", Source: "tmpfs", Options: options}
 	}
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
 	if h.noProc {
@@ -59,15 +80,13 @@ func mounts(p Process, h host) []specs.Mount {
 		// Read-only when all is in it: where only one id is mapped it is
 		// owned by the user. The devices are mounts of their own.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "nosuid", "noexec", "nodev", "mode=755", "size=65536", "nr_inodes=64"}},
-		tmpfs("/dev/shm", shmSize, shmFiles, "mode=1777"),
-		tmpfs("/tmp", tmpSize, tmpFiles, "mode=1777"),
-		// Sticky, as /tmp, and not owned by the user: the ids of the mount
-		// options would have to be mapped, and where only one is, they are not.
-		tmpfs("/workspace", workspaceSize, workspaceFiles, "mode=1777"),
-		// The mount points of what is ours are made in it: the root is
-		// read-only by now.
-		tmpfs(ownDir, 4096, 64, "ro", "mode=755"),
 	}
+	for _, t := range writable {
+		out = append(out, mount(t))
+	}
+	// The mount points of what is ours are made in it: the root is read-only
+	// by now.
+	out = append(out, mount(tmpfs{ownDir, "mode=755", 4096, 64}, "ro"))
 	for _, b := range p.Root.Binds {
 		out = append(out, readOnlyBind(b))
 	}

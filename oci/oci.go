@@ -24,7 +24,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -65,9 +64,27 @@ type Process struct {
 	// as descriptor 3. It is the function's to close. It is not called if the
 	// sandbox does not start; if it is nil the process has no such socket.
 	Control func(net.Conn)
+	// Python says how to start the process ahead of its use, if that can be.
+	Python *Python
+	// Ended gives the exit code of a process that has nothing more to say,
+	// and is alone, before it has ended. Run does not wait for it then. Only
+	// who was started ahead of its use can know.
+	Ended <-chan int
 
 	uid, gid uint32   // inside: the runtime's
 	lifeline *os.File // pid 1's end
+	template bool     // sandboxes are forked from it
+}
+
+// A Python says of a Process that it is a Python program, and how it can be
+// started before it is needed (fork.py): the program is a file that defines
+// main, which gives the exit code, and which it calls itself unless the name
+// FORKED is defined.
+type Python struct {
+	Interpreter []string // its path inside, and its options
+	Program     string   // its path inside
+	Base        []string // modules to import beforehand, as far as they are there
+	Preload     []string // modules that the user wants imported beforehand
 }
 
 // An Exit is how a sandbox ended.
@@ -90,6 +107,11 @@ type Runtime struct {
 	host     host
 	hostErr  error
 	copied   string // this program, if sandboxes need a copy of it
+
+	pool   pool
+	ending sync.WaitGroup // what goes on beside runs
+	life   context.Context
+	end    context.CancelFunc
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -103,23 +125,31 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	}
 	// libcontainer logs to a logger of its own what it also returns as errors.
 	logrus.SetOutput(io.Discard)
-	return &Runtime{dir: own, lock: lock, uid: uid, gid: gid}, nil
+	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
+	r.pool.r = r
+	r.life, r.end = context.WithCancel(context.Background())
+	return r, nil
 }
 
-// Close removes the state folder of this instance. No sandbox may be running.
+// Close ends what waits to be used, and removes the state folder of this
+// instance. No sandbox may be running.
 func (r *Runtime) Close() error {
+	r.pool.close()
+	r.end() // what is being started
+	r.ending.Wait()
 	err := os.RemoveAll(r.dir)
 	return errors.Join(err, r.lock.Close())
 }
 
 // Missing lists, for the user, what this host cannot give and what that
-// costs; it is empty on a host that gives everything.
+// costs, and what could not be preloaded; it is empty on a host that gives
+// everything.
 func (r *Runtime) Missing(l Limits) []string {
 	h, err := r.probe()
 	if err != nil {
 		return nil
 	}
-	return missing(h, l)
+	return append(missing(h, l), r.pool.said()...)
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -145,8 +175,8 @@ func (r *Runtime) probe() (host, error) {
 	return r.host, r.hostErr
 }
 
-// Run starts p in a fresh sandbox and returns when every process in it has
-// ended. If ctx ends first they are killed at once; that is not an error.
+// Run starts p in a sandbox of its own and returns when every process in it
+// has ended. If ctx ends first they are killed at once; that is not an error.
 func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer p.closeFiles()
 	p.uid, p.gid = r.uid, r.gid
@@ -157,39 +187,83 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
-	line, err := newLifeline()
+	// Whoever sweeps must see that we live, also if what runs is here already.
+	if _, err := r.folder(); err != nil {
+		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	if w, done := r.warm(ctx, p, h); w != nil {
+		defer done()
+		if exit, err := w.run(ctx, p, h); !errors.Is(err, errNotWarm) {
+			return exit, err
+		}
+	}
+	s, line, h, err := r.begin(p, h)
 	if err != nil {
 		return Exit{}, err
 	}
 	defer line.close()
+	defer func() { err = errors.Join(err, s.destroy()) }()
+	p.closeFiles()
+	return attend(ctx, p, s, h, func() {
+		// Whoever cannot be spoken with ends, and waiting tells how.
+		if conn, err := line.receive(); err == nil {
+			p.Control(conn)
+		}
+	})
+}
+
+// begin starts p in a fresh sandbox.
+func (r *Runtime) begin(p Process, h host) (*container, lifeline, host, error) {
+	line, err := newLifeline()
+	if err != nil {
+		return nil, line, h, err
+	}
 	p.lifeline = line.theirs
 	c, process, err := r.launch(p, h)
 	if procRefused(err) && !h.noProc {
 		h = r.withoutProc()
 		c, process, err = r.launch(p, h)
 	}
+	line.theirs.Close()
 	if err != nil {
-		return Exit{}, startError(err, h, r.dir, p.Root.Dir)
+		line.close()
+		return nil, line, h, startError(err, h, r.dir, p.Root.Dir)
 	}
-	defer func() { err = errors.Join(err, destroy(c)) }()
-	p.closeFiles()
-	limits := watchLimits(c, process, p.Limits, h)
+	return &container{c, process}, line, h, nil
+}
+
+// attend keeps the limits of a sandbox, and its time, until it has ended. Talk
+// is called once they are kept, if the process has a control socket.
+func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exit, error) {
+	limits := watchLimits(s, p.Limits, h)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
 	if p.Control != nil {
-		// Whoever cannot be spoken with ends, and Wait tells how.
-		if conn, err := line.receive(); err == nil {
-			p.Control(conn)
-		}
+		talk()
 	}
-	state, err := process.Wait()
-	if state == nil {
-		limits.end(false)
+	exit, there, err := outcome(s, p.Ended)
+	if err != nil {
+		limits.end(false, false)
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	exit = newExit(state)
-	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil)
+	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil, there)
 	return exit, nil
+}
+
+// outcome waits until a sandbox has ended, or says that it has, and tells
+// whether its cgroup is certainly still there.
+func outcome(s sandbox, ended <-chan int) (exit Exit, there bool, err error) {
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		exit, err = s.wait()
+	}()
+	select {
+	case <-waited:
+		return exit, s.lasts() && exit.Signal == 0, err
+	case code := <-ended:
+		return Exit{Code: code}, true, nil
+	}
 }
 
 // launch starts p as the first process of a new sandbox, which is the
@@ -268,7 +342,11 @@ func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.P
 		return c, fmt.Errorf("starting the sandbox: %w", err)
 	}
 	if l.CPUs > 0 && !h.cgroup.CPU {
-		if err := r.pin(p, l.CPUs); err != nil {
+		pid, err := p.Pid()
+		if err == nil {
+			err = r.pin(pid, l.CPUs)
+		}
+		if err != nil {
 			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
 		}
 	}
@@ -309,37 +387,6 @@ func (p Process) closeFiles() {
 			f.Close()
 		}
 	}
-}
-
-// newExit reads how the first process ended.
-func newExit(state *os.ProcessState) Exit {
-	e := Exit{Code: state.ExitCode()}
-	if ws := state.Sys().(interface {
-		Signaled() bool
-		Signal() unix.Signal
-	}); ws.Signaled() {
-		e.Signal = ws.Signal()
-		e.Code = 128 + int(e.Signal)
-	}
-	return e
-}
-
-// destroy removes what is left of a sandbox: every process, its cgroup and its
-// state.
-func destroy(c *libcontainer.Container) error {
-	_ = c.Signal(unix.SIGKILL) // not running is what we want
-	return remove(c)
-}
-
-// remove removes the cgroup and the state of a sandbox without processes.
-func remove(c *libcontainer.Container) (err error) {
-	for wait := time.Millisecond; wait < 2*time.Second; wait *= 2 {
-		if err = c.Destroy(); err == nil {
-			return nil
-		}
-		time.Sleep(wait) // the kernel may need a moment to let go of the cgroup
-	}
-	return fmt.Errorf("removing the sandbox: %w", err)
 }
 
 func newID() (string, error) {

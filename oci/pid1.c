@@ -107,36 +107,88 @@ static void send_end(int lifeline, int fd)
 
 static void no_op(int sig) { (void)sig; }
 
-// keep_house is the life of pid 1: it collects whoever ends, until the child
-// has, whose exit status it takes, or the host hangs up its end of the
-// lifeline. When it ends the kernel ends everything else in the sandbox.
-static void keep_house(pid_t child, int lifeline)
+// wait_for_child sleeps until somebody ends, and ends if the host hangs up its
+// end of the lifeline. SIGCHLD is blocked but in here: none can be missed.
+static void wait_for_child(int lifeline)
 {
 	struct pollfd host = {lifeline, 0, 0}; // POLLHUP comes unasked
 	sigset_t waiting;
-	pid_t pid;
-	int status;
 
 	sigfillset(&waiting);
 	sigdelset(&waiting, SIGCHLD);
+	if (ppoll(&host, 1, NULL, &waiting) > 0)
+		_exit(128 + SIGKILL);
+}
+
+// keep_house is the life of pid 1: it collects whoever ends, until the child
+// has, whose exit status it gives, or the host hangs up. When it ends the
+// kernel ends everything else in the sandbox.
+static int keep_house(pid_t child, int lifeline)
+{
+	pid_t pid;
+	int status;
+
 	for (;;) {
-		// SIGCHLD is blocked but in ppoll: none can be missed in between.
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			if (pid == child)
-				_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-		if (ppoll(&host, 1, NULL, &waiting) > 0)
-			_exit(128 + SIGKILL);
+				return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		wait_for_child(lifeline);
 	}
+}
+
+// block_signals leaves SIGCHLD to be waited for, and lets no other disturb.
+static void block_signals(sigset_t *before)
+{
+	struct sigaction collect = {.sa_handler = no_op};
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, before);
+	sigaction(SIGCHLD, &collect, NULL);
+}
+
+// adopt is pid 1 of a sandbox that was forked from a template: the code's
+// process is its child already (fork.py). The host does not collect its exit
+// status, since it is the template's child, so it is told over the lifeline;
+// by then nothing but pid 1 is left. What remains takes its time, and goes when
+// the host hangs up.
+static void adopt(const char *what)
+{
+	int lifeline, end, child;
+	unsigned char status;
+
+	if (sscanf(what, "%d:%d:%d", &lifeline, &end, &child) != 3)
+		_exit(125);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		die("hiding pid 1");
+	prctl(PR_SET_NAME, "runcell", 0, 0, 0); // pid1Name
+	block_signals(NULL);
+	// Only now that pid 1 is opaque does the host get what starts the code.
+	send_end(lifeline, end);
+	for (int fd = 0; fd <= end || fd <= lifeline; fd++)
+		if (fd != lifeline)
+			close(fd);
+	status = keep_house(child, lifeline);
+	kill(-1, SIGKILL); // all but ourselves (kill(2))
+	while ((child = waitpid(-1, NULL, WNOHANG)) >= 0)
+		if (child == 0)
+			wait_for_child(lifeline);
+	if (write(lifeline, &status, 1) == 1)
+		for (;;)
+			wait_for_child(lifeline);
+	_exit(128 + SIGKILL);
 }
 
 // run_pid1 is the first process. The code's process has the same user id, so
 // pid 1 makes itself opaque before there is one: it cannot be traced, and its
 // memory, descriptors and environment cannot be opened (prctl(2),
 // PR_SET_DUMPABLE).
-static void run_pid1(char **argv, int lifeline, int control)
+//
+// A template (fork.py) is to mount and to make namespaces, which no process in
+// a Landlock domain may, and runs no code of the user's.
+static void run_pid1(char **argv, int lifeline, int control, int template)
 {
-	struct sigaction collect = {.sa_handler = no_op};
-	sigset_t all, before;
+	sigset_t before;
 	pid_t child;
 	int own, fd, pair[2];
 
@@ -155,26 +207,30 @@ static void run_pid1(char **argv, int lifeline, int control)
 			die("making the control socket");
 		send_end(own, pair[0]);
 	}
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
+	block_signals(&before);
+	// Programs tell from its pid that a process was forked. The code's is 2,
+	// so the template's is another.
+	if (template && (child = fork()) == 0)
+		_exit(0);
 	child = fork();
 	if (child < 0)
 		die("starting the program");
 	if (child == 0) {
+		signal(SIGCHLD, SIG_DFL);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		if (control && pair[1] == lifeline)
 			fcntl(lifeline, F_SETFD, 0);
 		else if (control && dup2(pair[1], lifeline) < 0)
 			die("placing the control socket");
-		landlock();
+		if (!template)
+			landlock();
 		execv(argv[0], argv);
 		dprintf(2, "runcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
-	sigaction(SIGCHLD, &collect, NULL);
 	for (fd = 0; fd < own; fd++)
 		close(fd); // the code's, not ours
-	keep_house(child, own);
+	_exit(keep_house(child, own));
 }
 
 static void put(const char *path, const char *text)
@@ -212,16 +268,18 @@ static void nest_user_namespace(const char *ids)
 // glibc gives constructors what main gets.
 __attribute__((constructor)) static void before_go(int argc, char **argv)
 {
-	const char *ids = getenv("_RUNCELL_NEST"), *lifeline = getenv("_RUNCELL_PID1");
+	const char *ids = getenv("_RUNCELL_NEST"), *lifeline = getenv("_RUNCELL_PID1"), *child = getenv("_RUNCELL_ADOPT");
 
 	if (ids != NULL)
 		nest_user_namespace(ids);
+	else if (child != NULL)
+		adopt(child);
 	else if (lifeline != NULL && argc > 1) {
-		int fd, control;
+		int fd, control, template = 0;
 
-		if (sscanf(lifeline, "%d:%d", &fd, &control) != 2)
+		if (sscanf(lifeline, "%d:%d:%d", &fd, &control, &template) < 2)
 			_exit(125);
 		unsetenv("_RUNCELL_PID1");
-		run_pid1(argv + 1, fd, control);
+		run_pid1(argv + 1, fd, control, template);
 	}
 }

@@ -78,10 +78,13 @@ func unixConn(fd int) (*net.UnixConn, error) {
 // receive takes in the control socket that pid 1 has made. It fails if pid 1
 // ends before.
 func (l lifeline) receive() (*net.UnixConn, error) {
-	data, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := l.ours.ReadMsgUnix(data, control)
+	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(4))
+	size, n, _, _, err := l.ours.ReadMsgUnix(data, control)
 	if err != nil {
 		return nil, err
+	}
+	if size > 1 && data[0] == 'e' {
+		return nil, errors.New(string(data[1:size]))
 	}
 	messages, err := syscall.ParseSocketControlMessage(control[:n])
 	if err != nil || len(messages) != 1 {

@@ -3,6 +3,7 @@ package oci
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -16,6 +17,8 @@ import (
 // flags a filter can see.
 //
 // What no cgroup counts on this host, it refuses to let be had uncounted.
+// It refuses forks nothing: they load the same. A template may do in addition
+// what it takes to make them.
 func seccompProfile(un uncounted) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
@@ -29,16 +32,30 @@ func seccompProfile(un uncounted) (*specs.LinuxSeccomp, error) {
 	if un.cpu {
 		forbid(p, []string{"sched_setaffinity"}) // see pin
 	}
+	if un.template {
+		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: makers, Action: specs.ActAllow})
+	}
 	return p, nil
 }
 
-// uncounted says what no cgroup counts on a host.
-type uncounted struct{ memory, cpu bool }
+// makers are the calls that make a sandbox out of a fork (fork.py).
+var makers = []string{"clone", "unshare", "mount", "keyctl"}
+
+// uncounted says what no cgroup counts on a host; template, that the filter is
+// that of a template.
+type uncounted struct{ memory, cpu, template bool }
 
 // String and parseUncounted hand it on to the stage that loads the filter.
-func (u uncounted) String() string { return fmt.Sprintf("memory=%t,cpu=%t", u.memory, u.cpu) }
+func (u uncounted) String() string {
+	text := fmt.Sprintf("memory=%t,cpu=%t", u.memory, u.cpu)
+	if u.template {
+		text += ",template"
+	}
+	return text
+}
 
 func parseUncounted(s string) (u uncounted, err error) {
+	s, u.template = strings.CutSuffix(s, ",template")
 	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t", &u.memory, &u.cpu)
 	return u, err
 }

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"fmt"
+	"slices"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -20,7 +21,13 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 	if p.Control != nil {
 		control = 1
 	}
-	env := append([]string{fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)}, p.Env...)
+	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)
+	un, filter := h.cgroup.uncounted(), h.seccomp
+	if p.template {
+		lifeline += ":1"
+		un.template, filter = true, h.makers
+	}
+	env := append([]string{lifeline}, p.Env...)
 	// Empty, not nil: libcontainer keeps every capability when it is nil
 	// (capabilities.New).
 	caps := &specs.LinuxCapabilities{}
@@ -28,7 +35,7 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		// Only one id is mapped. The process starts as container root,
 		// without capabilities, and our own stage makes a user namespace
 		// inside in which that id has the number asked for (nest.go).
-		args = append([]string{pid1Path, "nest", h.cgroup.uncounted().String()}, args...)
+		args = append([]string{pid1Path, "nest", un.String()}, args...)
 		hide := 0
 		if h.noProc {
 			hide = 1
@@ -79,7 +86,13 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		},
 	}
 	if !h.nested() {
-		s.Linux.Seccomp = h.seccomp
+		s.Linux.Seccomp = filter
+	}
+	if p.template {
+		// The kernel lets nobody mount a /proc who sees only parts of one
+		// (mount_namespaces(7)); the forks' own are covered.
+		s.Linux.MaskedPaths = nil
+		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(readonlyPaths), inProc)
 	}
 	return s
 }

@@ -148,6 +148,22 @@ func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress))
 	return s.pull(ctx, r, ref, s.current, progress)
 }
 
+// Cached returns what Ensure would without asking anybody, or nil.
+func (s *Store) Cached(ctx context.Context, ref string) *Root {
+	r, err := images.Parse(ref)
+	if err != nil {
+		return nil
+	}
+	if r.Kind == images.Host {
+		root, err := s.host(ctx)
+		if err != nil {
+			return nil
+		}
+		return root
+	}
+	return s.current(r, ref)
+}
+
 // current returns the cached root of a reference if the policy allows to use
 // it unasked, or nil.
 func (s *Store) current(r images.Reference, ref string) *Root {

@@ -38,13 +38,16 @@ func escapeBattery(t *testing.T, image, suffix string) {
 	config := fakeConfig(t, map[string]any{"vault": map[string]any{
 		"command": exe, "env": map[string]string{fakeServerEnv: "filesystem", "TOKEN": newSecret()},
 	}})
-	onEveryHost(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		set := layTraps(t, h)
 		c := h.serve(t, env{
 			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m",
 			// Of its own: a tool that an attempt saves must not reach other tests.
 			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
 		})
+		if h.name != "no-proc" {
+			c.wantStart(t, h)
+		}
 		neighbour := set.moveIn(t, c)
 		r := c.call(t, map[string]any{"code": set.code(t, escapePy, c.cmd.Process.Pid), "servers": []string{"search"}, "timeout": int(slow(170*time.Second) / time.Second)})
 		if r.isError {

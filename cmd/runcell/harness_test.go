@@ -32,6 +32,7 @@ import (
 //	RUNCELL_TEST_LACKS    what this machine cannot give, as "HOST:IDS HOST:CGROUP", or "nothing"
 //	RUNCELL_TEST_PYTHONS  the versions of Python to test on, as .ci/images.sh knows them
 //	RUNCELL_TEST_INSTEAD  the image to test on where a test would take the host's own Python
+//	RUNCELL_TEST_STARTS   the ways to start sandboxes to test, "container fork" unless set
 //	RUNCELL_TEST_CURE     that the host forbids sandboxes, and the command that allows them
 
 // bin is the binary under test, shared the folder that holds whatever any user
@@ -91,6 +92,9 @@ func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
 	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path, "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state"), "LANG=C.UTF-8"}
 	if slow(1) > 1 { // room for code that is to come to its end
 		c.Env = append(c.Env, "MCP_BRIDGE_TIMEOUT="+slow(30*time.Second).String(), "MCP_BRIDGE_MAX_TIMEOUT="+slow(2*time.Minute).String())
+	}
+	if h.start != "" {
+		c.Env = append(c.Env, "MCP_BRIDGE_START="+h.start)
 	}
 	for k, v := range e {
 		if image := os.Getenv("RUNCELL_TEST_INSTEAD"); k == "MCP_BRIDGE_IMAGE" && v == "host" && image != "" {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/runcell/runcell/oci"
 )
 
 // pythons gives the newest and the oldest version of Python that there is an
@@ -40,6 +42,37 @@ type host struct {
 	home string              // its state folder is in it, and stays for all tests
 	path string
 	wrap []string // what starts the binary, if not we
+
+	start string // MCP_BRIDGE_START, if a test is about it
+}
+
+// inEveryWay runs a test with sandboxes that are containers and with such as
+// are forks of a template: what is promised of the one is of the other.
+func inEveryWay(t *testing.T, on func(*testing.T, func(*testing.T, *host)), test func(t *testing.T, h *host)) {
+	starts := strings.Fields(os.Getenv("RUNCELL_TEST_STARTS"))
+	if len(starts) == 0 {
+		starts = []string{oci.StartContainer, oci.StartFork}
+	}
+	for _, start := range starts {
+		t.Run(start, func(t *testing.T) {
+			on(t, func(t *testing.T, h *host) {
+				if start == oci.StartFork && h.name == "no-proc" {
+					t.Skip("without a /proc there are no forks")
+				}
+				as := *h
+				as.start = start
+				test(t, &as)
+			})
+		})
+	}
+}
+
+// wantStart fails the test unless a server's sandboxes start as it is to be
+// tested: a fork has the template's filter and its own.
+func (c *client) wantStart(t *testing.T, h *host) {
+	t.Helper()
+	filters := map[string]string{oci.StartContainer: "1", oci.StartFork: "2"}[h.start]
+	c.python(t, "print([l.split()[1] for l in open('/proc/self/status') if l.startswith('Seccomp_filters')][0])").want(t, filters)
 }
 
 // testUser is made by the tests if they run as root, and kept.

@@ -28,6 +28,8 @@ type imageSource struct {
 	refresh func(ref string, ask bool)
 
 	mu      sync.Mutex
+	last    bridge.Image // found at lastAt
+	lastAt  time.Time
 	instead string    // why the host's Python stands in, if it does
 	until   time.Time // until then
 }
@@ -36,6 +38,32 @@ type imageSource struct {
 // the host's own Python serves, which is said; an image that the user named
 // is never replaced by another.
 func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	i.mu.Lock()
+	last, at := i.last, i.lastAt
+	i.mu.Unlock()
+	if time.Since(at) < lookAgain && there(last.Root.Dir) && there(i.runner) {
+		return last, nil
+	}
+	image, err := i.find(ctx, progress)
+	if err == nil {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.last, i.lastAt = image, time.Now()
+	}
+	return image, err
+}
+
+// lookAgain is how long what was found is not looked at again: many short runs
+// come one after another, and to look takes as long as some of them.
+const lookAgain = time.Second
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// find makes the image ready, as get says.
+func (i *imageSource) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	leaveRemovedFolder()
 	if _, err := os.Stat(i.runner); err != nil {
 		if _, err := bridge.WriteRunner(filepath.Dir(i.runner)); err != nil {
@@ -58,6 +86,15 @@ func (i *imageSource) get(ctx context.Context, progress func(done, total int64, 
 	i.instead, i.until = note, time.Now().Add(retryDefault)
 	i.mu.Unlock()
 	return image, nil
+}
+
+// cached gives the image if it is there already.
+func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
+	root := i.store.Cached(ctx, i.ref)
+	if root == nil {
+		return bridge.Image{}, false
+	}
+	return bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}, true
 }
 
 func (i *imageSource) standIn() string {

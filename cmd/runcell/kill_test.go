@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ func wantSwept(t *testing.T, h *host, ids []string) {
 }
 
 func TestKilledServerLeavesNoSandbox(t *testing.T) {
-	onHosts(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		var marks []string
 		for range 5 {
@@ -96,8 +97,8 @@ func TestKilledServerLeavesNoSandbox(t *testing.T) {
 		}
 		waitFor(t, "the code to start", 60*time.Second, func() bool { return !slices.ContainsFunc(marks, func(m string) bool { return !alive(m) }) })
 		ids := sandboxIDs(h)
-		if len(ids) != len(marks) {
-			t.Errorf("the state folder has %v", ids)
+		if len(ids) == 0 {
+			t.Error("the state folder has none")
 		}
 		started := c.kill9(t)
 		waitFor(t, "the sandboxes to be gone", time.Second, func() bool { return !slices.ContainsFunc(started, proc.alive) })
@@ -130,7 +131,7 @@ func TestServerKilledWhileItStartsASandbox(t *testing.T) {
 }
 
 func TestTwoServersShareAStateFolder(t *testing.T) {
-	onHosts(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		e := env{"MCP_BRIDGE_IMAGE": "host"}
 		a, b := h.serveRaw(t, e), h.serve(t, e)
 		a.sendCode(t, sleeper(marker()))
@@ -138,7 +139,7 @@ func TestTwoServersShareAStateFolder(t *testing.T) {
 		go func() {
 			ended <- b.python(t, "import subprocess, time\np = subprocess.Popen(['sleep', '"+mark+"'])\ntime.sleep(1)\nprint(p.poll())")
 		}()
-		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) && len(sandboxIDs(h)) == 2 })
+		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) && len(sandboxIDs(h)) >= 2 })
 		a.kill9(t)
 		_ = a.stop()
 		h.serve(t, e).python(t, "print('a third sweeps')").want(t, "a third sweeps")
@@ -163,29 +164,28 @@ func TestKilledUpstream(t *testing.T) {
 	c.python(t, "print(await mcp_odd.pid() > 0)", "odd").want(t, "True")
 }
 
-// sandboxProcesses gives the first process of the only sandbox of a server, and
-// the one that runs the code.
-func sandboxProcesses(server int) (first, code int) {
+// sandboxProcesses gives the first process of a sandbox and the one that runs
+// the code, which has started a process that is marked.
+func sandboxProcesses(server int, mark string) (first, code int) {
 	for _, pid := range children(server) {
 		at := filepath.Join("/proc", strconv.Itoa(pid))
+		if command, _ := os.ReadFile(at + "/cmdline"); !bytes.Contains(command, []byte(mark)) {
+			continue
+		}
 		status, _ := os.ReadFile(at + "/status")
-		command, _ := os.ReadFile(at + "/cmdline")
-		for line := range strings.Lines(string(status)) {
-			ids, ok := strings.CutPrefix(line, "NSpid:")
-			switch f := strings.Fields(ids); {
-			case !ok || len(f) < 2:
-			case f[len(f)-1] == "1":
-				first = pid
-			case bytes.Contains(command, []byte("runner.py")) && code == 0:
-				code = pid
-			}
+		code = statusNumber(status, "PPid")
+		status, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(code), "status"))
+		first = statusNumber(status, "PPid")
+		status, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(first), "status"))
+		if !regexp.MustCompile(`(?m)^NSpid:.*\t1$`).Match(status) {
+			return 0, 0
 		}
 	}
 	return first, code
 }
 
 func TestSandboxKilledFromOutside(t *testing.T) {
-	onHosts(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		seconds := int(slow(2*time.Second) / time.Second)
 		for name, tt := range map[string]struct {
@@ -204,7 +204,7 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 			mark, ended := marker(), make(chan reply, 1)
 			go func() { ended <- c.call(t, map[string]any{"code": sleeper(mark), "timeout": seconds}) }()
 			waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
-			first, code := sandboxProcesses(c.cmd.Process.Pid)
+			first, code := sandboxProcesses(c.cmd.Process.Pid, mark)
 			if first == 0 || code == 0 {
 				t.Fatalf("first process %d, code's process %d", first, code)
 			}

@@ -13,13 +13,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runcell/runcell/oci"
 )
 
 // TestNothingIsLeftBehind runs code fifty times, some in a process of their own
 // and the rest in one server, with a run that is stopped and a server that is
 // killed among them, and looks for what stays on the host.
 func TestNothingIsLeftBehind(t *testing.T) {
-	onHosts(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
 		alone, together := 10, 40
 		if h.cred != nil {
@@ -48,7 +50,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Errorf("closing the server: %v", err)
 		}
 		ids := seen()
-		if len(ids) < 10 {
+		// Where there is no cgroup a fork leaves nothing, not even a note.
+		if len(ids) < 10 && (h.start != oci.StartFork || h.name == "root") || len(ids) == 0 {
 			t.Fatalf("saw %d sandboxes only", len(ids))
 		}
 		var left []string

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runcell/runcell/oci"
 )
 
 // A limitCase is code that goes for one limit.
@@ -117,11 +119,15 @@ var limitCases = []limitCase{
 // TestLimits: every limit holds on every kind of host, the text names it, the
 // server answers meanwhile, and the next run is clean.
 func TestLimits(t *testing.T) {
-	onEveryHost(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		limits := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_PIDS": "32", "MCP_BRIDGE_CPUS": "1", "MCP_BRIDGE_MEMORY": "96m"}
 		small := h.serve(t, limits)
 		limits["MCP_BRIDGE_MEMORY"] = "512m"
 		big := h.serve(t, limits)
+		if h.name != "no-proc" {
+			small.wantStart(t, h)
+			big.wantStart(t, h)
+		}
 		held := map[string]bool{}
 		for _, tt := range limitCases {
 			held[tt.name] = t.Run(tt.name, func(t *testing.T) {
@@ -193,6 +199,9 @@ func writeReport(t *testing.T, h *host, what string, held map[string]bool) {
 	dir := os.Getenv("RUNCELL_REPORT")
 	if dir == "" {
 		return
+	}
+	if h.start != "" && h.start != oci.StartContainer {
+		what += "-" + h.start
 	}
 	body, err := json.Marshal(held)
 	if err == nil {

@@ -101,6 +101,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
+		Cached:      images.cached,
+		Warm:        runtime.Warm,
+		Preload:     s.Preload,
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
 		RunnerFile:  runner,

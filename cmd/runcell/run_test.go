@@ -13,7 +13,7 @@ import (
 func TestSandboxedPython(t *testing.T) {
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)
-	onHosts(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		for _, v := range versions {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim"})
@@ -126,7 +126,7 @@ func TestPromises(t *testing.T) {
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)
 	config := fakeConfig(t, nil)
-	onHosts(t, func(t *testing.T, h *host) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		for _, v := range versions {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim", "MCP_SERVERS_CONFIG": config})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,8 @@ type Settings struct {
 	AllowSelf   bool
 	Servers     string
 	Policy      string
+	Start       string
+	Preload     []string
 	Runtime     string
 }
 
@@ -67,6 +70,8 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
 	{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates that registries may use, besides the system's"},
 	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
+	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use, a `WAY`: auto, fork or container"},
+	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
 	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
 	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have, a `NUMBER`"},
 	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
@@ -112,6 +117,8 @@ func readSettings(c *cli.Context) (Settings, error) {
 		AllowSelf:   r.boolean("allow-self-server"),
 		Servers:     r.value("servers-config"),
 		Policy:      r.value("policy"),
+		Start:       r.start("start"),
+		Preload:     r.modules("preload"),
 		Runtime:     r.value("runtime"),
 	}
 	s.UID, s.GID = r.user("container-user")
@@ -196,6 +203,27 @@ func (r *settingReader) policy(name string) rootfs.PullPolicy {
 	}
 	return p
 }
+
+func (r *settingReader) start(name string) string {
+	s := strings.ToLower(r.value(name))
+	if s != oci.StartAuto && s != oci.StartFork && s != oci.StartContainer {
+		r.fail(name, "none of auto, fork, container")
+	}
+	return s
+}
+
+// modules reads names of Python modules.
+func (r *settingReader) modules(name string) []string {
+	names := strings.FieldsFunc(r.value(name), func(c rune) bool { return c == ',' || c == ' ' })
+	for _, n := range names {
+		if !moduleName.MatchString(n) {
+			r.fail(name, "no list of Python modules such as numpy,pandas: %q", n)
+		}
+	}
+	return names
+}
+
+var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
 func (r *settingReader) registries() registrySettings {
 	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""Times runs of runcell beside podman, bubblewrap and bare Python, on the same image. `make bench` calls this.
+
+    bench.py RUNCELL LAYOUT DATA_LAYOUT [ROUNDS]
+
+LAYOUT and DATA_LAYOUT are OCI layouts, of which the second has pandas. What is measured is printed as a table and kept
+in docs/benchmarks/speed.json. Machines differ and are noisy: what counts are the ratios of one session, so peers take
+turns with runcell.
+"""
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+GROUPBY = "import pandas as pd\nprint(pd.DataFrame({'k': list('abca') * 50, 'v': range(200)}).groupby('k').sum())"
+HERE = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Server:
+    """`runcell serve` and its one client, from which any number of threads may call."""
+
+    def __init__(self, program, state, image, **settings):
+        env = {"HOME": str(state), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MCP_BRIDGE_STATE_DIR": str(state / "state"),
+               "MCP_BRIDGE_IMAGE": image, "MCP_BRIDGE_LOG_LEVEL": "ERROR", **settings}
+        start = time.perf_counter()
+        self.process = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=state)
+        self.lock, self.count, self.waiting = threading.Lock(), 0, {}
+        threading.Thread(target=self.read, daemon=True).start()
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                "clientInfo": {"name": "bench", "version": "1"}})
+        self.initialized = time.perf_counter() - start
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def send(self, message):
+        with self.lock:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def read(self):
+        for line in self.process.stdout:
+            message = json.loads(line)
+            entry = self.waiting.pop(message.get("id"), None)
+            if entry:
+                entry[1] = message
+                entry[0].release()
+
+    def ask(self, method, params):
+        entry = [threading.Lock(), None]
+        entry[0].acquire()
+        with self.lock:
+            self.count += 1
+            number = self.count
+            self.waiting[number] = entry
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        entry[0].acquire()
+        return entry[1]
+
+    def run(self, code):
+        """Runs code and returns the seconds it took."""
+        start = time.perf_counter()
+        answer = self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}})
+        took = time.perf_counter() - start
+        if answer["result"].get("isError"):
+            raise SystemExit(f"{code}: {answer}")
+        return took
+
+    def settle(self, code, runs=10):
+        """Runs code until the sandboxes that wait are as they will be."""
+        for _ in range(runs):
+            self.run(code)
+            time.sleep(0.2)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+
+def command(*args, env=None):
+    start = time.perf_counter()
+    done = subprocess.run(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=120)
+    took = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, args))}: {done.stderr.decode()[-500:]}")
+    return took
+
+
+def spaced(measure, rounds, gap):
+    """Measures again and again, with time between for what is done after an answer."""
+    out = []
+    for _ in range(rounds):
+        out.append(measure())
+        time.sleep(gap)
+    return out
+
+
+def sustained(server, code, clients, seconds):
+    """Returns runs a second of so many clients at once."""
+    end, counts = time.perf_counter() + seconds, [0] * clients
+
+    def work(which):
+        while time.perf_counter() < end:
+            server.run(code)
+            counts[which] += 1
+
+    start = time.perf_counter()
+    in_threads(clients, work)
+    return sum(counts) / (time.perf_counter() - start)
+
+
+def burst(server, code, calls):
+    start = time.perf_counter()
+    in_threads(calls, lambda which: server.run(code))
+    return time.perf_counter() - start
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(which,)) for which in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def descendants(pid):
+    out = []
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in path.read_text().split():
+            out += [int(child), *descendants(int(child))]
+    return out
+
+
+def kilobytes(pid, *names):
+    total = 0
+    for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.split(":")[0] in names:
+            total += int(line.split()[1])
+    return total
+
+
+def memory(server):
+    """Returns MB of the server, and of each waiting fork: what it and its pid 1 share with nobody."""
+    time.sleep(1)
+    forks = []
+    for pid in descendants(server.process.pid):
+        try:
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            ids = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")][0]
+            # A fork's pid namespace is in that of its template.
+            if ids[-1] == "1" and len(ids) > 2:
+                own = [pid, *descendants(pid)]
+                forks.append(sum(kilobytes(p, "Private_Clean", "Private_Dirty") for p in own) / 1024)
+        except OSError:
+            continue  # it has just ended
+    idle = kilobytes(server.process.pid, "Rss") / 1024
+    return idle, forks
+
+
+def summary(seconds):
+    seconds = sorted(seconds)
+    return {"p50": round(1000 * statistics.median(seconds), 2), "p95": round(1000 * seconds[int(len(seconds) * 0.95)], 2),
+            "min": round(1000 * seconds[0], 2), "n": len(seconds)}
+
+
+class Bench:
+    def __init__(self, program, layout, data, rounds, work):
+        self.program, self.work, self.rounds = program, work, rounds
+        self.image, self.data = f"oci:{layout}", f"oci:{data}"
+        self.out = {"when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                    "kernel": os.uname().release, "cpus": os.cpu_count(), "load": os.getloadavg(), "user": os.getuid()}
+
+    def all(self):
+        one = Server(self.program, self.work, self.image)
+        one.settle("print(1)")
+        # Bytecode is made in the background after the first run.
+        time.sleep(5)
+        one.close()
+        self.starts()
+        self.warm()
+        self.pandas()
+        self.out["load at the end"] = os.getloadavg()
+
+    def starts(self):
+        """exec, serve and the peers, in turn."""
+        root = next(p for p in (self.work / "state/cache/images/rootfs").iterdir() if not p.name.startswith("host-")) / "root"
+        env = {**os.environ, "HOME": str(self.work), "MCP_BRIDGE_STATE_DIR": str(self.work / "state"), "MCP_BRIDGE_IMAGE": self.image}
+        python = "/usr/bin/python3" if (root / "usr/bin/python3").exists() else "/usr/local/bin/python3"
+        kinds = {
+            "runcell exec": lambda: command(self.program, "exec", "-c", "print(1)", env=env),
+            "bare python": lambda: command("/usr/bin/python3", "-I", "-S", "-c", "print(1)"),
+        }
+        if shutil.which("bwrap"):
+            kinds["bubblewrap"] = lambda: command(
+                "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev",
+                "--tmpfs", "/tmp", python, "-c", "print(1)")
+        podman = self.podman()
+        if podman:
+            kinds["podman run"] = podman
+        took = {name: [] for name in kinds}
+        took["serve to initialize"] = []
+        for name in list(kinds):
+            try:
+                kinds[name]()
+            except Exception as error:
+                print(f"leaving out {name}: {error}", file=sys.stderr)
+                del kinds[name], took[name]
+        for _ in range(max(10, self.rounds // 10)):
+            for name, measure in kinds.items():
+                took[name].append(measure())
+            server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="container")
+            took["serve to initialize"].append(server.initialized)
+            server.close()
+        for name, seconds in took.items():
+            self.out[name] = summary(seconds)
+
+    def podman(self):
+        if not shutil.which("podman"):
+            return None
+        # It makes a name of the path, in which no part may begin with a dot.
+        link = pathlib.Path(tempfile.mkdtemp(dir="/tmp")) / "image"
+        link.symlink_to(self.image.partition(":")[2])
+        done = subprocess.run(["podman", "pull", "-q", f"oci:{link}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode:
+            print("leaving out podman:", done.stderr.decode()[-300:], file=sys.stderr)
+            return None
+        image = done.stdout.decode().split()[-1]
+        same = ["--rm", "--network=none", "--read-only", "--cap-drop=all", "--memory=512m", "--pids-limit=128",
+                "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--entrypoint=python3", image, "-c", "print(1)"]
+        # Debian's crun does not work with every mixture of cgroup versions; runc does.
+        for runtime in ([], ["--runtime", shutil.which("runc") or "runc"]):
+            try:
+                command("podman", *runtime, "run", *same)
+                return lambda: command("podman", *runtime, "run", *same)
+            except RuntimeError as error:
+                print(f"podman {' '.join(runtime)}: {error}", file=sys.stderr)
+        return None
+
+    def warm(self):
+        for start in ("fork", "container"):
+            server = Server(self.program, self.work, self.image, MCP_BRIDGE_START=start)
+            server.settle("print(1)")
+            rounds = self.rounds if start == "fork" else self.rounds // 4
+            self.out[f"warm print(1), {start}"] = summary(spaced(lambda: server.run("print(1)"), rounds, 0.03 if start == "fork" else 0.2))
+            if start == "fork":
+                idle, forks = memory(server)
+                self.out["server, MB"], self.out["waiting forks, MB"] = round(idle, 1), [round(f, 1) for f in forks]
+                self.out["warm, awaiting"] = summary(spaced(
+                    lambda: server.run("import asyncio; await asyncio.sleep(0)"), rounds // 4, 0.03))
+                self.out["burst of 32"] = summary(spaced(lambda: burst(server, "print(1)", 32), 5, 2))
+            self.out[f"8 clients, runs a second, {start}"] = round(sustained(server, "print(1)", 8, 8), 1)
+            server.close()
+
+    def pandas(self):
+        server = Server(self.program, self.work, self.data, MCP_BRIDGE_START="fork", MCP_BRIDGE_PRELOAD="numpy,pandas")
+        server.run("print(1)")
+        time.sleep(20)  # bytecode
+        server.close()
+        server = Server(self.program, self.work, self.data, MCP_BRIDGE_START="fork", MCP_BRIDGE_PRELOAD="numpy,pandas")
+        server.settle(GROUPBY)
+        self.out["warm import pandas"] = summary(spaced(lambda: server.run("import pandas"), self.rounds // 2, 0.05))
+        self.out["warm groupby"] = summary(spaced(lambda: server.run(GROUPBY), self.rounds // 4, 0.05))
+        _, forks = memory(server)
+        self.out["waiting forks with pandas, MB"] = [round(f, 1) for f in forks]
+        self.out["8 clients with pandas, runs a second"] = round(sustained(server, "import pandas", 8, 8), 1)
+        server.close()
+
+    def table(self):
+        podman = self.out.get("podman run", {}).get("p50")
+        print(f"\n{'':38}{'p50 ms':>10}{'p95 ms':>10}{'podman / it':>13}")
+        for name, value in self.out.items():
+            if isinstance(value, dict):
+                ratio = f"{podman / value['p50']:.1f}" if podman else ""
+                print(f"{name:38}{value['p50']:10.2f}{value['p95']:10.2f}{ratio:>13}")
+        for name, value in self.out.items():
+            if not isinstance(value, dict):
+                print(f"{name:38}{value}")
+
+
+def main():
+    program, layout, data = (os.path.abspath(a) for a in sys.argv[1:4])
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 300
+    with tempfile.TemporaryDirectory(prefix="runcell-bench-") as work:
+        os.chmod(work, 0o755)
+        bench = Bench(program, layout, data, rounds, pathlib.Path(work))
+        bench.all()
+        subprocess.run(["chmod", "-R", "u+w", work])
+    bench.table()
+    folder = HERE / "docs/benchmarks"
+    (folder / "speed.json").write_text(json.dumps(bench.out, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

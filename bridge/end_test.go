@@ -1,0 +1,68 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/runcell/runcell/oci"
+)
+
+// TestAnswerDoesNotWaitForTheKernel: a runner that has said that it has ended
+// is believed, though its ends of the pipes are still open, and everything that
+// it wrote before is there.
+func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
+	text := strings.Repeat("x", 60<<10) // what a pipe holds
+	s := newServer(t, nil, func(o *Options) {
+		o.Sandbox = hostSandbox{fake: func(ctx context.Context, p oci.Process) (oci.Exit, error) {
+			kept, err := syscall.Dup(int(p.Stdout.Fd()))
+			if err != nil {
+				return oci.Exit{}, err
+			}
+			t.Cleanup(func() { syscall.Close(kept) })
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { theirs.Close() })
+			p.Control(ours)
+			go func() {
+				for _, frame := range []string{`{"type":"ready"}`, "", `{"type":"done"}`, `{"type":"end","exitCode":7}`} {
+					if frame == "" { // the code has come
+						if n, err := readFrameSize(theirs); err == nil {
+							_, _ = readFrame(theirs, n)
+						}
+						_, _ = p.Stdout.WriteString(text)
+						continue
+					}
+					_, _ = fmt.Fprintf(theirs, "%c%c%c%c%s", 0, 0, 0, len(frame), frame)
+				}
+			}()
+			select {
+			case code := <-p.Ended:
+				return oci.Exit{Code: code}, nil
+			case <-ctx.Done():
+				return oci.Exit{Code: 137, Signal: syscall.SIGKILL}, nil
+			}
+		}}
+	})
+	start := time.Now()
+	r := s.Run(t.Context(), Request{Code: "pass"})
+	if r.ExitCode == nil || *r.ExitCode != 7 || len(r.Stdout) != 1 || r.Stdout[0] != text {
+		t.Errorf("exit code %v, status %s, %d lines", r.ExitCode, r.Status, len(r.Stdout))
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestEndBeforeTheCodeIsDone breaks the talk, as any frame where it may not
+// come.
+func TestEndBeforeTheCodeIsDone(t *testing.T) {
+	s := newServer(t, nil, nil)
+	r := s.Run(t.Context(), Request{Code: `import os; os.write(3, b'\0\0\0\x0e{"type":"end"}'); import time; time.sleep(20)`})
+	if r.Status != StatusError || !strings.Contains(r.Error, "where it may not come") {
+		t.Errorf("%s: %s", r.Status, r.Error)
+	}
+}

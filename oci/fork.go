@@ -1,0 +1,406 @@
+package oci
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	"golang.org/x/sys/unix"
+)
+
+// A fork is a sandbox that was forked from a template (fork.py).
+type fork struct {
+	t       *template
+	host    int      // pid of its pid 1, here
+	pidfd   *os.File // of the same, which no later process can be
+	line    lifeline
+	conn    *net.UnixConn
+	manager cgroups.Manager // nil where there is no cgroup
+	events  <-chan struct{} // tells that its memory limit was hit, with cgroup v1
+	note    string          // its folder in the state folder
+}
+
+// fork makes a sandbox in which the program waits, for a run that is there
+// already if now. It is the host's part of become_sandbox in fork.py.
+func (t *template) fork(now bool) (_ *fork, err error) {
+	if !t.use() {
+		return nil, errors.New("the template has ended")
+	}
+	f := &fork{t: t}
+	defer func() {
+		if err != nil {
+			_ = f.destroy()
+			err = fmt.Errorf("forking from the template: %w", err)
+		}
+	}()
+	if f.line, err = newLifeline(); err != nil {
+		return nil, err
+	}
+	_ = f.line.ours.SetDeadline(time.Now().Add(forkPatience))
+	if err := f.call(now); err != nil {
+		return nil, err
+	}
+	if err := f.confine(); err != nil {
+		return nil, err
+	}
+	if _, err := f.line.ours.Write([]byte("g")); err != nil {
+		return nil, err
+	}
+	if f.conn, err = f.line.receive(); err != nil {
+		return nil, err
+	}
+	_ = f.conn.SetDeadline(time.Now().Add(forkPatience))
+	if err := awaitByte(f.conn, 'w'); err != nil {
+		return nil, fmt.Errorf("waiting for the program: %w", err)
+	}
+	_ = f.conn.SetDeadline(time.Time{})
+	_ = f.line.ours.SetDeadline(time.Time{})
+	return f, nil
+}
+
+// call orders a fork, and takes hold of its pid 1.
+func (f *fork) call(now bool) error {
+	raw, err := f.line.ours.SyscallConn()
+	if err != nil {
+		return err
+	}
+	pass := func(on int) (err error) {
+		return errors.Join(raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, on)
+		}), err)
+	}
+	if err := pass(1); err != nil {
+		return fmt.Errorf("asking for credentials: %w", err)
+	}
+	if err := f.t.order(f.line.theirs, now); err != nil {
+		return err
+	}
+	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
+	n, size, _, _, err := f.line.ours.ReadMsgUnix(data, control)
+	switch {
+	case err != nil:
+		return err
+	case n > 1 && data[0] == 'e':
+		return errors.New(string(data[1:n]))
+	case n != 1 || data[0] != 'h':
+		return errors.New("the template has ended")
+	}
+	// The kernel tells the pid as it is here, whatever it is in there.
+	messages, err := syscall.ParseSocketControlMessage(control[:size])
+	if err != nil || len(messages) != 1 {
+		return errors.New("no credentials came")
+	}
+	who, err := syscall.ParseUnixCredentials(&messages[0])
+	if err != nil {
+		return err
+	}
+	f.host = int(who.Pid)
+	fd, err := unix.PidfdOpen(f.host, unix.O_NONBLOCK)
+	if err != nil {
+		return os.NewSyscallError("pidfd_open", err)
+	}
+	f.pidfd = os.NewFile(uintptr(fd), "pidfd")
+	// Nobody else has the other end: as long as it is open, it was him.
+	if hungUp(raw) {
+		return errors.New("it ended at once")
+	}
+	return pass(0)
+}
+
+func hungUp(raw syscall.RawConn) (gone bool) {
+	err := raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(p, 0)
+		gone = err != nil || n > 0 && p[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return err != nil || gone
+}
+
+// order sends the lifeline of a fork to be to the template.
+func (t *template) order(lifeline *os.File, now bool) error {
+	t.ordering.Lock()
+	defer t.ordering.Unlock()
+	t.made++
+	order := "f"
+	if now {
+		order = "n"
+	}
+	_, _, err := t.conn.WriteMsgUnix([]byte(order), unix.UnixRights(int(lifeline.Fd())), nil)
+	lifeline.Close()
+	return err
+}
+
+// confine puts the fork into a cgroup of its own, as libcontainer does with its
+// containers, before it is anything but a process of ours.
+func (f *fork) confine() error {
+	t := f.t
+	if t.h.cgroup.Driver != cgroupNone {
+		id, err := newID()
+		if err != nil {
+			return err
+		}
+		dir, err := t.r.folder()
+		if err != nil {
+			return err
+		}
+		config, m, err := t.cgroups.next(id)
+		if err != nil {
+			return fmt.Errorf("preparing the cgroup: %w", err)
+		}
+		f.note = filepath.Join(dir, id)
+		if err := noteFork(f.note, id, config, m); err != nil {
+			return fmt.Errorf("noting the sandbox's cgroup: %w", err)
+		}
+		f.manager = m
+		if err := m.Apply(f.host); err != nil {
+			return fmt.Errorf("making the cgroup: %w", err)
+		}
+		if err := m.Set(config.Resources); err != nil {
+			return fmt.Errorf("setting the limits: %w", err)
+		}
+		if !t.h.cgroup.V2 && t.h.cgroup.Memory {
+			if f.events, err = notifyOOM(m.Path("memory")); err != nil {
+				return fmt.Errorf("watching the memory limit: %w", err)
+			}
+		}
+	}
+	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.cgroup.CPU {
+		return t.r.pin(f.host, cpus)
+	}
+	return nil
+}
+
+// A cgroupMaker makes the cgroups of forks, all alike.
+type cgroupMaker struct {
+	of     cgroup
+	config *cgroups.Cgroup
+	paths  map[string]string // of version 1, by controller; for any, if nil
+	id     string            // that is in them
+}
+
+// newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
+func newCgroupMaker(p Process, h host) (*cgroupMaker, error) {
+	if h.cgroup.Driver == cgroupNone {
+		return nil, nil
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	c := &cgroupMaker{of: h.cgroup, id: id}
+	if c.config, err = cgroupConfig(p, h, id); err != nil || h.cgroup.V2 {
+		return c, err
+	}
+	// With version 1 every move to another cgroup waits until all processors
+	// have taken note, so forks are moved only where they have limits of their
+	// own. For the rest, such as devices, the template's do, which are those
+	// of a fresh sandbox.
+	m, err := manager.New(c.config)
+	if err != nil {
+		return nil, err
+	}
+	limited := map[string]bool{"memory": h.cgroup.Memory, "pids": h.cgroup.PIDs, "cpu": h.cgroup.CPU && p.Limits.CPUs > 0}
+	c.paths = m.GetPaths()
+	maps.DeleteFunc(c.paths, func(controller, _ string) bool { return !limited[controller] })
+	r := *c.config.Resources
+	r.Devices, r.SkipDevices = nil, true
+	c.config.Resources = &r
+	return c, nil
+}
+
+// next prepares the cgroup of one fork.
+func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
+	config := *c.config
+	if c.of.Driver == cgroupSystemd {
+		config.Name = id
+	} else {
+		config.Path = strings.Replace(config.Path, c.id, id, 1)
+	}
+	var paths map[string]string
+	if c.paths != nil {
+		paths = map[string]string{}
+		for controller, path := range c.paths {
+			paths[controller] = strings.Replace(path, c.id, id, 1)
+		}
+	}
+	m, err := manager.NewWithPaths(&config, paths)
+	return &config, m, err
+}
+
+// cgroupConfig gives the cgroup that a fresh sandbox for p would have.
+func cgroupConfig(p Process, h host, id string) (*cgroups.Cgroup, error) {
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName:       id,
+		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
+		Spec:             newSpec(p, h, id),
+		RootlessEUID:     !h.admin,
+		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
+	}
+	return config.Cgroups, nil
+}
+
+// noteFork writes down the cgroup of a fork, so that the sweep finds it as it
+// finds that of a container (sweep.go, noteCgroup).
+func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
+	note := *config
+	note.Resources = &cgroups.Resources{SkipDevices: true}
+	body, err := json.Marshal(libcontainer.State{
+		BaseState:   libcontainer.BaseState{ID: id, InitProcessPid: -1, Config: configs.Config{Cgroups: &note}},
+		CgroupPaths: m.GetPaths(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, stateName), body, 0o600)
+}
+
+func (f *fork) pid() int { return f.host }
+
+func (f *fork) kill() {
+	if raw, err := f.pidfd.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
+	}
+}
+
+// wait returns when pid 1 has said that it alone is left, or was killed.
+func (f *fork) wait() (Exit, error) {
+	var status [1]byte
+	if n, _ := f.line.ours.Read(status[:]); n == 1 {
+		return Exit{Code: int(status[0])}, nil
+	}
+	// It says so before it ends, unless it is killed.
+	if err := f.awaitEnd(); err != nil {
+		return Exit{}, err
+	}
+	return Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}, nil
+}
+
+// awaitEnd waits until pid 1 is gone, and so everything else.
+func (f *fork) awaitEnd() error {
+	raw, err := f.pidfd.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = f.pidfd.SetReadDeadline(time.Now().Add(forkPatience))
+	return raw.Read(func(fd uintptr) bool {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 0)
+		return err == nil && n > 0
+	})
+}
+
+func (f *fork) cgroup() (cgroups.Manager, error) {
+	if f.manager == nil {
+		return nil, errors.New("there is no cgroup")
+	}
+	return f.manager, nil
+}
+
+// lasts: pid 1 waits until we have asked.
+func (f *fork) lasts() bool { return true }
+
+// oom is of use with cgroup v1 only: the count of v2 can be read at the end.
+func (f *fork) oom() (<-chan struct{}, error) {
+	if f.events == nil {
+		return nil, errors.New("there is nothing to be told")
+	}
+	return f.events, nil
+}
+
+// notifyOOM asks the kernel to tell when the memory limit of a cgroup of
+// version 1 is hit (cgroup-v1/memory.rst, 10. OOM Control).
+func notifyOOM(dir string) (<-chan struct{}, error) {
+	control, err := os.Open(filepath.Join(dir, "memory.oom_control"))
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, errors.Join(os.NewSyscallError("eventfd", err), control.Close())
+	}
+	events := os.NewFile(uintptr(fd), "eventfd")
+	at := filepath.Join(dir, "cgroup.event_control")
+	if err := os.WriteFile(at, fmt.Appendf(nil, "%d %d", fd, control.Fd()), 0); err != nil {
+		return nil, errors.Join(err, events.Close(), control.Close())
+	}
+	out := make(chan struct{}, 1) // nobody may listen yet, or any more
+	go func() {
+		defer close(out)
+		defer control.Close()
+		defer events.Close()
+		for b := make([]byte, 8); ; {
+			if _, err := events.Read(b); err != nil {
+				return
+			}
+			// To remove the cgroup is an event too.
+			if _, err := os.Lstat(at); err != nil {
+				return
+			}
+			select {
+			case out <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return out, nil
+}
+
+// destroy ends what there is of it, and removes its cgroup.
+func (f *fork) destroy() (err error) {
+	if f.line.ours != nil {
+		f.line.close()
+	}
+	if f.conn != nil {
+		f.conn.Close()
+	}
+	if f.pidfd != nil {
+		f.kill()
+		if err := f.awaitEnd(); err != nil {
+			return fmt.Errorf("waiting for the end of the sandbox: %w", err)
+		}
+		f.pidfd.Close()
+	}
+	if f.manager != nil {
+		err = insist(f.manager.Destroy)
+	}
+	if f.note != "" && err == nil {
+		err = os.RemoveAll(f.note)
+	}
+	f.t.release()
+	return err
+}
+
+// awaitByte reads one byte, which is to be the one wanted.
+func awaitByte(c net.Conn, want byte) error {
+	var b [1]byte
+	if _, err := c.Read(b[:]); err != nil {
+		return err
+	}
+	if b[0] != want {
+		return fmt.Errorf("%q came, not %q", b[0], want)
+	}
+	return nil
+}
+
+var (
+	_ sandbox = (*fork)(nil)
+	_ sandbox = (*container)(nil)
+)

@@ -1,0 +1,435 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The ways to start sandboxes ahead of their use.
+const (
+	StartAuto      = "auto"      // forks, or where they cannot be had containers
+	StartFork      = "fork"      // the same, but runs wait for the template, and it is said why there is none
+	StartContainer = "container" // containers
+)
+
+// A Warmth says how many sandboxes wait to be used, and for how long.
+type Warmth struct {
+	Start string        // auto if empty
+	Max   int           // sandboxes waiting at once; none ever if 0
+	Idle  time.Duration // after the last use everything is released
+	Renew int           // forks of one template; 500 if 0
+}
+
+// demandWindow is how long a number of runs at once is remembered, at least.
+const demandWindow = 15 * time.Second
+
+// A pool holds the sandboxes that wait, all alike: for the last process that
+// was asked for. As many wait as lately ran at once. They are made by one
+// goroutine for each processor, after a run and beside everything else.
+type pool struct {
+	r *Runtime
+
+	mu     sync.Mutex
+	warmth Warmth
+	key    string
+	p      Process
+	h      host
+	ready  []*warm
+	making int
+	makers int // goroutines
+	idle   *time.Timer
+	closed bool
+
+	// What forks are made from; nil while there is none.
+	template *template
+	starting chan struct{} // closed when the start that goes on has ended
+	refused  error         // there will be no template
+	failures int           // starts in a row that failed
+	retry    time.Time     // no start before
+	notes    []string
+
+	running int // runs at once now, and the most in this window and the last
+	peak    [2]int
+	window  time.Time
+}
+
+// Keep makes the runtime start sandboxes ahead of their use from now on.
+func (r *Runtime) Keep(w Warmth) {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	if w.Renew <= 0 {
+		w.Renew = 500
+	}
+	r.pool.warmth = w
+}
+
+// Warm begins to make ready for p, whose streams are not needed. It returns at
+// once.
+func (r *Runtime) Warm(p Process) {
+	p.uid, p.gid = r.uid, r.gid
+	r.ending.Add(1)
+	go func() {
+		defer r.ending.Done()
+		if h, err := r.probe(); err == nil {
+			r.pool.prepare(p, h)
+		}
+	}()
+}
+
+// warm gives a sandbox for p that is ready, or quickly made, and what to call
+// when the run is over; nil if there is none.
+func (r *Runtime) warm(ctx context.Context, p Process, h host) (*warm, func()) {
+	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
+		return nil, nil
+	}
+	return r.pool.take(ctx, p, h)
+}
+
+// keyOf tells processes apart that cannot take each other's place. A folder or
+// file that was removed and made again is another: a sandbox still has the old
+// one.
+func keyOf(p Process) string {
+	var files []uint64
+	for _, path := range append([]Bind{{Source: p.Root.Dir}}, p.Binds...) {
+		var st unix.Stat_t
+		_ = unix.Stat(path.Source, &st) // the start says what is wrong with it
+		files = append(files, uint64(st.Dev), st.Ino)
+	}
+	body, err := json.Marshal([]any{files, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid})
+	if err != nil {
+		panic("oci: a process that cannot be told from others: " + err.Error())
+	}
+	return string(body)
+}
+
+func (o *pool) prepare(p Process, h host) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || o.warmth.Max <= 0 {
+		return
+	}
+	o.is(p, h)
+	o.fill()
+}
+
+// take gives a warm sandbox, and what ends its use.
+func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
+	o.mu.Lock()
+	if o.closed || o.warmth.Max <= 0 {
+		o.mu.Unlock()
+		return nil, nil
+	}
+	o.is(p, h)
+	o.count(1)
+	w := o.pop()
+	if w == nil && o.warmth.Start == StartFork {
+		o.awaitTemplate(ctx)
+	}
+	t := o.template
+	o.mu.Unlock()
+	if w == nil && t != nil {
+		w = o.fork(t, true)
+	}
+	if w == nil {
+		// A fresh one serves, and is over no sooner for what is begun now.
+		w = &warm{r: o.r}
+	}
+	return w, func() {
+		o.mu.Lock()
+		o.count(-1)
+		o.used()
+		o.mu.Unlock()
+		o.r.later(afterAnswer, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.fill()
+		})
+	}
+}
+
+// awaitTemplate waits until there is one, or there can be none.
+func (o *pool) awaitTemplate(ctx context.Context) {
+	for o.forks() && o.template == nil && ctx.Err() == nil {
+		o.startTemplate()
+		started := o.starting
+		if started == nil {
+			return // it has failed lately
+		}
+		o.mu.Unlock()
+		select {
+		case <-started:
+		case <-ctx.Done():
+		}
+		o.mu.Lock()
+	}
+}
+
+// is makes p the process that the pool is for.
+func (o *pool) is(p Process, h host) {
+	key := keyOf(p)
+	o.used()
+	if key == o.key {
+		return
+	}
+	o.drop()
+	o.key, o.h = key, h
+	o.p = p
+	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.lifeline = nil, nil, nil, nil
+	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
+}
+
+// used puts off the time at which everything is let go.
+func (o *pool) used() {
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	if !o.closed {
+		o.idle = time.AfterFunc(max(o.warmth.Idle, time.Second), o.release)
+	}
+}
+
+// count notes that a run begins or ends.
+func (o *pool) count(n int) {
+	o.running += n
+	if now := time.Now(); now.Sub(o.window) > demandWindow {
+		o.peak = [2]int{0, o.peak[0]}
+		if now.Sub(o.window) > 2*demandWindow {
+			o.peak[1] = 0
+		}
+		o.window = now
+	}
+	o.peak[0] = max(o.peak[0], o.running)
+}
+
+// pop gives one that waits.
+func (o *pool) pop() *warm {
+	for len(o.ready) > 0 {
+		w := o.ready[0]
+		o.ready = slices.Delete(o.ready, 0, 1)
+		if w.alive() {
+			return w
+		}
+		w.discard()
+	}
+	return nil
+}
+
+// want is how many shall wait: as many as lately ran at once, unless the host
+// has not even the memory for one more run.
+func (o *pool) want() int {
+	if o.closed || o.key == "" || o.p.Limits.Memory > 0 && memoryAvailable() < o.p.Limits.Memory {
+		return 0
+	}
+	return min(max(1, o.peak[0], o.peak[1]), o.warmth.Max)
+}
+
+// fill begins to make what is missing.
+func (o *pool) fill() {
+	want := o.want()
+	for len(o.ready) > want {
+		o.ready[0].discard()
+		o.ready = slices.Delete(o.ready, 0, 1)
+	}
+	if want == 0 {
+		return
+	}
+	if o.forks() && (o.template == nil || o.template.gone()) {
+		o.startTemplate()
+		return
+	}
+	for o.makers < runtime.GOMAXPROCS(0) && o.room(want) {
+		o.makers++
+		o.making++
+		o.r.ending.Add(1)
+		go o.make()
+	}
+}
+
+// room reports whether one more shall be made. While many run, few wait: all
+// of them together are no more than may wait.
+func (o *pool) room(want int) bool {
+	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.warmth.Max, 2)
+}
+
+// forks reports whether there shall be a template.
+func (o *pool) forks() bool {
+	return o.warmth.Start != StartContainer && o.refused == nil
+}
+
+// make makes sandboxes until there are enough. It has been counted.
+func (o *pool) make() {
+	defer o.r.ending.Done()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		t, key, p, h := o.template, o.key, o.p, o.h
+		o.mu.Unlock()
+		var w *warm
+		var notes []string
+		var err error
+		if t != nil {
+			w = o.fork(t, false)
+		} else if w, notes, err = o.r.newWarmContainer(p, h); err != nil {
+			w = nil
+		}
+		o.mu.Lock()
+		o.note(notes...)
+		o.making--
+		switch {
+		case w == nil:
+		case o.closed || key != o.key:
+			w.discard()
+		default:
+			o.ready = append(o.ready, w)
+		}
+		if w == nil || !o.room(o.want()) || o.forks() && o.template == nil {
+			break
+		}
+		o.making++
+	}
+	o.makers--
+}
+
+// fork makes a fork. A template that fails once is not used again.
+func (o *pool) fork(t *template, now bool) *warm {
+	w, err := newWarmFork(t, now)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.template != t {
+		return w
+	}
+	if err != nil {
+		o.template = nil
+		o.failed(err)
+		t.retire()
+		return nil
+	}
+	o.failures = 0
+	if t.count() >= o.warmth.Renew {
+		o.startTemplate()
+	}
+	return w
+}
+
+// failed keeps what does not work from being tried all the time.
+func (o *pool) failed(err error) {
+	o.failures++
+	o.retry = time.Now().Add(time.Second << min(o.failures-1, 8))
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused) && slices.Contains(o.p.Python.Preload, refused.module):
+		// Without the module that is in the way there can be one.
+		python := *o.p.Python
+		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == refused.module })
+		o.p.Python, o.retry = &python, time.Time{}
+		o.note(fmt.Sprintf("module %q is not preloaded: %s", refused.module, refused.why))
+		return
+	case refused != nil || o.failures >= 5:
+		o.refused = err
+	}
+	if o.warmth.Start == StartFork {
+		o.note(err.Error())
+	}
+}
+
+// note keeps what the user should know, once.
+func (o *pool) note(notes ...string) {
+	for _, n := range notes {
+		if !slices.Contains(o.notes, n) {
+			o.notes = append(o.notes, n)
+		}
+	}
+}
+
+// startTemplate begins to start a template, or one in place of the present.
+func (o *pool) startTemplate() {
+	if o.starting != nil || o.closed || time.Now().Before(o.retry) {
+		return
+	}
+	started := make(chan struct{})
+	o.starting = started
+	key, p, h := o.key, o.p, o.h
+	o.r.ending.Add(1)
+	go func() {
+		defer o.r.ending.Done()
+		t, err := o.r.newTemplate(p, h)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.starting = nil
+		close(started)
+		if o.closed || key != o.key {
+			if t != nil {
+				t.retire()
+			}
+			o.fill()
+			return
+		}
+		if err != nil {
+			o.failed(err)
+			o.fill() // perhaps with containers
+			return
+		}
+		if o.template != nil {
+			o.template.retire()
+		}
+		o.template = t
+		o.note(t.notes...)
+		o.fill()
+	}()
+}
+
+// release lets everything go after a time without use.
+func (o *pool) release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.running == 0 {
+		o.drop()
+	}
+}
+
+// drop lets everything go. What is being made is dropped when it is done.
+func (o *pool) drop() {
+	for _, w := range o.ready {
+		w.discard()
+	}
+	if o.template != nil {
+		o.template.retire()
+	}
+	o.ready, o.template, o.key = nil, nil, ""
+}
+
+func (o *pool) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	o.drop()
+}
+
+// said gives what the user should know.
+func (o *pool) said() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.notes)
+}
+
+// memoryAvailable is how much memory programs could have without swapping
+// (proc(5), MemAvailable); plenty, if the kernel does not tell.
+func memoryAvailable() int64 {
+	b, err := os.ReadFile("/proc/meminfo")
+	if n := countOf(b, "MemAvailable"); err == nil && n > 0 {
+		return n << 10
+	}
+	return 1 << 62
+}

@@ -1,0 +1,169 @@
+package oci
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTemplateIsRenewed: all forks of one template have the same seed of hash.
+func TestTemplateIsRenewed(t *testing.T) {
+	l := forksHere(t, nil, map[string]string{})
+	l.r.pool.mu.Lock()
+	l.r.pool.warmth.Renew = 4
+	l.r.pool.mu.Unlock()
+	seen := map[string]bool{}
+	for end := time.Now().Add(30 * time.Second); len(seen) < 3 && time.Now().Before(end); {
+		out, _ := l.run(t, "print("+isFork+", hash('x'))")
+		if !strings.HasPrefix(out, "True ") {
+			t.Fatalf("no fork: %q", out)
+		}
+		seen[out] = true
+	}
+	if len(seen) < 3 {
+		t.Error("the template is always the same")
+	}
+}
+
+// TestFaultOfTemplateIsNotSeen kills the template in every state: each run
+// still succeeds, and later ones are forks again.
+func TestFaultOfTemplateIsNotSeen(t *testing.T) {
+	l := forksHere(t, nil, map[string]string{})
+	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSEGV, unix.SIGSTOP} {
+		l.r.pool.mu.Lock()
+		tmpl := l.r.pool.template
+		l.r.pool.mu.Unlock()
+		if tmpl == nil {
+			t.Fatal("there is no template")
+		}
+		victim := tmpl.s.pid()
+		if b, err := os.ReadFile("/proc/" + strconv.Itoa(victim) + "/task/" + strconv.Itoa(victim) + "/children"); err == nil {
+			if f := strings.Fields(string(b)); len(f) > 0 {
+				victim, _ = strconv.Atoi(f[0])
+			}
+		}
+		if err := unix.Kill(victim, sig); err != nil {
+			t.Fatal(err)
+		}
+		if sig != unix.SIGSTOP {
+			// A run that begins while the kernel is at it is killed too.
+			<-tmpl.ended
+		}
+		for range 3 {
+			l.wants(t, "print('good')", "good\n")
+		}
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			if out, _ := l.run(t, "print("+isFork+")"); out == "True\n" {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("after signal %v there are no forks any more: %v", sig, l.r.pool.said())
+			}
+		}
+	}
+}
+
+// TestPoolLetsGo: after a time without use nothing of ours runs.
+func TestPoolLetsGo(t *testing.T) {
+	l := newLab(t, Warmth{Start: StartAuto, Max: 3, Idle: 5 * time.Second}, nil, map[string]string{})
+	l.run(t, "pass")
+	l.wait(t)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		l.r.pool.mu.Lock()
+		empty := len(l.r.pool.ready) == 0 && l.r.pool.template == nil && l.r.pool.making == 0
+		l.r.pool.mu.Unlock()
+		if empty {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("something still waits")
+		}
+	}
+	l.r.ending.Wait()
+	l.wants(t, "print('again')", "again\n")
+}
+
+// TestPoolFollowsDemand counts without starting anything.
+func TestPoolFollowsDemand(t *testing.T) {
+	o := &pool{key: "x", warmth: Warmth{Max: 4}}
+	for range 3 {
+		o.count(1)
+	}
+	for range 3 {
+		o.count(-1)
+	}
+	if got := o.want(); got != 3 {
+		t.Errorf("after 3 at once %d wait", got)
+	}
+	for range 9 {
+		o.count(1)
+	}
+	if got := o.want(); got != 4 {
+		t.Errorf("%d wait, more than the most", got)
+	}
+	for range 9 {
+		o.count(-1)
+	}
+	o.window = time.Now().Add(-3 * demandWindow)
+	o.count(1)
+	o.count(-1)
+	if got := o.want(); got != 1 {
+		t.Errorf("long after it %d wait", got)
+	}
+	o.p.Limits.Memory = 1 << 60
+	if got := o.want(); got != 0 {
+		t.Errorf("%d wait where there is no memory for a run", got)
+	}
+}
+
+// TestForksLeaveNothing looks at the state folder and at the cgroups.
+func TestForksLeaveNothing(t *testing.T) {
+	l := forksHere(t, nil, map[string]string{})
+	for range 5 {
+		l.run(t, "import subprocess; subprocess.Popen(['sleep', '100'])")
+	}
+	var ids []string
+	entries, err := os.ReadDir(l.r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	l.r.pool.close()
+	l.r.ending.Wait()
+	entries, err = os.ReadDir(l.r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			t.Errorf("left in the state folder: %s, of %v", e.Name(), ids)
+		}
+	}
+	if h, err := l.r.probe(); err == nil && h.cgroup.Driver == cgroupFS {
+		m, err := cgroupConfig(l.p, h, "x")
+		if err != nil || slices.Contains(ids, m.Path) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCloseDoesNotWaitForAStart: a module may take its time to be imported.
+func TestCloseDoesNotWaitForAStart(t *testing.T) {
+	l := newLab(t, Warmth{Start: StartAuto, Max: 1}, []string{"slow"}, map[string]string{"slow.py": "import time\ntime.sleep(50)\n"})
+	l.run(t, "pass")
+	time.Sleep(100 * time.Millisecond)
+	start := time.Now()
+	l.r.pool.close()
+	l.r.end()
+	l.r.ending.Wait()
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -1,0 +1,359 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// starterSource starts Python programs ahead of their use. It says inside what
+// the files about templates and forks say here.
+//
+//go:embed fork.py
+var starterSource []byte
+
+// starterPath is where a sandbox sees it.
+const starterPath = ownDir + "/fork.py"
+
+// How long things may take that take milliseconds on an idle host.
+const (
+	startPatience = 60 * time.Second // modules of any size are imported
+	forkPatience  = 10 * time.Second
+)
+
+// A template is a sandbox of which only our own program and the modules that
+// the user wants preloaded run, and from which sandboxes are forked.
+type template struct {
+	*starter
+	r *Runtime
+	p Process
+	h host
+
+	cgroups *cgroupMaker // nil where there are none
+
+	ordering sync.Mutex
+	made     int // forks so far; ordering guards it
+
+	mu      sync.Mutex
+	live    int // forks that are not gone yet: they end with the template
+	retired bool
+}
+
+// A starter is a sandbox in which fork.py has started and answered.
+type starter struct {
+	s     *container
+	line  lifeline
+	conn  *net.UnixConn
+	h     host
+	said  *lastWords
+	notes []string      // modules that could not be had, and why
+	ended chan struct{} // its first process has
+	exit  Exit          // how; once it has
+	err   error
+}
+
+// A starterConfig is what fork.py has to know.
+type starterConfig struct {
+	Program  string            `json:"program"`
+	Base     []string          `json:"base"`
+	Preload  []string          `json:"preload"`
+	Template bool              `json:"template"`
+	UID      uint32            `json:"uid"`
+	GID      uint32            `json:"gid"`
+	Filter   string            `json:"filter"`
+	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options
+	Masked   []string          `json:"masked"`
+	Readonly []string          `json:"readonly"`
+	Sysctl   map[string]string `json:"sysctl"`
+	RLimits  [][2]uint64       `json:"rlimits"`
+}
+
+// A refusedError says that this Python, or a module, cannot be a template: to
+// try again would lead to the same.
+type refusedError struct{ why, module string }
+
+func (e *refusedError) Error() string { return "forking from a template: " + e.why }
+
+// newStarterConfig writes down what makes a fork the same sandbox as newSpec
+// does: both read the same lists.
+func newStarterConfig(p Process, h host, template bool) (starterConfig, error) {
+	c := starterConfig{
+		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
+		Template: template, UID: p.uid, GID: p.gid,
+	}
+	if !template {
+		return c, nil
+	}
+	filter, err := filterProgram(h.seccomp)
+	if err != nil {
+		return c, err
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	c.Filter = hex.EncodeToString(filter)
+	for _, t := range writable {
+		c.Mounts = append(c.Mounts, [4]any{t.dest, "tmpfs", flags, strings.Join(append(t.options(), t.mode), ",")})
+	}
+	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
+	// There is no /sys, and what is not in /proc the template has covered.
+	c.Masked = slices.DeleteFunc(slices.Clone(maskedPaths), func(path string) bool { return !inProc(path) })
+	c.Readonly = slices.DeleteFunc(slices.Clone(readonlyPaths), func(path string) bool { return !inProc(path) })
+	c.Sysctl = sysctls(h)
+	for _, l := range rlimits(p.Limits, h) {
+		c.RLimits = append(c.RLimits, [2]uint64{uint64(rlimitNumbers[l.Type]), l.Hard})
+	}
+	return c, nil
+}
+
+// startProgram starts fork.py in a fresh sandbox, which is to be a template or
+// to wait for its one use.
+func (r *Runtime) startProgram(p Process, h host, template bool) (_ *starter, err error) {
+	config, err := newStarterConfig(p, h, template)
+	if err != nil {
+		return nil, err
+	}
+	file, err := r.starterFile()
+	if err != nil {
+		return nil, err
+	}
+	said, err := newLastWords()
+	if err != nil {
+		return nil, err
+	}
+	p.Binds = append(slices.Clone(p.Binds), Bind{Source: file, Target: starterPath})
+	p.Args = append(slices.Clone(p.Python.Interpreter), starterPath)
+	p.Control, p.Stdout, p.Stderr = func(net.Conn) {}, said.w, said.w
+	p.template = template
+	if template {
+		un := h.cgroup.uncounted()
+		un.template = true
+		if h.makers, err = seccompProfile(un); err != nil {
+			return nil, errors.Join(err, said.w.Close())
+		}
+		// Forks have limits of their own. These are for a few that are not
+		// there yet, and for the threads of libraries while they start.
+		p.Limits.PIDs = max(p.Limits.PIDs, 256)
+		p.Limits.CPUs = 0
+		if !h.cgroup.PIDs {
+			p.Limits.PIDs = 0 // the kernel would count the forks too
+		}
+	}
+	c, line, h, err := r.begin(p, h)
+	said.w.Close()
+	if err != nil {
+		said.close()
+		return nil, err
+	}
+	s := &starter{s: c, line: line, h: h, said: said, ended: make(chan struct{})}
+	r.ending.Add(1)
+	go func() {
+		defer r.ending.Done()
+		s.exit, s.err = s.s.wait()
+		close(s.ended)
+	}()
+	defer context.AfterFunc(r.life, c.kill)()
+	if s.conn, err = line.receive(); err == nil {
+		err = s.configure(config)
+	}
+	if err != nil {
+		if words := s.end(); words != "" && !errors.As(err, new(*refusedError)) {
+			err = fmt.Errorf("%w: %s", err, words)
+		}
+		return nil, fmt.Errorf("starting %s ahead: %w", p.Python.Program, err)
+	}
+	return s, nil
+}
+
+// configure sends the configuration and waits until all is imported.
+func (s *starter) configure(c starterConfig) error {
+	_ = s.conn.SetDeadline(time.Now().Add(startPatience))
+	defer func() { _ = s.conn.SetDeadline(time.Time{}) }()
+	body, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if _, err := s.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
+		return err
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(s.conn, head[:]); err != nil {
+		return err
+	}
+	body = make([]byte, min(binary.BigEndian.Uint32(head[:]), 1<<20))
+	if _, err := io.ReadFull(s.conn, body); err != nil {
+		return err
+	}
+	var answer struct {
+		Refused, Module string
+		Failed          map[string]string
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return err
+	}
+	for name, why := range answer.Failed {
+		s.notes = append(s.notes, fmt.Sprintf("module %q cannot be preloaded: %s", name, why))
+	}
+	slices.Sort(s.notes)
+	if answer.Refused != "" {
+		return &refusedError{answer.Refused, answer.Module}
+	}
+	return nil
+}
+
+// end ends the sandbox, with all that was forked from it, and gives its last
+// words.
+func (s *starter) end() string {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	s.s.kill()
+	s.line.close()
+	<-s.ended
+	words := s.said.close()
+	_ = s.s.destroy() // what is left of it is swept by the next start
+	return words
+}
+
+// gone reports whether it has ended.
+func (s *starter) gone() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// newTemplate starts a template for p.
+func (r *Runtime) newTemplate(p Process, h host) (*template, error) {
+	if h.noProc {
+		return nil, &refusedError{why: "no /proc can be mounted here"}
+	}
+	s, err := r.startProgram(p, h, true)
+	if err != nil {
+		return nil, err
+	}
+	made, err := newCgroupMaker(p, s.h)
+	if err != nil {
+		s.end()
+		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
+	}
+	return &template{starter: s, r: r, p: p, h: s.h, cgroups: made}, nil
+}
+
+// count gives how many forks were made of it.
+func (t *template) count() int {
+	t.ordering.Lock()
+	defer t.ordering.Unlock()
+	return t.made
+}
+
+// retire ends the template once its last fork is gone.
+func (t *template) retire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.retired {
+		return
+	}
+	t.retired = true
+	if t.live == 0 {
+		t.finish()
+	}
+}
+
+// use counts a fork. The template is there until it is released.
+func (t *template) use() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.retired || t.gone() {
+		return false
+	}
+	t.live++
+	return true
+}
+
+func (t *template) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.live--
+	if t.retired && t.live == 0 {
+		t.finish()
+	}
+}
+
+// finish ends it beside everything else.
+func (t *template) finish() {
+	t.r.ending.Add(1)
+	go func() {
+		defer t.r.ending.Done()
+		t.end()
+	}()
+}
+
+// starterFile puts fork.py where sandboxes can be shown it.
+func (r *Runtime) starterFile() (string, error) {
+	dir, err := r.folder()
+	if err != nil {
+		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path := filepath.Join(dir, "fork.py")
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, starterSource) {
+		return path, nil
+	}
+	if err := os.WriteFile(path, starterSource, 0o444); err != nil {
+		return "", fmt.Errorf("writing what starts programs ahead: %w", err)
+	}
+	return path, os.Chmod(path, 0o444) // whatever our umask is
+}
+
+// lastWords keep the end of what a starter writes, which is of interest if it
+// fails: the modules that it imports may print.
+type lastWords struct {
+	r, w *os.File
+	text []byte
+	done chan struct{}
+}
+
+func newLastWords() (*lastWords, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	l := &lastWords{r: r, w: w, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		b := make([]byte, 4096)
+		for {
+			n, err := r.Read(b)
+			if err != nil {
+				return
+			}
+			l.text = append(l.text, b[:n]...)
+			l.text = l.text[max(0, len(l.text)-2048):]
+		}
+	}()
+	return l, nil
+}
+
+func (l *lastWords) close() string {
+	_ = l.r.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	<-l.done
+	l.r.Close()
+	return strings.TrimSpace(string(l.text))
+}

@@ -1,0 +1,105 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
+)
+
+// A warm sandbox has started, and its program waits for its streams: a fork of
+// a template, or a container of which fork.py is the program. It is used once.
+type warm struct {
+	s     sandbox
+	conn  *net.UnixConn
+	r     *Runtime
+	alive func() bool
+}
+
+// errNotWarm says that a warm sandbox was none any more, and that nothing of a
+// run has happened in it.
+var errNotWarm = errors.New("the sandbox that waited has ended")
+
+// newWarmFork forks one.
+func newWarmFork(t *template, now bool) (*warm, error) {
+	f, err := t.fork(now)
+	if err != nil {
+		return nil, err
+	}
+	return &warm{s: f, conn: f.conn, r: t.r, alive: func() bool { return !t.gone() }}, nil
+}
+
+// newWarmContainer starts one.
+func (r *Runtime) newWarmContainer(p Process, h host) (_ *warm, notes []string, err error) {
+	s, err := r.startProgram(p, h, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer context.AfterFunc(r.life, s.s.kill)()
+	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
+	if err := awaitByte(s.conn, 'w'); err != nil {
+		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
+	}
+	_ = s.conn.SetReadDeadline(time.Time{})
+	return &warm{s: &waiting{s}, conn: s.conn, r: r, alive: func() bool { return !s.gone() }}, s.notes, nil
+}
+
+// A waiting is the container of a starter, which looks out for its end.
+type waiting struct{ *starter }
+
+func (w *waiting) pid() int                         { return w.s.pid() }
+func (w *waiting) kill()                            { w.s.kill() }
+func (w *waiting) cgroup() (cgroups.Manager, error) { return w.s.cgroup() }
+func (w *waiting) lasts() bool                      { return w.s.lasts() }
+func (w *waiting) oom() (<-chan struct{}, error)    { return w.s.oom() }
+func (w *waiting) destroy() error                   { w.end(); return nil }
+
+func (w *waiting) wait() (Exit, error) {
+	<-w.ended
+	return w.exit, w.err
+}
+
+// run gives the sandbox its streams and attends it. What remains of it is
+// removed when this has returned.
+func (w *warm) run(ctx context.Context, p Process, h host) (Exit, error) {
+	if w.s == nil {
+		return Exit{}, errNotWarm
+	}
+	if err := w.give(p.Stdout, p.Stderr); err != nil {
+		w.discard()
+		return Exit{}, errNotWarm
+	}
+	p.closeFiles()
+	defer w.r.later(afterAnswer, func() { _ = w.s.destroy() })
+	return attend(ctx, p, w.s, h, func() { p.Control(w.conn) })
+}
+
+// give sends the streams.
+func (w *warm) give(stdout, stderr *os.File) error {
+	// Fd makes them block, which programs expect of their streams.
+	_, _, err := w.conn.WriteMsgUnix([]byte("s"), unix.UnixRights(int(stdout.Fd()), int(stderr.Fd())), nil)
+	return err
+}
+
+// afterAnswer is how long what follows a run waits, so that it does not take
+// the processor from the answer.
+const afterAnswer = time.Millisecond
+
+// discard removes it, beside everything else.
+func (w *warm) discard() {
+	w.r.later(0, func() { _ = w.s.destroy() }) // what cannot be removed is swept by the next start
+}
+
+// later does something beside everything else, and before Close returns.
+func (r *Runtime) later(after time.Duration, do func()) {
+	r.ending.Add(1)
+	time.AfterFunc(after, func() {
+		defer r.ending.Done()
+		do()
+	})
+}
