@@ -161,7 +161,7 @@ func (y *sayings) nearest(q question) []felt {
 
 // answer adds what the names of the tools for these needs find.
 func (l *lexical) answer(q question, needs []felt, scores []float32) {
-	var sum, name, one = newTally(l.docs), newTally(l.docs), newTally(l.docs)
+	sum, name, one := newTally(l.docs), newTally(l.docs), newTally(l.docs)
 	top := make([]float32, l.docs)
 	words := make([]uint8, l.docs) // of a name that a document has
 	weight := answersCount * float32(math.Sqrt(float64(q.telling)))
