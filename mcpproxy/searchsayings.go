@@ -108,6 +108,8 @@ const (
 	strangeWord = 4
 	// answersCount sets what a need's tools get against the query's own words.
 	answersCount = 1.5
+	// oneWordName is for a name of one word, which many tools share.
+	oneWordName = 0.7
 )
 
 // felt is a need that a query may have.
@@ -177,6 +179,9 @@ func (l *lexical) answer(q question, needs []felt, scores []float32) {
 			// "list files" is not what finds "list users".
 			all := float32(len(stems))
 			each := weight * n.counts / float32(math.Sqrt(float64(all))) / all
+			if len(stems) == 1 {
+				each *= oneWordName
+			}
 			for _, doc := range name.touched {
 				if s := name.scores[doc] * each * float32(words[doc]); s > one.scores[doc] {
 					one.add(doc, s-one.scores[doc])
