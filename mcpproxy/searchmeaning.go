@@ -158,7 +158,8 @@ func normalise(v *[dims]float32) {
 
 // grow makes room for one more document.
 func (m *meanings) grow() {
-	m.values, m.scales = append(m.values, make([]int8, dims)...), append(m.scales, 0)
+	var none [dims]int8
+	m.values, m.scales = append(m.values, none[:]...), append(m.scales, 0)
 }
 
 // set keeps a vector in a byte a number. The documents' vectors keep their

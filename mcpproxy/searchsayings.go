@@ -103,11 +103,11 @@ const (
 	sayingWhole = 0.75
 	// sayingFar is how near a saying has to be to count at all.
 	sayingFar = 0.4
-	maxNeeds  = 6
+	maxNeeds  = 12
 	// strangeWord is the weight of a query word that is in no saying.
 	strangeWord = 4
 	// answersCount sets what a need's tools get against the query's own words.
-	answersCount = 1.5
+	answersCount = 1
 	// oneWordName is for a name of one word, which many tools share.
 	oneWordName = 0.7
 )
@@ -169,14 +169,22 @@ func (l *lexical) answer(q question, needs []felt, scores []float32) {
 	weight := answersCount * float32(math.Sqrt(float64(q.telling)))
 	for _, n := range needs {
 		for _, stems := range theSayings().answers[n.need] {
+			// Only tools with the rarest word are looked at: of "create frame",
+			// "create" alone says nothing, and half of all tools have it.
+			rarest := slices.MinFunc(stems, func(a, b string) int { return len(l.postings[a]) - len(l.postings[b]) })
+			for _, p := range l.postings[rarest] {
+				name.add(p.doc, p.score)
+				words[p.doc]++
+			}
 			for _, s := range stems {
 				for _, p := range l.postings[s] {
-					name.add(p.doc, p.score)
-					words[p.doc]++
+					if words[p.doc] > 0 && s != rarest {
+						name.scores[p.doc] += p.score
+						words[p.doc]++
+					}
 				}
 			}
-			// A document that has half of the words is not half the answer:
-			// "list files" is not what finds "list users".
+			// A document that has half of the words is not half the answer.
 			all := float32(len(stems))
 			each := weight * n.counts / float32(math.Sqrt(float64(all))) / all
 			if len(stems) == 1 {
