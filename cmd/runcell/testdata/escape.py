@@ -171,9 +171,9 @@ def writable(paths, flags=os.O_WRONLY):
     return found and "for writing: " + " ".join(found)
 
 
-def walk():
-    """Gives (path, lstat) of everything there is, but for what is below /proc."""
-    todo = ["/"]
+def walk(*todo):
+    """Gives (path, lstat) of everything there is below some folders, the last one first, but for what is below /proc."""
+    todo = list(todo)
     while todo:
         try:
             entries = [(entry.path, entry.stat(follow_symlinks=False)) for entry in os.scandir(todo.pop())]
@@ -183,8 +183,8 @@ def walk():
         todo += [path for path, about in entries if stat.S_ISDIR(about.st_mode) and path != "/proc"]
 
 
-# Once for all attempts; the bare host has too much for that, and something is found there soon.
-EVERYTHING = walk() if OUTSIDE else list(walk())
+# Once for all attempts. The bare host may have millions of files: there programs come first.
+EVERYTHING = walk("/", "/usr/bin") if OUTSIDE else list(walk("/"))
 
 
 def below(folder):
