@@ -9,8 +9,9 @@ import (
 // How a query is answered:
 //
 //	query ── words ──┬─ as written, corrected ──┐
-//	                 ├─ thesaurus: other words ─┴─ BM25 over the fields ─┐
-//	                 └─ word vectors ─────────────── cosine ─────────────┴─ sum, best first
+//	                 ├─ thesaurus: other words ─┼─ BM25 over the fields ─┐
+//	                 ├─ sayings: names of tools ┘                        │
+//	                 └─ word vectors ─────────────── cosine ─────────────┴─ sum ─ right action? ─ best first
 //
 // docs/search.md says what each part brings. The weights were chosen on
 // testdata/recall/tune.txt; make recall measures on what they never saw.
@@ -37,17 +38,24 @@ const (
 type index struct {
 	lexical *lexical
 	meaning *meanings
+	actions []action // by document
 }
 
 func newIndex(docs []indexed) *index {
-	return &index{lexical: newLexical(docs), meaning: newMeanings(docs)}
+	ix := &index{lexical: newLexical(docs), meaning: newMeanings(docs), actions: make([]action, len(docs))}
+	for i, d := range docs {
+		ix.actions[i] = actionOf(words(clip(d.tool.Name, maxIndexedText)))
+	}
+	return ix
 }
 
 // search returns the best documents by number. Equal ones keep the order they
 // were indexed in, so that the same query always gets the same answer.
 func (ix *index) search(query string, limit int) []int {
 	q := ix.lexical.understand(query)
+	needs := theSayings().nearest(q)
 	scores := ix.lexical.score(q)
+	ix.lexical.answer(q, needs, scores)
 	if like := ix.meaning.cosines(q.words); like != nil {
 		weight := meaningCounts * math.Sqrt(float64(q.telling)) * math.Log1p(float64(len(scores)))
 		for doc, cosine := range like {
@@ -56,6 +64,7 @@ func (ix *index) search(query string, limit int) []int {
 			}
 		}
 	}
+	ix.agree(q, needs, scores)
 	return best(scores, limit)
 }
 

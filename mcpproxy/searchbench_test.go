@@ -79,13 +79,15 @@ func BenchmarkIndex(b *testing.B) {
 	runtime.KeepAlive(docs)
 }
 
-// BenchmarkThesaurus reads the thesaurus, which only the first search does.
+// BenchmarkThesaurus reads the thesaurus and the sayings, which only the first
+// search does.
 func BenchmarkThesaurus(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	start := worked(b)
 	for b.Loop() {
 		readThesaurus()
+		readSayings()
 	}
 	b.ReportMetric(float64((worked(b)-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 }
@@ -170,6 +172,50 @@ func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
 					t.Errorf("the thesaurus has %q, a phrase of %q", key, q.query)
 				}
 			}
+		}
+	}
+}
+
+func TestSayingsLendNames(t *testing.T) {
+	docs := []indexed{
+		{Server{Name: "a"}, Tool{Name: "get_forecast", Description: "Returns data for the coming days"}},
+		{Server{Name: "a"}, Tool{Name: "search_files", Description: "Matches a pattern"}},
+		{Server{Name: "b"}, Tool{Name: "create_label", Description: "Makes one"}},
+		{Server{Name: "b"}, Tool{Name: "delete_label", Description: "Takes one"}},
+	}
+	ix := newIndex(docs)
+	for _, c := range []struct {
+		query string
+		want  int
+	}{
+		{"shall I take an umbrella", 0},
+		{"umbrella tomorrow, do I need one?", 0}, // not word for word
+		{"where on earth did I put my tax papers", 1},
+		{"delete label", 3},
+	} {
+		if got := ix.search(c.query, 1); len(got) == 0 || got[0] != c.want {
+			t.Errorf("%q finds %v, want %d", c.query, got, c.want)
+		}
+	}
+}
+
+// Every line of the sayings has tools and sayings, and none is there twice: a
+// colon or a comma in the wrong place is easily made.
+func TestSayingsAreWellFormed(t *testing.T) {
+	y := theSayings()
+	if len(y.all) < 2500 || len(y.answers) < 1000 {
+		t.Fatalf("only %d sayings of %d needs are read", len(y.all), len(y.answers))
+	}
+	said := make([]bool, len(y.answers))
+	for i, s := range y.all {
+		said[s.need] = true
+		if s.total == 0 && y.meaning.scales[i] == 0 {
+			t.Errorf("a saying of %v says nothing", y.answers[s.need])
+		}
+	}
+	for need, names := range y.answers {
+		if len(names) == 0 || !said[need] {
+			t.Errorf("need %d: %v has no tools or no sayings", need, names)
 		}
 	}
 }

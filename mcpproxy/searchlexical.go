@@ -162,9 +162,9 @@ func (l *lexical) understand(query string) question {
 // query finds in it, under the best of its readings.
 func (l *lexical) score(q question) []float32 {
 	total := make([]float32, l.docs)
-	sum := &tally{scores: make([]float32, l.docs)} // of all readings
+	sum := newTally(l.docs) // of all readings
 	top := make([]float32, l.docs)
-	one := &tally{scores: make([]float32, l.docs)} // one reading
+	one := newTally(l.docs) // one reading
 	budget := maxCorrections
 	for _, p := range theThesaurus().parts(q.stems) {
 		for _, r := range l.readings(p, q.stops, &budget) {
@@ -224,6 +224,8 @@ type tally struct {
 	scores  []float32
 	touched []uint32
 }
+
+func newTally(docs int) *tally { return &tally{scores: make([]float32, docs)} }
 
 func (t *tally) add(doc uint32, score float32) {
 	if t.scores[doc] == 0 {

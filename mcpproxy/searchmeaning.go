@@ -54,6 +54,19 @@ func (v vectors) find(word string) int {
 	return i
 }
 
+// remembering is find for many texts that have many words in common.
+func (v vectors) remembering() func(word string) int {
+	known := map[string]int{}
+	return func(word string) int {
+		i, ok := known[word]
+		if !ok {
+			i = v.find(word)
+			known[strings.Clone(word)] = i
+		}
+		return i
+	}
+}
+
 func (v vectors) knows(word string) bool { return v.find(word) >= 0 }
 
 func (v vectors) add(sum *[dims]float32, i int) {
@@ -80,15 +93,7 @@ const (
 
 func newMeanings(docs []indexed) *meanings {
 	m := &meanings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
-	known := map[string]int{}
-	find := func(word string) int {
-		i, ok := known[word]
-		if !ok {
-			i = theVectors.find(word)
-			known[strings.Clone(word)] = i
-		}
-		return i
-	}
+	find := theVectors.remembering()
 	for i, d := range docs {
 		tool := clip(d.tool.Name, maxMeantSentence)
 		if d.tool.Title != "" {
@@ -149,6 +154,12 @@ func normalise(v *[dims]float32) {
 	for i := range v {
 		v[i] *= by
 	}
+}
+
+// grow makes room for one more document.
+func (m *meanings) grow() {
+	var none [dims]int8
+	m.values, m.scales = append(m.values, none[:]...), append(m.scales, 0)
 }
 
 // set keeps a vector in a byte a number. The documents' vectors keep their

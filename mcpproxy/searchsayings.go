@@ -1,0 +1,210 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"embed"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed meaning/sayings/*.txt
+var sayingFiles embed.FS
+
+// sayings are what people say when they need a tool, each with what the tools
+// that answer are called. Unlike phrases of the thesaurus, they need not be
+// said word for word: a query is compared with all of them, by words and by
+// meaning, and the nearest ones lend it their tools' names.
+type sayings struct {
+	all      []saying
+	answers  [][][]string        // by need: names of tools, in stems
+	postings map[string][]spoken // by stem
+	meaning  *meanings           // of all
+}
+
+// saying is one way to say a need. Each line of a file is a need.
+type saying struct {
+	need  int
+	total float32 // of the weights of its words
+}
+
+// spoken is a word of a saying.
+type spoken struct {
+	saying int32
+	weight float32 // how rare the word is, the same for all of its sayings
+}
+
+// theSayings are read at the first search.
+var theSayings = sync.OnceValue(readSayings)
+
+func readSayings() *sayings {
+	y := &sayings{postings: map[string][]spoken{}, meaning: &meanings{}}
+	files, err := sayingFiles.ReadDir("meaning/sayings")
+	if err != nil {
+		panic(err) // of an embedded folder
+	}
+	find := theVectors.remembering()
+	for _, f := range files {
+		text, err := sayingFiles.ReadFile("meaning/sayings/" + f.Name())
+		if err != nil {
+			panic(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			tools, people, ok := strings.Cut(strings.TrimSpace(line), ":")
+			if !ok || strings.HasPrefix(line, "#") {
+				continue
+			}
+			var names [][]string
+			for _, name := range phrases(tools) {
+				names = append(names, telling(name))
+			}
+			y.answers = append(y.answers, names)
+			for text := range strings.SplitSeq(people, ",") {
+				y.add(text, find)
+			}
+		}
+	}
+	for _, list := range y.postings {
+		rare := float32(math.Log(1 + float64(len(y.all))/float64(len(list))))
+		for i := range list {
+			list[i].weight = rare
+			y.all[list[i].saying].total += rare
+		}
+	}
+	return y
+}
+
+// add takes a saying of the last need.
+func (y *sayings) add(text string, find func(string) int) {
+	at := len(y.all)
+	y.all = append(y.all, saying{need: len(y.answers) - 1})
+	seen := map[string]bool{}
+	words := lowered(text)
+	for _, w := range words {
+		if s := stem(w); !stopWords[w] && !seen[s] {
+			seen[s] = true
+			y.postings[s] = append(y.postings[s], spoken{saying: int32(at)})
+		}
+	}
+	v := vectorOf(words, find)
+	normalise(&v)
+	y.meaning.grow()
+	y.meaning.set(at, &v)
+}
+
+const (
+	// sayingWords and sayingMeans are the parts of words and of meaning in how
+	// near a saying is. Both are at most 1.
+	sayingWords = 0.6
+	sayingMeans = 0.4
+	// sayingWhole is how much it counts that the saying is all there, against
+	// that the query is.
+	sayingWhole = 0.75
+	// sayingFar is how near a saying has to be to count at all.
+	sayingFar = 0.4
+	maxNeeds  = 12
+	// strangeWord is the weight of a query word that is in no saying.
+	strangeWord = 4
+	// answersCount sets what a need's tools get against the query's own words.
+	answersCount = 1
+	// oneWordName is for a name of one word, which many tools share.
+	oneWordName = 0.7
+)
+
+// felt is a need that a query may have.
+type felt struct {
+	need   int
+	counts float32 // at most 1
+}
+
+// nearest returns the needs whose sayings come near to a query, best first.
+func (y *sayings) nearest(q question) []felt {
+	matched := make([]float32, len(y.all))
+	var whole float32
+	seen := map[string]bool{}
+	for i, s := range q.stems {
+		if seen[s] || stopWords[q.words[i]] {
+			continue
+		}
+		seen[s] = true
+		if y.postings[s] == nil {
+			whole += strangeWord
+			continue
+		}
+		whole += y.postings[s][0].weight
+		for _, p := range y.postings[s] {
+			matched[p.saying] += p.weight
+		}
+	}
+	like := y.meaning.cosines(q.words)
+	near := map[int]float32{}
+	for i, s := range y.all {
+		var n float32
+		if s.total > 0 {
+			n = sayingWords * matched[i] / (sayingWhole*s.total + (1-sayingWhole)*whole)
+		}
+		if like != nil {
+			n += sayingMeans * max(3*like[i], 0) // set divides by three parts
+		}
+		if n > sayingFar {
+			near[s.need] = max(near[s.need], n)
+		}
+	}
+	found := make([]felt, 0, len(near))
+	for need, n := range near {
+		found = append(found, felt{need, (n - sayingFar) / (1 - sayingFar)})
+	}
+	slices.SortFunc(found, func(a, b felt) int {
+		return cmp.Or(cmp.Compare(b.counts, a.counts), cmp.Compare(a.need, b.need))
+	})
+	return found[:min(len(found), maxNeeds)]
+}
+
+// answer adds what the names of the tools for these needs find.
+func (l *lexical) answer(q question, needs []felt, scores []float32) {
+	sum, name, one := newTally(l.docs), newTally(l.docs), newTally(l.docs)
+	top := make([]float32, l.docs)
+	words := make([]uint8, l.docs) // of a name that a document has
+	weight := answersCount * float32(math.Sqrt(float64(q.telling)))
+	for _, n := range needs {
+		for _, stems := range theSayings().answers[n.need] {
+			// Only tools with the rarest word are looked at: of "create frame",
+			// "create" alone says nothing, and half of all tools have it.
+			rarest := slices.MinFunc(stems, func(a, b string) int { return len(l.postings[a]) - len(l.postings[b]) })
+			for _, p := range l.postings[rarest] {
+				name.add(p.doc, p.score)
+				words[p.doc]++
+			}
+			for _, s := range stems {
+				for _, p := range l.postings[s] {
+					if words[p.doc] > 0 && s != rarest {
+						name.scores[p.doc] += p.score
+						words[p.doc]++
+					}
+				}
+			}
+			// A document that has half of the words is not half the answer.
+			all := float32(len(stems))
+			each := weight * n.counts / float32(math.Sqrt(float64(all))) / all
+			if len(stems) == 1 {
+				each *= oneWordName
+			}
+			for _, doc := range name.touched {
+				if s := name.scores[doc] * each * float32(words[doc]); s > one.scores[doc] {
+					one.add(doc, s-one.scores[doc])
+				}
+				words[doc] = 0
+			}
+			name.reset()
+		}
+		for _, doc := range one.touched {
+			top[doc] = max(top[doc], one.scores[doc])
+			sum.add(doc, one.scores[doc])
+		}
+		one.reset()
+	}
+	for _, doc := range sum.touched {
+		scores[doc] += top[doc] + restCounts*(sum.scores[doc]-top[doc])
+	}
+}
