@@ -175,7 +175,7 @@ func TestProjectOf(t *testing.T) {
 		"/src/x/.mcp.json":                   "/src/x",
 		"/src/x/.cursor/mcp.json":            "/src/x",
 		"/src/x/.continue/mcpServers/a.yaml": "/src/x",
-		"/.mcp.json":                          "/",
+		"/.mcp.json":                         "/",
 		"/src/x/servers.json":                "",
 		"/src/x/mcp.json":                    "",
 	} {
