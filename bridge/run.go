@@ -91,7 +91,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}()
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	talk := newTalk(s, plan.granted, req.Progress)
+	talk := newTalk(s, plan, req.Progress)
 	talked := make(chan struct{})
 	go func() {
 		defer close(talked)
