@@ -102,7 +102,7 @@ soak: test-deps
 # Time and memory with 100 upstream servers of 100 tools each.
 .PHONY: bench-servers
 bench-servers: | deps
-	RUNCELL_FIGURES=1 go test -tags $(TAGS) -count=1 -run TestCatalogueFigures -v ./mcpproxy
+	go test -tags $(TAGS),figures -count=1 -run TestCatalogueFigures -v ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -bench BenchmarkCatalogue -benchmem ./mcpproxy
 
 # How often a search finds the right tool, beside plain BM25: docs/search.md.

@@ -84,7 +84,7 @@ def with_runcell(work, runcell, registry):
 
 
 def with_podman(work, registry):
-    store = ["--root", str(work / "podman"), "--runroot", str(work / "podman-run")]
+    store = ["--root", str(work / "podman"), "--runroot", str(work / "run")]
     result = run("podman", *store, "pull", "--quiet", "--tls-verify=false", registry.ref)
     subprocess.run(["umount", "--lazy", str(work / "podman" / "overlay")], capture_output=True)
     return {"podman pull": result}
@@ -141,8 +141,8 @@ def compare_imports(work, runcell, layout):
 @contextlib.contextmanager
 def fresh_folder():
     """Gives a folder in a file system of its own."""
-    with tempfile.TemporaryDirectory(prefix="runcell-bench-", ignore_cleanup_errors=True) as top:
-        disk, folder = pathlib.Path(top, "disk"), pathlib.Path(top, "on-it")
+    with tempfile.TemporaryDirectory(prefix="rcbench-", ignore_cleanup_errors=True) as top:
+        disk, folder = pathlib.Path(top, "disk"), pathlib.Path(top, "fs")
         folder.mkdir()
         run("truncate", "--size=40G", str(disk))
         run("mkfs.ext4", "-q", str(disk))
@@ -164,7 +164,7 @@ def main():
         registry = Registry(top, layout)
         try:
             for _ in range(rounds):
-                work = pathlib.Path(tempfile.mkdtemp(dir=top))
+                work = pathlib.Path(tempfile.mkdtemp(prefix="r", dir=top))
                 for results in (with_runcell(work, runcell, registry), with_podman(work, registry),
                                 with_umoci(work, registry), with_tar(work, layout)):
                     for name, result in results.items():

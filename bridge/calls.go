@@ -139,7 +139,7 @@ func (t *talk) grantedServer(name, tool string) (mcpproxy.Server, error) {
 	if err != nil {
 		return server, refuse(err, name, tool)
 	}
-	if !t.granted[server.Name] {
+	if !t.plan.granted[server.Name] {
 		err = fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name)
 		return server, refuse(err, server.Name, tool)
 	}

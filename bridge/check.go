@@ -17,7 +17,8 @@ const maxCode = 4 << 20
 // A plan is a request that has been checked.
 type plan struct {
 	timeout time.Duration
-	granted map[string]bool // names of servers that may be called
+	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
+	granted map[string]bool         // names of those that may be called
 }
 
 // check looks at everything in the request that can be wrong. What it changes
@@ -38,8 +39,9 @@ func (s *Server) check(req Request, r *Result) (plan, error) {
 		p.timeout = req.Timeout
 	}
 	var err error
-	p.granted, err = s.grant(req.Servers)
-	for _, st := range s.upstreams() {
+	p.servers = s.upstreams()
+	p.granted, err = s.grant(req.Servers, p.servers)
+	for _, st := range p.servers {
 		if p.granted[st.Name] {
 			r.Servers = append(r.Servers, st.Name)
 		}
@@ -61,11 +63,11 @@ func checkCode(code string) error {
 }
 
 // grant resolves the names of servers that a run may call.
-func (s *Server) grant(names []string) (map[string]bool, error) {
+func (s *Server) grant(names []string, all []mcpproxy.ServerStatus) (map[string]bool, error) {
 	granted := map[string]bool{}
 	for _, name := range names {
 		if name == "*" {
-			for _, st := range s.upstreams() {
+			for _, st := range all {
 				granted[st.Name] = true
 			}
 			continue

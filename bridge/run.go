@@ -83,7 +83,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	defer w.close()
 	ended, control := make(chan struct{}), make(chan net.Conn, 1)
-	talk := newTalk(s, plan.granted, req.Progress)
+	talk := newTalk(s, plan, req.Progress)
 	p := s.process(image, w)
 	p.Control, p.Ended = func(c net.Conn) { control <- c }, talk.ended
 	var exit oci.Exit

@@ -22,7 +22,7 @@ const (
 // A talk is the host's end of the conversation with one runner.
 type talk struct {
 	s        *Server
-	granted  map[string]bool
+	plan     plan
 	policy   *mcpproxy.Run // what this run may call, and how often
 	effects  effects
 	progress progress
@@ -39,10 +39,8 @@ type talk struct {
 	ended chan int // gets the exit code if the runner said that it has ended
 }
 
-func newTalk(s *Server, granted map[string]bool, tell func(done, total int64, text string)) *talk {
-	return &talk{
-		s: s, granted: granted, policy: s.o.Policy.NewRun(), progress: progress{tell: tell}, ended: make(chan int, 1),
-	}
+func newTalk(s *Server, p plan, tell func(done, total int64, text string)) *talk {
+	return &talk{s: s, plan: p, policy: s.o.Policy.NewRun(), progress: progress{tell: tell}, ended: make(chan int, 1)}
 }
 
 // serve holds the conversation over conn until the runner is done or gone, or
@@ -127,9 +125,9 @@ func (t *talk) note(m *message, code string) error {
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
 	m := &message{Type: "start", Code: code, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
-	for _, st := range t.s.upstreams() {
+	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{
-			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.granted[st.Name],
+			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.plan.granted[st.Name],
 		})
 	}
 	return m

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/runcell/runcell/mcpproxy"
@@ -44,5 +46,27 @@ func TestResultSaysWhatASearchLeftOut(t *testing.T) {
 				t.Errorf("the note has %d bytes", len(notes))
 			}
 		})
+	}
+}
+
+// counted counts how often it is asked for the servers, which looks at the
+// files of all clients.
+type counted struct {
+	fakeUpstreams
+	asked *atomic.Int32
+}
+
+func (c counted) Servers() []mcpproxy.ServerStatus {
+	c.asked.Add(1)
+	return c.fakeUpstreams.Servers()
+}
+
+func TestARunLooksForServersOnce(t *testing.T) {
+	up := fakeUpstreams{"up": {"echo": func(context.Context, json.RawMessage) (string, error) { return "1", nil }}}
+	var asked atomic.Int32
+	s := newServer(t, nil, func(o *Options) { o.Upstreams = counted{up, &asked} })
+	r := s.Run(t.Context(), Request{Code: "for _ in range(5):\n    await mcp_up.echo()", Servers: []string{"*"}})
+	if r.Status != StatusSuccess || asked.Load() != 1 {
+		t.Errorf("%s: %q; asked %d times", r.Status, r.Error, asked.Load())
 	}
 }

@@ -39,22 +39,8 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error
 	if err != nil {
 		return nil, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
 	}
-	for range maxSwaps {
-		u, err := p.upstream(r.Server)
-		if err != nil {
-			return nil, err
-		}
-		raw, err := p.callOf(ctx, u, r, args)
-		if !errors.Is(err, errRetired) {
-			return raw, err
-		}
-	}
-	return nil, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, errRetired)
+	return with(p, r.Server, func(u *upstream) (json.RawMessage, error) { return p.callOf(ctx, u, r, args) })
 }
-
-// maxSwaps is how often a call looks its server up again because the
-// configuration changed in the moment between finding and using it.
-const maxSwaps = 3
 
 func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
 	if err := r.Run.Barred(u.server); err != nil {

@@ -137,7 +137,7 @@ func expandHome(o DiscoverOptions, path string) string {
 }
 
 // ProjectOf finds the project directory that a config file belongs to by its
-// place in it, such as /work/x for /work/x/.cursor/mcp.json. Empty means that
+// place in it, such as /src/x for /src/x/.cursor/mcp.json. Empty means that
 // it is no such file.
 func ProjectOf(file string) string {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {

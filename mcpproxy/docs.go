@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -62,22 +61,15 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
 }
 
 // list finds a server and what is known of its tools.
-func (p *Proxy) list(ctx context.Context, server string) (*upstream, *toolList, error) {
-	for range maxSwaps {
-		u, err := p.upstream(server)
-		if err != nil {
-			return nil, nil, err
-		}
-		list, err := u.known(ctx)
-		if errors.Is(err, errRetired) {
-			continue
-		}
-		if err == nil {
-			p.renew(u)
-		}
-		return u, list, err
+func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *toolList, err error) {
+	list, err = with(p, server, func(found *upstream) (*toolList, error) {
+		u = found
+		return u.known(ctx)
+	})
+	if err == nil {
+		p.renew(u)
 	}
-	return nil, nil, fmt.Errorf("listing the tools of server %q: %w", server, errRetired)
+	return u, list, err
 }
 
 // newDoc makes the document of a whole tool.

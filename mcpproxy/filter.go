@@ -15,7 +15,7 @@ func (s Server) toolFilter() toolFilter { return toolFilter{s.AllowTools, s.Deny
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {
 	for _, pattern := range f.deny {
-		if matches(pattern, name) {
+		if matches([]rune(pattern), []rune(name)) {
 			return fmt.Sprintf("%s excludes %q", f.source, pattern)
 		}
 	}
@@ -23,7 +23,7 @@ func (f toolFilter) refuses(name string) string {
 		return ""
 	}
 	for _, pattern := range f.allow {
-		if matches(pattern, name) {
+		if matches([]rune(pattern), []rune(name)) {
 			return ""
 		}
 	}
@@ -35,27 +35,25 @@ func (f toolFilter) refuses(name string) string {
 
 // matches reports whether name is what pattern says: * is any characters, ? is
 // one, and all others are themselves.
-func matches(pattern, name string) bool {
-	p, n := []rune(pattern), []rune(name)
-	star, from := -1, 0
-	i, j := 0, 0
-	for j < len(n) {
+func matches(pattern, name []rune) bool {
+	i, j := 0, 0          // in pattern and name
+	star, resume := -1, 0 // the last *, and the name that comes after what it took
+	for j < len(name) {
 		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, j
+		case i < len(pattern) && pattern[i] == '*':
+			star, resume = i, j
 			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
-			i++
-			j++
-		case star >= 0: // let the last star take one more
-			from++
-			i, j = star+1, from
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == name[j]):
+			i, j = i+1, j+1
+		case star >= 0: // let it take one more
+			resume++
+			i, j = star+1, resume
 		default:
 			return false
 		}
 	}
-	for i < len(p) && p[i] == '*' {
+	for i < len(pattern) && pattern[i] == '*' {
 		i++
 	}
-	return i == len(p)
+	return i == len(pattern)
 }

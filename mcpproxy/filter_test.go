@@ -29,7 +29,7 @@ func TestMatches(t *testing.T) {
 		{"Get", "get", false},
 		{strings.Repeat("a*", 40) + "b", strings.Repeat("a", 400), false}, // no exponential time
 	} {
-		if got := matches(tt.pattern, tt.name); got != tt.want {
+		if got := matches([]rune(tt.pattern), []rune(tt.name)); got != tt.want {
 			t.Errorf("matches(%q, %q) = %v", tt.pattern, tt.name, got)
 		}
 	}

@@ -26,6 +26,7 @@ package mcpproxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -170,6 +171,24 @@ func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
 		return u, nil
 	}
 	return nil, noServer(nameOrAlias, now.config.Servers, now.config.Problems)
+}
+
+// maxSwaps is how often a server is looked up again because the configuration
+// changed in the moment between finding and using it.
+const maxSwaps = 3
+
+// with finds a server, by name or alias, and does something with it.
+func with[T any](p *Proxy, server string, do func(*upstream) (T, error)) (result T, err error) {
+	for range maxSwaps {
+		u, lookup := p.upstream(server)
+		if lookup != nil {
+			return result, lookup
+		}
+		if result, err = do(u); !errors.Is(err, errRetired) {
+			break
+		}
+	}
+	return result, err
 }
 
 // Close ends all servers with their process groups and waits until they are

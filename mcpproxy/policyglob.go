@@ -31,27 +31,7 @@ func (g glob) matches(name string) bool {
 	if name == "" {
 		return false
 	}
-	text := []rune(strings.ToLower(name))
-	i, j := 0, 0          // in text and pattern
-	star, resume := -1, 0 // the last *, and the text that comes after what it took
-	for i < len(text) {
-		switch {
-		case j < len(g.runes) && g.runes[j] == '*':
-			star, resume = j, i
-			j++
-		case j < len(g.runes) && (g.runes[j] == '?' || g.runes[j] == text[i]):
-			i, j = i+1, j+1
-		case star >= 0: // let it take one more
-			resume++
-			i, j = resume, star+1
-		default:
-			return false
-		}
-	}
-	for j < len(g.runes) && g.runes[j] == '*' {
-		j++
-	}
-	return j == len(g.runes)
+	return matches(g.runes, []rune(strings.ToLower(name)))
 }
 
 // everything reports whether the glob matches all names.

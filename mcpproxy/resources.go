@@ -74,25 +74,31 @@ func (s *session) offers(has func(*mcp.ServerCapabilities) bool) bool {
 
 // items joins the pages of a list; field is where each has its part.
 func (p *Proxy) items(ctx context.Context, server, method, what, field string, has func(*mcp.ServerCapabilities) bool) (json.RawMessage, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := p.within(ctx, u, listWithin)
-	defer cancel()
-	s, release, err := u.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	if !s.offers(has) {
-		return json.RawMessage("[]"), nil
-	}
-	var all itemList
-	if err := s.pages(ctx, method, func(page json.RawMessage) (bool, error) { return all.add(page, field) }); err != nil {
-		return nil, u.asked(ctx, s, err, fmt.Sprintf("listing the %s of server %q", what, u.server.Name))
-	}
-	return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil
+	return p.ask(ctx, server, listWithin, func(ctx context.Context, u *upstream, s *session) (json.RawMessage, error) {
+		if !s.offers(has) {
+			return json.RawMessage("[]"), nil
+		}
+		var all itemList
+		if err := s.pages(ctx, method, func(page json.RawMessage) (bool, error) { return all.add(page, field) }); err != nil {
+			return nil, u.asked(ctx, s, err, fmt.Sprintf("listing the %s of server %q", what, u.server.Name))
+		}
+		return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil
+	})
+}
+
+// ask does something with a running server, within its time for a call or else
+// within otherwise.
+func (p *Proxy) ask(ctx context.Context, server string, otherwise time.Duration, do func(context.Context, *upstream, *session) (json.RawMessage, error)) (json.RawMessage, error) {
+	return with(p, server, func(u *upstream) (json.RawMessage, error) {
+		ctx, cancel := p.within(ctx, u, otherwise)
+		defer cancel()
+		s, release, err := u.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		return do(ctx, u, s)
+	})
 }
 
 // itemList is what pages have given so far.
@@ -126,29 +132,20 @@ func (l *itemList) add(page json.RawMessage, field string) (more bool, err error
 
 // one sends one request and returns its result.
 func (p *Proxy) one(ctx context.Context, server, what, kind string, has func(*mcp.ServerCapabilities) bool, method string, params *rawParams) (json.RawMessage, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return nil, err
-	}
-	what = fmt.Sprintf("%s of server %q", what, u.server.Name)
-	ctx, cancel := p.within(ctx, u, 0)
-	defer cancel()
-	s, release, err := u.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	if !s.offers(has) {
-		return nil, fmt.Errorf("%s: the server has no %s", what, kind)
-	}
-	raw, err := s.request(ctx, method, params)
-	if err == nil {
-		err = checkResult(raw)
-	}
-	if err != nil {
-		return nil, u.asked(ctx, s, err, what)
-	}
-	return raw, nil
+	return p.ask(ctx, server, 0, func(ctx context.Context, u *upstream, s *session) (json.RawMessage, error) {
+		what := fmt.Sprintf("%s of server %q", what, u.server.Name)
+		if !s.offers(has) {
+			return nil, fmt.Errorf("%s: the server has no %s", what, kind)
+		}
+		raw, err := s.request(ctx, method, params)
+		if err == nil {
+			err = checkResult(raw)
+		}
+		if err != nil {
+			return nil, u.asked(ctx, s, err, what)
+		}
+		return raw, nil
+	})
 }
 
 // within bounds a request by the server's time for a call, or the program's, or

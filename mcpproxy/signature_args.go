@@ -28,7 +28,7 @@ func ParseArguments(raw json.RawMessage) ([]Argument, error) {
 	var all []Argument
 	at := map[string]int{}
 	for rest = space(rest[1:]); len(rest) > 0 && rest[0] == '"'; rest = space(rest) {
-		end := jsonEnd(rest)
+		end := valueEnd(rest, 0)
 		var a Argument
 		if err := json.Unmarshal(rest[:end], &a.Name); err != nil {
 			return nil, err
@@ -38,7 +38,7 @@ func ParseArguments(raw json.RawMessage) ([]Argument, error) {
 			return nil, errBroken
 		}
 		rest = space(rest[1:])
-		end = jsonEnd(rest)
+		end = valueEnd(rest, 0)
 		a.Value = json.RawMessage(bytes.TrimSpace(rest[:end]))
 		if i, ok := at[a.Name]; ok {
 			all[i] = a
@@ -70,7 +70,7 @@ func ParseList(raw json.RawMessage) ([]json.RawMessage, error) {
 	}
 	var all []json.RawMessage
 	for rest = space(rest[1:]); len(rest) > 0 && rest[0] != ']'; rest = space(rest) {
-		end := jsonEnd(rest)
+		end := valueEnd(rest, 0)
 		item := bytes.TrimSpace(rest[:end])
 		switch {
 		case len(item) == 0:
@@ -92,44 +92,3 @@ func ParseList(raw json.RawMessage) ([]json.RawMessage, error) {
 var errBroken = errors.New("the arguments are not JSON")
 
 func space(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
-
-// jsonEnd returns where the JSON value ends that b begins with.
-func jsonEnd(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			i += stringEnd(b[i:]) - 1
-			if depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return i // of a number or word, at the end of what it is in
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case ',':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(b)
-}
-
-// stringEnd returns where the JSON string ends that b begins with.
-func stringEnd(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
-}

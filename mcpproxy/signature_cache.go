@@ -24,7 +24,7 @@ func (c *signatureCache) of(server string, t Tool) *Signature {
 	c.mu.Lock()
 	k, ok := c.kept[key]
 	c.mu.Unlock()
-	// Equal is quick here: as long as the tool list is the same, so is the memory.
+	// A changed schema makes another signature; to compare is quicker than to ask.
 	if ok && bytes.Equal(k.in, t.InputSchema) && bytes.Equal(k.out, t.OutputSchema) {
 		return k.sig
 	}
@@ -42,12 +42,8 @@ func (c *signatureCache) of(server string, t Tool) *Signature {
 // what is known of the server, which may have changed since: live asks the
 // running server, which is started if need be.
 func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (Tool, *Signature, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return Tool{}, nil, err
-	}
 	if !live {
-		list, err := u.known(ctx)
+		u, list, err := p.list(ctx, server)
 		if err != nil {
 			return Tool{}, nil, err
 		}
@@ -55,14 +51,18 @@ func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (
 			return t, p.signatures.of(u.server.Name, t), nil
 		}
 	}
-	s, release, err := u.acquire(ctx)
+	name := ""
+	t, err := with(p, server, func(u *upstream) (Tool, error) {
+		name = u.server.Name
+		s, release, err := u.acquire(ctx)
+		if err != nil {
+			return Tool{}, err
+		}
+		defer release()
+		return u.resolve(ctx, s, tool)
+	})
 	if err != nil {
 		return Tool{}, nil, err
 	}
-	defer release()
-	t, err := u.resolve(ctx, s, tool)
-	if err != nil {
-		return Tool{}, nil, err
-	}
-	return t, p.signatures.of(u.server.Name, t), nil
+	return t, p.signatures.of(name, t), nil
 }

@@ -115,11 +115,7 @@ func shorten(s string, limit int) string {
 // Stubs writes the tools of a server, or those of them that are named, as the
 // text of a .pyi file. It is bounded, and what was cut is named at its end.
 func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
-	u, err := p.upstream(server)
-	if err != nil {
-		return "", err
-	}
-	list, err := u.known(ctx)
+	u, list, err := p.list(ctx, server)
 	if err != nil {
 		return "", err
 	}

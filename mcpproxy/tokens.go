@@ -20,7 +20,6 @@ import (
 const (
 	maxLoginFile = 1 << 20
 	renewWithin  = 15 * time.Second
-	lockPoll     = 20 * time.Millisecond
 )
 
 // login is what is kept of a login between processes.
@@ -197,39 +196,16 @@ func (k *loginKeep) take(kept *login, stamp loginStamp) {
 	}
 }
 
-// store writes the file for its owner alone, whole or not at all.
-func (k *loginKeep) store(kept *login) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("keeping the login of server %q: %w", k.name, err)
-		}
-	}()
-	dir := filepath.Dir(k.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
+// store keeps a login. The caller has the lock.
+func (k *loginKeep) store(kept *login) error {
 	body, err := json.MarshalIndent(kept, "", "  ")
+	if err == nil {
+		err = replaceFile(k.path, body)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("keeping the login of server %q: %w", k.name, err)
 	}
-	f, err := os.CreateTemp(dir, ".login-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // does nothing after the rename
-	_, err = f.Write(body)
-	if err = errors.Join(err, f.Sync()); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	stamp, err := loginStampOf(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), k.path); err != nil {
-		return err
-	}
-	k.take(kept, stamp)
-	return nil
+	return k.load()
 }
 
 // loginStampOf tells one state of the file from another. The rename makes every
@@ -240,32 +216,4 @@ func loginStampOf(f *os.File) (loginStamp, error) {
 		return loginStamp{}, err
 	}
 	return loginStamp{time.Unix(st.Mtim.Unix()), st.Size, st.Ino}, nil
-}
-
-// lockFile takes a lock between processes. The file stays: to remove it would
-// let two hold it.
-func lockFile(ctx context.Context, path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, err
-		}
-		select {
-		case <-time.After(lockPoll):
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("another process holds %s: %w", path, context.Cause(ctx))
-		}
-	}
 }

@@ -172,12 +172,12 @@ func TestRecordKeepsAllOfManyChangesAtOnce(t *testing.T) {
 
 func TestProjectOf(t *testing.T) {
 	for file, want := range map[string]string{
-		"/work/x/.mcp.json":                   "/work/x",
-		"/work/x/.cursor/mcp.json":            "/work/x",
-		"/work/x/.continue/mcpServers/a.yaml": "/work/x",
-		"/.mcp.json":                          "/",
-		"/work/x/servers.json":                "",
-		"/work/x/mcp.json":                    "",
+		"/src/x/.mcp.json":                   "/src/x",
+		"/src/x/.cursor/mcp.json":            "/src/x",
+		"/src/x/.continue/mcpServers/a.yaml": "/src/x",
+		"/.mcp.json":                         "/",
+		"/src/x/servers.json":                "",
+		"/src/x/mcp.json":                    "",
 	} {
 		if got := ProjectOf(file); got != want {
 			t.Errorf("ProjectOf(%s) = %q, want %q", file, got, want)

@@ -180,15 +180,15 @@ func TestRemoteServersTellThatTheirToolsChanged(t *testing.T) {
 
 func TestProgressReachesTheCaller(t *testing.T) {
 	kindsOfWeb(t, func(t *testing.T, _ *noteBook, s Server) {
-		if strings.Contains(t.Name(), "json") {
-			t.SkipNow() // one JSON body has no room for it
-		}
+		// Beside an answer in one JSON body there is the standing stream only,
+		// which may be open in time or not.
+		certain := !strings.Contains(t.Name(), "json")
 		p := proxyFor(t, Options{}, s)
 		var got []string
 		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "work", Progress: func(done, total float64, text string) {
 			got = append(got, fmt.Sprint(done, "/", total, " ", text))
 		}})
-		if err != nil || !slices.Equal(got, []string{"1/3 step 1", "2/3 step 2", "3/3 step 3"}) {
+		if err != nil || certain && !slices.Equal(got, []string{"1/3 step 1", "2/3 step 2", "3/3 step 3"}) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})

@@ -70,7 +70,8 @@ func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *mcppro
 	return current{proxy, w}, w
 }
 
-// current is a proxy that looks for changes of the config at every run.
+// current is a proxy that looks for changes of the config when it is asked for
+// the servers: once a run, at its start, and not in every call of a tool.
 type current struct {
 	*mcpproxy.Proxy
 	watcher *mcpproxy.Watcher
@@ -79,11 +80,6 @@ type current struct {
 func (c current) Servers() []mcpproxy.ServerStatus {
 	c.watcher.Refresh()
 	return c.Proxy.Servers()
-}
-
-func (c current) Lookup(name string) (mcpproxy.Server, error) {
-	c.watcher.Refresh()
-	return c.Proxy.Lookup(name)
 }
 
 // ask asks, once for each file and on a terminal only, whether the files of

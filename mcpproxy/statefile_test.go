@@ -1,0 +1,30 @@
+package mcpproxy
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestKilledWriterLeavesNothingForEver: what a process left that was killed
+// while it wrote may hold secrets, and is gone with the next change.
+func TestKilledWriterLeavesNothingForEver(t *testing.T) {
+	dir := t.TempDir()
+	file := stateFile[string]{filepath.Join(dir, "values.json")}
+	if err := os.WriteFile(file.path+".new", []byte(`{"a":"SECRET, and much longer than what comes`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.change(func(all map[string]string) { all["a"] = "1" }); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := file.read(); err != nil || all["a"] != "1" || len(all) != 1 {
+		t.Errorf("read %v, %v", all, err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 { // the file and its lock
+		t.Errorf("%v, %v", left, err)
+	}
+	if info, err := os.Stat(file.path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
