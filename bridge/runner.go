@@ -12,12 +12,12 @@ import (
 //go:embed runner.py
 var runnerSource []byte
 
-// runnerMore is the part of the runner that it asks for when it needs it: each
-// line costs every start some time, as an image may not keep what Python
-// compiled.
-//
-//go:embed runner_more.py
-var runnerMore string
+// runnerParts are what the runner asks for when it needs it, by name: each line
+// costs every start some time, as an image may not keep what Python compiled.
+var runnerParts = map[string]string{"tools": runnerTools}
+
+//go:embed runner_tools.py
+var runnerTools string
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.

@@ -10,7 +10,7 @@ The process runs the code and ends as any Python does, so that atexit, threads a
 the sandbox: an init, which the host brings, collects zombies and ends everything when the host hangs up.
 
 Imports are few and late: an image without .pyc files compiles each of them at every start. So it is with this file:
-what only some runs need is in runner_more.py, which the host hands over when it is asked for.
+what only some runs need is in runner_tools.py and the like, which the host hands over when it is asked for.
 """
 import _ast
 import _thread
@@ -535,7 +535,7 @@ class Runtime:
         self._names = {entry["alias"]: entry["name"] for entry in servers}
         self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
         self.tools = None  # the saved ones, set by whoever loads them
-        self._more = None
+        self._parts = set()
         self._abouts = {}
 
     def server(self, name):
@@ -554,16 +554,22 @@ class Runtime:
             return server._name
         return server if server in self._entries else self._names.get(server, server)
 
+    def part(self, name):
+        """Runs runner_<name>.py in the namespace of this file, once, and returns that."""
+        names = globals()
+        if name not in self._parts:
+            exec(compile(self._host.ask("runner_part", {"name": name}), HERE, "exec", dont_inherit=True), names)
+            self._parts.add(name)
+        return names
+
     def more(self):
-        """Returns the names of runner_more.py, which it loads at the first call."""
-        if self._more is None:
-            names = globals()
-            exec(compile(self._host.ask("runner_more", {}), HERE, "exec", dont_inherit=True), names)
+        """Returns the names of runner_tools.py, which it loads at the first call."""
+        if "tools" not in self._parts:
+            names = self.part("tools")
             names["ResourceLink"].runtime = self
             for kind in names["MORE_CLASSES"]:
                 setattr(sys.modules["mcp.runtime"], kind.__name__, kind)  # where pickle looks for them
-            self._more = names
-        return self._more
+        return globals()
 
     def about(self, server, tool):
         """Returns what the host knows of a tool and its signature."""

@@ -253,8 +253,8 @@ func rtAnswer(method string, params rtObject) (any, error) {
 	}
 	docs := []rtObject{{"server": "github", "tool": "echo", "description": "gives back"}, {"server": "jira", "tool": "find"}}
 	switch method {
-	case "runner_more":
-		return runnerMore, nil
+	case "runner_part":
+		return runnerParts[params["name"].(string)], nil
 	case "tool_signature":
 		return rtObject{"parameters": []any{}, "doc": params["tool"].(string) + "()", "description": "gives back"}, nil
 	case "list_servers":
