@@ -46,6 +46,7 @@ type Upstreams interface {
 type Image struct {
 	Root   oci.Root
 	Python string   // path inside, absolute
+	Runner string   // the runner's bytecode for this Python, on the host, if there is any
 	Env    []string // what the image sets
 	Notes  []string // for the caller, such as that another image stands in
 }

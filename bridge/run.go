@@ -132,16 +132,21 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 func (s *Server) process(image Image, w *wires) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
+	binds, program := []oci.Bind{{Source: s.o.RunnerFile, Target: RunnerPath}}, RunnerPath
+	if image.Runner != "" {
+		program = RunnerPath + "c"
+		binds = append(binds, oci.Bind{Source: image.Runner, Target: program})
+	}
 	return oci.Process{
 		Root:    image.Root,
-		Binds:   []oci.Bind{{Source: s.o.RunnerFile, Target: runnerPath}},
-		Args:    append(slices.Clone(python), runnerPath),
+		Binds:   binds,
+		Args:    append(slices.Clone(python), program),
 		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
 		Limits:  s.o.Limits,
 		Stdout:  w.childOut,
 		Stderr:  w.childErr,
 		Control: func(c net.Conn) { c.Close() },
-		Python:  &oci.Python{Interpreter: python, Program: runnerPath, Base: usual, Preload: s.o.Preload},
+		Python:  &oci.Python{Interpreter: python, Program: RunnerPath, Base: usual, Preload: s.o.Preload},
 	}
 }
 

@@ -25,8 +25,8 @@ var runnerTools string
 //go:embed manual.md
 var Manual string
 
-// runnerPath is where the sandbox sees the runner.
-const runnerPath = "/run/runcell/runner.py"
+// RunnerPath is where a sandbox sees the runner.
+const RunnerPath = "/run/runcell/runner.py"
 
 // runnerMode lets the sandbox's user read the runner, whatever our umask is.
 const runnerMode = 0o444

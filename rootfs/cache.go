@@ -180,11 +180,16 @@ func readJSON(file string, v any) error {
 // writeJSON replaces a file as a whole, and on the disk before it has its name.
 // The caller has a lock that covers the file: the temporary name is always the
 // same, so that what a killed process left is overwritten and not left for ever.
-func writeJSON(file string, v any) (err error) {
+func writeJSON(file string, v any) error {
 	content, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
+	return replaceWhole(file, content)
+}
+
+// replaceWhole is writeJSON of bytes.
+func replaceWhole(file string, content []byte) (err error) {
 	f, err := os.OpenFile(newName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err

@@ -85,6 +85,10 @@ var fakeTools = map[string]map[string]fakeTool{
 
 // fakeServer serves one of them on standard input and output.
 func fakeServer(name string) {
+	if name == "fast" {
+		fastServer()
+		return
+	}
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)
 	tools := fakeTools[name]
 	if name == "spy" {

@@ -94,7 +94,7 @@ func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
 	if root == nil {
 		return bridge.Image{}, false
 	}
-	return bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}, true
+	return i.image(root), true
 }
 
 func (i *imageSource) standIn() string {
@@ -115,14 +115,18 @@ func (i *imageSource) ensure(ctx context.Context, ref, note string, progress fun
 	if err != nil {
 		return bridge.Image{}, i.dirs.explain(err)
 	}
-	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) {
+	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) || i.store.NeedsProgram(root, i.runner) {
 		i.refresh(ref, ask)
 	}
-	image := bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}
+	image := i.image(root)
 	if note != "" {
 		image.Notes = append(image.Notes, note)
 	}
 	return image, nil
+}
+
+func (i *imageSource) image(root *rootfs.Root) bridge.Image {
+	return bridge.Image{Root: sandboxRoot(root), Python: root.Python, Runner: i.store.Program(root, i.runner), Env: root.Env}
 }
 
 func sandboxRoot(root *rootfs.Root) oci.Root {

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/runcell/runcell/bridge"
 	"github.com/runcell/runcell/oci"
 	"github.com/runcell/runcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -148,9 +150,14 @@ func imagesRefresh(c *cli.Context, s *streams) error {
 // compileTime is far beyond what the largest image needs.
 const compileTime = 20 * time.Minute
 
-// compileModules gives an image bytecode, unless it has it.
+// compileModules gives an image bytecode of its modules and of the runner,
+// unless it has it.
 func compileModules(ctx context.Context, d dirs, s Settings, store *rootfs.Store, root *rootfs.Root) (err error) {
-	if !store.NeedsBytecode(root) {
+	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
+	if err != nil {
+		return d.explain(err)
+	}
+	if !store.NeedsBytecode(root) && !store.NeedsProgram(root, runner) {
 		return nil
 	}
 	runtime, err := oci.Open(d.run, s.UID, s.GID)
@@ -160,14 +167,22 @@ func compileModules(ctx context.Context, d dirs, s Settings, store *rootfs.Store
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
-	return store.AddBytecode(ctx, root, func(ctx context.Context, out *os.File) error {
-		exit, err := runtime.Run(ctx, oci.Process{
-			Root: sandboxRoot(root), Args: root.CompileArgs(), Env: append([]string{"HOME=/workspace"}, root.Env...),
-			Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
-		})
-		if err == nil && exit.Code != 0 && ctx.Err() == nil {
-			err = fmt.Errorf("the image's Python ended with status %d", exit.Code)
+	compile := func(args []string, binds ...oci.Bind) func(ctx context.Context, out *os.File) error {
+		return func(ctx context.Context, out *os.File) error {
+			exit, err := runtime.Run(ctx, oci.Process{
+				Root: sandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
+				Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
+			})
+			if err == nil && exit.Code != 0 && ctx.Err() == nil {
+				err = fmt.Errorf("the image's Python ended with status %d", exit.Code)
+			}
+			return err
 		}
-		return err
-	})
+	}
+	// The runner comes first: it is quick, and every run gains.
+	bind := oci.Bind{Source: runner, Target: bridge.RunnerPath}
+	return errors.Join(
+		store.AddProgram(ctx, root, runner, compile(root.CompileProgramArgs(bind.Target), bind)),
+		store.AddBytecode(ctx, root, compile(root.CompileArgs())),
+	)
 }
