@@ -94,8 +94,8 @@ class Channel:
 
 
 def decode(body):
-    """Returns the JSON in body, every mapping in it a Record."""
-    return json.loads(str(body, "utf-8"), object_hook=Record)
+    """Returns the JSON in body, every mapping in it a Record. Servers may write bytes that are no UTF-8."""
+    return json.loads(str(body, "utf-8", "replace"), object_hook=Record)
 
 
 # Errors and values

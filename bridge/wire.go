@@ -24,6 +24,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net"
 )
 
 // maxFrame bounds a frame from the sandbox, in bytes: arguments of a tool of
@@ -108,6 +110,9 @@ func readFrame(r io.Reader, n int) (*message, error) {
 // writeFrame sends m in one write, so that frames of parallel calls do not mix
 // if the caller holds a lock.
 func writeFrame(w io.Writer, m *message) error {
+	if m.Type == "reply" && len(m.Result) >= bulkFrom && m.Error == nil {
+		return writeBulk(w, m)
+	}
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encoding a %s frame: %w", m.Type, err)
@@ -115,6 +120,23 @@ func writeFrame(w io.Writer, m *message) error {
 	frame := make([]byte, 4, 4+len(body))
 	binary.BigEndian.PutUint32(frame, uint32(len(body)))
 	_, err = w.Write(append(frame, body...))
+	return err
+}
+
+// bulkFrom is the size in bytes from which a result is not encoded again, which
+// would check and copy it: whoever made it has done so.
+const bulkFrom = 32 << 10
+
+// writeBulk is writeFrame of a reply with a large result.
+func writeBulk(w io.Writer, m *message) error {
+	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"result":`, m.ID)
+	frame := net.Buffers{head, m.Result, []byte("}")}
+	size := len(head) - 4 + len(m.Result) + 1
+	if size > math.MaxUint32 {
+		return errors.New("encoding a reply frame: it is too large")
+	}
+	binary.BigEndian.PutUint32(head, uint32(size))
+	_, err := frame.WriteTo(w)
 	return err
 }
 

@@ -79,7 +79,7 @@ func (s *session) request(ctx context.Context, method string, params *rawParams)
 	if err != nil {
 		return nil, ex.explain(err)
 	}
-	return res.raw, nil
+	return s.inbox.bulk.give(res.raw), nil
 }
 
 // broken reports whether the server ended or stopped talking.

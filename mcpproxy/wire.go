@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,10 @@ func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
 			renamed := *req
 			renamed.Method = method
 			msg = &renamed
+			w.inbox.bulk.await(req.ID)
+		}
+		if req.Method == "notifications/cancelled" {
+			w.inbox.bulk.cancelled(req.Params)
 		}
 	}
 	line, err := jsonrpc.EncodeMessage(msg)
@@ -189,6 +194,9 @@ func (w *wire) readLine() ([]byte, error) {
 			if len(line)+len(piece) > w.limit {
 				return nil, tooLong(w.limit)
 			}
+			if cap(line)-len(line) < len(piece) {
+				line = slices.Grow(line, max(len(piece), 2*len(line))) // append grows by a quarter, and copies again and again
+			}
 			line = append(line, piece...)
 		}
 		switch {
@@ -218,6 +226,10 @@ func batch(line []byte) []json.RawMessage {
 
 // decode returns a message the session should see.
 func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
+	if large := w.inbox.bulk.take(raw); large != nil {
+		w.answered.Store(true)
+		return large, true
+	}
 	msg, err := w.inbox.sort(raw)
 	if err != nil {
 		w.proc.diag.add("stdout", raw)
@@ -225,6 +237,9 @@ func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
 	}
 	if msg == nil {
 		return nil, false
+	}
+	if res, ok := msg.(*jsonrpc.Response); ok {
+		w.inbox.bulk.forget(res.ID)
 	}
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
 		w.answered.Store(true)
