@@ -76,12 +76,21 @@ lint:
 	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
 	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
 
-# Runs beside podman, bubblewrap and bare Python, if they are there: a table, and
-# docs/benchmarks/speed.json. Ten minutes.
+# Runs beside podman, bubblewrap and bare Python, if they are there, and calls
+# beside the SDK's client: a table, and docs/benchmarks/speed.json. Fifteen minutes.
 .PHONY: bench
 bench: bin/runcell test-deps
+	@.ci/deps.sh bench
 	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 data
-	@.ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-data
+	@RUNCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures ./cmd/runcell
+	@.ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-data --calls bin/calls.json
+
+# Whether the ratios of a short session are much worse than the kept ones.
+.PHONY: bench-check
+bench-check: bin/runcell test-deps
+	@.ci/deps.sh bench
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
+	@.ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-3.14 --check
 
 # What comes from the sandbox, from registries and from config files, a minute
 # each.

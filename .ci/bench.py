@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Times runs of runcell beside podman, bubblewrap and bare Python, on the same image. `make bench` calls this.
 
-    bench.py RUNCELL LAYOUT DATA_LAYOUT [ROUNDS]
+    bench.py RUNCELL LAYOUT DATA_LAYOUT [--rounds N] [--calls FILE] [--check]
 
-LAYOUT and DATA_LAYOUT are OCI layouts, of which the second has pandas. What is measured is printed as a table and kept
-in docs/benchmarks/speed.json. Machines differ and are noisy: what counts are the ratios of one session, so peers take
-turns with runcell.
+LAYOUT and DATA_LAYOUT are OCI layouts, of which the second has pandas. FILE is what TestCallFigures found. What is
+measured is printed as a table and kept in docs/benchmarks/speed.json. Machines differ and are noisy: what counts are
+the ratios of one session, so peers take turns with runcell. With --check nothing is kept: the ratios of a short session
+are compared with those of the file, and it is an error if one has become much worse.
 """
+import argparse
 import datetime
 import json
 import os
@@ -20,6 +22,7 @@ import threading
 import time
 
 GROUPBY = "import pandas as pd\nprint(pd.DataFrame({'k': list('abca') * 50, 'v': range(200)}).groupby('k').sum())"
+WORSE = 0.6  # of the kept ratio: what a noisy machine does not explain
 HERE = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -162,6 +165,18 @@ def memory(server):
     return idle, forks
 
 
+def ticks(pid):
+    """Returns the processor time of a process, of its children that have ended, and of what it has started."""
+    total = 0
+    for each in [pid, *descendants(pid)]:
+        try:
+            fields = pathlib.Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(int(field) for field in fields[11:15])
+    return total
+
+
 def summary(seconds):
     seconds = sorted(seconds)
     return {"p50": round(1000 * statistics.median(seconds), 2), "p95": round(1000 * seconds[int(len(seconds) * 0.95)], 2),
@@ -184,6 +199,8 @@ class Bench:
         self.starts()
         self.warm()
         self.pandas()
+        self.idle()
+        self.flat()
         self.out["load at the end"] = os.getloadavg()
 
     def starts(self):
@@ -270,6 +287,48 @@ class Bench:
         self.out["8 clients with pandas, runs a second"] = round(sustained(server, "import pandas", 8, 8), 1)
         server.close()
 
+    def idle(self):
+        """How much of a processor the server and all it has started take while nobody asks for anything."""
+        server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
+        server.settle("print(1)")
+        time.sleep(5)
+        before = ticks(server.process.pid)
+        time.sleep(60)
+        used = (ticks(server.process.pid) - before) / os.sysconf("SC_CLK_TCK")
+        self.out["idle, % of a processor"] = round(100 * used / 60, 3)
+        server.close()
+
+    def flat(self):
+        """Whether ten thousand runs make the last ones slower than the first."""
+        server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
+        server.settle("print(1)")
+        seconds = [server.run("print(1)") for _ in range(10_000)]
+        first, last = statistics.median(seconds[:1000]), statistics.median(seconds[-1000:])
+        self.out["10,000 runs, the last thousand / the first"] = round(last / first, 3)
+        server.close()
+
+    def check(self, kept):
+        """Measures the most important things, and returns those whose ratio to podman is far from the kept one."""
+        one = Server(self.program, self.work, self.image)
+        one.settle("print(1)")
+        time.sleep(5)
+        one.close()
+        self.starts()
+        server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
+        server.settle("print(1)")
+        self.out["warm print(1), fork"] = summary(spaced(lambda: server.run("print(1)"), self.rounds, 0.03))
+        self.out["burst of 32"] = summary(spaced(lambda: burst(server, "print(1)", 32), 5, 2))
+        server.close()
+        worse = []
+        for name, value in self.out.items():
+            if not isinstance(value, dict) or name == "podman run" or name not in kept:
+                continue
+            now, then = (out["podman run"]["p50"] / out[name]["p50"] for out in (self.out, kept))
+            print(f"{name:38} podman / it: {now:8.1f}, kept {then:8.1f}")
+            if name.startswith(("runcell", "warm", "burst", "serve")) and now < then * WORSE:
+                worse.append(name)
+        return worse
+
     def table(self):
         podman = self.out.get("podman run", {}).get("p50")
         print(f"\n{'':38}{'p50 ms':>10}{'p95 ms':>10}{'podman / it':>13}")
@@ -283,16 +342,28 @@ class Bench:
 
 
 def main():
-    program, layout, data = (os.path.abspath(a) for a in sys.argv[1:4])
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 300
+    parser = argparse.ArgumentParser()
+    parser.add_argument("files", nargs=3)
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--calls", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    program, layout, data = (os.path.abspath(f) for f in given.files)
+    kept = HERE / "docs/benchmarks/speed.json"
     with tempfile.TemporaryDirectory(prefix="runcell-bench-") as work:
         os.chmod(work, 0o755)
-        bench = Bench(program, layout, data, rounds, pathlib.Path(work))
-        bench.all()
-        subprocess.run(["chmod", "-R", "u+w", work])
+        bench = Bench(program, layout, data, given.rounds or (100 if given.check else 300), pathlib.Path(work))
+        try:
+            if given.check:
+                worse = bench.check(json.loads(kept.read_text()))
+                sys.exit(f"much worse than it was: {', '.join(worse)}" if worse else 0)
+            bench.all()
+        finally:
+            subprocess.run(["chmod", "-R", "u+w", work])
+    if given.calls:
+        bench.out.update({name: round(value, 3) for name, value in json.loads(given.calls.read_text()).items()})
     bench.table()
-    folder = HERE / "docs/benchmarks"
-    (folder / "speed.json").write_text(json.dumps(bench.out, indent=1) + "\n")
+    kept.write_text(json.dumps(bench.out, indent=1) + "\n")
 
 
 if __name__ == "__main__":
