@@ -42,6 +42,7 @@ type index struct {
 }
 
 func newIndex(docs []indexed) *index {
+	go theSayings() // the first query needs them too, and they take as long
 	ix := &index{lexical: newLexical(docs), meaning: newMeanings(docs), actions: make([]action, len(docs))}
 	for i, d := range docs {
 		ix.actions[i] = actionOf(words(clip(d.tool.Name, maxIndexedText)))

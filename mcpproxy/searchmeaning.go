@@ -181,22 +181,33 @@ func (m *meanings) set(doc int, v *[dims]float32) {
 // cosines returns how close each document is to a query, at most 1; nil if no
 // word of the query has a vector.
 func (m *meanings) cosines(query []string) []float32 {
-	v := vectorOf(query, theVectors.find)
-	normalise(&v)
-	if v == [dims]float32{} {
+	v, ok := asked(query)
+	if !ok {
 		return nil
 	}
 	all := make([]float32, len(m.scales))
 	for doc := range all {
-		values := m.values[doc*dims:][:dims]
-		var a, b, c, d float32
-		for i := 0; i < dims; i += 4 {
-			a += v[i] * float32(values[i])
-			b += v[i+1] * float32(values[i+1])
-			c += v[i+2] * float32(values[i+2])
-			d += v[i+3] * float32(values[i+3])
-		}
-		all[doc] = (a + b + c + d) * m.scales[doc]
+		all[doc] = m.cosine(doc, &v)
 	}
 	return all
+}
+
+// asked returns the vector of a query, if any word of it has one.
+func asked(query []string) (v [dims]float32, ok bool) {
+	v = vectorOf(query, theVectors.find)
+	normalise(&v)
+	return v, v != [dims]float32{}
+}
+
+// cosine returns how close a document is to a query.
+func (m *meanings) cosine(doc int, v *[dims]float32) float32 {
+	values := m.values[doc*dims:][:dims]
+	var a, b, c, d float32
+	for i := 0; i < dims; i += 4 {
+		a += v[i] * float32(values[i])
+		b += v[i+1] * float32(values[i+1])
+		c += v[i+2] * float32(values[i+2])
+		d += v[i+3] * float32(values[i+3])
+	}
+	return (a + b + c + d) * m.scales[doc]
 }

@@ -137,15 +137,15 @@ func (y *sayings) nearest(q question) []felt {
 			matched[p.saying] += p.weight
 		}
 	}
-	like := y.meaning.cosines(q.words)
+	v, like := asked(q.words)
 	near := map[int]float32{}
 	for i, s := range y.all {
-		var n float32
-		if s.total > 0 {
-			n = sayingWords * matched[i] / (sayingWhole*s.total + (1-sayingWhole)*whole)
+		if matched[i] == 0 {
+			continue // meaning alone does not bring a saying near
 		}
-		if like != nil {
-			n += sayingMeans * max(3*like[i], 0) // set divides by three parts
+		n := sayingWords * matched[i] / (sayingWhole*s.total + (1-sayingWhole)*whole)
+		if like {
+			n += sayingMeans * max(3*y.meaning.cosine(i, &v), 0) // set divides by three parts
 		}
 		if n > sayingFar {
 			near[s.need] = max(near[s.need], n)
