@@ -83,14 +83,14 @@ bench: bin/runcell test-deps
 	@.ci/deps.sh bench
 	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 data
 	@RUNCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures ./cmd/runcell
-	@.ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-data --calls bin/calls.json
+	@python3 .ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-data --calls bin/calls.json
 
 # Whether the ratios of a short session are much worse than the kept ones.
 .PHONY: bench-check
 bench-check: bin/runcell test-deps
 	@.ci/deps.sh bench
 	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
-	@.ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-3.14 --check
+	@python3 .ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-3.14 --check
 
 # What comes from the sandbox, from registries and from config files, a minute
 # each.
