@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"math"
 	"sort"
 	"strings"
@@ -28,8 +27,8 @@ var theVectors = readVectors()
 
 // readVectors finds its way in the file; it reads twelve bytes of it.
 func readVectors() vectors {
-	n := int(number(4))
-	if vectorFile[:4] != "RCV1" || number(8) != dims {
+	n := int(number(vectorFile, 4))
+	if vectorFile[:4] != "RCV1" || number(vectorFile, 8) != dims {
 		panic("meaning/vectors.bin is not what this program reads: run meaning/distil.py")
 	}
 	v := vectors{n: n, offsets: 12}
@@ -38,11 +37,9 @@ func readVectors() vectors {
 	return v
 }
 
-func number(at int) uint32 { return binary.LittleEndian.Uint32([]byte(vectorFile[at : at+4])) }
-
 func (v vectors) word(i int) string {
 	words := v.values + v.n*dims
-	return vectorFile[words+int(number(v.offsets+4*i)) : words+int(number(v.offsets+4*i+4))]
+	return vectorFile[words+int(number(vectorFile, v.offsets+4*i)) : words+int(number(vectorFile, v.offsets+4*i+4))]
 }
 
 // find returns the number of a word, or -1.
@@ -70,11 +67,7 @@ func (v vectors) remembering() func(word string) int {
 func (v vectors) knows(word string) bool { return v.find(word) >= 0 }
 
 func (v vectors) add(sum *[dims]float32, i int) {
-	scale := math.Float32frombits(number(v.scales + 4*i))
-	values := vectorFile[v.values+i*dims:][:dims]
-	for d := range dims {
-		sum[d] += scale * float32(int8(values[d]))
-	}
+	addScaled(sum, vectorFile[v.values+i*dims:][:dims], math.Float32frombits(number(vectorFile, v.scales+4*i)))
 }
 
 // meanings holds one vector for each document.
@@ -106,7 +99,7 @@ func newMeanings(docs []indexed) *meanings {
 			d.server.Name + " " + tool + " " + clip(about, maxMeantText),
 			tool + " " + clip(firstSentence(about), maxMeantSentence),
 		} {
-			one := vectorOf(lowered(text), find)
+			one := inTools.vectorOf(lowered(text), find)
 			normalise(&one)
 			for d := range dims {
 				sum[d] += one[d]
@@ -181,8 +174,9 @@ func (m *meanings) set(doc int, v *[dims]float32) {
 // cosines returns how close each document is to a query, at most 1; nil if no
 // word of the query has a vector.
 func (m *meanings) cosines(query []string) []float32 {
-	v, ok := asked(query)
-	if !ok {
+	v := inQuestions.vectorOf(query, theVectors.find)
+	normalise(&v)
+	if v == [dims]float32{} {
 		return nil
 	}
 	all := make([]float32, len(m.scales))
@@ -190,13 +184,6 @@ func (m *meanings) cosines(query []string) []float32 {
 		all[doc] = m.cosine(doc, &v)
 	}
 	return all
-}
-
-// asked returns the vector of a query, if any word of it has one.
-func asked(query []string) (v [dims]float32, ok bool) {
-	v = vectorOf(query, theVectors.find)
-	normalise(&v)
-	return v, v != [dims]float32{}
 }
 
 // cosine returns how close a document is to a query.

@@ -137,16 +137,15 @@ func (y *sayings) nearest(q question) []felt {
 			matched[p.saying] += p.weight
 		}
 	}
-	v, like := asked(q.words)
+	v := vectorOf(q.words, theVectors.find)
+	normalise(&v)
 	near := map[int]float32{}
 	for i, s := range y.all {
 		if matched[i] == 0 {
 			continue // meaning alone does not bring a saying near
 		}
 		n := sayingWords * matched[i] / (sayingWhole*s.total + (1-sayingWhole)*whole)
-		if like {
-			n += sayingMeans * max(3*y.meaning.cosine(i, &v), 0) // set divides by three parts
-		}
+		n += sayingMeans * max(3*y.meaning.cosine(i, &v), 0) // set divides by three parts
 		if n > sayingFar {
 			near[s.need] = max(near[s.need], n)
 		}
