@@ -42,6 +42,7 @@ type Settings struct {
 	Policy      string
 	Start       string
 	Preload     []string
+	Mounts      []oci.Mount
 	Runtime     string
 }
 
@@ -76,6 +77,7 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
 	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use, a `WAY`: auto, fork or container"},
 	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
+	{"mounts", "MCP_BRIDGE_MOUNTS", "", "folders and files of this host that code can read, `SOURCE:TARGET`, with commas between; with :rw behind one it can write there too"},
 	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
 	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have, a `NUMBER`"},
 	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
@@ -125,6 +127,7 @@ func readSettings(c *cli.Context) (Settings, error) {
 		Policy:      r.value("policy"),
 		Start:       r.start("start"),
 		Preload:     r.modules("preload"),
+		Mounts:      r.mounts("mounts"),
 		Runtime:     r.value("runtime"),
 	}
 	s.UID, s.GID = r.user("container-user")
