@@ -19,7 +19,8 @@ def hold(channel, runtime, sources, start, namespace):
         if count > 1:
             CODE_FILE = f"<run_python {count}>"  # tracebacks name the run and find its lines
         coming = Coming(runtime._host)
-        code, told = run_one(channel, runtime, sources, start, namespace, lambda: at_end(runtime))
+        code, told = run_one(Steady(channel, sources), runtime, sources, start, namespace,
+                             lambda: steadily(sources, at_end, runtime))
         if runtime.ending or not told:
             return code
         start = coming.wait(sources)
@@ -55,6 +56,49 @@ def renew(runtime, sources, start, namespace, given):
     namespace.pop("__warningregistry__", None)  # each run is warned anew
 
 
+def steadily(sources, do, *args):
+    """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
+    gate, outcome = _thread.allocate_lock(), []
+
+    def work():
+        try:
+            outcome.append((do(*args), None))
+        except BaseException as error:
+            outcome.append((None, error))
+        gate.release()
+
+    gate.acquire()
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError:  # the code has as many threads as there may be
+        return do(*args)
+    pass_gate(gate, sources)
+    value, error = outcome[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def pass_gate(gate, sources):
+    """Waits for the gate. What a signal handler of the code raises meanwhile is printed."""
+    while True:
+        try:
+            gate.acquire()
+            return
+        except BaseException as error:
+            report(error, sources)
+
+
+class Steady:
+    """A channel whose messages are sent whole, whatever signal comes."""
+
+    def __init__(self, channel, sources):
+        self._channel, self._sources = channel, sources
+
+    def send(self, message):
+        steadily(self._sources, self._channel.send, message)
+
+
 class Coming:
     """The next start message, which the thread that reads replies hands over: it is the one without an id."""
 
@@ -74,12 +118,7 @@ class Coming:
 
     def wait(self, sources):
         """Returns the message, or None when the host has hung up."""
-        while True:
-            try:
-                self._gate.acquire()
-                break
-            except BaseException as error:  # what a signal handler of the code raises
-                report(error, sources)
+        pass_gate(self._gate, sources)
         message = self._message
         return message if message and message.get("type") == "start" else None
 
