@@ -72,18 +72,19 @@ def steadily(sources, do, *args):
         _thread.start_new_thread(work, ())
     except RuntimeError:  # the code has as many threads as there may be
         return do(*args)
-    pass_gate(gate, sources)
+    pass_gate(gate, lambda: outcome, sources)
     value, error = outcome[0]
     if error is not None:
         raise error
     return value
 
 
-def pass_gate(gate, sources):
-    """Waits for the gate. What a signal handler of the code raises meanwhile is printed."""
+def pass_gate(gate, came, sources):
+    """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
     while True:
         try:
-            gate.acquire()
+            while not came():  # a handler may also raise when the gate is passed already
+                gate.acquire()
             return
         except BaseException as error:
             report(error, sources)
@@ -105,22 +106,22 @@ class Coming:
     def __init__(self, host):
         self._gate = _thread.allocate_lock()
         self._gate.acquire()
-        self._message = None
+        self._message = []
         with host._lock:
             if host._closed:
-                self._gate.release()
+                self._settle({})
             else:
                 host._waiting[None] = self._settle
 
     def _settle(self, message):
-        self._message = message
+        self._message.append(message)
         self._gate.release()
 
     def wait(self, sources):
         """Returns the message, or None when the host has hung up."""
-        pass_gate(self._gate, sources)
-        message = self._message
-        return message if message and message.get("type") == "start" else None
+        pass_gate(self._gate, lambda: self._message, sources)
+        message, = self._message
+        return message if message.get("type") == "start" else None
 
 
 class SessionLoop:
