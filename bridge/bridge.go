@@ -16,6 +16,7 @@ import (
 
 	"github.com/runcell/runcell/mcpproxy"
 	"github.com/runcell/runcell/oci"
+	"golang.org/x/sync/semaphore"
 )
 
 // A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
@@ -64,6 +65,9 @@ type Options struct {
 	Preload    []string         // modules that shall be imported before a run begins
 	ToolsDir   string           // where saved tools are kept; none are if empty
 	Policy     *mcpproxy.Policy // what may be called; nil is everything
+	RunsDir    string           // where files of runs are kept; none are if empty
+	Files      FileLimits       // of what is kept there
+	Pictures   PictureLimits    // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
@@ -86,10 +90,12 @@ type Options struct {
 
 // A Server runs code for callers. It is safe for concurrent use.
 type Server struct {
-	o     Options
-	saved savedTools
-	slots chan struct{}
-	awake sync.Once // a client is there
+	o       Options
+	saved   savedTools
+	files   *runStore
+	decoder *semaphore.Weighted // held while a picture is decoded
+	slots   chan struct{}
+	awake   sync.Once // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -120,7 +126,11 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, saved: savedTools{dir: o.ToolsDir}, slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
+	o.Pictures = o.Pictures.withDefaults()
+	s := &Server{
+		o: o, saved: savedTools{dir: o.ToolsDir}, files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
+		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }

@@ -17,10 +17,12 @@ type outcome struct {
 	err   error // of the sandbox itself
 	talk  *talk
 	wires *wires
+	left  *leavings
 }
 
 // conclude tells the ways apart in which a run ends, in this one place.
 func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Result {
+	o.left.tell(r, o.wires)
 	var cutOut, cutErr bool
 	r.Stdout, cutOut = o.wires.stdout.lines()
 	r.Stderr, cutErr = o.wires.stderr.lines()

@@ -37,9 +37,12 @@ type Result struct {
 	TimeoutSeconds int          `json:"timeoutSeconds,omitempty"`
 	Result         string       `json:"result,omitempty"` // repr of a trailing expression
 	Truncated      bool         `json:"truncated,omitempty"`
+	Pictures       []Picture    `json:"pictures,omitempty"`
+	Files          []File       `json:"files,omitempty"`
 	Notes          []string     `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string       `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
+	folder   string // where the files are on this host
 	cause    error
 	standing []string        // those of Notes that hold for every run on this host
 	known    map[string]bool // notes that the reader has had before
@@ -130,6 +133,7 @@ func (r *Result) compact() string {
 		out = append(out, "hint: "+r.Hint)
 	}
 	out = append(out, r.CallLines()...)
+	out = append(out, r.fileLines()...)
 	if len(out) == 0 {
 		out = append(out, r.Summary)
 	}
@@ -166,11 +170,17 @@ func (r *Result) fields() toonObject {
 	var out toonObject
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "notes", "isolation",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "notes", "isolation",
 	} {
 		v, ok := byName[name]
-		if name == "calls" && ok {
+		switch {
+		case !ok:
+		case name == "calls":
 			v = r.callRows()
+		case name == "pictures":
+			v = r.pictureRows()
+		case name == "files":
+			v = r.fileRows()
 		}
 		if ok {
 			out = append(out, toonField{Key: name, Value: v})
@@ -184,7 +194,7 @@ func (r *Result) summarize() {
 	switch {
 	case r.Summary != "":
 	case !r.IsError() && len(r.Stdout) == 0 && len(r.Stderr) == 0 && r.Result == "":
-		r.Summary = "Success (no output)"
+		r.Summary = "Success (" + r.leftText() + ")"
 	case !r.IsError():
 		r.Summary = "Success"
 	case r.Error != "":

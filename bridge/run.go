@@ -77,14 +77,18 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	// The sandbox, and the ends of its streams that are ours.
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout, errTimeout)
 	defer cancel()
-	w, err := openWires(s.o.MaxOutput, req.Stdout, req.Stderr)
+	left := s.newLeavings()
+	defer left.close()
+	w, err := openWires(s.o.MaxOutput, req.Stdout, req.Stderr, left.files)
 	if err != nil {
 		return r.fail(StatusSandbox, err)
 	}
 	defer w.close()
 	ended, control := make(chan struct{}), make(chan net.Conn, 1)
 	talk := newTalk(s, plan, req.Progress)
+	talk.pictures = left.pictures
 	p := s.process(image, w)
+	p.Workspace = left.hold
 	p.Control, p.Ended = func(c net.Conn) { control <- c }, talk.ended
 	var exit oci.Exit
 	var runErr error
@@ -125,12 +129,14 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}
-	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w})
+	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w, left: left})
 }
 
 // process says what to start: the runner, in the image, as its only program.
 func (s *Server) process(image Image, w *wires) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
+	// There is no screen: matplotlib draws into memory, whatever the image says.
+	env = append(env, "MPLBACKEND=Agg")
 	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
 	return oci.Process{
 		Root:    image.Root,
@@ -194,8 +200,16 @@ type wires struct {
 	copying            sync.WaitGroup
 }
 
-func openWires(limit int, teeOut, teeErr io.Writer) (w *wires, err error) {
-	w = &wires{stdout: newCapture(limit, teeOut), stderr: newCapture(limit, teeErr)}
+// openWires makes both. What of a stream is too much for the result goes to a
+// file, unless somebody sees all of it anyway.
+func openWires(limit int, teeOut, teeErr io.Writer, files *runFiles) (w *wires, err error) {
+	w = &wires{}
+	if w.stdout = newCapture(limit, teeOut); teeOut == nil {
+		w.stdout.whole = &overflow{files: files, name: "stdout.txt"}
+	}
+	if w.stderr = newCapture(limit, teeErr); teeErr == nil {
+		w.stderr.whole = &overflow{files: files, name: "stderr.txt"}
+	}
 	defer func() {
 		if err != nil {
 			w.close()

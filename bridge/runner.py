@@ -29,6 +29,7 @@ MAX_CALL = 64 << 20  # to it: it ends a run that sends more
 READER_STACK = 8 << 20  # glibc's usual size
 MAX_RESULT = 64 << 10
 MAX_ERROR = 2000
+OUT = "/workspace/out"  # what is in it outlives the run
 CODE_FILE = "<run_python>"
 RESULT = "<result>"  # no identifier, so it cannot clash with a name of the code
 AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
@@ -520,7 +521,7 @@ class Servers(dict):
 class Runtime:
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "get_prompt",
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "display", "get_prompt",
               "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
               "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
@@ -561,6 +562,23 @@ class Runtime:
             exec(compile(self._host.ask("runner_part", {"name": name}), HERE, "exec", dont_inherit=True), names)
             self._parts.add(name)
         return names
+
+    def watch_pyplot(self):
+        """Makes plt.show() do what it does in a notebook."""
+        def hook(pyplot):
+            # A function: pyplot gives it the signature of its backend's.
+            pyplot.show = lambda *args, **kwargs: self.show_figures()
+
+        if "matplotlib.pyplot" in sys.modules:
+            hook(sys.modules["matplotlib.pyplot"])
+        else:
+            self._sources.hooks["matplotlib.pyplot"] = hook
+
+    def show_figures(self):
+        """Displays the open figures and closes them."""
+        pylab = sys.modules.get("matplotlib._pylab_helpers")
+        if pylab and pylab.Gcf.figs:
+            self.part("display")["show_figures"](self._host, pylab.Gcf)
 
     def more(self):
         """Returns the names of runner_tools.py, which it loads at the first call."""
@@ -731,6 +749,11 @@ class Runtime:
         """Returns the manual of this Python as text."""
         return ReadyText(self._manual)
 
+    def display(self, *values):
+        """Shows each value as a notebook would: figures and pictures as pictures, all else as text."""
+        for value in values:
+            self.part("display")["display"](self._host, value)
+
     def save_tool(self, func):
         """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
 
@@ -782,7 +805,8 @@ def install_modules(runtime, sources, saved):
         sys.modules[module.__name__] = module
 
     names = {"mcp_" + alias: runtime.server(name) for alias, name in runtime.aliases().items()}
-    names.update(mcp=mcp, mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
+    names.update(mcp=mcp, mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted,
+                 display=runtime.display)
     runtime.tools = SavedTools(saved, names, sources)
     return names
 
@@ -920,6 +944,7 @@ class Sources:
 
     def __init__(self):
         self.texts = {}
+        self.hooks = {"linecache": self.fill}  # what is to be done once a module was loaded
         sys.meta_path.insert(0, self)
 
     def add(self, file, text):
@@ -933,17 +958,17 @@ class Sources:
             linecache.cache[file] = len(text), None, [line + "\n" for line in text.split("\n")], file
 
     def find_spec(self, name, path=None, target=None):
-        """The import hook: leaves finding to the others, and fills linecache after it was loaded."""
-        if name != "linecache":
+        """The import hook: leaves finding to the others, and calls a module's hook after it was loaded."""
+        hook = self.hooks.pop(name, None)
+        if hook is None:
             return None
-        sys.meta_path.remove(self)
         spec = next(filter(None, (finder.find_spec(name, path) for finder in sys.meta_path)), None)
         if spec is not None:
             load = spec.loader.exec_module
 
             def exec_module(module):
                 load(module)
-                self.fill(module)
+                hook(module)
 
             spec.loader.exec_module = exec_module
         return spec
@@ -1136,15 +1161,28 @@ def work(channel, start):
     main_module.__dict__.update(install_modules(runtime, sources, start.get("saved") or {}))
     sys.modules["__main__"] = main_module
 
+    runtime.watch_pyplot()
     code, result, error, limit = run(source, main_module.__dict__, sources, runtime.tools)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() == pid:
+        leave(runtime)
         done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit}
         try:
             channel.send({key: value for key, value in done.items() if value is not None})
         except Exception:
             pass  # the code broke the socket: the host goes by the exit status
     return code
+
+
+def leave(runtime):
+    """Hands over what the code has drawn, and makes sure that the host can read what is in OUT. Never raises."""
+    try:
+        runtime.show_figures()
+        if os.listdir(OUT):
+            runtime.part("display")["open_files"](OUT)
+    except BaseException as error:
+        if not isinstance(error, OSError):  # OUT is not there
+            os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def set_up_process():
@@ -1155,6 +1193,10 @@ def set_up_process():
     ours = os.path.dirname(os.path.abspath(HERE))
     sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry != ours)]
     sys.argv[:] = [""]
+    try:
+        os.mkdir(OUT)
+    except OSError:
+        pass  # this is no sandbox
 
 
 def prepare():
