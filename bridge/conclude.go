@@ -17,6 +17,7 @@ type outcome struct {
 	err   error // of the sandbox itself
 	talk  *talk
 	wires *wires
+	image string // its name
 }
 
 // conclude tells the ways apart in which a run ends, in this one place.
@@ -65,6 +66,7 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
+	r.Hint = missingHint(r.Error, o.image)
 	return r
 }
 

@@ -126,7 +126,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}
-	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w})
+	return s.conclude(ctx, r, plan, outcome{exit: exit, err: runErr, talk: talk, wires: w, image: image.Name})
 }
 
 // process says what to start: the runner, in the image, as its only program.

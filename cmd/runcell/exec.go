@@ -108,6 +108,8 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 		}
 	} else if r.ExitCode != nil && *r.ExitCode > 128 {
 		fmt.Fprintf(s.err, "runcell: %s\n", r.Error) // a shell says so too
+	} else if r.Hint != "" {
+		fmt.Fprintf(s.err, "hint: %s\n", r.Hint)
 	}
 	for _, l := range r.CallLines() {
 		fmt.Fprintf(s.err, "runcell: %s\n", l)
