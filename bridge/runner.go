@@ -15,7 +15,7 @@ var runnerSource []byte
 // runnerParts are what the runner asks for when it needs it, by name: each line
 // costs every start some time, as an image may not keep what Python compiled.
 var runnerParts = map[string]string{
-	"errors": runnerErrors, "saved": runnerSaved, "show": runnerShow, "tools": runnerTools,
+	"errors": runnerErrors, "saved": runnerSaved, "session": runnerSession, "show": runnerShow, "tools": runnerTools,
 }
 
 //go:embed runner_errors.py
@@ -29,6 +29,9 @@ var runnerTools string
 
 //go:embed runner_saved.py
 var runnerSaved string
+
+//go:embed runner_session.py
+var runnerSession string
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.
