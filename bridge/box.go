@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/runcell/runcell/oci"
@@ -15,6 +16,8 @@ type box struct {
 	control chan net.Conn // gives the connection once, or is closed if there is none
 	conn    net.Conn      // once it came
 	ready   bool          // a run has begun in it
+	runs    int           // that have
+	urge    chan struct{} // has its process say where it is
 	said    chan int      // gets the exit code if the runner says that it has ended
 	kill    context.CancelCauseFunc
 	ended   chan struct{} // then exit and err are known
@@ -30,12 +33,13 @@ func (s *Server) open(image Image, sess *session) (*box, error) {
 	}
 	b := &box{
 		image: image, wires: w, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
+		urge: make(chan struct{}, 1),
 	}
 	sess.box = b
 	ctx, kill := context.WithCancelCause(s.life)
 	b.kill = kill
 	p := s.process(image, w)
-	p.Control, p.Ended, p.Kept = func(c net.Conn) { b.control <- c }, b.said, sess.name != ""
+	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge
 	s.runs.Add(1)
 	go func() {
 		defer s.runs.Done()
@@ -58,7 +62,8 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	if b.conn != nil {
 		t.serve(ctx, b.conn, code)
 	}
-	if b.ready = true; t.kept() && stop() {
+	b.runs++
+	if b.ready = true; t.kept() && t.inTime() && stop() {
 		b.wires.settle()
 		return outcome{exit: oci.Exit{Code: t.doneFrame().ExitCode & 0xff}, talk: t, wires: b.wires, image: b.image.Name, kept: true}
 	}
@@ -68,6 +73,14 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	<-b.ended
 	b.wires.drain(t.saidEnd())
 	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
+}
+
+// codeFile is what the runner calls the code of the next run.
+func (b *box) codeFile() string {
+	if b.runs == 0 {
+		return "<run_python>"
+	}
+	return fmt.Sprintf("<run_python %d>", b.runs+1)
 }
 
 // errBroken is why a sandbox is ended whose runner broke the talk.

@@ -28,7 +28,8 @@ type Result struct {
 	Stderr   []string `json:"stderr,omitempty"` // lines
 	Servers  []string `json:"servers,omitempty"`
 	Error    string   `json:"error,omitempty"`
-	Hint     string   `json:"hint,omitempty"` // what to type to cure the error
+	Hint     string   `json:"hint,omitempty"`  // what to type to cure the error
+	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
 	// What a run that ended badly had done by then, so that a retry does not
 	// repeat it.
 	Calls          []CallRecord `json:"calls,omitempty"`
@@ -127,6 +128,9 @@ func (r *Result) compact() string {
 	if r.Error != "" && !contains(r.Stderr, r.Error) {
 		out = append(out, "error: "+r.Error)
 	}
+	if len(r.Stack) > 0 {
+		out = append(out, "it was at:\n  "+strings.Join(r.Stack, "\n  "))
+	}
 	if r.Hint != "" {
 		out = append(out, "hint: "+r.Hint)
 	}
@@ -166,7 +170,7 @@ func (r *Result) fields() toonObject {
 	}
 	var out toonObject
 	for _, name := range []string{
-		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
+		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
 		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]

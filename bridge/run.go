@@ -85,10 +85,10 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	s.sessions.tellBefore(sess, r)
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout, errTimeout)
-	defer cancel()
 	b.wires.tee(req.Stdout, req.Stderr)
 	talk := newTalk(s, plan, req, b)
+	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
+	defer cancel()
 	out := b.hold(ctx, talk, req.Code)
 
 	// What holds for every run here. Part of it shows at the first start only.

@@ -16,6 +16,7 @@ var runnerSource []byte
 // costs every start some time, as an image may not keep what Python compiled.
 var runnerParts = map[string]string{
 	"errors": runnerErrors, "saved": runnerSaved, "session": runnerSession, "show": runnerShow, "tools": runnerTools,
+	"where": runnerWhere,
 }
 
 //go:embed runner_errors.py
@@ -32,6 +33,9 @@ var runnerSaved string
 
 //go:embed runner_session.py
 var runnerSession string
+
+//go:embed runner_where.py
+var runnerWhere string
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.

@@ -64,6 +64,9 @@ type Process struct {
 	// as descriptor 3. It is the function's to close. It is not called if the
 	// sandbox does not start; if it is nil the process has no such socket.
 	Control func(net.Conn)
+	// Urge has SIGURG sent to the process for each value that comes: one that
+	// does not listen to it is not disturbed. It may be nil.
+	Urge <-chan struct{}
 	// Python says how to start the process ahead of its use, if that can be.
 	Python *Python
 	// Ended gives the exit code of a process that has nothing more to say,
@@ -245,6 +248,9 @@ func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exi
 	limits := watchLimits(s, p.Limits, h)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
+	if p.Urge != nil {
+		defer urges(p.Urge, s)()
+	}
 	if p.Control != nil {
 		talk()
 	}

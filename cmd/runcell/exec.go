@@ -103,6 +103,9 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	}
 	if r.IsError() && r.Status != bridge.StatusError {
 		fmt.Fprintf(s.err, "runcell: %s: %s\n", r.Status, r.Error)
+		for _, l := range r.Stack {
+			fmt.Fprintf(s.err, "  %s\n", l)
+		}
 		if r.Hint != "" {
 			fmt.Fprintf(s.err, "hint: %s\n", r.Hint)
 		}
