@@ -82,8 +82,8 @@ func typeOf(path string) string {
 	return t
 }
 
-// isText reports whether a file's content is to be given as text.
-func isText(mime string, body []byte) bool {
+// asText reports whether a file's content is to be given as text.
+func asText(mime string, body []byte) bool {
 	textual := strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "json") || strings.HasSuffix(mime, "jsonl") ||
 		strings.HasSuffix(mime, "xml") || strings.HasSuffix(mime, "yaml") || strings.HasSuffix(mime, "toml")
 	return textual && utf8.Valid(body) && !bytes.ContainsRune(body, 0)

@@ -37,7 +37,7 @@ func (s *runStore) read(uri string) (*mcp.ResourceContents, error) {
 		return nil, fmt.Errorf("%q has more than the %s that a client takes; on the user's computer it is %s", uri, sizeText(maxRead), f.Name())
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: typeOf(f.Name())}
-	if isText(c.MIMEType, body) {
+	if asText(c.MIMEType, body) {
 		c.Text = string(body)
 	} else {
 		c.Blob = body

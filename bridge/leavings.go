@@ -1,50 +1,34 @@
 package bridge
 
-import (
-	"os"
-	"sync"
-	"time"
-)
+import "time"
 
 // leavings are what a run leaves besides text: pictures, and files, which are
-// in its /workspace until it has ended.
+// in the /workspace of its box.
 type leavings struct {
 	s        *Server
+	box      *box
 	files    *runFiles
 	pictures *pictures
-
-	mu        sync.Mutex
-	workspace *os.File
-	err       error // why there is none
 }
 
-func (s *Server) newLeavings() *leavings {
+func (s *Server) newLeavings(b *box) *leavings {
 	files := &runFiles{store: s.files}
 	return &leavings{
-		s: s, files: files,
+		s: s, box: b, files: files,
 		pictures: &pictures{life: s.life, limits: s.o.Pictures, decoder: s.decoder, files: files},
 	}
 }
 
-// hold takes hold of the workspace of the sandbox.
-func (l *leavings) hold(workspace *os.File, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.workspace, l.err = workspace, err
-}
-
-// tell puts all that is left into the result. Wires have been drained, and no
-// call is being answered any more.
-func (l *leavings) tell(r *Result, w *wires) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.workspace != nil {
-		l.files.collect(l.workspace, nil)
-	} else if l.err != nil {
-		l.s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", l.err)
+// tell puts all that is left into the result. The run has ended: nothing more
+// of it is taken in, and no call is being answered.
+func (l *leavings) tell(r *Result) {
+	if l.box.workspace != nil {
+		l.files.collect(l.box.workspace, l.box.taken)
+	} else if l.box.workspaceErr != nil {
+		l.s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", l.box.workspaceErr)
 	}
-	w.stdout.whole.finish()
-	w.stderr.whole.finish()
+	l.box.wires.stdout.whole.finish()
+	l.box.wires.stderr.whole.finish()
 	l.pictures.finish()
 	l.files.finish(r)
 	l.pictures.tell(r)
@@ -53,12 +37,8 @@ func (l *leavings) tell(r *Result, w *wires) {
 	}
 }
 
+// close lets go of what a run has left that came to no result.
 func (l *leavings) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.workspace != nil {
-		l.workspace.Close()
-	}
 	l.pictures.rendering.Wait()
 	l.files.close()
 }

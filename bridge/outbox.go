@@ -46,8 +46,7 @@ type outStamp struct {
 }
 
 // collect takes in the files of a workspace, but for those that are in seen as
-// they are, and adds them to it; it may be nil. It is no error if there is no
-// folder for them.
+// they are, and adds them to it. It is no error if there is no folder for them.
 func (f *runFiles) collect(workspace *os.File, seen map[string]outStamp) {
 	var b outbox
 	root, err := openBelow(workspace, outDir, unix.O_DIRECTORY)
@@ -63,11 +62,11 @@ func (f *runFiles) collect(workspace *os.File, seen map[string]outStamp) {
 	}
 	for _, file := range b.found {
 		if err := f.fetch(root, file); err != nil {
-			f.note("/workspace/out/%s could not be kept: %v", printable(file.path), err)
+			f.note("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
 			if errors.Is(err, unix.ENOSPC) || errors.Is(err, errNoFolder) {
 				break // so it would be with the others
 			}
-		} else if seen != nil {
+		} else {
 			seen[file.path] = file.stamp
 		}
 	}
@@ -114,7 +113,7 @@ func (b *outbox) look(dir *os.File, name, path string, depth int) {
 		}
 		sub, err := openBelow(dir, name, unix.O_DIRECTORY)
 		if err != nil {
-			b.unlisted = fmt.Errorf("%q: %w", printable(path), err)
+			b.unlisted = fmt.Errorf("%q: %w", shownPath(path), err)
 			return
 		}
 		defer sub.Close()
@@ -166,8 +165,8 @@ func openBelow(dir *os.File, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// printable is a path of the sandbox's, for a message.
-func printable(path string) string {
+// shownPath is a path of the sandbox's, for a message.
+func shownPath(path string) string {
 	names := strings.Split(path, "/")
 	for i, name := range names {
 		names[i] = plainName(name)
@@ -179,7 +178,7 @@ func printable(path string) string {
 func shortList(paths []string) string {
 	var out []string
 	for _, path := range paths[:min(len(paths), 5)] {
-		out = append(out, printable(path))
+		out = append(out, shownPath(path))
 	}
 	if more := len(paths) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))

@@ -28,7 +28,8 @@ type Result struct {
 	Stderr   []string `json:"stderr,omitempty"` // lines
 	Servers  []string `json:"servers,omitempty"`
 	Error    string   `json:"error,omitempty"`
-	Hint     string   `json:"hint,omitempty"` // what to type to cure the error
+	Hint     string   `json:"hint,omitempty"`  // what to type to cure the error
+	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
 	// What a run that ended badly had done by then, so that a retry does not
 	// repeat it.
 	Calls          []CallRecord `json:"calls,omitempty"`
@@ -39,6 +40,7 @@ type Result struct {
 	Truncated      bool         `json:"truncated,omitempty"`
 	Pictures       []Picture    `json:"pictures,omitempty"`
 	Files          []File       `json:"files,omitempty"`
+	Session        string       `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string     `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string       `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
@@ -129,6 +131,9 @@ func (r *Result) compact() string {
 	if r.Error != "" && !contains(r.Stderr, r.Error) {
 		out = append(out, "error: "+r.Error)
 	}
+	if len(r.Stack) > 0 {
+		out = append(out, "it was at:\n  "+strings.Join(r.Stack, "\n  "))
+	}
 	if r.Hint != "" {
 		out = append(out, "hint: "+r.Hint)
 	}
@@ -169,8 +174,8 @@ func (r *Result) fields() toonObject {
 	}
 	var out toonObject
 	for _, name := range []string{
-		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "notes", "isolation",
+		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]
 		switch {

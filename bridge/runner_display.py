@@ -10,17 +10,20 @@ PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/
 numbers = {}
 
 
-def display(host, value):
-    """Shows one value. What cannot be drawn is said, and shown as text."""
+def display(runtime, value):
+    if not draws(runtime, value):
+        print(shown(value, runtime.tools))
+
+
+def draws(runtime, value):
+    """Shows a value as a picture. Returns False if it is none, or cannot be drawn, which is said."""
     try:
-        shown = show_picture(host, value)
+        return show_picture(runtime._host, value)
     except MCPError:
         raise
     except Exception as error:
         print(f"display: this {type(value).__name__} cannot be drawn: {describe(error)}", file=sys.stderr)
-        shown = False
-    if not shown:
-        print(as_text(value))
+        return False
 
 
 def show_picture(host, value):
@@ -167,25 +170,6 @@ def svg_as_png(data):
     except Exception:  # it is not there, or its C library is not
         return None
     return cairosvg.svg2png(bytestring=data)
-
-
-# Text
-
-
-def as_text(value):
-    """Returns the text that a notebook would show of a value; tables with all their columns."""
-    kind = type(value)
-    if is_from(kind, "pandas", "to_string"):
-        if hasattr(kind, "columns"):
-            return value.to_string(max_rows=60, max_cols=40, show_dimensions=len(value) > 60 or len(value.columns) > 40)
-        return value.to_string(max_rows=60, dtype=True, name=True, length=len(value) > 60)
-    if kind in (dict, list, set, tuple, frozenset) and len(value) > 1:
-        import pprint
-        try:
-            return pprint.pformat(value, width=100, compact=True, sort_dicts=False)
-        except Exception:
-            pass
-    return repr(value)
 
 
 # Files

@@ -69,12 +69,18 @@ type Process struct {
 	// It can be read until it is closed, even if the sandbox was killed, and
 	// is the function's to close. It may be nil.
 	Workspace func(dir *os.File, err error)
+	// Urge has SIGURG sent to the process for each value that comes: one that
+	// does not listen to it is not disturbed. It may be nil.
+	Urge <-chan struct{}
 	// Python says how to start the process ahead of its use, if that can be.
 	Python *Python
 	// Ended gives the exit code of a process that has nothing more to say,
 	// and is alone, before it has ended. Run does not wait for it then. Only
 	// who was started ahead of its use can know.
 	Ended <-chan int
+	// Kept says that the process goes on when its work is done, and waits for
+	// more: it does not count as one of those at work.
+	Kept bool
 
 	uid, gid uint32   // inside: the runtime's
 	lifeline *os.File // pid 1's end
@@ -197,7 +203,11 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
 	if w, done := r.warm(ctx, p, h); w != nil {
-		defer done()
+		if p.Kept {
+			done()
+		} else {
+			defer done()
+		}
 		if exit, err := w.run(ctx, p, h); !errors.Is(err, errNotWarm) {
 			return exit, err
 		}
@@ -243,6 +253,9 @@ func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exi
 	limits := watchLimits(s, p.Limits, h)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
+	if p.Urge != nil {
+		defer urges(p.Urge, s)()
+	}
 	if p.Control != nil {
 		talk()
 	}
