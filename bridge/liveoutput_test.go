@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -118,5 +120,50 @@ func TestShortRunsAreNotFollowed(t *testing.T) {
 	defer mu.Unlock()
 	if r.IsError() || len(heard) != before || before > 8 {
 		t.Errorf("%d before the end, %d in all: %q", before, len(heard), heard)
+	}
+}
+
+// TestNothingIsToldAfterTheAnswer reads the lines that a client gets.
+func TestNothingIsToldAfterTheAnswer(t *testing.T) {
+	s := newServer(t, nil, nil)
+	in, send := io.Pipe()
+	receive, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context(), in, out) }()
+	lines := bufio.NewReader(receive)
+	next := func() string {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	ask := func(text string) {
+		if _, err := io.WriteString(send, text+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	next()
+	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	// It prints until the end, so that something is always left to tell.
+	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","_meta":{"progressToken":7},"arguments":{"code":"import time\nfor n in range(70):\n    print(n)\n    time.sleep(0.01)"}}}`)
+	told := 0
+	for line := next(); !strings.Contains(line, `"id":2`); line = next() {
+		if told++; !strings.Contains(line, `"progressToken":7`) {
+			t.Errorf("got %s", line)
+		}
+	}
+	if told == 0 {
+		t.Error("nothing was told")
+	}
+	time.Sleep(2 * liveEvery)
+	ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	if line := next(); !strings.Contains(line, `"id":3`) {
+		t.Errorf("after the answer came %s", line)
+	}
+	send.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
