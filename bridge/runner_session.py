@@ -19,11 +19,11 @@ def hold(channel, runtime, sources, start, namespace):
         if count > 1:
             CODE_FILE = f"<run_python {count}>"  # tracebacks name the run and find its lines
         coming = Coming(runtime._host)
-        code, told = run_one(Steady(channel, sources), runtime, sources, start, namespace,
-                             lambda: steadily(sources, at_end, runtime))
+        code, told = run_one(Steady(channel, runtime), runtime, sources, start, namespace,
+                             lambda: steadily(runtime, at_end, runtime))
         if runtime.ending or not told:
             return code
-        start = coming.wait(sources)
+        start = coming.wait(runtime)
         if start is None:
             return code
         renew(runtime, sources, start, namespace, given)
@@ -52,11 +52,11 @@ def renew(runtime, sources, start, namespace, given):
         if name not in namespace or namespace[name] is given.get(name):
             namespace[name] = value
     given.update(names)
-    runtime.tools = SavedTools(start.get("saved") or {}, given, sources)
+    runtime.tools = SavedTools(runtime, start.get("saved") or (), given)
     namespace.pop("__warningregistry__", None)  # each run is warned anew
 
 
-def steadily(sources, do, *args):
+def steadily(runtime, do, *args):
     """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
     gate, outcome = _thread.allocate_lock(), []
 
@@ -72,14 +72,14 @@ def steadily(sources, do, *args):
         _thread.start_new_thread(work, ())
     except RuntimeError:  # the code has as many threads as there may be
         return do(*args)
-    pass_gate(gate, lambda: outcome, sources)
+    pass_gate(gate, lambda: outcome, runtime)
     value, error = outcome[0]
     if error is not None:
         raise error
     return value
 
 
-def pass_gate(gate, came, sources):
+def pass_gate(gate, came, runtime):
     """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
     while True:
         try:
@@ -87,17 +87,17 @@ def pass_gate(gate, came, sources):
                 gate.acquire()
             return
         except BaseException as error:
-            report(error, sources)
+            report(error, runtime._sources, runtime.tools)
 
 
 class Steady:
     """A channel whose messages are sent whole, whatever signal comes."""
 
-    def __init__(self, channel, sources):
-        self._channel, self._sources = channel, sources
+    def __init__(self, channel, runtime):
+        self._channel, self._runtime = channel, runtime
 
     def send(self, message):
-        steadily(self._sources, self._channel.send, message)
+        steadily(self._runtime, self._channel.send, message)
 
 
 class Coming:
@@ -117,9 +117,9 @@ class Coming:
         self._message.append(message)
         self._gate.release()
 
-    def wait(self, sources):
+    def wait(self, runtime):
         """Returns the message, or None when the host has hung up."""
-        pass_gate(self._gate, lambda: self._message, sources)
+        pass_gate(self._gate, lambda: self._message, runtime)
         message, = self._message
         return message if message.get("type") == "start" else None
 

@@ -19,7 +19,7 @@ import (
 // dirs are the folders that the program works in.
 type dirs struct {
 	cache string // images: can be made again
-	state string // what the user would miss: saved tools
+	state string // what the user would miss: saved tools, files of runs
 	run   string // what goes on now
 }
 
@@ -57,6 +57,19 @@ func xdg(name, otherwise string) string {
 		return v
 	}
 	return otherwise
+}
+
+// tools is where saved tools are kept.
+func (d dirs) tools() string { return filepath.Join(d.state, "tools") }
+
+// project is whose saved tools this process sees.
+func project() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // it was removed: no project is left in it
+	}
+	home, _ := os.UserHomeDir() // without one it is no project's neighbour
+	return bridge.ProjectOf(dir, home)
 }
 
 // parts are the pieces of the program, wired together for a command that runs
@@ -111,8 +124,12 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
 		RunnerFile:  runner,
-		ToolsDir:    filepath.Join(d.state, "tools"),
+		ToolsDir:    d.tools(),
+		Project:     project(),
 		Policy:      loadPolicy(s, log),
+		RunsDir:     filepath.Join(d.state, "runs"),
+		Files:       s.Files,
+		Pictures:    s.Pictures,
 		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,
