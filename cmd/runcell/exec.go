@@ -79,6 +79,9 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	} else {
 		printResult(r, s, c.Bool("quiet"))
 	}
+	if !c.Bool("quiet") {
+		printLeavings(r, s)
+	}
 	return exitOf(r)
 }
 
@@ -103,11 +106,16 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	}
 	if r.IsError() && r.Status != bridge.StatusError {
 		fmt.Fprintf(s.err, "runcell: %s: %s\n", r.Status, r.Error)
+		for _, l := range r.Stack {
+			fmt.Fprintf(s.err, "  %s\n", l)
+		}
 		if r.Hint != "" {
 			fmt.Fprintf(s.err, "hint: %s\n", r.Hint)
 		}
 	} else if r.ExitCode != nil && *r.ExitCode > 128 {
 		fmt.Fprintf(s.err, "runcell: %s\n", r.Error) // a shell says so too
+	} else if r.Hint != "" {
+		fmt.Fprintf(s.err, "hint: %s\n", r.Hint)
 	}
 	for _, l := range r.CallLines() {
 		fmt.Fprintf(s.err, "runcell: %s\n", l)
@@ -116,6 +124,13 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 		if !quiet {
 			fmt.Fprintf(s.err, "runcell: note: %s\n", n)
 		}
+	}
+}
+
+// printLeavings says where the files and pictures of a run are.
+func printLeavings(r *bridge.Result, s *streams) {
+	for _, l := range r.Leavings() {
+		fmt.Fprintf(s.err, "runcell: kept %s (%s)\n", l.Path, l.Text)
 	}
 }
 
