@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 
 	"github.com/runcell/runcell/oci"
 )
@@ -21,8 +22,15 @@ type box struct {
 	said    chan int      // gets the exit code if the runner says that it has ended
 	kill    context.CancelCauseFunc
 	ended   chan struct{} // then exit and err are known
-	exit    oci.Exit
-	err     error
+
+	// Once the connection came, or cannot: /workspace, or why it cannot be had,
+	// and what of it runs before have left.
+	workspace    *os.File
+	workspaceErr error
+	taken        map[string]outStamp
+
+	exit oci.Exit
+	err  error
 }
 
 // open starts a sandbox, which ends with the server at the latest.
@@ -33,12 +41,13 @@ func (s *Server) open(image Image, sess *session) (*box, error) {
 	}
 	b := &box{
 		image: image, wires: w, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
-		urge: make(chan struct{}, 1),
+		urge: make(chan struct{}, 1), taken: map[string]outStamp{},
 	}
 	sess.box = b
 	ctx, kill := context.WithCancelCause(s.life)
 	b.kill = kill
 	p := s.process(image, w)
+	p.Workspace = func(dir *os.File, err error) { b.workspace, b.workspaceErr = dir, err }
 	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge
 	s.runs.Add(1)
 	go func() {
@@ -96,4 +105,7 @@ func (b *box) end(why error) {
 		c.Close() // nobody has spoken with it
 	}
 	b.wires.close()
+	if b.workspace != nil {
+		b.workspace.Close()
+	}
 }

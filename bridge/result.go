@@ -39,10 +39,13 @@ type Result struct {
 	TimeoutSeconds int          `json:"timeoutSeconds,omitempty"`
 	Result         string       `json:"result,omitempty"` // repr of a trailing expression
 	Truncated      bool         `json:"truncated,omitempty"`
+	Pictures       []Picture    `json:"pictures,omitempty"`
+	Files          []File       `json:"files,omitempty"`
 	Session        string       `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string     `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string       `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
+	folder   string // where the files are on this host
 	cause    error
 	standing []string        // those of Notes that hold for every run on this host
 	known    map[string]bool // notes that the reader has had before
@@ -146,6 +149,7 @@ func (r *Result) compact() string {
 		out = append(out, "hint: "+r.Hint)
 	}
 	out = append(out, r.CallLines()...)
+	out = append(out, r.fileLines()...)
 	if len(out) == 0 {
 		out = append(out, r.Summary)
 	}
@@ -182,11 +186,17 @@ func (r *Result) fields() toonObject {
 	var out toonObject
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "session", "notes", "isolation",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]
-		if name == "calls" && ok {
+		switch {
+		case !ok:
+		case name == "calls":
 			v = r.callRows()
+		case name == "pictures":
+			v = r.pictureRows()
+		case name == "files":
+			v = r.fileRows()
 		}
 		if ok {
 			out = append(out, toonField{Key: name, Value: v})
@@ -200,7 +210,7 @@ func (r *Result) summarize() {
 	switch {
 	case r.Summary != "":
 	case !r.IsError() && len(r.Stdout) == 0 && len(r.Stderr) == 0 && r.Result == "":
-		r.Summary = "Success (no output)"
+		r.Summary = "Success (" + r.leftText() + ")"
 	case !r.IsError():
 		r.Summary = "Success"
 	case r.Error != "":

@@ -188,7 +188,6 @@ func TestSavedToolThatDoesNotImportIsSkippedWithANote(t *testing.T) {
 }
 
 func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
-	s := newServer(t, nil, nil)
 	for code, want := range map[string]string{
 		"def helper(): pass\ndef f(): helper()\nruntime.save_tool(f)":                                   "f uses helper, which only this code has: save what it calls first",
 		"x = object()\ndef f(): return x\nruntime.save_tool(f)":                                         "f uses x, which",
@@ -197,6 +196,10 @@ func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
 		"class C: pass\ndef f(x: C): return x\nruntime.save_tool(f)":                                    "f uses C, which",
 		"count = 0\ndef f():\n    global count\n    count += 1\n    return count\nruntime.save_tool(f)": "",
 	} {
+		s := newServer(t, nil, nil)
+		if err := s.saved.save(SavedTool{Name: "helper", Source: "def helper(): return 'another'\n"}); err != nil {
+			t.Fatal(err)
+		}
 		r := runCode(t, s, "from mcp import runtime\n"+code)
 		if r.IsError() != (want != "") || !strings.Contains(r.Error, want) {
 			t.Errorf("%s\ngave %q, want %q", code, r.Error, want)

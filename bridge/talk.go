@@ -27,6 +27,7 @@ type talk struct {
 	plan     plan
 	policy   *mcpproxy.Run // what this run may call, and how often
 	effects  effects
+	pictures *pictures
 	progress progress
 	conn     net.Conn // serve's
 	writing  sync.Mutex

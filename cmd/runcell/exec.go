@@ -79,6 +79,9 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	} else {
 		printResult(r, s, c.Bool("quiet"))
 	}
+	if !c.Bool("quiet") {
+		printLeavings(r, s)
+	}
 	return exitOf(r)
 }
 
@@ -121,6 +124,13 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 		if !quiet {
 			fmt.Fprintf(s.err, "runcell: note: %s\n", n)
 		}
+	}
+}
+
+// printLeavings says where the files and pictures of a run are.
+func printLeavings(r *bridge.Result, s *streams) {
+	for _, l := range r.Leavings() {
+		fmt.Fprintf(s.err, "runcell: kept %s (%s)\n", l.Path, l.Text)
 	}
 }
 
