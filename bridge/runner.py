@@ -1067,10 +1067,12 @@ def shown(value, tools):
     """Returns what a notebook would show of a value, cut to MAX_RESULT bytes; the cut is said."""
     text = None
     if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
-        try:
-            text = None if is_short(value) else tools.runtime.part("show")["show"](value)
-        except MCPError:
-            pass  # the host is gone, or this is another process
+        text = repr(value) if is_small(value) else None
+        if text is None or len(text) > 100:
+            try:
+                text = tools.runtime.part("show")["show"](value)
+            except MCPError:
+                pass  # the host is gone, or this is another process
     text = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
     if len(text) > MAX_RESULT:
         note = b" ... cut: %d bytes in all" % len(text)
@@ -1090,10 +1092,13 @@ def drawn(value, tools):
         return False  # the host is gone, or this is another process
 
 
-def is_short(value):
-    """Reports whether a list or tuple fits on a line, whatever it is of."""
-    return type(value) in (list, tuple) and len(value) <= 8 and all(
-        type(item) in (int, float, bool, str) and not (type(item) is str and len(item) > 10) for item in value)
+def is_small(value, depth=3):
+    """Reports whether a value may fit on a line: what is large is not written for the sake of finding out."""
+    if type(value) in (list, tuple):
+        return depth > 0 and len(value) <= 20 and all(is_small(item, depth - 1) for item in value)
+    if type(value) in (dict, Record):
+        return depth > 0 and len(value) <= 10 and all(is_small(item, depth - 1) for item in (*value, *value.values()))
+    return type(value) in (int, float, bool, type(None)) or type(value) is str and len(value) <= 100
 
 
 def exit_code(stop):
