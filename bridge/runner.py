@@ -775,9 +775,10 @@ class Runtime:
         return ReadyTuple(self._host.ask("saved_tools", {}))
 
     def remove_tool(self, name):
-        """Forgets a saved tool. Raises MCPError if there is none of that name."""
+        """Forgets a saved tool, returns the names of those left; may be awaited. Raises MCPError if there is none."""
         self._host.ask("remove_tool", {"name": str(name)})
         self.tools.forget(str(name))
+        return ReadyTuple(sorted(self.tools.saved))
 
     def export_tools(self, *names):
         """Returns the saved tools, or those named, as the text of one Python module; may be awaited."""
@@ -893,7 +894,7 @@ class SavedTools:
         self.runtime = runtime
         self._tried = {}
         self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
-        self.module.__dict__.update(names, __getattr__=self._attribute)
+        self.module.__dict__.update(names, __getattr__=self._attribute, __dir__=lambda: sorted(self.saved))
         sys.modules["user_tools"] = self.module
 
     def forget(self, name):
