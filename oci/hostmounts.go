@@ -137,7 +137,11 @@ func (h host) deniedCure(m hostMount, denied string) string {
 	case h.euid != 0 && m.Owner == int64(h.euid):
 		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, m.Source)
 	case h.admin && denied == "write":
-		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have, or to an ordinary user", h.uids.User, m.Source)
+		or := ", or to an ordinary user"
+		if m.Owner != 0 {
+			or = "; its file system cannot show its owner's files as the code's"
+		}
+		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.uids.User, m.Source, or)
 	}
 	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, m.Source)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // mountFolder makes a folder of the host's user that others may use as mode
@@ -136,6 +138,33 @@ func TestMountThatCannotBeUsedIsExplained(t *testing.T) {
 		}
 		if out, _, _ := h.run(t, e, "doctor"); !strings.Contains(out, want) || !strings.Contains(out, "RC-MOUNT") {
 			t.Errorf("doctor says %s", out)
+		}
+	})
+}
+
+// TestFileSystemWithoutIDMaps: what cannot be shown as the code's own is shown
+// as it is, and it is said.
+func TestFileSystemWithoutIDMaps(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount, and maps ids")
+	}
+	dir := sharedFolder(t)
+	if err := unix.Mount("none", dir, "ramfs", 0, "mode=755"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	inEveryWay(t, func(t *testing.T, test func(*testing.T, *host)) { test(t, firstHost(t)) }, func(t *testing.T, h *host) {
+		h.mountFolder(t, dir, "data", 0o755)
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": dir + "/data:/data:rw"})
+		r := c.python(t, "import os; print(open('/data/file.txt').read(), os.access('/data', os.W_OK))")
+		r.want(t, "of data False")
+		r.noted(t, "code cannot write /data: "+dir+"/data belongs to uid ")
+		if !strings.Contains(r.text, "its file system cannot show") {
+			t.Errorf("got %s", r.text)
 		}
 	})
 }
