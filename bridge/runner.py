@@ -534,6 +534,7 @@ class Runtime:
         self._sources = sources
         self._manual = manual
         self.tools = None  # the saved ones, set by whoever loads them
+        self.saved_here = {}  # what the code itself has saved, by name
         self.ending = False  # the session, with this run
         self._parts = set()
         self.meet(servers)
@@ -774,9 +775,10 @@ class Runtime:
         return ReadyTuple(self._host.ask("saved_tools", {}))
 
     def remove_tool(self, name):
-        """Forgets a saved tool. Raises MCPError if there is none of that name."""
+        """Forgets a saved tool, returns the names of those left; may be awaited. Raises MCPError if there is none."""
         self._host.ask("remove_tool", {"name": str(name)})
         self.tools.forget(str(name))
+        return ReadyTuple(sorted(self.tools.saved))
 
     def export_tools(self, *names):
         """Returns the saved tools, or those named, as the text of one Python module; may be awaited."""
@@ -892,7 +894,7 @@ class SavedTools:
         self.runtime = runtime
         self._tried = {}
         self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
-        self.module.__dict__.update(names, __getattr__=self._attribute)
+        self.module.__dict__.update(names, __getattr__=self._attribute, __dir__=lambda: sorted(self.saved))
         sys.modules["user_tools"] = self.module
 
     def forget(self, name):
@@ -1066,10 +1068,12 @@ def shown(value, tools):
     """Returns what a notebook would show of a value, cut to MAX_RESULT bytes; the cut is said."""
     text = None
     if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
-        try:
-            text = None if is_short(value) else tools.runtime.part("show")["show"](value)
-        except MCPError:
-            pass  # the host is gone, or this is another process
+        text = repr(value) if is_small(value) else None
+        if text is None or len(text) > 100:
+            try:
+                text = tools.runtime.part("show")["show"](value)
+            except MCPError:
+                pass  # the host is gone, or this is another process
     text = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
     if len(text) > MAX_RESULT:
         note = b" ... cut: %d bytes in all" % len(text)
@@ -1089,10 +1093,13 @@ def drawn(value, tools):
         return False  # the host is gone, or this is another process
 
 
-def is_short(value):
-    """Reports whether a list or tuple fits on a line, whatever it is of."""
-    return type(value) in (list, tuple) and len(value) <= 8 and all(
-        type(item) in (int, float, bool, str) and not (type(item) is str and len(item) > 10) for item in value)
+def is_small(value, depth=3):
+    """Reports whether a value may fit on a line: what is large is not written for the sake of finding out."""
+    if type(value) in (list, tuple):
+        return depth > 0 and len(value) <= 20 and all(is_small(item, depth - 1) for item in value)
+    if type(value) in (dict, Record):
+        return depth > 0 and len(value) <= 10 and all(is_small(item, depth - 1) for item in (*value, *value.values()))
+    return type(value) in (int, float, bool, type(None)) or type(value) is str and len(value) <= 100
 
 
 def exit_code(stop):

@@ -57,15 +57,17 @@ def offer_in(line):
 
 
 def shorten(told, sources, kind):
-    """Takes the frames of libraries out of the stacks of an error, and of all that hang on it."""
+    """Takes the frames of libraries out of the stacks of an error, and of all that hang on it. An error that no frame
+    of the code's own led to keeps them.
+    """
     seen, todo = set(), [told]
     while todo:
         told = todo.pop()
         if told is None or id(told) in seen:
             continue
-        seen.add(id(told))
-        if any(library_of(frame.filename, sources) is None for frame in told.stack):
+        if seen or any(library_of(frame.filename, sources) is None for frame in told.stack):
             told.stack = kind(told.stack, sources)
+        seen.add(id(told))
         todo += [told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())]
 
 
@@ -107,6 +109,8 @@ def library_of(file, sources):
         return None
     if file.startswith("<"):
         return "Python" if file.startswith("<frozen") else file.strip("<>").split(" ")[0]
+    if "/" in file and file[0] != "/":
+        return file.partition("/")[0]  # what Cython has compiled names its source so
     for folder in ("/site-packages/", "/dist-packages/", os.path.dirname(os.__file__) + "/"):
         if folder in file:
             return file[file.index(folder) + len(folder):].partition("/")[0].partition(".")[0]

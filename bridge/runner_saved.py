@@ -11,6 +11,7 @@ def save_tool(runtime, thing):
     runtime._host.ask("save_tool", about)
     runtime.tools.forget(about["name"])
     runtime.tools.saved.add(about["name"])
+    runtime.saved_here[about["name"]] = thing
 
 
 def load(runtime, name):
@@ -123,8 +124,8 @@ class ToolSource:
         return names.intersection(self._module_names).difference([self._name])
 
     def _comes_by_itself(self, name, value):
-        saved = name in self._runtime.tools.saved and getattr(value, "__name__", None) == name
-        return saved or name in vars(self._runtime.tools.module) or name == "asyncio"
+        given = vars(self._runtime.tools.module)
+        return name == "asyncio" or any(name in has and has[name] is value for has in (given, self._runtime.saved_here))
 
     def _modules(self):
         """Returns the modules, without their parts, that the source imports, and those it is given."""

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/runcell/runcell/mcpproxy"
 )
 
 func TestSavedToolsAreListedShownRemovedAndExported(t *testing.T) {
@@ -37,9 +35,6 @@ func TestSavedToolsAreListedShownRemovedAndExported(t *testing.T) {
 	}
 	if err := s.Export(&module, "nets"); !errors.Is(err, ErrNoSavedTool) || !strings.Contains(err.Error(), "there are late, net") {
 		t.Errorf("exporting what is not there: %v", err)
-	}
-	if projects, err := SavedProjects(dir); err != nil || len(projects) != 1 || projects[0].Project() != "/srv/shop" {
-		t.Errorf("%v, %v", projects, err)
 	}
 	if err := errors.Join(s.Remove("net"), s.Remove("late")); err != nil {
 		t.Error(err)
@@ -104,19 +99,19 @@ func TestProjectsKeepTheirToolsApart(t *testing.T) {
 		}
 	}
 	tools := t.TempDir()
-	for _, project := range []string{"", "/a/shop", "/b/shop", "/c/..odd name"} {
+	projects := []string{"", "/a/shop", "/b/shop", "/c/..odd name"}
+	for _, project := range projects {
 		if err := OpenSavedTools(tools, project).save(SavedTool{Name: "f", Source: project}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := SavedProjects(tools)
-	if err != nil || len(all) != 4 || all[0].Project() != "" {
-		t.Fatalf("%+v, %v", all, err)
-	}
-	for _, s := range all {
-		if f, err := s.Show("f"); err != nil || f.Source != s.Project() {
-			t.Errorf("%q has the tool of %q (%v)", s.Project(), f.Source, err)
+	for _, project := range projects {
+		if f, err := OpenSavedTools(tools, project).Show("f"); err != nil || f.Source != project {
+			t.Errorf("%q has the tool of %q (%v)", project, f.Source, err)
 		}
+	}
+	if folders, err := os.ReadDir(tools); err != nil || len(folders) != len(projects) {
+		t.Errorf("%v, %v", folders, err)
 	}
 }
 
@@ -148,6 +143,7 @@ func TestSavedToolStandsBesideUpstreamTools(t *testing.T) {
 		"docs":                     {"runtime.query_tool_docs_sync('user_tools')[0].description", "'Saved tool (from user_tools import net_price). Take the sales tax off a price.'"},
 		"full docs":                {"d = await runtime.query_tool_docs('user_tools', 'net_price', detail='full')\nprint(d)\nrepr(d.inputSchema)", `"{'type': 'object', 'properties': {'gross': {'type': 'number'}, 'digits': {'type': 'integer', 'default': 2}}, 'required': ['gross']}"`},
 		"tools of it":              {"[t.name for t in runtime.list_tools_sync('user_tools')], runtime.describe_server('user_tools').tools[0].name", "(['net_price'], 'net_price')"},
+		"dir":                      {"import user_tools\ndir(user_tools), (await runtime.saved_tools())[0].name", "(['net_price'], 'net_price')"},
 		"list":                     {"[(t.name, t.signature, t.imports, t.doc[:4], 'source' in t) for t in runtime.saved_tools()]", "[('net_price', '(gross: float, digits: int = 2) -> float', ['collections', 'json'], 'Take', False)]"},
 		"export":                   {"scope = dict(mcp_servers=mcp_servers, mcp_github=0)\nexec(await runtime.export_tools('net_price'), scope)\nscope['net_price'](6)[0]", "5.0"},
 		"not a tool of it":         {"try: runtime.query_tool_docs_sync('user_tools', 'netprice')\nexcept runtime.MCPError as e: print(e)", ""},
@@ -188,7 +184,6 @@ func TestSavedToolThatDoesNotImportIsSkippedWithANote(t *testing.T) {
 }
 
 func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
-	s := newServer(t, nil, nil)
 	for code, want := range map[string]string{
 		"def helper(): pass\ndef f(): helper()\nruntime.save_tool(f)":                                   "f uses helper, which only this code has: save what it calls first",
 		"x = object()\ndef f(): return x\nruntime.save_tool(f)":                                         "f uses x, which",
@@ -197,6 +192,10 @@ func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
 		"class C: pass\ndef f(x: C): return x\nruntime.save_tool(f)":                                    "f uses C, which",
 		"count = 0\ndef f():\n    global count\n    count += 1\n    return count\nruntime.save_tool(f)": "",
 	} {
+		s := newServer(t, nil, nil)
+		if err := s.saved.save(SavedTool{Name: "helper", Source: "def helper(): return 'another'\n"}); err != nil {
+			t.Fatal(err)
+		}
 		r := runCode(t, s, "from mcp import runtime\n"+code)
 		if r.IsError() != (want != "") || !strings.Contains(r.Error, want) {
 			t.Errorf("%s\ngave %q, want %q", code, r.Error, want)
@@ -223,17 +222,5 @@ for i in range(9999): host.ask("saved_failed", {"name": "a%d" % i, "source": big
 	}
 	if len(r.Stdout) != 4 || len(r.Notes) > maxSavedFailures || len(strings.Join(r.Notes, "")) > 4000 {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestAmongKeepsTheOrderOfWhatWasFound(t *testing.T) {
-	found := []mcpproxy.ToolDoc{{Tool: "zeta", Description: "unrelated"}, {Tool: "list_issues", Description: "List the issues of a repository"}, {Tool: "alpha", Description: "also unrelated"}}
-	saved := []mcpproxy.ToolDoc{{Server: savedServer, Tool: "stale_issues", Description: "List stale issues"}, {Server: savedServer, Tool: "weather", Description: "Sunshine"}}
-	var names []string
-	for _, d := range mcpproxy.Among("list stale issues", found, saved, 4) {
-		names = append(names, d.Tool)
-	}
-	if got := strings.Join(names, " "); got != "stale_issues zeta list_issues alpha" {
-		t.Errorf("got %s", got)
 	}
 }

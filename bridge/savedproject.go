@@ -3,13 +3,9 @@ package bridge
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -17,7 +13,7 @@ import (
 //
 //	DIR/global/NAME.py            saved outside of any project
 //	DIR/shop-1f3a…/NAME.py        saved in a project
-//	DIR/shop-1f3a…/.project       the project's directory
+//	DIR/shop-1f3a…/.project       the project's directory, for who looks there
 const (
 	globalFolder = "global"
 	projectFile  = ".project"
@@ -49,31 +45,6 @@ func ProjectOf(dir, home string) string {
 
 func isNoProject(dir, home string) bool {
 	return dir == "/" || home != "" && (dir == home || strings.HasPrefix(home, dir+"/"))
-}
-
-// SavedProjects gives the saved tools of every project that has some, those of
-// no project first.
-func SavedProjects(dir string) ([]SavedTools, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the saved tools: %w", err)
-	}
-	var all []SavedTools
-	for _, e := range entries {
-		s := SavedTools{dir: dir}
-		if e.Name() != globalFolder {
-			body, err := readSaved(filepath.Join(dir, e.Name(), projectFile))
-			s.project = strings.TrimSuffix(string(body), "\n")
-			if err != nil || filepath.Base(s.folder()) != e.Name() {
-				continue // nothing of ours
-			}
-		}
-		if names, _ := s.names(); len(names) > 0 {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b SavedTools) int { return strings.Compare(a.project, b.project) })
-	return all, nil
 }
 
 var notInFolderNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)

@@ -255,6 +255,9 @@ func (p place) library() string {
 	if strings.HasPrefix(p.File, "<frozen") {
 		return "Python"
 	}
+	if !strings.HasPrefix(p.File, "/") && strings.Contains(p.File, "/") {
+		return libraryName(p.File) // what Cython has compiled names its source so
+	}
 	for _, folder := range []string{"/site-packages/", "/dist-packages/"} {
 		if _, rest, ok := strings.Cut(p.File, folder); ok {
 			return libraryName(rest)
