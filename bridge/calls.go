@@ -27,7 +27,7 @@ type callParams struct {
 	Name   string          `json:"name"`
 	Source string          `json:"source"`
 	Data   []byte          `json:"data"`  // a picture
-	Drawn  bool            `json:"drawn"` // and another of the same comes
+	Drawn  bool            `json:"drawn"` // another of the same comes, or it was said why not
 }
 
 // withSchema reports whether docs are to have more than a summary.

@@ -54,7 +54,8 @@ type displayed struct {
 }
 
 // take takes in a picture. Drawn says of one that is no raster, which no
-// client shows, that a raster of it comes too.
+// client shows, that a raster of it comes too, or that the code was told why
+// there is none.
 func (p *pictures) take(name string, data []byte, drawn bool) error {
 	d, err := p.admit(name, data)
 	if err != nil {

@@ -91,8 +91,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	talk := newTalk(s, plan, req, b)
 	talk.pictures = left.pictures
 	defer talk.progress.end()
-	b.wires.keepWhole(left.files, req.Stdout != nil, req.Stderr != nil)
 	b.wires.tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
+	left.keepStreams(req)
 	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
 	defer cancel()
 	out := b.hold(ctx, talk, req.Code)

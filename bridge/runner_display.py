@@ -33,6 +33,8 @@ def show_picture(host, value):
         return False
     figure = figure_of(value)
     if figure is not None:
+        if is_empty(figure):
+            return False
         send(host, next_name("figure"), draw(figure))
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot:
@@ -81,6 +83,10 @@ def figure_of(value):
     return None
 
 
+def is_empty(figure):
+    return len(figure.get_children()) < 2  # there is always the background
+
+
 def draw(figure):
     """Returns a figure as PNG, trimmed as in a notebook."""
     out = io.BytesIO()
@@ -95,7 +101,7 @@ def show_figures(host, managers):
     for number in list(managers.figs):
         figure = managers.figs[number].canvas.figure
         try:
-            if figure.get_children()[1:]:  # more than the background
+            if not is_empty(figure):
                 send(host, next_name("figure"), draw(figure))
         except Exception as error:
             print(f"figure {number} cannot be drawn: {describe(error)}", file=sys.stderr)
@@ -157,19 +163,20 @@ def show_svg(host, svg):
     """Keeps the SVG, and shows it as PNG if cairosvg is there."""
     import base64
     data = svg.encode() if isinstance(svg, str) else svg
-    png = svg_as_png(data)
     name = next_name()
-    host.ask("display", {"name": name + ".svg", "data": base64.b64encode(data).decode(), "drawn": png is not None})
-    if png is not None:
-        send(host, name, png)
-
-
-def svg_as_png(data):
     try:
         import cairosvg
     except Exception:  # it is not there, or its C library is not
-        return None
-    return cairosvg.svg2png(bytestring=data)
+        cairosvg = None
+    host.ask("display", {"name": name + ".svg", "data": base64.b64encode(data).decode(), "drawn": bool(cairosvg)})
+    if not cairosvg:
+        return
+    try:
+        png = cairosvg.svg2png(bytestring=data)
+    except Exception as error:
+        print(f"display: {name}.svg is kept as a file and not shown: cairosvg: {describe(error)}", file=sys.stderr)
+    else:
+        send(host, name, png)
 
 
 # Files

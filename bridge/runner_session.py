@@ -19,10 +19,11 @@ def hold(channel, runtime, sources, start, namespace):
         if count > 1:
             CODE_FILE = f"<run_python {count}>"  # tracebacks name the run and find its lines
         coming = Coming(runtime._host)
-        code, told = run_one(channel, runtime, sources, start, namespace, lambda: at_end(runtime))
+        code, told = run_one(Steady(channel, runtime), runtime, sources, start, namespace,
+                             lambda: steadily(runtime, at_end, runtime))
         if runtime.ending or not told:
             return code
-        start = coming.wait(sources, runtime.tools)
+        start = coming.wait(runtime)
         if start is None:
             return code
         renew(runtime, sources, start, namespace, given)
@@ -55,33 +56,72 @@ def renew(runtime, sources, start, namespace, given):
     namespace.pop("__warningregistry__", None)  # each run is warned anew
 
 
+def steadily(runtime, do, *args):
+    """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
+    gate, outcome = _thread.allocate_lock(), []
+
+    def work():
+        try:
+            outcome.append((do(*args), None))
+        except BaseException as error:
+            outcome.append((None, error))
+        gate.release()
+
+    gate.acquire()
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError:  # the code has as many threads as there may be
+        return do(*args)
+    pass_gate(gate, lambda: outcome, runtime)
+    value, error = outcome[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def pass_gate(gate, came, runtime):
+    """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
+    while True:
+        try:
+            while not came():  # a handler may also raise when the gate is passed already
+                gate.acquire()
+            return
+        except BaseException as error:
+            report(error, runtime._sources, runtime.tools)
+
+
+class Steady:
+    """A channel whose messages are sent whole, whatever signal comes."""
+
+    def __init__(self, channel, runtime):
+        self._channel, self._runtime = channel, runtime
+
+    def send(self, message):
+        steadily(self._runtime, self._channel.send, message)
+
+
 class Coming:
     """The next start message, which the thread that reads replies hands over: it is the one without an id."""
 
     def __init__(self, host):
         self._gate = _thread.allocate_lock()
         self._gate.acquire()
-        self._message = None
+        self._message = []
         with host._lock:
             if host._closed:
-                self._gate.release()
+                self._settle({})
             else:
                 host._waiting[None] = self._settle
 
     def _settle(self, message):
-        self._message = message
+        self._message.append(message)
         self._gate.release()
 
-    def wait(self, sources, tools):
+    def wait(self, runtime):
         """Returns the message, or None when the host has hung up."""
-        while True:
-            try:
-                self._gate.acquire()
-                break
-            except BaseException as error:  # what a signal handler of the code raises
-                report(error, sources, tools)
-        message = self._message
-        return message if message and message.get("type") == "start" else None
+        pass_gate(self._gate, lambda: self._message, runtime)
+        message, = self._message
+        return message if message.get("type") == "start" else None
 
 
 class SessionLoop:
@@ -96,9 +136,16 @@ class SessionLoop:
             self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
         try:
             return self._runner.run(coroutine)
-        except BaseException:
-            # A task left by SystemExit or the like: what the run was at must not go on in the next.
-            runner, self._runner = self._runner, None
+        except BaseException as error:
+            # A task left by SystemExit or the like: what the run was at must not go on in the next. The error is told
+            # of this run, and not once more when the task is collected.
+            told, runner, self._runner = error, self._runner, None
+
+            def tell_others(loop, context):
+                if context.get("exception") is not told:
+                    loop.default_exception_handler(context)
+
+            runner.get_loop().set_exception_handler(tell_others)
             runner.close()
             raise
 
@@ -112,6 +159,9 @@ class BareRunner:
     def run(self, coroutine):
         self._asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
+
+    def get_loop(self):
+        return self._loop
 
     def close(self):
         tasks = self._asyncio.all_tasks(self._loop)

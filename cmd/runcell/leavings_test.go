@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,10 +199,10 @@ func TestExecSaysWhereFilesAre(t *testing.T) {
 	}
 }
 
-// svgOf is an object that shows itself as SVG, pngOf as PNG: of one colour,
+// svgOf is an object that shows itself as SVG, where nothing makes PNG of it, pngOf as PNG: of one colour,
 // made with zlib alone.
 const (
-	svgOf = "class S:\n    def _repr_svg_(self): return '<svg xmlns=\"http://www.w3.org/2000/svg\"/>'\n"
+	svgOf = "import sys; sys.modules['cairosvg'] = None\nclass S:\n    def _repr_svg_(self): return '<svg xmlns=\"http://www.w3.org/2000/svg\"/>'\n"
 	pngOf = `
 import struct, zlib
 def chunk(kind, body): return struct.pack('>I', len(body)) + kind + body + struct.pack('>I', zlib.crc32(kind + body))
@@ -296,4 +297,34 @@ func TestPicturesOfARunThatWasStopped(t *testing.T) {
 	if r, all := c.pictures(t, pngOf+"display(P(3, 3))\nwhile True: pass"); r.status() != "timeout" || len(all) != 1 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
 	}
+}
+
+// TestSessionsGiveEachFileOnce, and again when it has changed.
+func TestSessionsGiveEachFileOnce(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		for _, step := range []struct {
+			code string
+			want []string
+		}{
+			{"a = open('/workspace/out/a', 'w'); a.write('1'); a.flush(); open('/workspace/out/b', 'w').close()", []string{"a", "b"}},
+			{"print('nothing new')", nil},
+			{"a.write('2'); a.flush()", []string{"a"}},
+			{pngOf + "display(P(2, 2)); open('/workspace/out/c', 'w').close(); print('x' * 2_000_000)", []string{"c", "stdout.txt"}},
+			{"display(P(3, 3))", nil},
+		} {
+			r := c.call(t, map[string]any{"code": step.code, "session": "s"})
+			var got []string
+			for name := range r.files() {
+				got = append(got, name)
+			}
+			slices.Sort(got)
+			if r.isError || !slices.Equal(got, step.want) {
+				t.Errorf("%.60s: files %v, want %v: %.300s", step.code, got, step.want, r.text)
+			}
+			if strings.Contains(step.code, "display") != (r.fields["pictures"] != nil) {
+				t.Errorf("%.60s: pictures %v", step.code, r.fields["pictures"])
+			}
+		}
+	})
 }
