@@ -17,7 +17,7 @@ const maxRead = 11 << 20
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	c, err := s.files.read(req.Params.URI)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: err.Error()}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
