@@ -25,6 +25,7 @@ type Request struct {
 	Code    string
 	Servers []string      // names or aliases of servers that may be called; "*" is all
 	Timeout time.Duration // 0 is the default
+	Argv    []string      // the code's sys.argv; one empty name if nil
 
 	// Progress is told about work before the code can run, and then, with a
 	// total of 0, what servers say of the calls they work on. It may be nil.

@@ -1129,6 +1129,7 @@ def work(channel, start):
     """Runs the code, reports to the host, returns the exit code."""
     pid = os.getpid()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    sys.argv[:] = start.get("argv") or [""]
     sources = Sources()
     sources.add(CODE_FILE, source)
     runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)

@@ -124,7 +124,7 @@ func (t *talk) note(m *message, code string) error {
 
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
-	m := &message{Type: "start", Code: code, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
+	m := &message{Type: "start", Code: code, Argv: t.plan.argv, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
 	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{
 			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.plan.granted[st.Name],

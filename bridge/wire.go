@@ -39,6 +39,7 @@ type message struct {
 
 	// start
 	Code    string            `json:"code,omitempty"`
+	Argv    []string          `json:"argv,omitempty"`
 	Servers []serverInfo      `json:"servers,omitempty"`
 	Manual  string            `json:"manual,omitempty"`
 	Saved   map[string]string `json:"saved,omitempty"` // name to source
