@@ -79,7 +79,7 @@ func flagsFirst(app *cli.App, args []string) []string {
 		}
 		command, commands = commands[i], commands[i].Subcommands
 	}
-	if command == nil {
+	if command == nil || command.SkipFlagParsing {
 		return args
 	}
 	takesValue := map[string]bool{}
@@ -124,6 +124,7 @@ func newApp(s *streams) *cli.App {
 		ErrWriter: s.err,
 		Commands: []*cli.Command{
 			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), doctorCommand(s), versionCommand(s),
+			completionCommand(s), completeCommand(s),
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,
