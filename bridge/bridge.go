@@ -63,6 +63,7 @@ type Options struct {
 	RunnerFile string           // the runner on the host, as WriteRunner left it
 	Preload    []string         // modules that shall be imported before a run begins
 	ToolsDir   string           // where saved tools are kept; none are if empty
+	Project    string           // whose saved tools, as ProjectOf gives it
 	Policy     *mcpproxy.Policy // what may be called; nil is everything
 
 	Version     string
@@ -87,7 +88,7 @@ type Options struct {
 // A Server runs code for callers. It is safe for concurrent use.
 type Server struct {
 	o     Options
-	saved savedTools
+	saved SavedTools
 	slots chan struct{}
 	awake sync.Once // a client is there
 
@@ -120,7 +121,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, saved: savedTools{dir: o.ToolsDir}, slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
+	s := &Server{o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }

@@ -123,6 +123,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if note := talk.unsearched(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
+	r.Notes = append(r.Notes, talk.savedNotes()...)
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}

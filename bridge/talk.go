@@ -32,9 +32,11 @@ type talk struct {
 	mu    sync.Mutex
 	ready bool
 	left  map[string]string // servers that a search could not look into, and why
-	done  *message
-	over  bool  // the runner said that it has ended
-	err   error // what broke it
+	// Why saved tools were not had.
+	savedFailures []string
+	done          *message
+	over          bool  // the runner said that it has ended
+	err           error // what broke it
 
 	ended chan int // gets the exit code if the runner said that it has ended
 }
@@ -124,7 +126,7 @@ func (t *talk) note(m *message, code string) error {
 
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
-	m := &message{Type: "start", Code: code, Argv: t.plan.argv, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
+	m := &message{Type: "start", Code: code, Argv: t.plan.argv, Manual: Manual, Saved: t.savedNames()}
 	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{
 			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.plan.granted[st.Name],

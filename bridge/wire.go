@@ -38,11 +38,11 @@ type message struct {
 	Python string `json:"python,omitempty"`
 
 	// start
-	Code    string            `json:"code,omitempty"`
-	Argv    []string          `json:"argv,omitempty"`
-	Servers []serverInfo      `json:"servers,omitempty"`
-	Manual  string            `json:"manual,omitempty"`
-	Saved   map[string]string `json:"saved,omitempty"` // name to source
+	Code    string       `json:"code,omitempty"`
+	Argv    []string     `json:"argv,omitempty"`
+	Servers []serverInfo `json:"servers,omitempty"`
+	Manual  string       `json:"manual,omitempty"`
+	Saved   []string     `json:"saved,omitempty"` // names of saved tools
 
 	// call and reply
 	ID     int64           `json:"id,omitempty"`

@@ -59,6 +59,19 @@ func xdg(name, otherwise string) string {
 	return otherwise
 }
 
+// tools is where saved tools are kept.
+func (d dirs) tools() string { return filepath.Join(d.state, "tools") }
+
+// project is whose saved tools this process sees.
+func project() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // it was removed: no project is left in it
+	}
+	home, _ := os.UserHomeDir() // without one it is no project's neighbour
+	return bridge.ProjectOf(dir, home)
+}
+
 // parts are the pieces of the program, wired together for a command that runs
 // code.
 type parts struct {
@@ -107,7 +120,8 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
 		RunnerFile:  runner,
-		ToolsDir:    filepath.Join(d.state, "tools"),
+		ToolsDir:    d.tools(),
+		Project:     project(),
 		Policy:      loadPolicy(s, log),
 		Version:     version,
 		Timeout:     s.Timeout,
