@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/runcell/runcell/mcpproxy"
 )
@@ -27,6 +29,9 @@ type plan struct {
 func (s *Server) check(req Request, r *Result) (plan, error) {
 	p := plan{timeout: s.o.Timeout, argv: req.Argv}
 	if err := checkCode(req.Code); err != nil {
+		return p, err
+	}
+	if err := checkSession(req.Session); err != nil {
 		return p, err
 	}
 	switch {
@@ -59,6 +64,14 @@ func checkCode(code string) error {
 	}
 	if i := strings.IndexByte(code, 0); i >= 0 {
 		return fmt.Errorf("code has a NUL byte at offset %d; give Python source as text, and binary data as base64 in it", i)
+	}
+	return nil
+}
+
+// checkSession bounds the name of a session, which is shown in notes.
+func checkSession(name string) error {
+	if utf8.RuneCountInString(name) > 64 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return fmt.Errorf("session %q is not a name for one: at most 64 characters that can be printed", boundText(name, 80))
 	}
 	return nil
 }

@@ -520,7 +520,7 @@ class Servers(dict):
 class Runtime:
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "export_tools",
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "end_session", "export_tools",
               "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
               "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
@@ -531,11 +531,16 @@ class Runtime:
         self._host = host
         self._sources = sources
         self._manual = manual
+        self.tools = None  # the saved ones, set by whoever loads them
+        self.ending = False  # the session, with this run
+        self._parts = set()
+        self.meet(servers)
+
+    def meet(self, servers):
+        """Takes in which servers there are, and which of them this run may call."""
         self._entries = {entry["name"]: entry for entry in servers}
         self._names = {entry["alias"]: entry["name"] for entry in servers}
         self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
-        self.tools = None  # the saved ones, set by whoever loads them
-        self._parts = set()
         self._abouts = {}
 
     def server(self, name):
@@ -753,6 +758,10 @@ class Runtime:
         """Returns the saved tools, or those named, as the text of one Python module; may be awaited."""
         return ReadyText(self._host.ask("export_tools", {"tools": list(names)}))
 
+    def end_session(self):
+        """Ends the session with this run: the next call with its name begins a new one. Without a session: nothing."""
+        self.ending = True
+
 
 def checked_detail(detail):
     if detail not in ("summary", "full", "schema"):
@@ -781,18 +790,25 @@ def install_modules(runtime, saved):
     mcp = package("mcp", "The user's MCP servers, in Python.")
     mcp.MCPError = MCPError
     mcp.runtime = runtime_module(runtime)
+    for module in (mcp, mcp.runtime):
+        sys.modules[module.__name__] = module
+    names = {"mcp": mcp, **install_servers(runtime, mcp)}
+    runtime.tools = SavedTools(runtime, saved, names)
+    return names
+
+
+def install_servers(runtime, mcp):
+    """Registers mcp.servers.*. Returns the names that lead to servers."""
     mcp.servers = package("mcp.servers", "One module for each MCP server, one function for each of its tools.")
     mcp.servers.__all__ = list(runtime.aliases())
+    sys.modules["mcp.servers"] = mcp.servers
+    names = {}
     for alias, name in runtime.aliases().items():
         module = server_module("mcp.servers." + alias, runtime.server(name), runtime)
         setattr(mcp.servers, alias, module)
         sys.modules[module.__name__] = module
-    for module in (mcp, mcp.runtime, mcp.servers):
-        sys.modules[module.__name__] = module
-
-    names = {"mcp_" + alias: runtime.server(name) for alias, name in runtime.aliases().items()}
-    names.update(mcp=mcp, mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
-    runtime.tools = SavedTools(runtime, saved, names)
+        names["mcp_" + alias] = runtime.server(name)
+    names.update(mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
     return names
 
 
@@ -997,8 +1013,6 @@ def execute(code, namespace):
 
 
 def in_loop(coroutine, namespace):
-    import asyncio
-
     async def caught():
         # Caught in here, where no frame of asyncio has got into the traceback yet.
         try:
@@ -1008,10 +1022,15 @@ def in_loop(coroutine, namespace):
         except BaseException as error:
             return None, error
 
-    value, error = asyncio.run(caught())
+    value, error = run_loop(caught())
     if error is not None:
         raise error
     return value
+
+
+def run_loop(coroutine):
+    import asyncio
+    return asyncio.run(coroutine)
 
 
 def is_coroutine(value):
@@ -1132,26 +1151,33 @@ def add_source_line(error, sources):
 
 
 def work(channel, start):
-    """Runs the code, reports to the host, returns the exit code."""
-    pid = os.getpid()
-    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    """Does what the start message says, returns the exit code."""
     sys.argv[:] = start.get("argv") or [""]
     sources = Sources()
-    sources.add(CODE_FILE, source)
     runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)
     main_module = Module("__main__")
     main_module.__dict__.update(install_modules(runtime, start.get("saved") or ()))
     sys.modules["__main__"] = main_module
+    if start.get("session"):
+        return runtime.part("session")["hold"](channel, runtime, sources, start, main_module.__dict__)
+    return run_one(channel, runtime, sources, start, main_module.__dict__, dict)[0]
 
-    code, result, error, limit = run(source, main_module.__dict__, sources, runtime.tools)
+
+def run_one(channel, runtime, sources, start, namespace, more):
+    """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
+    pid = os.getpid()
+    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    sources.add(CODE_FILE, source)
+    code, result, error, limit = run(source, namespace, sources, runtime.tools)
     # A process that the code forked comes back here too: only the first one has anything to report.
-    if os.getpid() == pid:
-        done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit}
-        try:
-            channel.send({key: value for key, value in done.items() if value is not None})
-        except Exception:
-            pass  # the code broke the socket: the host goes by the exit status
-    return code
+    if os.getpid() != pid:
+        return code, False
+    done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, **more()}
+    try:
+        channel.send({key: value for key, value in done.items() if value is not None})
+    except Exception:
+        return code, False  # the code broke the socket: the host goes by the exit status
+    return code, True
 
 
 def set_up_process():
