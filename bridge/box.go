@@ -60,14 +60,14 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	}
 	if b.ready = true; t.kept() && stop() {
 		b.wires.settle()
-		return outcome{exit: oci.Exit{Code: t.doneFrame().ExitCode & 0xff}, talk: t, wires: b.wires, kept: true}
+		return outcome{exit: oci.Exit{Code: t.doneFrame().ExitCode & 0xff}, talk: t, wires: b.wires, image: b.image.Name, kept: true}
 	}
 	if t.broken() {
 		b.kill(errBroken) // it is of no further use
 	}
 	<-b.ended
 	b.wires.drain(t.saidEnd())
-	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires}
+	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
 }
 
 // errBroken is why a sandbox is ended whose runner broke the talk.

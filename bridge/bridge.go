@@ -44,6 +44,7 @@ type Upstreams interface {
 
 // An Image is a root file system with a Python in it.
 type Image struct {
+	Name   string // as the user may name it
 	Root   oci.Root
 	Python string   // path inside, absolute
 	Env    []string // what the image sets

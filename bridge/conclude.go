@@ -17,7 +17,8 @@ type outcome struct {
 	err   error // of the sandbox itself
 	talk  *talk
 	wires *wires
-	kept  bool // the sandbox has not ended: the exit is the run's
+	image string // its name
+	kept  bool   // the sandbox has not ended: the exit is the run's
 }
 
 // conclude tells the ways apart in which a run ends, in this one place.
@@ -66,6 +67,7 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
+	r.Hint = missingHint(r.Error, o.image)
 	return r
 }
 

@@ -14,7 +14,15 @@ var runnerSource []byte
 
 // runnerParts are what the runner asks for when it needs it, by name: each line
 // costs every start some time, as an image may not keep what Python compiled.
-var runnerParts = map[string]string{"tools": runnerTools, "saved": runnerSaved, "session": runnerSession}
+var runnerParts = map[string]string{
+	"errors": runnerErrors, "saved": runnerSaved, "session": runnerSession, "show": runnerShow, "tools": runnerTools,
+}
+
+//go:embed runner_errors.py
+var runnerErrors string
+
+//go:embed runner_show.py
+var runnerShow string
 
 //go:embed runner_tools.py
 var runnerTools string

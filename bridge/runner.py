@@ -520,8 +520,9 @@ class Servers(dict):
 class Runtime:
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "end_session", "export_tools",
-              "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "end_session",
+              "export_tools", "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts",
+              "list_prompts_sync",
               "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
               "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
@@ -865,7 +866,7 @@ class SavedTools:
 
     def __init__(self, runtime, saved, names):
         self.saved = {name for name in saved if not is_builtin(name)}
-        self._runtime = runtime
+        self.runtime = runtime
         self._tried = {}
         self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
         self.module.__dict__.update(names, __getattr__=self._attribute)
@@ -905,7 +906,7 @@ class SavedTools:
         """Defines a saved tool, and reports whether it could."""
         if name not in self._tried:
             self._tried[name] = "it needs itself"
-            self._tried[name] = self._runtime.part("saved")["load"](self._runtime, name)
+            self._tried[name] = self.runtime.part("saved")["load"](self.runtime, name)
         return not self._tried[name]
 
 
@@ -982,13 +983,13 @@ def run(source, namespace, sources, tools):
         tree = parse(source)
         tools.provide(tree, source, namespace)
         value = execute(compile(tree, CODE_FILE, "exec", TOP_LEVEL_AWAIT, dont_inherit=True), namespace)
-        return 0, None if value is None else shown(value), None, None
+        return 0, None if value is None else shown(value, tools), None, None
     except SystemExit as stop:
         hide_runner(stop)  # asyncio prints it, if it came from a task
         return exit_code(stop), None, None, None
     except BaseException as error:
-        report(error, sources)
-        return 1, None, describe(error), limit_hit(error)
+        hint = report(error, sources, tools)
+        return 1, None, describe(error) + hint, limit_hit(error)
 
 
 def parse(source):
@@ -1037,13 +1038,25 @@ def is_coroutine(value):
     return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
 
 
-def shown(value):
-    """Returns repr(value), cut to MAX_RESULT bytes; the cut is said."""
-    text = repr(value).encode("utf-8", "backslashreplace")
+def shown(value, tools):
+    """Returns what a notebook would show of a value, cut to MAX_RESULT bytes; the cut is said."""
+    text = None
+    if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
+        try:
+            text = None if is_short(value) else tools.runtime.part("show")["show"](value)
+        except MCPError:
+            pass  # the host is gone, or this is another process
+    text = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
     if len(text) > MAX_RESULT:
         note = b" ... cut: %d bytes in all" % len(text)
         text = text[:MAX_RESULT - len(note)].decode("utf-8", "ignore").encode("utf-8") + note
     return text.decode("utf-8")
+
+
+def is_short(value):
+    """Reports whether a list or tuple fits on a line, whatever it is of."""
+    return type(value) in (list, tuple) and len(value) <= 8 and all(
+        type(item) in (int, float, bool, str) and not (type(item) is str and len(item) > 10) for item in value)
 
 
 def exit_code(stop):
@@ -1091,24 +1104,27 @@ def names_at(error):
     return entry.tb_frame.f_code.co_names if entry else ()
 
 
-def report(error, sources):
-    """Prints an uncaught exception as Python does, without our frames. Never raises."""
+def report(error, sources, tools):
+    """Prints an uncaught exception, without our frames. Returns what may have been meant. Never raises."""
     try:
         hide_runner(error)
         if isinstance(error, SyntaxError):
             add_source_line(error, sources)
         if sys.excepthook is not sys.__excepthook__:
             sys.excepthook(type(error), error, error.__traceback__)
-            return
-        import linecache
-        import traceback
-        sources.fill(linecache)  # again: the code may have cleared it
-        traceback.print_exception(type(error), error, error.__traceback__)
+            return ""
+        try:
+            explain = tools.runtime.part("errors")["explain"]
+        except MCPError:
+            sys.__excepthook__(type(error), error, error.__traceback__)
+            return ""
+        return explain(error, sources)
     except BaseException:
         try:
             os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
         except OSError:
             pass
+        return ""
 
 
 def hide_runner(error):

@@ -22,7 +22,7 @@ def hold(channel, runtime, sources, start, namespace):
         code, told = run_one(channel, runtime, sources, start, namespace, lambda: at_end(runtime))
         if runtime.ending or not told:
             return code
-        start = coming.wait(sources)
+        start = coming.wait(sources, runtime.tools)
         if start is None:
             return code
         renew(runtime, sources, start, namespace, given)
@@ -72,14 +72,14 @@ class Coming:
         self._message = message
         self._gate.release()
 
-    def wait(self, sources):
+    def wait(self, sources, tools):
         """Returns the message, or None when the host has hung up."""
         while True:
             try:
                 self._gate.acquire()
                 break
             except BaseException as error:  # what a signal handler of the code raises
-                report(error, sources)
+                report(error, sources, tools)
         message = self._message
         return message if message and message.get("type") == "start" else None
 

@@ -34,11 +34,11 @@ type talk struct {
 	mu    sync.Mutex
 	ready bool
 	left  map[string]string // servers that a search could not look into, and why
-	// Why saved tools were not had.
-	savedFailures []string
-	done          *message
-	over          bool  // the runner said that it has ended
-	err           error // what broke it
+	done  *message
+	over  bool  // the runner said that it has ended
+	err   error // what broke it
+
+	savedFailures []string // why saved tools were not had
 
 	session string     // its name, if the run goes on in one
 	ended   chan<- int // gets the exit code if the runner said that it has ended

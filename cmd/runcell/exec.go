@@ -136,13 +136,15 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 		fmt.Fprintln(s.out, r.Result)
 	}
 	ink, stopped := inkFor(s.err), s.signals.got() != nil
-	if r.IsError() && r.Status != bridge.StatusError && !stopped {
+	switch {
+	case stopped: // the user knows
+	case r.IsError() && r.Status != bridge.StatusError:
 		fmt.Fprintf(s.err, "%s %s: %s\n", ink.red("runcell:"), r.Status, r.Error)
-		if r.Hint != "" {
-			fmt.Fprintf(s.err, "%s %s\n", ink.cyan("hint:"), r.Hint)
-		}
-	} else if r.ExitCode != nil && *r.ExitCode > 128 {
+	case r.ExitCode != nil && *r.ExitCode > 128:
 		fmt.Fprintf(s.err, "%s %s\n", ink.red("runcell:"), r.Error) // a shell says so too
+	}
+	if r.Hint != "" && !stopped {
+		fmt.Fprintf(s.err, "%s %s\n", ink.cyan("hint:"), r.Hint)
 	}
 	for _, l := range r.CallLines() {
 		fmt.Fprintf(s.err, "runcell: %s\n", l)

@@ -94,7 +94,7 @@ func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
 	if root == nil {
 		return bridge.Image{}, false
 	}
-	return bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}, true
+	return bridge.Image{Name: i.ref, Root: sandboxRoot(root), Python: root.Python, Env: root.Env}, true
 }
 
 func (i *imageSource) standIn() string {
@@ -118,7 +118,7 @@ func (i *imageSource) ensure(ctx context.Context, ref, note string, progress fun
 	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) {
 		i.refresh(ref, ask)
 	}
-	image := bridge.Image{Root: sandboxRoot(root), Python: root.Python, Env: root.Env}
+	image := bridge.Image{Name: ref, Root: sandboxRoot(root), Python: root.Python, Env: root.Env}
 	if note != "" {
 		image.Notes = append(image.Notes, note)
 	}
