@@ -192,6 +192,15 @@ func plain(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
+// plainText is plain for text of several lines.
+func plainText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = plain(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // oneLine cuts text to n columns, on one line.
 func oneLine(s string, n int) string {
 	return cut(strings.Join(strings.Fields(plain(s)), " "), n)
