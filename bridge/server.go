@@ -43,7 +43,10 @@ func (s *Server) MCP() *mcp.Server {
 	// Whatever a client asks first, its first call is near.
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			defer s.awake.Do(s.warm)
+			defer s.awake.Do(func() {
+				s.warm()
+				s.cleanFiles()
+			})
 			return next(ctx, method, req)
 		}
 	})
@@ -55,6 +58,9 @@ func (s *Server) MCP() *mcp.Server {
 			{URI: ManualURI, MIMEType: "text/markdown", Text: Manual},
 		}}, nil
 	})
+	server.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: runsTemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
+	}, s.readFile)
 	return server
 }
 
@@ -71,7 +77,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	}
 	r.known = s.noted(r.standing)
 	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: r.Text(s.o.Output)}},
+		Content:           r.contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}, nil

@@ -183,7 +183,7 @@ func (o *pool) is(p Process, h host) {
 	o.drop()
 	o.key, o.h = key, h
 	o.p = p
-	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.lifeline = nil, nil, nil, nil
+	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.Workspace, o.p.lifeline = nil, nil, nil, nil, nil
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
 }
 

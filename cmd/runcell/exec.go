@@ -77,6 +77,9 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	} else {
 		printResult(r, s, c.Bool("quiet"))
 	}
+	if !c.Bool("quiet") {
+		printLeavings(r, s)
+	}
 	return exitOf(r)
 }
 
@@ -140,6 +143,9 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	case stopped: // the user knows
 	case r.IsError() && r.Status != bridge.StatusError:
 		fmt.Fprintf(s.err, "%s %s: %s\n", ink.red("runcell:"), r.Status, r.Error)
+		for _, l := range r.Stack {
+			fmt.Fprintf(s.err, "  %s\n", l)
+		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
 		fmt.Fprintf(s.err, "%s %s\n", ink.red("runcell:"), r.Error) // a shell says so too
 	}
@@ -153,6 +159,13 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 		if !quiet && !stopped {
 			fmt.Fprintf(s.err, "%s %s\n", ink.yellow("runcell: note:"), n)
 		}
+	}
+}
+
+// printLeavings says where the files and pictures of a run are.
+func printLeavings(r *bridge.Result, s *streams) {
+	for _, l := range r.Leavings() {
+		fmt.Fprintf(s.err, "runcell: kept %s (%s)\n", l.Path, l.Text)
 	}
 }
 

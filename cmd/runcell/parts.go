@@ -19,7 +19,7 @@ import (
 // dirs are the folders that the program works in.
 type dirs struct {
 	cache string // images: can be made again
-	state string // what the user would miss: saved tools
+	state string // what the user would miss: saved tools, files of runs
 	run   string // what goes on now
 }
 
@@ -123,6 +123,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		ToolsDir:    d.tools(),
 		Project:     project(),
 		Policy:      loadPolicy(s, log),
+		RunsDir:     filepath.Join(d.state, "runs"),
+		Files:       s.Files,
+		Pictures:    s.Pictures,
 		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,

@@ -195,6 +195,9 @@ func (q *prompt) print(r *bridge.Result, cancelled bool) {
 		shown.Error = "by Ctrl-C"
 	}
 	printResult(&shown, q.s, q.quiet)
+	if !q.quiet {
+		printLeavings(&shown, q.s)
+	}
 }
 
 // leave ends the prompt at the end of its input. A person has seen how things
