@@ -19,6 +19,17 @@ func (s *Server) newLeavings(b *box) *leavings {
 	}
 }
 
+// keepStreams has what is too much for the result kept as files, of those
+// streams that nobody sees whole anyway.
+func (l *leavings) keepStreams(req Request) {
+	if req.Stdout == nil {
+		l.box.wires.stdout.keepWhole(&overflow{files: l.files, name: "stdout.txt"})
+	}
+	if req.Stderr == nil {
+		l.box.wires.stderr.keepWhole(&overflow{files: l.files, name: "stderr.txt"})
+	}
+}
+
 // tell puts all that is left into the result. The run has ended: nothing more
 // of it is taken in, and no call is being answered.
 func (l *leavings) tell(r *Result) {

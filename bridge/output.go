@@ -43,7 +43,7 @@ func (c *capture) passOn(tee io.Writer) {
 func (c *capture) keepWhole(o *overflow) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tee == nil && c.total <= 2*int64(c.half) {
+	if c.total <= 2*int64(c.half) {
 		c.whole = o
 	}
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -80,16 +81,26 @@ func ParseOutputMode(s string) (OutputMode, error) {
 func (r *Result) Text(mode OutputMode) string {
 	switch mode {
 	case OutputTOON:
-		if body, err := encodeTOON(r.fields()); err == nil {
-			return fenced("toon", body)
-		}
-		// What cannot be written as TOON is written as JSON.
-		return r.fencedJSON()
+		return toonOrJSON(r.fields(), r)
 	case OutputJSON:
 		return r.fencedJSON()
 	default:
 		return r.compact()
 	}
+}
+
+// toonOrJSON writes a value as TOON, or as JSON without a space where TOON cannot
+// say it or takes more: nested lists of differing things, above all.
+func toonOrJSON(fields toonObject, v any) string {
+	var short bytes.Buffer
+	enc := json.NewEncoder(&short)
+	enc.SetEscapeHTML(false)
+	toon, toonErr := encodeTOON(fields)
+	err := enc.Encode(v)
+	if toonErr == nil && (err != nil || len(toon) <= short.Len()-len("\n")) {
+		return fenced("toon", toon)
+	}
+	return fenced("json", strings.TrimSuffix(short.String(), "\n"))
 }
 
 func (r *Result) fencedJSON() string {

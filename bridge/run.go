@@ -27,6 +27,7 @@ type Request struct {
 	// Progress is told about work before the code can run, and then, with a
 	// total of 0, what servers say of the calls they work on. It may be nil.
 	Progress func(done, total int64, text string)
+	Lines    bool // Progress is told, too, what the code prints
 	// Stdout and Stderr get what the code writes, at once and whole, besides
 	// the result. They may be nil.
 	Stdout, Stderr io.Writer
@@ -88,10 +89,11 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	// The talk: code in, calls answered, until the runner is done or gone.
 	left := s.newLeavings(b)
 	defer left.close()
-	b.wires.tee(req.Stdout, req.Stderr)
-	b.wires.keepWhole(left.files)
 	talk := newTalk(s, plan, req, b)
 	talk.pictures = left.pictures
+	defer talk.progress.end()
+	b.wires.tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
+	left.keepStreams(req)
 	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
 	defer cancel()
 	out := b.hold(ctx, talk, req.Code)

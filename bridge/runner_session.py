@@ -96,9 +96,16 @@ class SessionLoop:
             self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
         try:
             return self._runner.run(coroutine)
-        except BaseException:
-            # A task left by SystemExit or the like: what the run was at must not go on in the next.
-            runner, self._runner = self._runner, None
+        except BaseException as error:
+            # A task left by SystemExit or the like: what the run was at must not go on in the next. The error is told
+            # of this run, and not once more when the task is collected.
+            told, runner, self._runner = error, self._runner, None
+
+            def tell_others(loop, context):
+                if context.get("exception") is not told:
+                    loop.default_exception_handler(context)
+
+            runner.get_loop().set_exception_handler(tell_others)
             runner.close()
             raise
 
@@ -112,6 +119,9 @@ class BareRunner:
     def run(self, coroutine):
         self._asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
+
+    def get_loop(self):
+        return self._loop
 
     def close(self):
         tasks = self._asyncio.all_tasks(self._loop)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"syscall"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	var r *Result
 	req, err := parseArguments(call.Params.Arguments)
 	if err == nil {
-		req.Progress = progressTo(ctx, call)
+		req.Progress, req.Lines = progressTo(ctx, call), true
 		r = s.Run(ctx, req)
 	} else {
 		r = (&Result{}).fail(StatusValidation, err)
@@ -159,15 +160,17 @@ func parseTimeout(value json.RawMessage) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// progressTo tells the client about work before the run, if it asked to be
-// told.
+// progressTo tells the client how the run goes on, if it asked to be told.
 func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total int64, text string) {
 	token := call.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
+	var mu sync.Mutex
 	last, highest := time.Time{}, float64(-1)
 	return func(done, total int64, text string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if time.Since(last) < 200*time.Millisecond && done < total {
 			return
 		}

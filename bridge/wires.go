@@ -56,13 +56,6 @@ func (w *wires) tee(stdout, stderr io.Writer) {
 	w.stderr.passOn(stderr)
 }
 
-// keepWhole has what is too much for the result of a run kept among its files,
-// unless somebody sees all of it anyway.
-func (w *wires) keepWhole(files *runFiles) {
-	w.stdout.keepWhole(&overflow{files: files, name: "stdout.txt"})
-	w.stderr.keepWhole(&overflow{files: files, name: "stderr.txt"})
-}
-
 // settle takes in what a run has written by now, and stops there: what comes
 // later from a session, out of a thread or process that the run left, is for
 // the next run. That begins with listen.

@@ -21,6 +21,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,6 +114,7 @@ type Runtime struct {
 	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
 
 	uid, gid uint32
+	mounts   []Mount
 	once     sync.Once
 	mu       sync.Mutex // guards what follows, once the host was probed, and lock
 	host     host
@@ -160,7 +162,7 @@ func (r *Runtime) Missing(l Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return append(missing(h, l), r.pool.said()...)
+	return slices.Concat(missing(h, l), h.deniedMounts(), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -179,6 +181,7 @@ func (r *Runtime) Isolation(l Limits) string {
 func (r *Runtime) probe() (host, error) {
 	r.once.Do(func() {
 		r.host, r.hostErr = probeHost(r.uid, r.gid)
+		r.host.lookAtMounts(r.mounts)
 		sweepProbes(r.host.cgroup)
 	})
 	r.mu.Lock()
@@ -197,6 +200,9 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	}
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
+	}
+	if err := h.checkMounts(); err != nil {
+		return Exit{}, err
 	}
 	// Whoever sweeps must see that we live, also if what runs is here already.
 	if _, err := r.folder(); err != nil {
@@ -237,6 +243,10 @@ func (r *Runtime) begin(p Process, h host) (*container, lifeline, host, error) {
 	c, process, err := r.launch(p, h)
 	if procRefused(err) && !h.noProc {
 		h = r.withoutProc()
+		c, process, err = r.launch(p, h)
+	}
+	if idMapRefused(err) && !h.noIDMap {
+		h = r.withoutIDMaps()
 		c, process, err = r.launch(p, h)
 	}
 	line.theirs.Close()

@@ -90,6 +90,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMounts(s, d); err != nil {
+		return nil, err
+	}
 	store, err := openStore(d, s)
 	if err != nil {
 		return nil, err
@@ -102,6 +105,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, d.explain(err)
 	}
+	runtime.Mount(s.Mounts)
 	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
@@ -111,7 +115,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)
 	}
-	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
+	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, mounts: s.Mounts, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
 		Cached:      images.cached,

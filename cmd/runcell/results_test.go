@@ -75,3 +75,38 @@ func TestProjectsHaveTheirOwnSavedTools(t *testing.T) {
 	c.python(t, "from mcp import runtime\nprint(runtime.export_tools())\nruntime.remove_tool('area')\nruntime.saved_tools()").want(t,
 		"\"\"\"Functions saved by run_python.\"\"\"\n\n\nimport math as math\ndef area(r: float) -> float:\n    '''Area of a circle.'''\n    return math.pi * r * r\n()")
 }
+
+// TestClientFollowsALongRun: what a run prints reaches a client that gave a
+// token while the run goes on, and its numbers rise.
+func TestClientFollowsALongRun(t *testing.T) {
+	heard := heardProgress(t, firstHost(t), env{"MCP_BRIDGE_IMAGE": "host"}, map[string]any{
+		"code": "import time\nfor n in range(20):\n    print('step', n)\n    time.sleep(0.1)",
+	})
+	last, text := -1.0, ""
+	for _, p := range heard {
+		if p.Progress <= last {
+			t.Errorf("%v comes after %v", p.Progress, last)
+		}
+		last = p.Progress
+		text += p.Message + "\n"
+	}
+	if len(heard) < 2 || len(heard) > 8 || !strings.Contains(text, "step 0\n") {
+		t.Errorf("%d notifications:\n%s", len(heard), text)
+	}
+}
+
+// TestOutputModesOfAServer: the form is that of the setting, whatever the
+// result is.
+func TestOutputModesOfAServer(t *testing.T) {
+	h := firstHost(t)
+	for mode, want := range map[string]string{
+		"toon":    "```toon\nstatus: success\nsummary: Success\nexitCode: 0\nstdout[2]: a,\"b, c\"\nresult: \"[1, 2]\"\n",
+		"json":    "\"stdout\": [\n    \"a\",\n    \"b, c\"\n  ],\n",
+		"compact": "a\nb, c\n[1, 2]",
+	} {
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_MODE": mode})
+		if r := c.python(t, "print('a')\nprint('b, c')\n[1, 2]"); r.isError || !strings.Contains(r.text, want) {
+			t.Errorf("%s: %s\nwant %s", mode, r.text, want)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type Settings struct {
 	Preload     []string
 	Files       bridge.FileLimits
 	Pictures    bridge.PictureLimits
+	Mounts      []oci.Mount
 	Runtime     string
 }
 
@@ -82,6 +83,7 @@ var knobs = []knob{
 	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
 	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use, a `WAY`: auto, fork or container"},
 	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
+	{"mounts", "MCP_BRIDGE_MOUNTS", "", "folders and files of this host that code can read, `SOURCE:TARGET`, with commas between; with :rw behind one it can write there too"},
 	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
 	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have, a `NUMBER`"},
 	{"pictures", "MCP_BRIDGE_PICTURES", "8", "the most pictures that a result carries, a `NUMBER`; others are kept as files"},
@@ -138,6 +140,7 @@ func readSettings(c *cli.Context) (Settings, error) {
 		Preload:     r.modules("preload"),
 		Files:       bridge.FileLimits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
 		Pictures:    r.pictures(),
+		Mounts:      r.mounts("mounts"),
 		Runtime:     r.value("runtime"),
 	}
 	s.UID, s.GID = r.user("container-user")
