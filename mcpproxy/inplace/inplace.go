@@ -126,7 +126,7 @@ func (t *Text) Cut(path ...string) (p Piece, err error) {
 		rest, p, err = t.format.cut(t.data, path)
 		return rest, err
 	})
-	p.path = path
+	p.path = slices.Clone(path)
 	return p, err
 }
 
