@@ -103,7 +103,7 @@ func newApp(stdin, stdout, stderr *os.File) *cli.App {
 		Writer:    stdout,
 		ErrWriter: stderr,
 		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), doctorCommand(s), versionCommand(s),
+			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,
