@@ -91,6 +91,7 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 
@@ -110,6 +111,12 @@ bench-servers: | deps
 recall: | deps
 	@RUNCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
 	@cat docs/benchmarks/recall.txt
+
+# What a client pays for, in tokens: docs/benchmarks/tokens.md.
+.PHONY: tokens
+tokens: | deps
+	@RUNCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens ./cmd/runcell
+	@cat docs/benchmarks/tokens.md
 
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images
