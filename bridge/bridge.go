@@ -63,14 +63,21 @@ type Options struct {
 	RunnerFile string           // the runner on the host, as WriteRunner left it
 	Preload    []string         // modules that shall be imported before a run begins
 	ToolsDir   string           // where saved tools are kept; none are if empty
+	Project    string           // whose saved tools, as ProjectOf gives it
 	Policy     *mcpproxy.Policy // what may be called; nil is everything
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
 	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
 	Limits      oci.Limits
-	MaxOutput   int        // bytes kept of each stream; 1 MiB if 0
-	MaxParallel int        // runs at once, further ones wait; 16 if 0
+	MaxOutput   int // bytes kept of each stream; 1 MiB if 0
+	MaxParallel int // runs at once, further ones wait; 16 if 0
+	// Sessions says how many are kept at once, SessionIdle for how long after
+	// their last run. In SessionsDir is noted which there are, so that the next
+	// server can say that they are gone; it may be empty.
+	Sessions    int           // none if 0
+	SessionIdle time.Duration // 30 min if 0
+	SessionsDir string
 	Output      OutputMode // compact if empty
 	// Cached gives the image as it is there now, if it is, and Warm begins to
 	// make ready for processes like p, in the background: what can be done
@@ -86,10 +93,11 @@ type Options struct {
 
 // A Server runs code for callers. It is safe for concurrent use.
 type Server struct {
-	o     Options
-	saved savedTools
-	slots chan struct{}
-	awake sync.Once // a client is there
+	o        Options
+	saved    SavedTools
+	sessions *sessions
+	slots    chan struct{}
+	awake    sync.Once // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -114,19 +122,25 @@ func New(o Options) *Server {
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = 16
 	}
+	if o.SessionIdle <= 0 {
+		o.SessionIdle = 30 * time.Minute
+	}
 	if o.Output == "" {
 		o.Output = OutputCompact
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, saved: savedTools{dir: o.ToolsDir}, slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
+	s := &Server{o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.sessions = newSessions(s.life, s.o)
 	return s
 }
 
-// Close ends every run that goes on, and waits until their sandboxes are gone.
+// Close ends every run that goes on, and every session, and waits until their
+// sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
 	s.runs.Wait()
+	s.sessions.close()
 }

@@ -383,13 +383,13 @@ func TestSavedToolIsThereInTheNextRun(t *testing.T) {
 
 func TestSavedToolNamesStayInTheirFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
-	st := savedTools{dir: dir}
+	st := OpenSavedTools(dir, "")
 	for _, name := range []string{"", "../x", "a/b", "a.b", ".x", "a\x00b", strings.Repeat("a", 65), "é", "a b", "-x"} {
-		if err := st.save(name, "x"); err == nil {
+		if err := st.save(SavedTool{Name: name, Source: "x"}); err == nil {
 			t.Errorf("%q was taken for a name", name)
 		}
 	}
-	if err := st.save("big", strings.Repeat("x", maxSavedSource+1)); err == nil {
+	if err := st.save(SavedTool{Name: "big", Source: strings.Repeat("x", maxSavedSource+1)}); err == nil {
 		t.Error("a source above the limit was kept")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

@@ -11,12 +11,13 @@ import (
 	"github.com/runcell/runcell/oci"
 )
 
-// An outcome is what is known once a sandbox has ended.
+// An outcome is what is known once a run has ended.
 type outcome struct {
 	exit  oci.Exit
 	err   error // of the sandbox itself
 	talk  *talk
 	wires *wires
+	kept  bool // the sandbox has not ended: the exit is the run's
 }
 
 // conclude tells the ways apart in which a run ends, in this one place.

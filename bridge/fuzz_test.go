@@ -51,7 +51,7 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		newTalk(s, plan{}, nil).serve(ctx, ours, "code")
+		newTalk(s, plan{}, Request{}, &box{said: make(chan int, 1)}).serve(ctx, ours, "code")
 		if ctx.Err() != nil {
 			t.Error("the talk did not end")
 		}

@@ -27,6 +27,17 @@ func newCapture(limit int, tee io.Writer) *capture {
 	return &capture{half: max(limit/2, 1), tee: tee}
 }
 
+// passOn gives tee, if there is one, what is kept so far and from now on
+// everything.
+func (c *capture) passOn(tee io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tee = tee; tee != nil {
+		head, tail, _ := c.kept()
+		_, _ = tee.Write(append(bytes.Clone(head), tail...))
+	}
+}
+
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,6 +72,10 @@ func (c *capture) Write(p []byte) (int, error) {
 func (c *capture) Bytes() (head, tail []byte, omitted int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.kept()
+}
+
+func (c *capture) kept() (head, tail []byte, omitted int64) {
 	tail = append(append([]byte{}, c.tail[c.next:]...), c.tail[:c.next]...)
 	return c.head, tail, c.total - int64(len(c.head)) - int64(len(tail))
 }

@@ -37,6 +37,7 @@ type Result struct {
 	TimeoutSeconds int          `json:"timeoutSeconds,omitempty"`
 	Result         string       `json:"result,omitempty"` // repr of a trailing expression
 	Truncated      bool         `json:"truncated,omitempty"`
+	Session        string       `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string     `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string       `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
@@ -166,7 +167,7 @@ func (r *Result) fields() toonObject {
 	var out toonObject
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "notes", "isolation",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]
 		if name == "calls" && ok {

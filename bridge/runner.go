@@ -14,10 +14,16 @@ var runnerSource []byte
 
 // runnerParts are what the runner asks for when it needs it, by name: each line
 // costs every start some time, as an image may not keep what Python compiled.
-var runnerParts = map[string]string{"tools": runnerTools}
+var runnerParts = map[string]string{"tools": runnerTools, "saved": runnerSaved, "session": runnerSession}
 
 //go:embed runner_tools.py
 var runnerTools string
+
+//go:embed runner_saved.py
+var runnerSaved string
+
+//go:embed runner_session.py
+var runnerSession string
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.

@@ -520,22 +520,27 @@ class Servers(dict):
 class Runtime:
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "get_prompt",
-              "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "end_session", "export_tools",
+              "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
               "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
-              "query_tool_docs_sync", "read_resource", "read_resource_sync", "save_tool", "search_tool_docs",
-              "search_tool_docs_sync", "stubs")
+              "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
+              "saved_tools", "search_tool_docs", "search_tool_docs_sync", "stubs")
 
     def __init__(self, host, servers, manual, sources):
         self._host = host
         self._sources = sources
         self._manual = manual
+        self.tools = None  # the saved ones, set by whoever loads them
+        self.ending = False  # the session, with this run
+        self._parts = set()
+        self.meet(servers)
+
+    def meet(self, servers):
+        """Takes in which servers there are, and which of them this run may call."""
         self._entries = {entry["name"]: entry for entry in servers}
         self._names = {entry["alias"]: entry["name"] for entry in servers}
         self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
-        self.tools = None  # the saved ones, set by whoever loads them
-        self._parts = set()
         self._abouts = {}
 
     def server(self, name):
@@ -734,15 +739,28 @@ class Runtime:
     def save_tool(self, func):
         """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
 
-        Raises ValueError if its source is not in this code, it needs variables of an enclosing function, or it has
-        the name of a builtin.
+        Raises ValueError if its source is not in this code, if it needs what only this code has, such as variables
+        of an enclosing function, or if it has the name of a builtin.
         """
-        name, source = self.more()["ToolSource"](func, self._sources).text()
-        if is_builtin(name):
-            raise ValueError(f"{name!r} is the name of a builtin; a saved tool of that name would never be called")
-        self._host.ask("save_tool", {"name": name, "source": source})
-        self.tools.saved[name] = source
+        self.part("saved")["save_tool"](self, func)
         return func
+
+    def saved_tools(self):
+        """Returns the saved tools: records of name, signature, doc, imports and saved; may be awaited."""
+        return ReadyTuple(self._host.ask("saved_tools", {}))
+
+    def remove_tool(self, name):
+        """Forgets a saved tool. Raises MCPError if there is none of that name."""
+        self._host.ask("remove_tool", {"name": str(name)})
+        self.tools.forget(str(name))
+
+    def export_tools(self, *names):
+        """Returns the saved tools, or those named, as the text of one Python module; may be awaited."""
+        return ReadyText(self._host.ask("export_tools", {"tools": list(names)}))
+
+    def end_session(self):
+        """Ends the session with this run: the next call with its name begins a new one. Without a session: nothing."""
+        self.ending = True
 
 
 def checked_detail(detail):
@@ -767,23 +785,30 @@ def one_or_all(docs, server, tool):
 # Modules
 
 
-def install_modules(runtime, sources, saved):
+def install_modules(runtime, saved):
     """Registers mcp, mcp.runtime, mcp.servers.* and user_tools. Returns the names every piece of code starts with."""
     mcp = package("mcp", "The user's MCP servers, in Python.")
     mcp.MCPError = MCPError
     mcp.runtime = runtime_module(runtime)
+    for module in (mcp, mcp.runtime):
+        sys.modules[module.__name__] = module
+    names = {"mcp": mcp, **install_servers(runtime, mcp)}
+    runtime.tools = SavedTools(runtime, saved, names)
+    return names
+
+
+def install_servers(runtime, mcp):
+    """Registers mcp.servers.*. Returns the names that lead to servers."""
     mcp.servers = package("mcp.servers", "One module for each MCP server, one function for each of its tools.")
     mcp.servers.__all__ = list(runtime.aliases())
+    sys.modules["mcp.servers"] = mcp.servers
+    names = {}
     for alias, name in runtime.aliases().items():
         module = server_module("mcp.servers." + alias, runtime.server(name), runtime)
         setattr(mcp.servers, alias, module)
         sys.modules[module.__name__] = module
-    for module in (mcp, mcp.runtime, mcp.servers):
-        sys.modules[module.__name__] = module
-
-    names = {"mcp_" + alias: runtime.server(name) for alias, name in runtime.aliases().items()}
-    names.update(mcp=mcp, mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
-    runtime.tools = SavedTools(saved, names, sources)
+        names["mcp_" + alias] = runtime.server(name)
+    names.update(mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
     return names
 
 
@@ -838,13 +863,19 @@ class SavedTools:
     They live in a namespace of their own, so that no name of the code can change what they do.
     """
 
-    def __init__(self, saved, names, sources):
-        self.saved = {name: source for name, source in saved.items() if not is_builtin(name)}
-        self._sources = sources
-        self._tried = set()
-        self._module = Module("user_tools", "Functions saved by runtime.save_tool.")
-        self._module.__dict__.update(names, __getattr__=self._attribute)
-        sys.modules["user_tools"] = self._module
+    def __init__(self, runtime, saved, names):
+        self.saved = {name for name in saved if not is_builtin(name)}
+        self._runtime = runtime
+        self._tried = {}
+        self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
+        self.module.__dict__.update(names, __getattr__=self._attribute)
+        sys.modules["user_tools"] = self.module
+
+    def forget(self, name):
+        """Lets go of a tool that was removed, or is saved anew."""
+        self.saved.discard(name)
+        self._tried.pop(name, None)
+        self.module.__dict__.pop(name, None)
 
     def provide(self, tree, source, namespace):
         """Puts into namespace what the code speaks of without saying where it is from: asyncio, and saved tools.
@@ -859,32 +890,23 @@ class SavedTools:
             namespace.setdefault("asyncio", asyncio)
         for name in names.intersection(self.saved).difference(namespace):
             if self._load(name):
-                namespace[name] = self._module.__dict__[name]
+                namespace[name] = self.module.__dict__[name]
 
     def _attribute(self, name):
         if name == "__all__":
-            return [saved for saved in self.saved if self._load(saved)]
+            return [saved for saved in sorted(self.saved) if self._load(saved)]
         if name not in self.saved:
-            raise AttributeError(f"no saved tool {name!r}; " + known_names(name, self.saved))
+            raise AttributeError(f"no saved tool {name!r}; " + known_names(name, sorted(self.saved)))
         if not self._load(name):
-            raise AttributeError(f"the saved tool {name!r} does not run any more")
-        return self._module.__dict__[name]
+            raise AttributeError(f"the saved tool {name!r} does not run any more: {self._tried[name]}")
+        return self.module.__dict__[name]
 
     def _load(self, name):
-        """Defines a saved tool and those it speaks of. Says on stderr, once, why one cannot be had."""
-        namespace = self._module.__dict__
+        """Defines a saved tool, and reports whether it could."""
         if name not in self._tried:
-            self._tried.add(name)
-            source, file = self.saved[name], f"<user_tools.{name}>"
-            try:
-                tree = compile(source, file, "exec", AST_ONLY, dont_inherit=True)
-                self._sources.add(file, source)
-                self.provide(tree, source, namespace)
-                exec(compile(tree, file, "exec", dont_inherit=True), namespace)
-                namespace[name]
-            except (Exception, SystemExit) as error:
-                print(f"saved tool {name!r} was left out: {describe(error)}", file=sys.stderr)
-        return name in namespace
+            self._tried[name] = "it needs itself"
+            self._tried[name] = self._runtime.part("saved")["load"](self._runtime, name)
+        return not self._tried[name]
 
 
 def unbound(tree):
@@ -991,8 +1013,6 @@ def execute(code, namespace):
 
 
 def in_loop(coroutine, namespace):
-    import asyncio
-
     async def caught():
         # Caught in here, where no frame of asyncio has got into the traceback yet.
         try:
@@ -1002,10 +1022,15 @@ def in_loop(coroutine, namespace):
         except BaseException as error:
             return None, error
 
-    value, error = asyncio.run(caught())
+    value, error = run_loop(caught())
     if error is not None:
         raise error
     return value
+
+
+def run_loop(coroutine):
+    import asyncio
+    return asyncio.run(coroutine)
 
 
 def is_coroutine(value):
@@ -1126,25 +1151,33 @@ def add_source_line(error, sources):
 
 
 def work(channel, start):
-    """Runs the code, reports to the host, returns the exit code."""
-    pid = os.getpid()
-    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    """Does what the start message says, returns the exit code."""
+    sys.argv[:] = start.get("argv") or [""]
     sources = Sources()
-    sources.add(CODE_FILE, source)
     runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)
     main_module = Module("__main__")
-    main_module.__dict__.update(install_modules(runtime, sources, start.get("saved") or {}))
+    main_module.__dict__.update(install_modules(runtime, start.get("saved") or ()))
     sys.modules["__main__"] = main_module
+    if start.get("session"):
+        return runtime.part("session")["hold"](channel, runtime, sources, start, main_module.__dict__)
+    return run_one(channel, runtime, sources, start, main_module.__dict__, dict)[0]
 
-    code, result, error, limit = run(source, main_module.__dict__, sources, runtime.tools)
+
+def run_one(channel, runtime, sources, start, namespace, more):
+    """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
+    pid = os.getpid()
+    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    sources.add(CODE_FILE, source)
+    code, result, error, limit = run(source, namespace, sources, runtime.tools)
     # A process that the code forked comes back here too: only the first one has anything to report.
-    if os.getpid() == pid:
-        done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit}
-        try:
-            channel.send({key: value for key, value in done.items() if value is not None})
-        except Exception:
-            pass  # the code broke the socket: the host goes by the exit status
-    return code
+    if os.getpid() != pid:
+        return code, False
+    done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, **more()}
+    try:
+        channel.send({key: value for key, value in done.items() if value is not None})
+    except Exception:
+        return code, False  # the code broke the socket: the host goes by the exit status
+    return code, True
 
 
 def set_up_process():
@@ -1186,7 +1219,7 @@ def rehearse():
     sources = Sources()
     sources.add(CODE_FILE, start["code"])
     runtime = Runtime(Host(None), start.get("servers"), "", sources)
-    namespace = {"__name__": "__main__", **install_modules(runtime, sources, {})}
+    namespace = {"__name__": "__main__", **install_modules(runtime, ())}
     run(start["code"], namespace, sources, runtime.tools)
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -164,7 +165,7 @@ func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
 	if v, _ := ready["python"].(string); ready["type"] != "ready" || !strings.HasPrefix(v, fmt.Sprintf("3.%d.", py.minor)) {
 		t.Errorf("first message = %v", ready)
 	}
-	start := rtObject{"type": "start", "code": code, "servers": rtServers, "manual": "the manual", "saved": rtObject{}}
+	start := rtObject{"type": "start", "code": code, "servers": rtServers, "manual": "the manual", "saved": []string{}}
 	for k, v := range h.start {
 		start[k] = v
 	}
@@ -904,9 +905,16 @@ func TestRunnerSavesTools(t *testing.T) {
 	t.Parallel()
 	rtEach(t, func(t *testing.T, py rtPython) {
 		saved := rtObject{}
+		var failed sync.Map // why, by name
 		host := rtHost{answer: func(method string, params rtObject) (any, error) {
-			if method == "save_tool" {
+			switch method {
+			case "save_tool":
 				saved[params["name"].(string)] = params["source"]
+			case "saved_source":
+				return saved[params["name"].(string)], nil
+			case "saved_failed":
+				failed.Store(params["name"], params["source"])
+				return nil, nil
 			}
 			return rtAnswer(method, params)
 		}}
@@ -949,19 +957,23 @@ for wrong in (lambda: 1, len, json.dumps, int, 5, outer()):
 		}
 
 		saved["broken"], saved["useless"] = "def broken(:", "x = 1"
-		host.start = rtObject{"saved": saved}
+		host.start = rtObject{"saved": slices.Sorted(maps.Keys(saved))}
 		for _, c := range []rtCase{
 			{name: "by name", code: "await fetch(2)", result: `('{"x": 2}b', {'n': 2}, {'arguments': {}, 'tool': 'echo'})`},
 			{
 				name: "by import", code: "from user_tools import *\nBox.size, base.__doc__, base.__module__", result: "(4, 'Says so.', 'user_tools')",
-				stderr: []string{"saved tool 'broken' was left out: SyntaxError", "saved tool 'useless' was left out: KeyError"},
 			},
-			{name: "broken", code: "try: broken\nexcept NameError: print('no')", stdout: "no\n", stderr: []string{"saved tool 'broken' was left out: SyntaxError"}},
+			{name: "broken", code: "try: broken\nexcept NameError: print('no')", stdout: "no\n"},
 			{name: "unused", code: "x = 1\nx", result: "1"},
 			{name: "the code's own wins", code: "def base(): return 'mine'\nbase()", result: "'mine'"},
 			{name: "source lines", code: "await fetch(object())", exit: 1, stderr: []string{`File "<user_tools.fetch>"`, "return base(n)", "not JSON serializable"}, err: "TypeError: Object of type object is not JSON serializable"},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.check(t, host.run(t, py, c.code)) })
+		}
+		for name, want := range map[string]string{"broken": "SyntaxError: ", "useless": "its source does not define useless"} {
+			if why, _ := failed.Load(name); !strings.HasPrefix(fmt.Sprint(why), want) {
+				t.Errorf("%s was left out for %q, want %q", name, why, want)
+			}
 		}
 	})
 }

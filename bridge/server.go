@@ -28,7 +28,8 @@ const toolDescription = "Run Python in a fresh sandbox (no network). The user's 
 var inputSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"code":{"type":"string"},` +
 	`"servers":{"type":"array","items":{"type":"string"},"description":"servers the code may call; [\"*\"]: all"},` +
-	`"timeout":{"type":"integer","description":"seconds"}},"required":["code"]}`)
+	`"timeout":{"type":"integer","description":"seconds"},` +
+	`"session":{"type":"string","description":"name; keeps variables"}},"required":["code"]}`)
 
 // MCP gives the server as an MCP server with its one tool and one resource.
 func (s *Server) MCP() *mcp.Server {
@@ -115,8 +116,12 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 			}
 		case "timeout":
 			req.Timeout, err = parseTimeout(value)
+		case "session":
+			if json.Unmarshal(value, &req.Session) != nil {
+				err = errors.New(`session must be a name, such as "analysis"`)
+			}
 		default:
-			err = fmt.Errorf("there is no argument %q; there are code, servers and timeout", boundText(name, 40))
+			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout and session", boundText(name, 40))
 		}
 		if err != nil {
 			return req, err

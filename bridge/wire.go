@@ -14,6 +14,9 @@ package bridge
 // no other process is left in it: the host need not wait until the kernel has
 // taken it apart.
 //
+// In a session done{kept} says that the runner waits: one more start, after
+// however long, begins the next run.
+//
 // Each message is a frame: its length as four bytes, big-endian, and that many
 // bytes of JSON. Everything that comes from the sandbox is hostile: whatever
 // runs there can write to the socket.
@@ -38,10 +41,12 @@ type message struct {
 	Python string `json:"python,omitempty"`
 
 	// start
-	Code    string            `json:"code,omitempty"`
-	Servers []serverInfo      `json:"servers,omitempty"`
-	Manual  string            `json:"manual,omitempty"`
-	Saved   map[string]string `json:"saved,omitempty"` // name to source
+	Code    string       `json:"code,omitempty"`
+	Argv    []string     `json:"argv,omitempty"`
+	Servers []serverInfo `json:"servers,omitempty"`
+	Manual  string       `json:"manual,omitempty"`
+	Saved   []string     `json:"saved,omitempty"`   // names of saved tools
+	Session string       `json:"session,omitempty"` // the runner stays for more runs
 
 	// call and reply
 	ID     int64           `json:"id,omitempty"`
@@ -53,6 +58,7 @@ type message struct {
 	// done
 	ExitCode int    `json:"exitCode,omitempty"`
 	Limit    string `json:"limit,omitempty"` // that the code hit, as oci.Limits.Words names it
+	Kept     bool   `json:"kept,omitempty"`  // the session goes on
 }
 
 // A serverInfo tells the runner about one upstream.

@@ -70,6 +70,9 @@ type Process struct {
 	// and is alone, before it has ended. Run does not wait for it then. Only
 	// who was started ahead of its use can know.
 	Ended <-chan int
+	// Kept says that the process goes on when its work is done, and waits for
+	// more: it does not count as one of those at work.
+	Kept bool
 
 	uid, gid uint32   // inside: the runtime's
 	lifeline *os.File // pid 1's end
@@ -192,7 +195,11 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
 	if w, done := r.warm(ctx, p, h); w != nil {
-		defer done()
+		if p.Kept {
+			done()
+		} else {
+			defer done()
+		}
 		if exit, err := w.run(ctx, p, h); !errors.Is(err, errNotWarm) {
 			return exit, err
 		}

@@ -1,19 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/runcell/runcell/bridge"
 	"github.com/runcell/runcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
+
+// execName is the command that hands arguments on.
+const execName = "exec"
 
 func execCommand(s *streams) *cli.Command {
 	flags := []cli.Flag{
@@ -22,11 +24,12 @@ func execCommand(s *streams) *cli.Command {
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no notes on stderr"},
 	}
 	return &cli.Command{
-		Name:      "exec",
+		Name:      execName,
 		Usage:     "run Python as run_python does, from a shell",
-		ArgsUsage: "[-c CODE | FILE | -]",
+		ArgsUsage: "[-c CODE | FILE | -] [-- ARGUMENT…]",
 		Description: "Output goes to standard output and error as the code writes it, and the exit code is the\n" +
-			"code's. With --output the result is printed as an MCP client would get it.",
+			"code's; 128+n if signal n ended it. What follows -- is in sys.argv. With --output the result\n" +
+			"is printed as an MCP client would get it.",
 		Flags:        append(flags, settingFlags()...),
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return execAction(c, s) },
@@ -41,7 +44,7 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	if !c.IsSet("log-level") {
 		settings.LogLevel = slog.LevelWarn // a shell user wants the output alone
 	}
-	code, err := codeToRun(c, s.in)
+	code, err := readScript(c, s.in)
 	if err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func execAction(c *cli.Context, s *streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	req := bridge.Request{Code: code, Servers: c.StringSlice("server"), Progress: pullProgress(s.err)}
+	req := bridge.Request{Code: code.text, Argv: code.argv, Servers: c.StringSlice("server"), Progress: pullProgress(s.err)}
 	if c.IsSet("timeout") {
 		req.Timeout = settings.Timeout
 	}
@@ -68,32 +71,46 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	if !settings.OutputNamed {
 		// As in any pipeline, what nobody reads is not worth going on for.
 		broken := func() { cancel(unix.EPIPE) }
-		req.Stdout, req.Stderr = pipe{s.out, broken}, pipe{s.err, broken}
+		req.Stdout, req.Stderr = live{s.out, ctx, broken}, live{s.err, ctx, broken}
 	}
 	r := p.bridge.Run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
-		return &exitError{code: 128 + int(unix.SIGPIPE)}
+		return &exitError{code: stopped{unix.SIGPIPE}.code()}
 	}
 	if settings.OutputNamed {
-		fmt.Fprintln(s.out, r.Text(settings.Output))
+		if _, err := fmt.Fprintln(s.out, r.Text(settings.Output)); err != nil {
+			return err
+		}
 	} else {
 		printResult(r, s, c.Bool("quiet"))
 	}
 	return exitOf(r)
 }
 
-// A pipe tells when its reader is gone.
-type pipe struct {
-	*os.File
+// live is a stream that shows what the code writes as it is written. It tells
+// when its reader is gone, and one that does not read holds nothing up once ctx
+// has ended.
+type live struct {
+	file   *os.File
+	ctx    context.Context
 	broken func()
 }
 
-func (p pipe) Write(b []byte) (int, error) {
-	n, err := p.File.Write(b)
-	if errors.Is(err, unix.EPIPE) {
-		p.broken()
+func (l live) Write(b []byte) (int, error) {
+	wrote, kept := make(chan error, 1), bytes.Clone(b)
+	go func() {
+		_, err := l.file.Write(kept)
+		wrote <- err
+	}()
+	select {
+	case err := <-wrote:
+		if errors.Is(err, unix.EPIPE) {
+			l.broken()
+		}
+		return len(b), err
+	case <-l.ctx.Done():
+		return 0, context.Cause(l.ctx)
 	}
-	return n, err
 }
 
 // printResult prints what the streams have not shown yet.
@@ -101,20 +118,21 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	if r.Result != "" {
 		fmt.Fprintln(s.out, r.Result)
 	}
-	if r.IsError() && r.Status != bridge.StatusError {
-		fmt.Fprintf(s.err, "runcell: %s: %s\n", r.Status, r.Error)
+	ink, stopped := inkFor(s.err), s.signals.got() != nil
+	if r.IsError() && r.Status != bridge.StatusError && !stopped {
+		fmt.Fprintf(s.err, "%s %s: %s\n", ink.red("runcell:"), r.Status, r.Error)
 		if r.Hint != "" {
-			fmt.Fprintf(s.err, "hint: %s\n", r.Hint)
+			fmt.Fprintf(s.err, "%s %s\n", ink.cyan("hint:"), r.Hint)
 		}
 	} else if r.ExitCode != nil && *r.ExitCode > 128 {
-		fmt.Fprintf(s.err, "runcell: %s\n", r.Error) // a shell says so too
+		fmt.Fprintf(s.err, "%s %s\n", ink.red("runcell:"), r.Error) // a shell says so too
 	}
 	for _, l := range r.CallLines() {
 		fmt.Fprintf(s.err, "runcell: %s\n", l)
 	}
 	for _, n := range r.Notes {
-		if !quiet {
-			fmt.Fprintf(s.err, "runcell: note: %s\n", n)
+		if !quiet && !stopped {
+			fmt.Fprintf(s.err, "%s %s\n", ink.yellow("runcell: note:"), n)
 		}
 	}
 }
@@ -133,30 +151,4 @@ func exitOf(r *bridge.Result) error {
 		return &exitError{code: exitHost}
 	}
 	return &exitError{code: exitFail}
-}
-
-// codeToRun reads the code from where the command line says, standard input
-// if it says nothing.
-func codeToRun(c *cli.Context, in *os.File) (string, error) {
-	switch {
-	case c.IsSet("c") && c.Args().Present():
-		return "", usagef("give either -c CODE or a file, not both")
-	case c.IsSet("c"):
-		return c.String("c"), nil
-	case c.NArg() > 1:
-		return "", usagef("give one file, got %q", strings.Join(c.Args().Slice(), " "))
-	case c.NArg() == 1 && c.Args().First() != "-":
-		b, err := os.ReadFile(c.Args().First())
-		if err != nil {
-			return "", &exitError{exitUsage, fmt.Errorf("reading the code: %w", err)}
-		}
-		return string(b), nil
-	case c.NArg() == 0 && terminal(in):
-		return "", usagef("there is no code: give -c CODE, a file, or - and type")
-	}
-	b, err := io.ReadAll(io.LimitReader(in, 16<<20))
-	if err != nil {
-		return "", fmt.Errorf("reading the code from standard input: %w", err)
-	}
-	return string(b), nil
 }

@@ -59,6 +59,19 @@ func xdg(name, otherwise string) string {
 	return otherwise
 }
 
+// tools is where saved tools are kept.
+func (d dirs) tools() string { return filepath.Join(d.state, "tools") }
+
+// project is whose saved tools this process sees.
+func project() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // it was removed: no project is left in it
+	}
+	home, _ := os.UserHomeDir() // without one it is no project's neighbour
+	return bridge.ProjectOf(dir, home)
+}
+
 // parts are the pieces of the program, wired together for a command that runs
 // code.
 type parts struct {
@@ -107,13 +120,17 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
 		RunnerFile:  runner,
-		ToolsDir:    filepath.Join(d.state, "tools"),
+		ToolsDir:    d.tools(),
+		Project:     project(),
 		Policy:      loadPolicy(s, log),
 		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,
 		Limits:      s.Limits,
-		MaxParallel: maxParallel(),
+		MaxParallel: maxParallel(s.Sessions),
+		Sessions:    s.Sessions,
+		SessionIdle: s.SessionIdle,
+		SessionsDir: filepath.Join(d.state, "sessions"),
 		Output:      s.Output,
 		Missing:     func() []string { return runtime.Missing(s.Limits) },
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
@@ -160,15 +177,16 @@ const (
 	otherFiles   = 24
 )
 
-// maxParallel is how many runs go on at once: no more than the limit of open
-// files carries, so that the others wait instead of failing.
-func maxParallel() int {
+// maxParallel is how many runs go on at once, beside idle sessions: no more
+// than the limit of open files carries, so that the others wait instead of
+// failing.
+func maxParallel(sessions int) int {
 	const most = 16
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > otherFiles+most*sandboxFiles {
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > uint64(otherFiles+(most+sessions)*sandboxFiles) {
 		return most
 	}
-	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles)
+	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
 }
 
 // self is the resolved path of this program.

@@ -28,6 +28,8 @@ type Settings struct {
 	Limits      oci.Limits
 	UID, GID    uint32
 	IdleTimeout time.Duration
+	Sessions    int
+	SessionIdle time.Duration
 	StateDir    string
 	Pull        rootfs.PullPolicy
 	Registries  registrySettings
@@ -65,6 +67,8 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"cpus", "MCP_BRIDGE_CPUS", "", "CPU limit of a sandbox, a `NUMBER` of processors such as 1.5"},
 	{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "`UID:GID` inside the sandbox"},
 	{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle upstream servers are released"},
+	{"sessions", "MCP_BRIDGE_SESSIONS", "4", "the most sessions kept at once, a `NUMBER`; 0 for none"},
+	{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` after its last run when a session is ended"},
 	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
 	{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry for the image, a `POLICY`: missing, always or never"},
 	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
@@ -107,6 +111,8 @@ func readSettings(c *cli.Context) (Settings, error) {
 		MaxTimeout:  r.duration("max-timeout"),
 		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
+		Sessions:    r.sessions("sessions"),
+		SessionIdle: r.duration("session-idle-timeout"),
 		StateDir:    r.value("state-dir"),
 		Pull:        r.policy("pull"),
 		Registries:  r.registries(),
@@ -257,6 +263,17 @@ func (r *settingReader) count(name string) int64 {
 	n, err := strconv.ParseInt(r.value(name), 10, 32)
 	if err != nil || n < 4 {
 		r.fail(name, "not a whole number of at least 4")
+	}
+	return n
+}
+
+// maxSessions keeps the sum of what sessions hold within reason.
+const maxSessions = 64
+
+func (r *settingReader) sessions(name string) int {
+	n, err := strconv.Atoi(r.value(name))
+	if err != nil || n < 0 || n > maxSessions {
+		r.fail(name, "not a whole number from 0 to %d", maxSessions)
 	}
 	return n
 }
