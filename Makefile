@@ -129,6 +129,32 @@ bench-images: bin/runcell
 install:
 	@test -x bin/runcell || $(MAKE) bin/runcell
 	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell
+	@$(MAKE) -s install-extras BIN=bin/runcell
+
+# The man page and completions, by a program that can be run here.
+BIN ?= bin/runcell
+ZSH ?= site-functions
+SHARE = $(DESTDIR)$(PREFIX)/share
+EXTRAS = bash-completion/completions/runcell zsh/$(ZSH)/_runcell fish/vendor_completions.d/runcell.fish man/man1/runcell.1.gz
+.PHONY: install-extras
+install-extras:
+	install -d $(dir $(addprefix $(SHARE)/,$(EXTRAS)))
+	$(BIN) completion bash >$(SHARE)/bash-completion/completions/runcell
+	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_runcell
+	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/runcell.fish
+	$(BIN) man | gzip -9n >$(SHARE)/man/man1/runcell.1.gz
+
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/runcell $(addprefix $(SHARE)/,$(EXTRAS))
+
+# A .deb and a tarball for each architecture, and SHA256SUMS, in dist. ARCHS="amd64
+# arm64" needs a cross compiler, which the script names.
+DIST ?= dist
+ARCHS ?= $(shell go env GOHOSTARCH)
+.PHONY: release
+release: | deps
+	@.ci/release.sh $(DIST) $(VERSION) $(TAGS) $(ARCHS)
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

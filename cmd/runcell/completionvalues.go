@@ -30,6 +30,10 @@ func (t *typed) arguments() []candidate {
 		return t.inputs()
 	case "servers trust", "servers untrust":
 		t.paths = filePaths
+	case "install", "uninstall":
+		if first {
+			return words(clientNames()...)
+		}
 	case "completion":
 		if first {
 			return words("bash", "zsh", "fish")

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runcell/runcell/mcpproxy"
@@ -247,11 +248,11 @@ func listClients(c *cli.Context, s *streams) error {
 	if c.Bool("json") {
 		return printJSON(s.out, rows)
 	}
-	return printTable(s.out, "CLIENT\tSTATUS\tOTHER SERVERS\tFILE", func(w io.Writer) {
-		for _, r := range rows {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), r.Servers, r.File)
-		}
-	})
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
+	}
+	return printTable(s.out, []column{{name: "CLIENT"}, {name: "STATUS"}, {name: "OTHER SERVERS", right: true}, {name: "FILE", end: true}}, cells)
 }
 
 func rowOf(p mcpproxy.Place) clientRow {

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"strings"
 
 	"github.com/runcell/runcell/mcpproxy"
@@ -84,7 +84,7 @@ func (c *change) carryValues() error {
 }
 
 // tell says what was done, and how it is undone.
-func (c *change) tell(w io.Writer) {
+func (c *change) tell(w *os.File) {
 	p := c.place
 	switch c.put.Did {
 	case mcpproxy.Added:
@@ -133,17 +133,31 @@ func plural(n int) string {
 
 // show prints the change as a diff in which values of variables and headers
 // are left out.
-func (c *change) show(w io.Writer) error {
+func (c *change) show(w *os.File) error {
 	if !c.file.changed() {
 		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.put.Name, c.place.File)
 	}
 	hide := hider(c.place.Secrets(c.file.before))
-	fmt.Fprint(w, hide.Replace(diff(c.file.path, c.file.before, c.file.after)))
+	text := diff(c.file.path, c.file.before, c.file.after)
 	if c.moved != nil {
-		fmt.Fprint(w, hide.Replace(diff(c.moved.path, c.moved.before, c.moved.after)))
+		text += diff(c.moved.path, c.moved.before, c.moved.after)
+	}
+	for line := range strings.Lines(hide.Replace(text)) {
+		fmt.Fprintln(w, inked(inkFor(w), plain(strings.TrimSuffix(line, "\n"))))
 	}
 	c.tellMove(w)
 	return nil
+}
+
+// inked colours a line of a diff.
+func inked(i ink, line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return i.green(line)
+	case strings.HasPrefix(line, "-"):
+		return i.red(line)
+	}
+	return line
 }
 
 // hider replaces secrets by dots, as JSON writes them too.

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"os"
 	"strings"
 
 	"github.com/runcell/runcell/mcpproxy"
@@ -52,7 +52,7 @@ func (c *change) confirm() error {
 }
 
 // tellMove says what goes, what stays and why, and what it saves.
-func (c *change) tellMove(w io.Writer) {
+func (c *change) tellMove(w *os.File) {
 	if c.c.Bool("move-servers") && len(c.move.Servers) == 0 {
 		fmt.Fprintf(w, "there are no servers to move in %s\n", c.place.File)
 	}

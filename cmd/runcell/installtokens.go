@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/runcell/runcell/mcpproxy"
@@ -35,11 +37,13 @@ func toolTokens(count *codec.Codec, tools []mcpproxy.Tool) (int, error) {
 	}
 	n := 0
 	for _, t := range tools {
-		text, err := json.Marshal(told{t.Name, t.Description, t.InputSchema})
-		if err != nil {
+		var text strings.Builder
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false) // \u003c for < would cost more than it does
+		if err := e.Encode(told{t.Name, t.Description, t.InputSchema}); err != nil {
 			return 0, err
 		}
-		tokens, err := count.Count(string(text))
+		tokens, err := count.Count(strings.TrimSpace(text.String()))
 		if err != nil {
 			return 0, err
 		}
@@ -80,20 +84,19 @@ func countTokens(ctx context.Context, i *installer, names []string, own mcpproxy
 	return b
 }
 
-func (b *bill) print(w io.Writer) {
+func (b *bill) print(w *os.File) {
 	unasked := 0
-	_ = printTable(w, "SERVER\tTOOLS\tTOKENS IN EACH REQUEST", func(w io.Writer) {
-		for _, r := range b.rows {
-			if r.err != nil {
-				unasked++
-				fmt.Fprintf(w, "%s\t?\tcould not be asked: %s\n", r.server, oneLine(r.err.Error(), 200))
-				continue
-			}
-			fmt.Fprintf(w, "%s\t%d\t%d\n", r.server, r.tools, r.tokens)
+	var cells [][]string
+	for _, r := range b.rows {
+		if r.err != nil {
+			unasked++
+			cells = append(cells, []string{r.server, "?", "could not be asked: " + oneLine(r.err.Error(), 200)})
+			continue
 		}
-		fmt.Fprintf(w, "all together\t\t%d\n", b.total)
-		fmt.Fprintf(w, "runcell instead\t1\t%d\n", b.own)
-	})
+		cells = append(cells, []string{r.server, strconv.Itoa(r.tools), strconv.Itoa(r.tokens)})
+	}
+	cells = append(cells, []string{"all together", "", strconv.Itoa(b.total)}, []string{"runcell instead", "1", strconv.Itoa(b.own)})
+	_ = printTable(w, []column{{name: "SERVER"}, {name: "TOOLS", right: true}, {name: "TOKENS IN EACH REQUEST"}}, cells) // a terminal that is gone
 	more := ""
 	if unasked > 0 {
 		more = fmt.Sprintf(", and those of %d server%s that could not be asked", unasked, plural(unasked))

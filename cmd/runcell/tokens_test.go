@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,19 +107,11 @@ func TestTokens(t *testing.T) {
 	for _, n := range []int{1, 10, 50} {
 		config, tools, direct := replayConfig(t, lists, n, count)
 		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_TIMEOUT": "60"}
-		c := h.serve(t, e)
-		answer, err := c.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := json.Marshal(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := tokens(string(body))
+		own := tokens(rawToolList(t, h, e))
 		if own > 200 || own >= direct && n > 1 {
 			t.Errorf("with %d servers tools/list costs %d tokens; at most 200 are allowed, and connected directly they cost %d", n, own, direct)
 		}
+		c := h.serve(t, e)
 		r := c.python(t, typicalSearch)
 		if r.isError {
 			t.Fatalf("the search with %d servers: %s", n, r.text)
@@ -189,6 +182,42 @@ func replayConfig(t *testing.T, lists []keptList, n int, count *codec.Codec) (co
 		servers[name] = map[string]any{"command": exe, "args": []string{name}, "env": map[string]string{fakeServerEnv: replayPrefix + file}}
 	}
 	return writeConfig(t, map[string]any{"mcpServers": servers}), tools, direct
+}
+
+// rawToolList is the result of tools/list as it is on the wire.
+func rawToolList(t *testing.T, h *host, e env) string {
+	t.Helper()
+	c := h.command(t, e, "serve")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = c.Wait() // it has answered
+	}()
+	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":1,"method":"tools/list"}
+`)
+	var answer struct {
+		ID     int
+		Result json.RawMessage
+	}
+	for d := json.NewDecoder(out); err == nil && answer.ID != 1; {
+		err = d.Decode(&answer)
+	}
+	if err != nil {
+		t.Fatalf("asking for the tools: %v", err)
+	}
+	return string(answer.Result)
 }
 
 func manualOf(t *testing.T, h *host) string {
