@@ -142,7 +142,7 @@ install-extras:
 	$(BIN) completion bash >$(SHARE)/bash-completion/completions/runcell
 	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_runcell
 	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/runcell.fish
-	$(BIN) man | gzip -9n >$(SHARE)/man/man1/runcell.1.gz
+	if $(BIN) man >/dev/null 2>&1; then $(BIN) man | gzip -9n >$(SHARE)/man/man1/runcell.1.gz; fi
 
 .PHONY: uninstall
 uninstall:

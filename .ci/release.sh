@@ -83,7 +83,7 @@ Package: runcell
 Version: $debian
 Architecture: $1
 Maintainer: The runcell authors <authors@runcell.invalid>
-Installed-Size: $(du -ks "$2/usr" | cut -f1)
+Installed-Size: $(($(find "$2/usr" -type f -printf "%s+")1023 >> 10))
 Section: utils
 Priority: optional
 Recommends: python3, uidmap
