@@ -202,3 +202,21 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 		t.Errorf("inputs: %+v", c.Inputs)
 	}
 }
+
+// TestInstallSaysThatTheFileSwitchesItOff: Gemini's list of allowed servers is
+// not the entry's to change.
+func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
+	p, err := PlaceOf(site(t, nil), "gemini", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, off := range map[string]bool{
+		`{"mcp": {"allowed": ["docs"]}}`:                             true,
+		`{"mcp": {"excluded": ["runcell"]}, "mcpServers": {}}`:       true,
+		`{"mcp": {"allowed": ["runcell"]}, "mcpServers": {"a": {}}}`: false,
+	} {
+		if _, put, err := p.Install([]byte(text), Self{Command: "/opt/runcell"}); err != nil || put.Off != off || put.Did != Added {
+			t.Errorf("%s: %+v, %v", text, put, err)
+		}
+	}
+}

@@ -54,7 +54,11 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 		if err := checkName(put.Name); err != nil {
 			return nil, put, fmt.Errorf("naming it %q: %w", put.Name, err)
 		}
-		err := text.Set(p.entry(self.Command, []string{"serve"}, self.Env), append(key, put.Name)...)
+		if err := text.Set(p.entry(self.Command, []string{"serve"}, self.Env), append(key, put.Name)...); err != nil {
+			return nil, put, err
+		}
+		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")), nil)
+		put.Off = slices.ContainsFunc(after, func(e found) bool { return e.name == put.Name && e.disabled }) // by a list elsewhere in the file
 		return text.Bytes(), put, err
 	}
 	e := all[i]
@@ -62,7 +66,11 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 	if !p.starts(e) {
 		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.name, oneOf(e.server.launch(), "unreadable"))
 	}
-	if err := p.update(text, append(key, e.name), e.server, self); err != nil {
+	was, err := p.written(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), e.name)
+	if err == nil {
+		err = p.update(text, append(key, e.name), was, self)
+	}
+	if err != nil {
 		return nil, put, err
 	}
 	if put.Did = Unchanged; !bytes.Equal(text.Bytes(), data) {
@@ -223,18 +231,37 @@ func (p Place) read(data []byte) (text *inplace.Text, key []string, all []found,
 
 // entries parses those of a text as if it were the file at path.
 func (p Place) entries(path string, text []byte, values map[string]string) ([]found, error) {
-	o := p.options
-	o.Values = func(string) map[string]string { return values }
-	d := discovery{o: o}
-	f, err := d.open(candidate{path: path, dialect: p.dialect, rank: rankUser, text: string(text)})
+	f, err := p.open(path, text, values)
 	if err != nil {
 		return nil, err
 	}
+	d := discovery{o: p.options}
 	var all []found
 	for _, e := range f.entries {
 		all = append(all, d.parse(f, e))
 	}
 	return all, nil
+}
+
+// open finds the entries of a text, which is not empty, as if it were the file
+// at path.
+func (p Place) open(path string, text []byte, values map[string]string) (*configFile, error) {
+	o := p.options
+	o.Values = func(string) map[string]string { return values }
+	d := discovery{o: o}
+	return d.open(candidate{path: path, dialect: p.dialect, rank: rankUser, text: string(text)})
+}
+
+// written is an entry of this program as its file writes it: variables of the
+// client are its own, and their values are never written.
+func (p Place) written(data []byte, name string) (Server, error) {
+	f, err := p.open(p.File, bytes.Clone(data), nil)
+	if err != nil {
+		return Server{}, err
+	}
+	raw, _ := find(f.entries, name)
+	s, _, err := parseEntry(f, member{name, raw}, &expander{raw: true})
+	return s, err
 }
 
 // starts reports whether an entry is for this program, wherever that was when

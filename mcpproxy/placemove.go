@@ -29,7 +29,11 @@ type Moving struct {
 // it was. Values are those that the user set for inputs of the old file.
 func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 	var m Move
-	_, _, all, err := p.read(data)
+	text, key, all, err := p.read(data)
+	if err != nil {
+		return m, err
+	}
+	part, err := text.Only(key[0], "inputs", "mcp") // Gemini's switches are in mcp
 	if err != nil {
 		return m, err
 	}
@@ -42,7 +46,7 @@ func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 			m.Stay = append(m.Stay, Problem{Source: p.File, Server: e.name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
 			continue
 		}
-		moving, err := p.moving(data, e, values, here)
+		moving, err := p.moving(part.Bytes(), e, values, here)
 		if err != nil {
 			m.Stay = append(m.Stay, Problem{Source: p.File, Server: e.name, Reason: err.Error()})
 			continue
@@ -120,15 +124,13 @@ type parsed struct {
 
 // one reads a single entry of a text.
 func (p Place) one(path string, text []byte, values map[string]string, name string) (parsed, error) {
-	o := p.options
-	o.Values = func(string) map[string]string { return values }
-	d := discovery{o: o}
-	f, err := d.open(candidate{path: path, dialect: p.dialect, rank: rankUser, text: string(text)})
+	f, err := p.open(path, text, values)
 	if err != nil {
 		return parsed{}, err
 	}
 	for _, e := range f.entries {
 		if e.name == name {
+			d := discovery{o: p.options}
 			r := d.parse(f, e)
 			return parsed{r, d.config.Inputs}, nil
 		}
@@ -160,8 +162,12 @@ func (p Place) MoveOut(data, moved []byte, names []string) (rest, to []byte, err
 		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
 	}
 	key := p.key(from.Has)
+	part, err := from.Only(key[0])
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, name := range names {
-		piece, err := from.Cut(append(slices.Clone(key), name)...)
+		piece, err := part.Cut(append(slices.Clone(key), name)...)
 		if err == nil {
 			err = target.Paste(piece)
 		}
@@ -169,7 +175,7 @@ func (p Place) MoveOut(data, moved []byte, names []string) (rest, to []byte, err
 			return nil, nil, fmt.Errorf("moving %q: %w", name, err)
 		}
 	}
-	if err := copyInputs(from, target, data, moved); err != nil {
+	if err := errors.Join(from.Graft(part, key[0]), copyInputs(from, target, data, moved)); err != nil {
 		return nil, nil, err
 	}
 	return from.Bytes(), target.Bytes(), nil
@@ -186,17 +192,24 @@ func (p Place) MoveBack(data, moved []byte, names []string) (client, rest []byte
 		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
 	}
 	key := p.key(from.Has)
+	part, err := to.Only(key[0])
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, name := range names {
 		piece, err := from.Cut(append(slices.Clone(key), name)...)
 		if errors.Is(err, inplace.ErrAbsent) {
 			continue // somebody took it out
 		}
-		if err == nil && !to.Has(append(slices.Clone(key), name)...) {
-			err = to.Paste(piece)
+		if err == nil && !part.Has(append(slices.Clone(key), name)...) {
+			err = part.Paste(piece)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("moving %q back: %w", name, err)
 		}
+	}
+	if err := to.Graft(part, key[0]); err != nil {
+		return nil, nil, err
 	}
 	return to.Bytes(), from.Bytes(), nil
 }
@@ -240,19 +253,20 @@ func copyInputs(from, to *inplace.Text, data, moved []byte) error {
 // Secrets are values in a text that must not be shown: those of variables and
 // headers.
 func (p Place) Secrets(data []byte) []string {
-	_, _, all, err := p.read(data)
+	f, err := p.open(p.File, bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), nil)
 	if err != nil {
 		return nil
 	}
 	var secrets []string
-	for _, e := range all {
-		for _, table := range []map[string]string{e.server.Env, e.server.Headers} {
+	for _, e := range f.entries {
+		server, _, _ := parseEntry(f, e, &expander{raw: true}) // as it is written, even where it is broken
+		for _, table := range []map[string]string{server.Env, server.Headers} {
 			for _, k := range sortedKeys(table) {
 				secrets = append(secrets, table[k])
 			}
 		}
-		if e.server.OAuth != nil {
-			secrets = append(secrets, e.server.OAuth.ClientSecret)
+		if server.OAuth != nil {
+			secrets = append(secrets, server.OAuth.ClientSecret)
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 8 }) // "1" and "true" are none

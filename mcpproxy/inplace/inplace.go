@@ -153,6 +153,37 @@ func (t *Text) Paste(p Piece) error {
 	})
 }
 
+// Only gives a text with nothing but these members of the top, to work on
+// where the whole is large, as ~/.claude.json is: Graft puts the outcome back.
+func (t *Text) Only(keys ...string) (*Text, error) {
+	part := &Text{format: t.format, data: t.data}
+	if _, ok := t.format.(jsonFormat); !ok || blank(t.data) {
+		return part, nil // people write these by hand: they are small
+	}
+	var err error
+	part.data, err = onlyMembers(t.data, keys)
+	return part, err
+}
+
+// Graft takes the member of the top over from a text that Only gave.
+func (t *Text) Graft(part *Text, key string) error {
+	if _, ok := t.format.(jsonFormat); !ok || blank(t.data) {
+		t.data = part.data
+		return nil
+	}
+	says, err := part.parse(part.data)
+	if err != nil {
+		return err
+	}
+	value, ok := says[key]
+	if !ok {
+		return nil
+	}
+	return t.change(func(top map[string]any) error { return put(top, []string{key}, value) }, func() ([]byte, error) {
+		return graft(t.data, part.data, key)
+	})
+}
+
 // change makes a change of the text and checks it against the same change of
 // what the text says.
 func (t *Text) change(meant func(map[string]any) error, edit func() ([]byte, error)) error {

@@ -240,3 +240,64 @@ func FuzzInplace(f *testing.F) {
 		}
 	})
 }
+
+// TestCutUndoesSet to the byte, where the object was there and over lines.
+func TestCutUndoesSet(t *testing.T) {
+	for file, texts := range map[string][]string{
+		"c.json": {
+			"{\n\t\"s\": {\n\t\t\"a\": 1, // one\n\t\t\"b\": {}\n\t\t// \"old\": 2\n\t}\n}", "{\"s\": {\n  \"a\": 1,\n  },\n}\n", "{\r\n  \"s\": {\r\n    \"a\": 1\r\n  }\r\n}\r\n", "{\n  \"s\": {}\n}\n",
+		},
+		"c.toml": {"a = 1\n", "[s.a]\nx = '''\n[b]'''\n", "# all\n[s]\nx = { y = 1 }\n# end\n"},
+		"c.yaml": {"s:\n    a: 1\n    # in a\nb: 2\n", "s:\n  a: |\n    x\n\nb: 1\n"},
+	} {
+		for _, before := range texts {
+			text, err := New(file, []byte(before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := text.Set([]byte(entry), "s", "runcell"); err != nil {
+				t.Fatalf("%s: %v", before, err)
+			}
+			set := string(text.Bytes())
+			if _, err := text.Cut("s", "runcell"); err != nil {
+				t.Fatalf("%s: %v", set, err)
+			}
+			if got := string(text.Bytes()); got != before {
+				t.Errorf("%q became %q and then %q", before, set, got)
+			}
+		}
+	}
+}
+
+// TestGraftChangesOneMember: work on a part has the same outcome as on the whole.
+func TestGraftChangesOneMember(t *testing.T) {
+	const before = "{\n  // large\n  \"history\": [1, 2], // much\n  \"s\": {\n    \"a\": 1, // one\n    \"b\": 2\n  }, // servers\n  \"z\": null\n}\n"
+	whole, err := New("c.json", []byte(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := whole.Only("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Has("history") || !part.Has("s", "b") {
+		t.Errorf("the part is %s", part.Bytes())
+	}
+	if _, err := part.Cut("s", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Graft(part, "s"); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(before, "1, // one\n    \"b\": 2", "1 // one", 1)
+	if got := string(whole.Bytes()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	empty, err := New("c.json", []byte("{\n  \"a\": 1\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := empty.Graft(part, "s"); err != nil || !empty.Has("s", "a") || !empty.Has("a") {
+		t.Errorf("into a file without it: %v\n%s", err, empty.Bytes())
+	}
+}

@@ -233,6 +233,57 @@ func (jsonFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
 	return closeEmpty(rest, path[:len(path)-1]), p, nil
 }
 
+// onlyMembers keeps some members of the top, each on lines as it had them.
+func onlyMembers(data []byte, keys []string) ([]byte, error) {
+	root, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	_, top, err := findObject(&root, nil)
+	if err != nil {
+		return nil, err
+	}
+	nl := lineEnd(data)
+	out, comma := []byte("{"), ""
+	for _, key := range keys {
+		if i := indexOf(top, key); i >= 0 {
+			m := top.Members[i]
+			out = append(out, comma+nl+indentOf(data, m.Name.StartOffset)...)
+			out = append(out, data[m.Name.StartOffset:m.Value.EndOffset]...)
+			comma = ","
+		}
+	}
+	return append(out, nl+"}"+nl...), nil
+}
+
+// graft puts the text of a member of the top of part in the place of data's, or
+// behind its last member.
+func graft(data, part []byte, key string) ([]byte, error) {
+	root, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	_, top, err := findObject(&root, nil)
+	if err != nil {
+		return nil, err
+	}
+	from, err := parseJSON(part)
+	if err != nil {
+		return nil, err
+	}
+	_, members, err := findObject(&from, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := members.Members[indexOf(members, key)]
+	if i := indexOf(top, key); i >= 0 {
+		old := top.Members[i].Value
+		return splice(data[:old.StartOffset], part[m.Value.StartOffset:m.Value.EndOffset], data[old.EndOffset:]), nil
+	}
+	p := Piece{path: []string{key}, member: part[m.Name.StartOffset:m.Value.EndOffset]}
+	return jsonFormat{}.paste(data, nil, p)
+}
+
 // firstLine is the beginning of the first whole line from a place on.
 func firstLine(data []byte, at int) int {
 	if at == lineStart(data, at) {
