@@ -123,7 +123,8 @@ func newApp(s *streams) *cli.App {
 		Writer:    s.out,
 		ErrWriter: s.err,
 		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s), doctorCommand(s), versionCommand(s),
+			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
+			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
 			completionCommand(s), completeCommand(s), manCommand(s),
 		},
 		OnUsageError:    usageError,

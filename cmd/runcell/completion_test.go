@@ -53,6 +53,7 @@ var completionCases = []struct {
 	{"file", "exec {shared}/comple", []string{"exec", "{shared}/completed.py"}},
 	{"file for the code", "exec x.py -- {shared}/comple", []string{"exec", "x.py", "--", "{shared}/completed.py"}},
 	{"saved tool", "tools show comp", []string{"tools", "show", "completed_tool"}},
+	{"client", "install claude-c", []string{"install", "claude-code"}},
 	{"shell", "completion ba", []string{"completion", "bash"}},
 }
 

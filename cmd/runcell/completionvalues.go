@@ -32,6 +32,10 @@ func (t *typed) arguments() []candidate {
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
 		return t.tools()
+	case "install", "uninstall":
+		if first {
+			return words(clientNames()...)
+		}
 	case "completion":
 		if first {
 			return words("bash", "zsh", "fish")

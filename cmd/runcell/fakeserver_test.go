@@ -87,6 +87,9 @@ var fakeTools = map[string]map[string]fakeTool{
 func fakeServer(name string) {
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)
 	tools := fakeTools[name]
+	if file, ok := strings.CutPrefix(name, replayPrefix); ok {
+		replay(s, file)
+	}
 	if name == "spy" {
 		tools = spyTools
 	}
