@@ -19,6 +19,7 @@ const maxCode = 4 << 20
 // A plan is a request that has been checked.
 type plan struct {
 	timeout time.Duration
+	argv    []string
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
 }
@@ -26,7 +27,7 @@ type plan struct {
 // check looks at everything in the request that can be wrong. What it changes
 // on the way it notes in r.
 func (s *Server) check(req Request, r *Result) (plan, error) {
-	p := plan{timeout: s.o.Timeout}
+	p := plan{timeout: s.o.Timeout, argv: req.Argv}
 	if err := checkCode(req.Code); err != nil {
 		return p, err
 	}

@@ -22,6 +22,7 @@ type Request struct {
 	Servers []string      // names or aliases of servers that may be called; "*" is all
 	Timeout time.Duration // 0 is the default
 	Session string        // name of what keeps the sandbox for later runs; "" is none
+	Argv    []string      // the code's sys.argv, in a session of its first run; one empty name if nil
 
 	// Progress is told about work before the code can run, and then, with a
 	// total of 0, what servers say of the calls they work on. It may be nil.

@@ -1211,6 +1211,7 @@ def add_source_line(error, sources):
 
 def work(channel, start):
     """Does what the start message says, returns the exit code."""
+    sys.argv[:] = start.get("argv") or [""]
     sources = Sources()
     runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)
     listen_for_the_end(runtime, channel)

@@ -168,7 +168,9 @@ func (t *talk) note(m *message, code string) error {
 
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
-	m := &message{Type: "start", Code: code, Session: t.session, Manual: Manual, Saved: t.savedNames()}
+	m := &message{
+		Type: "start", Code: code, Argv: t.plan.argv, Session: t.session, Manual: Manual, Saved: t.savedNames(),
+	}
 	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{
 			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.plan.granted[st.Name],

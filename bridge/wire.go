@@ -47,6 +47,7 @@ type message struct {
 
 	// start
 	Code    string       `json:"code,omitempty"`
+	Argv    []string     `json:"argv,omitempty"`
 	Servers []serverInfo `json:"servers,omitempty"`
 	Manual  string       `json:"manual,omitempty"`
 	Saved   []string     `json:"saved,omitempty"`   // names of saved tools

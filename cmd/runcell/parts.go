@@ -137,13 +137,22 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		MaxParallel: maxParallel(s.Sessions),
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
-		SessionsDir: filepath.Join(d.state, "sessions"),
+		SessionsDir: sessionsDir(d, watch),
 		Output:      s.Output,
 		Missing:     func() []string { return runtime.Missing(s.Limits) },
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         log,
 	})
 	return &parts{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
+}
+
+// sessionsDir is where it is noted which sessions there are. Those of a command
+// end with it, and nobody asks for them again.
+func sessionsDir(d dirs, serves bool) string {
+	if !serves {
+		return ""
+	}
+	return filepath.Join(d.state, "sessions")
 }
 
 // Close ends everything, what uses before what is used.

@@ -59,10 +59,13 @@ type registrySettings struct {
 // imageLimits bound what an image may unpack to.
 type imageLimits struct{ bytes, files int64 }
 
+// A knob is one of them, before it is read.
+type knob struct{ name, env, value, usage string }
+
 // knobs are the flags behind Settings, their environment twins, defaults and
 // usage. All are strings, parsed below: an error then names the setting as the
 // user wrote it, flag or variable.
-var knobs = []struct{ name, env, value, usage string }{
+var knobs = []knob{
 	{"image", "MCP_BRIDGE_IMAGE", defaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
 	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
 	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
