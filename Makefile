@@ -125,6 +125,12 @@ bench-images: bin/runcell
 	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
 	@python3 .ci/bench_images.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-data
 
+# Plots and tables with the packages of a real image: it has 1.3 GB.
+.PHONY: test-data
+test-data: test-deps
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
+	RUNCELL_TEST_DATA=$(RUNCELL_TEST_IMAGES)/python-data go test -tags $(TAGS) -count=1 -run 'TestFigures|TestPictures|TestTables' -v ./cmd/runcell
+
 # Builds only what is not there: root, under sudo, may have no Go.
 install:
 	@test -x bin/runcell || $(MAKE) bin/runcell

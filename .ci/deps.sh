@@ -27,6 +27,8 @@ if [ "${1:-build}" != build ]; then
 	command -v docker-registry >/dev/null || need docker-registry
 	command -v htpasswd >/dev/null || need apache2-utils
 	[ -e /usr/lib/python3/dist-packages/numpy ] || need python3-numpy
+	[ -e /usr/lib/python3/dist-packages/matplotlib ] || need python3-matplotlib
+	[ -e /usr/lib/python3/dist-packages/cairosvg ] || need python3-cairosvg
 	# What we unpack is compared with what it does.
 	command -v umoci >/dev/null || need umoci
 	# Completion is tried in the shells, and the manual page is checked.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/runcell/runcell/mcpproxy"
 	"github.com/runcell/runcell/oci"
+	"golang.org/x/sync/semaphore"
 )
 
 // A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
@@ -44,6 +45,7 @@ type Upstreams interface {
 
 // An Image is a root file system with a Python in it.
 type Image struct {
+	Name   string // as the user may name it
 	Root   oci.Root
 	Python string   // path inside, absolute
 	Env    []string // what the image sets
@@ -65,6 +67,9 @@ type Options struct {
 	ToolsDir   string           // where saved tools are kept; none are if empty
 	Project    string           // whose saved tools, as ProjectOf gives it
 	Policy     *mcpproxy.Policy // what may be called; nil is everything
+	RunsDir    string           // where files of runs are kept; none are if empty
+	Files      FileLimits       // of what is kept there
+	Pictures   PictureLimits    // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
@@ -96,6 +101,8 @@ type Server struct {
 	o        Options
 	saved    SavedTools
 	sessions *sessions
+	files    *runStore
+	decoder  *semaphore.Weighted // held while a picture is decoded
 	slots    chan struct{}
 	awake    sync.Once // a client is there
 
@@ -131,7 +138,11 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
+	o.Pictures = o.Pictures.withDefaults()
+	s := &Server{
+		o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
+		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.sessions = newSessions(s.life, s.o)
 	return s

@@ -58,6 +58,15 @@ func (h hostSandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
 	}
 	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })()
 	theirs.Close()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-p.Urge:
+			_ = syscall.Kill(c.Process.Pid, syscall.SIGURG)
+		case <-over:
+		}
+	}()
 	_ = c.Wait()
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // a pid namespace would end with its first process
 	ws := c.ProcessState.Sys().(syscall.WaitStatus)

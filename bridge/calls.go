@@ -26,6 +26,8 @@ type callParams struct {
 	Detail string          `json:"detail"`
 	Name   string          `json:"name"`
 	Source string          `json:"source"`
+	Data   []byte          `json:"data"`  // a picture
+	Drawn  bool            `json:"drawn"` // another of the same comes, or it was said why not
 }
 
 // withSchema reports whether docs are to have more than a summary.
@@ -116,6 +118,8 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 		return json.Marshal(source)
 	case "list_resources", "list_resource_templates", "list_prompts", "read_resource", "get_prompt":
 		return t.resourceOrPrompt(ctx, method, p)
+	case "display":
+		return json.RawMessage("null"), t.pictures.take(p.Name, p.Data, p.Drawn)
 	case "save_tool", "saved_tools", "saved_source", "remove_tool", "export_tools", "saved_failed":
 		return t.savedTool(method, p, raw)
 	}

@@ -15,6 +15,7 @@ import (
 type capture struct {
 	mu    sync.Mutex
 	tee   io.Writer // also gets everything, if not nil
+	whole *overflow // also gets everything, once it is too much; nil if nothing does
 	half  int
 	head  []byte
 	tail  []byte // a ring once it is full
@@ -38,10 +39,25 @@ func (c *capture) passOn(tee io.Writer) {
 	}
 }
 
+// keepWhole has o keep everything, if all of it is still here.
+func (c *capture) keepWhole(o *overflow) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.total <= 2*int64(c.half) {
+		c.whole = o
+	}
+}
+
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(p)
+	if c.whole != nil && c.total+int64(n) > 2*int64(c.half) {
+		if c.total <= 2*int64(c.half) { // until now all of it is here
+			c.whole.write(c.head, c.tail)
+		}
+		c.whole.write(p)
+	}
 	c.total += int64(n)
 	if c.tee != nil {
 		// A reader that went away must not stop the run.
@@ -89,7 +105,7 @@ func (c *capture) lines() (lines []string, truncated bool) {
 		return splitLines(append(bytes.Clone(head), tail...)), false
 	}
 	lines = splitLines(trimEnd(head))
-	lines = append(lines, fmt.Sprintf("[… %d bytes left out here; the stream had %d bytes …]", omitted, c.total))
+	lines = append(lines, fmt.Sprintf("[… %d bytes left out here; the stream had %d bytes%s …]", omitted, c.total, c.whole.said()))
 	return append(lines, splitLines(trimStart(tail))...), true
 }
 

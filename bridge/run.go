@@ -27,6 +27,7 @@ type Request struct {
 	// Progress is told about work before the code can run, and then, with a
 	// total of 0, what servers say of the calls they work on. It may be nil.
 	Progress func(done, total int64, text string)
+	Lines    bool // Progress is told, too, what the code prints
 	// Stdout and Stderr get what the code writes, at once and whole, besides
 	// the result. They may be nil.
 	Stdout, Stderr io.Writer
@@ -86,10 +87,15 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	s.sessions.tellBefore(sess, r)
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout, errTimeout)
-	defer cancel()
-	b.wires.tee(req.Stdout, req.Stderr)
+	left := s.newLeavings(b)
+	defer left.close()
 	talk := newTalk(s, plan, req, b)
+	talk.pictures = left.pictures
+	defer talk.progress.end()
+	b.wires.tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
+	left.keepStreams(req)
+	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
+	defer cancel()
 	out := b.hold(ctx, talk, req.Code)
 
 	// What holds for every run here. Part of it shows at the first start only.
@@ -105,6 +111,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}
+	out.left = left
 	s.conclude(ctx, r, plan, out)
 	s.sessions.tellAfter(sess, r, out)
 	return r
@@ -113,6 +120,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 // process says what to start: the runner, in the image, as its only program.
 func (s *Server) process(image Image, w *wires) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
+	// There is no screen: matplotlib draws into memory, whatever the image says.
+	env = append(env, "MPLBACKEND=Agg")
 	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
 	return oci.Process{
 		Root:    image.Root,

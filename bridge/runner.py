@@ -29,6 +29,7 @@ MAX_CALL = 64 << 20  # to it: it ends a run that sends more
 READER_STACK = 8 << 20  # glibc's usual size
 MAX_RESULT = 64 << 10
 MAX_ERROR = 2000
+OUT = "/workspace/out"  # what is in it outlives the run
 CODE_FILE = "<run_python>"
 RESULT = "<result>"  # no identifier, so it cannot clash with a name of the code
 AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
@@ -520,8 +521,9 @@ class Servers(dict):
 class Runtime:
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "end_session", "export_tools",
-              "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts", "list_prompts_sync",
+    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "display", "end_session",
+              "export_tools", "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts",
+              "list_prompts_sync",
               "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
               "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
@@ -566,6 +568,23 @@ class Runtime:
             exec(compile(self._host.ask("runner_part", {"name": name}), HERE, "exec", dont_inherit=True), names)
             self._parts.add(name)
         return names
+
+    def watch_pyplot(self):
+        """Makes plt.show() do what it does in a notebook."""
+        def hook(pyplot):
+            # A function: pyplot gives it the signature of its backend's.
+            pyplot.show = lambda *args, **kwargs: self.show_figures()
+
+        if "matplotlib.pyplot" in sys.modules:
+            hook(sys.modules["matplotlib.pyplot"])
+        else:
+            self._sources.hooks["matplotlib.pyplot"] = hook
+
+    def show_figures(self):
+        """Displays the open figures and closes them."""
+        pylab = sys.modules.get("matplotlib._pylab_helpers")
+        if pylab and pylab.Gcf.figs:
+            self.part("display")["show_figures"](self._host, pylab.Gcf)
 
     def more(self):
         """Returns the names of runner_tools.py, which it loads at the first call."""
@@ -736,6 +755,11 @@ class Runtime:
         """Returns the manual of this Python as text."""
         return ReadyText(self._manual)
 
+    def display(self, *values):
+        """Shows each value as a notebook would: figures and pictures as pictures, all else as text."""
+        for value in values:
+            self.part("display")["display"](self, value)
+
     def save_tool(self, func):
         """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
 
@@ -792,7 +816,7 @@ def install_modules(runtime, saved):
     mcp.runtime = runtime_module(runtime)
     for module in (mcp, mcp.runtime):
         sys.modules[module.__name__] = module
-    names = {"mcp": mcp, **install_servers(runtime, mcp)}
+    names = {"mcp": mcp, "display": runtime.display, **install_servers(runtime, mcp)}
     runtime.tools = SavedTools(runtime, saved, names)
     return names
 
@@ -865,7 +889,7 @@ class SavedTools:
 
     def __init__(self, runtime, saved, names):
         self.saved = {name for name in saved if not is_builtin(name)}
-        self._runtime = runtime
+        self.runtime = runtime
         self._tried = {}
         self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
         self.module.__dict__.update(names, __getattr__=self._attribute)
@@ -905,7 +929,7 @@ class SavedTools:
         """Defines a saved tool, and reports whether it could."""
         if name not in self._tried:
             self._tried[name] = "it needs itself"
-            self._tried[name] = self._runtime.part("saved")["load"](self._runtime, name)
+            self._tried[name] = self.runtime.part("saved")["load"](self.runtime, name)
         return not self._tried[name]
 
 
@@ -942,6 +966,7 @@ class Sources:
 
     def __init__(self):
         self.texts = {}
+        self.hooks = {"linecache": self.fill}  # what is to be done once a module was loaded
         sys.meta_path.insert(0, self)
 
     def add(self, file, text):
@@ -955,17 +980,17 @@ class Sources:
             linecache.cache[file] = len(text), None, [line + "\n" for line in text.split("\n")], file
 
     def find_spec(self, name, path=None, target=None):
-        """The import hook: leaves finding to the others, and fills linecache after it was loaded."""
-        if name != "linecache":
+        """The import hook: leaves finding to the others, and calls a module's hook after it was loaded."""
+        hook = self.hooks.pop(name, None)
+        if hook is None:
             return None
-        sys.meta_path.remove(self)
         spec = next(filter(None, (finder.find_spec(name, path) for finder in sys.meta_path)), None)
         if spec is not None:
             load = spec.loader.exec_module
 
             def exec_module(module):
                 load(module)
-                self.fill(module)
+                hook(module)
 
             spec.loader.exec_module = exec_module
         return spec
@@ -982,13 +1007,13 @@ def run(source, namespace, sources, tools):
         tree = parse(source)
         tools.provide(tree, source, namespace)
         value = execute(compile(tree, CODE_FILE, "exec", TOP_LEVEL_AWAIT, dont_inherit=True), namespace)
-        return 0, None if value is None else shown(value), None, None
+        return 0, None if value is None or drawn(value, tools) else shown(value, tools), None, None
     except SystemExit as stop:
         hide_runner(stop)  # asyncio prints it, if it came from a task
         return exit_code(stop), None, None, None
     except BaseException as error:
-        report(error, sources)
-        return 1, None, describe(error), limit_hit(error)
+        hint = report(error, sources, tools)
+        return 1, None, describe(error) + hint, limit_hit(error)
 
 
 def parse(source):
@@ -1037,13 +1062,37 @@ def is_coroutine(value):
     return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
 
 
-def shown(value):
-    """Returns repr(value), cut to MAX_RESULT bytes; the cut is said."""
-    text = repr(value).encode("utf-8", "backslashreplace")
+def shown(value, tools):
+    """Returns what a notebook would show of a value, cut to MAX_RESULT bytes; the cut is said."""
+    text = None
+    if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
+        try:
+            text = None if is_short(value) else tools.runtime.part("show")["show"](value)
+        except MCPError:
+            pass  # the host is gone, or this is another process
+    text = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
     if len(text) > MAX_RESULT:
         note = b" ... cut: %d bytes in all" % len(text)
         text = text[:MAX_RESULT - len(note)].decode("utf-8", "ignore").encode("utf-8") + note
     return text.decode("utf-8")
+
+
+def drawn(value, tools):
+    """Shows a value of which a notebook would show a picture. Returns False for others."""
+    kind = type(value)
+    if kind is type or not any(hasattr(kind, name) for name in (
+            "savefig", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_mimebundle_", "_repr_markdown_")):
+        return False
+    try:
+        return tools.runtime.part("display")["draws"](tools.runtime, value)
+    except MCPError:
+        return False  # the host is gone, or this is another process
+
+
+def is_short(value):
+    """Reports whether a list or tuple fits on a line, whatever it is of."""
+    return type(value) in (list, tuple) and len(value) <= 8 and all(
+        type(item) in (int, float, bool, str) and not (type(item) is str and len(item) > 10) for item in value)
 
 
 def exit_code(stop):
@@ -1091,24 +1140,27 @@ def names_at(error):
     return entry.tb_frame.f_code.co_names if entry else ()
 
 
-def report(error, sources):
-    """Prints an uncaught exception as Python does, without our frames. Never raises."""
+def report(error, sources, tools):
+    """Prints an uncaught exception, without our frames. Returns what may have been meant. Never raises."""
     try:
         hide_runner(error)
         if isinstance(error, SyntaxError):
             add_source_line(error, sources)
         if sys.excepthook is not sys.__excepthook__:
             sys.excepthook(type(error), error, error.__traceback__)
-            return
-        import linecache
-        import traceback
-        sources.fill(linecache)  # again: the code may have cleared it
-        traceback.print_exception(type(error), error, error.__traceback__)
+            return ""
+        try:
+            explain = tools.runtime.part("errors")["explain"]
+        except MCPError:
+            sys.__excepthook__(type(error), error, error.__traceback__)
+            return ""
+        return explain(error, sources)
     except BaseException:
         try:
             os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
         except OSError:
             pass
+        return ""
 
 
 def hide_runner(error):
@@ -1155,6 +1207,7 @@ def work(channel, start):
     sys.argv[:] = start.get("argv") or [""]
     sources = Sources()
     runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)
+    listen_for_the_end(runtime, channel)
     main_module = Module("__main__")
     main_module.__dict__.update(install_modules(runtime, start.get("saved") or ()))
     sys.modules["__main__"] = main_module
@@ -1163,21 +1216,53 @@ def work(channel, start):
     return run_one(channel, runtime, sources, start, main_module.__dict__, dict)[0]
 
 
+def listen_for_the_end(runtime, channel):
+    """Makes the host's signal that the time is up tell where the code is. What of it C code can tell needs no turn of
+    Python's: it goes out as text.
+    """
+    def tell(signum, frame):
+        try:
+            runtime.part("where")["tell_where"](runtime, channel, frame)
+        except BaseException:
+            pass  # what the text says has to do
+
+    try:
+        import _signal
+        import faulthandler
+        _signal.signal(_signal.SIGURG, tell)
+        faulthandler.register(_signal.SIGURG, file=channel.fd, all_threads=False, chain=True)
+    except Exception:
+        pass  # a Python that was built without
+
+
 def run_one(channel, runtime, sources, start, namespace, more):
     """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
     pid = os.getpid()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
     sources.add(CODE_FILE, source)
+    runtime.watch_pyplot()
     code, result, error, limit = run(source, namespace, sources, runtime.tools)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() != pid:
         return code, False
+    leave(runtime)
     done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, **more()}
     try:
         channel.send({key: value for key, value in done.items() if value is not None})
     except Exception:
         return code, False  # the code broke the socket: the host goes by the exit status
     return code, True
+
+
+def leave(runtime):
+    """Hands over what the code has drawn, and makes sure that the host can read what is in OUT. Never raises."""
+    try:
+        runtime.show_figures()
+        if os.listdir(OUT):
+            runtime.part("display")["open_files"](OUT)
+    except BaseException as error:
+        if not isinstance(error, OSError):  # OUT is not there
+            os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def set_up_process():
@@ -1188,6 +1273,10 @@ def set_up_process():
     ours = os.path.dirname(os.path.abspath(HERE))
     sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry != ours)]
     sys.argv[:] = [""]
+    try:
+        os.mkdir(OUT)
+    except OSError:
+        pass  # this is no sandbox
 
 
 def prepare():

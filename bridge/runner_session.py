@@ -22,7 +22,7 @@ def hold(channel, runtime, sources, start, namespace):
         code, told = run_one(channel, runtime, sources, start, namespace, lambda: at_end(runtime))
         if runtime.ending or not told:
             return code
-        start = coming.wait(sources)
+        start = coming.wait(sources, runtime.tools)
         if start is None:
             return code
         renew(runtime, sources, start, namespace, given)
@@ -72,14 +72,14 @@ class Coming:
         self._message = message
         self._gate.release()
 
-    def wait(self, sources):
+    def wait(self, sources, tools):
         """Returns the message, or None when the host has hung up."""
         while True:
             try:
                 self._gate.acquire()
                 break
             except BaseException as error:  # what a signal handler of the code raises
-                report(error, sources)
+                report(error, sources, tools)
         message = self._message
         return message if message and message.get("type") == "start" else None
 
@@ -96,9 +96,16 @@ class SessionLoop:
             self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
         try:
             return self._runner.run(coroutine)
-        except BaseException:
-            # A task left by SystemExit or the like: what the run was at must not go on in the next.
-            runner, self._runner = self._runner, None
+        except BaseException as error:
+            # A task left by SystemExit or the like: what the run was at must not go on in the next. The error is told
+            # of this run, and not once more when the task is collected.
+            told, runner, self._runner = error, self._runner, None
+
+            def tell_others(loop, context):
+                if context.get("exception") is not told:
+                    loop.default_exception_handler(context)
+
+            runner.get_loop().set_exception_handler(tell_others)
             runner.close()
             raise
 
@@ -112,6 +119,9 @@ class BareRunner:
     def run(self, coroutine):
         self._asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
+
+    def get_loop(self):
+        return self._loop
 
     def close(self):
         tasks = self._asyncio.all_tasks(self._loop)

@@ -146,7 +146,7 @@ func TestSavedToolStandsBesideUpstreamTools(t *testing.T) {
 		"search":                   {"[(h.server, h.tool, 'user_tools import net_price' in h.description) for h in await runtime.search_tool_docs('price without tax')]", "[('user_tools', 'net_price', True)]"},
 		"search for another thing": {"await runtime.search_tool_docs('weather forecast')", "[]"},
 		"docs":                     {"runtime.query_tool_docs_sync('user_tools')[0].description", "'Saved tool (from user_tools import net_price). Take the sales tax off a price.'"},
-		"full docs":                {"d = await runtime.query_tool_docs('user_tools', 'net_price', detail='full')\nprint(d)\nd.inputSchema", `{'type': 'object', 'properties': {'gross': {'type': 'number'}, 'digits': {'type': 'integer', 'default': 2}}, 'required': ['gross']}`},
+		"full docs":                {"d = await runtime.query_tool_docs('user_tools', 'net_price', detail='full')\nprint(d)\nrepr(d.inputSchema)", `"{'type': 'object', 'properties': {'gross': {'type': 'number'}, 'digits': {'type': 'integer', 'default': 2}}, 'required': ['gross']}"`},
 		"tools of it":              {"[t.name for t in runtime.list_tools_sync('user_tools')], runtime.describe_server('user_tools').tools[0].name", "(['net_price'], 'net_price')"},
 		"list":                     {"[(t.name, t.signature, t.imports, t.doc[:4], 'source' in t) for t in runtime.saved_tools()]", "[('net_price', '(gross: float, digits: int = 2) -> float', ['collections', 'json'], 'Take', False)]"},
 		"export":                   {"scope = dict(mcp_servers=mcp_servers, mcp_github=0)\nexec(await runtime.export_tools('net_price'), scope)\nscope['net_price'](6)[0]", "5.0"},

@@ -50,8 +50,18 @@ func (r *Result) notes(t *testing.T, want ...string) *Result {
 	return r
 }
 
+// onPython makes a server run on an interpreter of this machine.
+func onPython(path string) func(*Options) {
+	return func(o *Options) {
+		o.Rootfs = func(context.Context, func(int64, int64, string)) (Image, error) { return Image{Python: path}, nil }
+	}
+}
+
 func TestSessionKeepsWhatRunsMake(t *testing.T) {
-	s := newSessionServer(t, nil, nil)
+	rtEach(t, func(t *testing.T, py rtPython) { testKeeping(t, newSessionServer(t, nil, onPython(py.path))) })
+}
+
+func testKeeping(t *testing.T, s *Server) {
 	for i, step := range []struct{ code, want string }{
 		{"import math, asyncio\nx = 20\ndef f(): return x + 1\nprint('a')", "a"},
 		{"x += 1; print(f(), math.pi > 3)", "22 True"},
@@ -59,7 +69,9 @@ func TestSessionKeepsWhatRunsMake(t *testing.T) {
 		{"print(open('kept.txt').read(), await queue.get())", "on disk 7"},
 		{"task = asyncio.ensure_future(asyncio.sleep(0, 'late'))", ""},
 		{"print(await task)", "late"},
-		{"import sys; sys.stdout.write('no newline')", "no newline"},
+		{"async def stop(): raise SystemExit(0)\nasync def main():\n  asyncio.ensure_future(stop())\n  await asyncio.sleep(1)\n  print('went on')\nawait main()", ""},
+		{"await asyncio.sleep(0); print('a new loop')", "a new loop"},
+		{"import sys; n = sys.stdout.write('no newline')", "no newline"},
 		{"class P: pass\nimport pickle; print(type(pickle.loads(pickle.dumps(P()))) is P, __name__)", "True __main__"},
 	} {
 		r := s.in(t, "a", step.code).says(t, step.want).notes(t)

@@ -27,6 +27,7 @@ type talk struct {
 	plan     plan
 	policy   *mcpproxy.Run // what this run may call, and how often
 	effects  effects
+	pictures *pictures
 	progress progress
 	conn     net.Conn // serve's
 	writing  sync.Mutex
@@ -34,11 +35,14 @@ type talk struct {
 	mu    sync.Mutex
 	ready bool
 	left  map[string]string // servers that a search could not look into, and why
-	// Why saved tools were not had.
-	savedFailures []string
-	done          *message
-	over          bool  // the runner said that it has ended
-	err           error // what broke it
+	done  *message
+	over  bool  // the runner said that it has ended
+	err   error // what broke it
+
+	where         whereabouts
+	code          string   // of the run
+	codeFile      string   // what the runner calls it
+	savedFailures []string // why saved tools were not had
 
 	session string     // its name, if the run goes on in one
 	ended   chan<- int // gets the exit code if the runner said that it has ended
@@ -48,7 +52,7 @@ type talk struct {
 func newTalk(s *Server, p plan, req Request, b *box) *talk {
 	return &talk{
 		s: s, plan: p, policy: s.o.Policy.NewRun(), progress: progress{tell: req.Progress},
-		session: req.Session, ready: b.ready, ended: b.said,
+		session: req.Session, ready: b.ready, ended: b.said, code: req.Code, codeFile: b.codeFile(),
 	}
 }
 
@@ -90,7 +94,7 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 		}
 	}
 	for {
-		n, err := readFrameSize(t.conn)
+		n, err := t.nextSize()
 		if err != nil {
 			return err
 		}
@@ -126,6 +130,20 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 	}
 }
 
+// nextSize reads the length in front of a frame, and what may come before it
+// once the time is up.
+func (t *talk) nextSize() (int, error) {
+	var head [4]byte
+	_, err := io.ReadFull(t.conn, head[:])
+	if err == nil && isText(head) && t.timeIsUp() {
+		head, err = t.readText(t.conn, head)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return frameSize(head)
+}
+
 // note takes in a frame that is no call, each kind only where it may come.
 func (t *talk) note(m *message, code string) error {
 	t.mu.Lock()
@@ -138,7 +156,11 @@ func (t *talk) note(m *message, code string) error {
 	case m.Type == "done" && ready && !done:
 		t.done = m
 		t.mu.Unlock()
+		t.hearWhere()
 		return nil
+	case m.Type == "where" && ready && t.timeIsUp():
+		t.mu.Unlock()
+		return t.noteWhere(m.Frames)
 	}
 	t.mu.Unlock()
 	return fmt.Errorf("%w: %q where it may not come", errFrame, boundText(m.Type, 40))

@@ -17,6 +17,9 @@ package bridge
 // In a session done{kept} says that the runner waits: one more start, after
 // however long, begins the next run.
 //
+// When its time is up the code is asked, by a signal, where it is: a text of
+// faulthandler's comes, outside of any frame, and where{frames} (where.go).
+//
 // Each message is a frame: its length as four bytes, big-endian, and that many
 // bytes of JSON. Everything that comes from the sandbox is hostile: whatever
 // runs there can write to the socket.
@@ -59,6 +62,9 @@ type message struct {
 	ExitCode int    `json:"exitCode,omitempty"`
 	Limit    string `json:"limit,omitempty"` // that the code hit, as oci.Limits.Words names it
 	Kept     bool   `json:"kept,omitempty"`  // the session goes on
+
+	// where
+	Frames json.RawMessage `json:"frames,omitempty"`
 }
 
 // A serverInfo tells the runner about one upstream.
@@ -81,12 +87,8 @@ type callError struct {
 // errFrame marks a frame that no runner of ours would send.
 var errFrame = errors.New("malformed frame")
 
-// readFrameSize reads the length in front of a frame.
-func readFrameSize(r io.Reader) (int, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return 0, err
-	}
+// frameSize reads the length in front of a frame.
+func frameSize(head [4]byte) (int, error) {
 	n := binary.BigEndian.Uint32(head[:])
 	if n > maxFrame {
 		return 0, fmt.Errorf("%w: %d bytes, the most is %d", errFrame, n, maxFrame)

@@ -123,8 +123,9 @@ func newApp(s *streams) *cli.App {
 		Writer:    s.out,
 		ErrWriter: s.err,
 		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
-			completionCommand(s), completeCommand(s),
+			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
+			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
+			completionCommand(s), completeCommand(s), manCommand(s),
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,

@@ -18,7 +18,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	rows := func() [][]string {
 		return [][]string{
 			{"github", "7", "/home/ann/a/rather/long/path/to/servers.json", "fine"},
-			{"日本語のサーバ", "128", "~/x.json", strings.Repeat("a remark with many words ", 8)},
+			{"日本語のサーバ", "128", "~/x.json", strings.TrimSpace(strings.Repeat("a remark with many words ", 8))},
 			{"\x1b[31mred\x07\u202e", "", "two\nlines", ""},
 		}
 	}
@@ -48,8 +48,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	body, _ := os.ReadFile(file.Name())
 	want := "NAME            TOOLS  SOURCE                                        REMARK\n" +
 		"github              7  /home/ann/a/rather/long/path/to/servers.json  fine\n" +
-		"日本語のサーバ    128  ~/x.json                                      " + strings.Repeat("a remark with many words ", 8) + "\n" +
-		"[31mred                two lines                                     \n"
+		"日本語のサーバ    128  ~/x.json                                      " + strings.TrimSpace(strings.Repeat("a remark with many words ", 8)) + "\n" +
+		"[31mred                two lines\n"
 	if string(body) != want {
 		t.Errorf("in a file:\n%s\nwant\n%s", body, want)
 	}

@@ -52,6 +52,8 @@ var completionCases = []struct {
 	{"image behind =", "exec --image=oci:{images}/py", []string{"exec", "--image=oci:{images}/python-{version}"}},
 	{"file", "exec {shared}/comple", []string{"exec", "{shared}/completed.py"}},
 	{"file for the code", "exec x.py -- {shared}/comple", []string{"exec", "x.py", "--", "{shared}/completed.py"}},
+	{"saved tool", "tools show comp", []string{"tools", "show", "completed_tool"}},
+	{"client", "install claude-c", []string{"install", "claude-code"}},
 	{"shell", "completion ba", []string{"completion", "bash"}},
 }
 
@@ -63,6 +65,7 @@ func completionHost(t *testing.T) (h *host, e env, fill func(string) string) {
 	ref := "oci:" + rootfstest.Layout(t, version)
 	e = h.ownState(t)
 	h.must(t, e, "images", "pull", "--no-compile", ref)
+	h.must(t, e, "exec", "--image", "host", "-c", "from mcp import runtime\ndef completed_tool(): pass\nruntime.save_tool(completed_tool)\nNone")
 	e["MCP_SERVERS_CONFIG"] = writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"github":    map[string]any{"command": "x"},
 		"weather":   map[string]any{"command": "x", "env": map[string]string{"TOKEN": "${TOKEN}"}},

@@ -30,6 +30,8 @@ func (t *typed) arguments() []candidate {
 		return t.inputs()
 	case "servers trust", "servers untrust":
 		t.paths = filePaths
+	case "tools show", "tools rm", "tools export":
+		return t.tools()
 	case "install", "uninstall":
 		if first {
 			return words(clientNames()...)
@@ -92,6 +94,19 @@ func (t *typed) images() (all []candidate) {
 		if len(i.Refs) == 0 {
 			all = append(all, candidate{i.Digest, megabytes(i.Size)})
 		}
+	}
+	return all
+}
+
+// tools gives the saved tools of this project.
+func (t *typed) tools() (all []candidate) {
+	saved, err := openSavedTools(t.c)
+	if err != nil {
+		return nil
+	}
+	tools, _ := saved.List()
+	for _, tool := range tools {
+		all = append(all, candidate{tool.Name, firstLine(tool.Doc)})
 	}
 	return all
 }

@@ -40,7 +40,10 @@ func doctor(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache}
+	if err := checkMounts(settings, d); err != nil {
+		return err
+	}
+	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache, Mounts: settings.Mounts}
 	needs.Python, needs.PythonErr = rootfs.HostPython(c.Context)
 	checks := append(oci.Examine(needs), policyCheck(settings)...)
 	checks = append(checks, sandboxCheck(c.Context, settings, s, checks, needs.PythonErr))

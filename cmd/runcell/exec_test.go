@@ -31,6 +31,7 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 		"of standard input":   {[]string{"-", "--", "a"}, show, "['-', 'a']\n", ""},
 		"of nothing named":    {[]string{"--", "a"}, show, "['-', 'a']\n", ""},
 		"without the dashes":  {[]string{file, "a"}, "", "", "arguments for the code stand after --"},
+		"a flag of theirs":    {[]string{file, "--theirs"}, "", "", "-theirs; arguments for the code stand after --"},
 		"a file and -c":       {[]string{"-c", show, file}, "", "", "not both"},
 		"not text":            {[]string{"-c", show, "--", "\xff"}, "", "", `"\xff" is not text in UTF-8`},
 		"a file that is none": {[]string{"-"}, "x = '\xff'", "", "standard input is not text in UTF-8"},

@@ -185,7 +185,7 @@ func (i *installer) self() (mcpproxy.Self, error) {
 // checkSetting refuses a setting that serve would refuse: the client would only
 // say that the server does not start.
 func checkSetting(name, value string) error {
-	i := slices.IndexFunc(knobs, func(k struct{ name, env, value, usage string }) bool { return k.env == name })
+	i := slices.IndexFunc(knobs, func(k knob) bool { return k.env == name })
 	if i < 0 {
 		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
 			return usagef("--env %s: there is no such setting; runcell serve --help lists them", name)

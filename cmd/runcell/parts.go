@@ -19,7 +19,7 @@ import (
 // dirs are the folders that the program works in.
 type dirs struct {
 	cache string // images: can be made again
-	state string // what the user would miss: saved tools
+	state string // what the user would miss: saved tools, files of runs
 	run   string // what goes on now
 }
 
@@ -90,6 +90,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMounts(s, d); err != nil {
+		return nil, err
+	}
 	store, err := openStore(d, s)
 	if err != nil {
 		return nil, err
@@ -102,6 +105,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, d.explain(err)
 	}
+	runtime.Mount(s.Mounts)
 	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
@@ -111,7 +115,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)
 	}
-	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
+	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, mounts: s.Mounts, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
 		Cached:      images.cached,
@@ -123,6 +127,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		ToolsDir:    d.tools(),
 		Project:     project(),
 		Policy:      loadPolicy(s, log),
+		RunsDir:     filepath.Join(d.state, "runs"),
+		Files:       s.Files,
+		Pictures:    s.Pictures,
 		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,
@@ -130,13 +137,22 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		MaxParallel: maxParallel(s.Sessions),
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
-		SessionsDir: filepath.Join(d.state, "sessions"),
+		SessionsDir: sessionsDir(d, watch),
 		Output:      s.Output,
 		Missing:     func() []string { return runtime.Missing(s.Limits) },
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         log,
 	})
 	return &parts{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
+}
+
+// sessionsDir is where it is noted which sessions there are. Those of a command
+// end with it, and nobody asks for them again.
+func sessionsDir(d dirs, serves bool) string {
+	if !serves {
+		return ""
+	}
+	return filepath.Join(d.state, "sessions")
 }
 
 // Close ends everything, what uses before what is used.

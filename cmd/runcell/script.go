@@ -48,8 +48,12 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 	case len(sources) == 1 && sources[0] != "-":
 		text, err := readFile(c.Context, sources[0])
 		return script{text, argv(sources[0])}, err
+	case c.Bool("i") && len(sources) > 0:
+		return script{}, usagef("with -i standard input is the prompt's: give a file or -c CODE")
+	case c.Bool("i"):
+		return script{"", argv("")}, nil
 	case len(sources) == 0 && terminal(in):
-		return script{}, usagef("there is no code: give -c CODE, a file, - and type, or -i for a prompt")
+		return script{}, usagef("there is no code: give -c CODE or a file, - and type it, or -i for a prompt")
 	}
 	text, err := readText(c.Context, in, "standard input")
 	return script{text, argv("-")}, err

@@ -99,6 +99,7 @@ func sum(all []int) (n int) {
 
 // writeRow writes the lines of one row. Colour is for all cells, if not nil.
 func writeRow(b *strings.Builder, columns []column, widths []int, row []string, colour func(string) string) {
+	var line strings.Builder
 	var below []string // what of the last cell goes on
 	last := len(columns) - 1
 	for i, c := range columns {
@@ -126,11 +127,11 @@ func writeRow(b *strings.Builder, columns []column, widths []int, row []string, 
 			cell += pad
 		}
 		if i > 0 {
-			b.WriteString(gap)
+			line.WriteString(gap)
 		}
-		b.WriteString(cell)
+		line.WriteString(cell)
 	}
-	b.WriteString("\n")
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	for _, line := range below {
 		b.WriteString(strings.Repeat(" ", sum(widths[:last])+len(gap)*last) + line + "\n")
 	}
@@ -190,6 +191,15 @@ func plain(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// plainText is plain for text of several lines.
+func plainText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = plain(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // oneLine cuts text to n columns, on one line.

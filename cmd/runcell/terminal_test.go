@@ -52,6 +52,11 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, width uint16) *person {
 	t.Helper()
 	ours, theirs := openTerminal(t, width)
 	defer theirs.Close()
+	return startAt(t, cmd, ours, theirs)
+}
+
+func startAt(t *testing.T, cmd *exec.Cmd, ours, theirs *os.File) *person {
+	t.Helper()
 	p := &person{t: t, cmd: cmd, ours: ours, screen: &syncBuffer{}, ended: make(chan struct{})}
 	if cmd.Stdin == nil {
 		cmd.Stdin = theirs
