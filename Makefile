@@ -157,7 +157,8 @@ install-extras:
 	$(BIN) completion bash >$(SHARE)/bash-completion/completions/runcell
 	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_runcell
 	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/runcell.fish
-	if $(BIN) man >/dev/null 2>&1; then $(BIN) man | gzip -9n >$(SHARE)/man/man1/runcell.1.gz; fi
+	$(BIN) man >$(SHARE)/man/man1/runcell.1
+	gzip -9nf $(SHARE)/man/man1/runcell.1
 
 .PHONY: uninstall
 uninstall:

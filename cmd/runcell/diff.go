@@ -8,7 +8,7 @@ import (
 
 const (
 	diffContext = 3
-	maxDiff     = 4000 // lines that differ
+	maxDiff     = 1000 // lines that differ: the memory grows with the square
 )
 
 // diff shows how a text changes, line by line, in the unified form. It is

@@ -30,7 +30,7 @@ func TestInstallDocument(t *testing.T) {
 	if ran < 7 {
 		t.Errorf("only %d blocks were run", ran)
 	}
-	for _, file := range []string{".local/bin/runcell", ".local/share/bash-completion/completions/runcell", "go/bin/runcell"} {
+	for _, file := range []string{".local/bin/runcell", ".local/share/bash-completion/completions/runcell", ".local/share/man/man1/runcell.1.gz", "go/bin/runcell"} {
 		if info, err := os.Stat(filepath.Join(w.home, file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}

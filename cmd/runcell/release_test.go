@@ -41,7 +41,7 @@ func TestReleaseInstalls(t *testing.T) {
 	}
 	for _, file := range []string{
 		"bash-completion/completions/runcell", "zsh/vendor-completions/_runcell", "fish/vendor_completions.d/runcell.fish",
-		"doc/runcell/README.md", "doc/runcell/copyright", "doc/runcell/third-party-licenses.gz", "doc/runcell/docs/install.md",
+		"man/man1/runcell.1.gz", "doc/runcell/README.md", "doc/runcell/copyright", "doc/runcell/third-party-licenses.gz", "doc/runcell/docs/install.md",
 	} {
 		if info, err := os.Stat(filepath.Join(root, "usr/share", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)

@@ -51,17 +51,27 @@ func TestSetKeepsTheRest(t *testing.T) {
 	},
 	"zoom": 1.50
 }`},
-		"trailing commas": {"c.json", "s", "{\n    \"s\": {\n        \"a\": {},\n    },\n}\n",
-			"{\n    \"s\": {\n        \"a\": {},\n        \"runcell\": {\n            \"command\": \"/opt/runcell\",\n            \"args\": [\"serve\"],\n            \"env\": {\n                \"A\": \"b, \\\",\\\" <c>\"\n            }\n        },\n    },\n}\n"},
-		"Windows' line ends and mark": {"c.json", "s", "\xef\xbb\xbf{\r\n  \"s\": {}\r\n}\r\n",
-			"\xef\xbb\xbf{\r\n  \"s\": {\r\n    \"runcell\": {\r\n      \"command\": \"/opt/runcell\",\r\n      \"args\": [\"serve\"],\r\n      \"env\": {\r\n        \"A\": \"b, \\\",\\\" <c>\"\r\n      }\r\n    }\r\n  }\r\n}\r\n"},
-		"a key that is not there": {"c.json", "s", "{\n  \"a\": [1,2] /* two\n lines */\n}",
-			"{\n  \"a\": [1,2], /* two\n lines */\n  \"s\": {\n    \"runcell\": {\n      \"command\": \"/opt/runcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}"},
-		"TOML": {"c.toml", "mcp_servers", "model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"",
-			"model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"\n\n[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n"},
+		"trailing commas": {
+			"c.json", "s", "{\n    \"s\": {\n        \"a\": {},\n    },\n}\n",
+			"{\n    \"s\": {\n        \"a\": {},\n        \"runcell\": {\n            \"command\": \"/opt/runcell\",\n            \"args\": [\"serve\"],\n            \"env\": {\n                \"A\": \"b, \\\",\\\" <c>\"\n            }\n        },\n    },\n}\n",
+		},
+		"Windows' line ends and mark": {
+			"c.json", "s", "\xef\xbb\xbf{\r\n  \"s\": {}\r\n}\r\n",
+			"\xef\xbb\xbf{\r\n  \"s\": {\r\n    \"runcell\": {\r\n      \"command\": \"/opt/runcell\",\r\n      \"args\": [\"serve\"],\r\n      \"env\": {\r\n        \"A\": \"b, \\\",\\\" <c>\"\r\n      }\r\n    }\r\n  }\r\n}\r\n",
+		},
+		"a key that is not there": {
+			"c.json", "s", "{\n  \"a\": [1,2] /* two\n lines */\n}",
+			"{\n  \"a\": [1,2], /* two\n lines */\n  \"s\": {\n    \"runcell\": {\n      \"command\": \"/opt/runcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}",
+		},
+		"TOML": {
+			"c.toml", "mcp_servers", "model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"",
+			"model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"\n\n[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n",
+		},
 		"no TOML": {"c.toml", "mcp_servers", "", "[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n"},
-		"YAML": {"c.yaml", "extensions", "# mine\nextensions:\n    a:\n        cmd: x # y\n\n# next\nother: 1\n",
-			"# mine\nextensions:\n    a:\n        cmd: x # y\n    runcell:\n      command: \"/opt/runcell\"\n      args: [\"serve\"]\n      env: { \"A\": \"b, \\\",\\\" <c>\" }\n\n# next\nother: 1\n"},
+		"YAML": {
+			"c.yaml", "extensions", "# mine\nextensions:\n    a:\n        cmd: x # y\n\n# next\nother: 1\n",
+			"# mine\nextensions:\n    a:\n        cmd: x # y\n    runcell:\n      command: \"/opt/runcell\"\n      args: [\"serve\"]\n      env: { \"A\": \"b, \\\",\\\" <c>\" }\n\n# next\nother: 1\n",
+		},
 		"YAML without the key":    {"c.yaml", "extensions", "other: 1", "other: 1\nextensions:\n  runcell:\n    command: \"/opt/runcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
 		"YAML with nothing in it": {"c.yaml", "extensions", "extensions: {}\nb: 1\n", "b: 1\nextensions:\n  runcell:\n    command: \"/opt/runcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
 	} {
@@ -116,8 +126,10 @@ func TestCutTakesItsCommentsAlong(t *testing.T) {
 		"on one line":    {"c.json", "s", `{"s": {"a": 1, "b": 2, "c": 3}}`, `{"s": {"a": 1, "c": 3}}`, "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
 		"last, one line": {"c.json", "s", `{"s": {"a": 1, "b": 2}}`, `{"s": {"a": 1}}`, "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
 		"trailing comma": {"c.json", "s", "{\"s\": {\n  \"a\": 1,\n  \"b\": 2,\n}}", "{\"s\": {\n  \"a\": 1,\n}}", "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
-		"tables": {"c.toml", "s", "a = 1\n\n# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n\n# c\n[s.c]\ncommand = 1\n",
-			"a = 1\n\n# c\n[s.c]\ncommand = 1\n", "# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n"},
+		"tables": {
+			"c.toml", "s", "a = 1\n\n# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n\n# c\n[s.c]\ncommand = 1\n",
+			"a = 1\n\n# c\n[s.c]\ncommand = 1\n", "# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n",
+		},
 		"tables apart": {"c.toml", "s", "[s.b]\nx = 1\n[t]\ny = 1\n[s.'b'.env]\nA = '''\n[t]\n'''\n", "[t]\ny = 1\n", "[s.b]\nx = 1\n\n[s.'b'.env]\nA = '''\n[t]\n'''\n"},
 		"a key":        {"c.toml", "s", "[s]\na = {x = 1}\nb = {x = 2, y = [\n 1, # one\n]}\n", "[s]\na = {x = 1}\n", "[s.b]\nx = 2\ny = [1]\n"},
 		"YAML":         {"c.yaml", "s", "s:\n  a:\n    x: 1\n  # about b\n  b:\n    - 1\n\n  c: 3\nd: 4\n", "s:\n  a:\n    x: 1\n\n  c: 3\nd: 4\n", "s:\n  # about b\n  b:\n    - 1\n"},
