@@ -3,14 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/runcell/runcell/mcpproxy"
-	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 // A bill is what servers cost in each request of a client that has them
@@ -27,29 +28,35 @@ type billRow struct {
 	err           error
 }
 
-// toolTokens counts what a model is told of tools, with the tokenizer of recent
-// OpenAI models; those of others count within some percent of it.
-func toolTokens(count *codec.Codec, tools []mcpproxy.Tool) (int, error) {
-	type told struct { // as clients hand it on
+// toolText is what a model is told of a tool, as clients hand it on.
+func toolText(t mcpproxy.Tool) (string, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // \u003c for < would cost more than it does
+	err := e.Encode(struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		InputSchema json.RawMessage `json:"inputSchema"`
-	}
-	n := 0
-	for _, t := range tools {
-		var text strings.Builder
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false) // \u003c for < would cost more than it does
-		if err := e.Encode(told{t.Name, t.Description, t.InputSchema}); err != nil {
-			return 0, err
+	}{t.Name, t.Description, t.InputSchema})
+	return strings.TrimSpace(text.String()), err
+}
+
+// aboutTokens estimates the tokens of a tool's text: a word is about one, and so
+// are two marks of punctuation. The vocabulary of a tokenizer would make this
+// program a quarter larger; over the tools of a server the estimate is within
+// some 15 % of one.
+func aboutTokens(text string) int {
+	words, marks, inWord := 0, 0, false
+	for _, c := range text {
+		letter := unicode.IsLetter(c) || unicode.IsDigit(c)
+		if letter && !inWord {
+			words++
+		} else if !letter && c != ' ' {
+			marks++
 		}
-		tokens, err := count.Count(strings.TrimSpace(text.String()))
-		if err != nil {
-			return 0, err
-		}
-		n += tokens
+		inWord = letter
 	}
-	return n, nil
+	return words + marks/2
 }
 
 // countTokens asks servers for their tools, or takes what is known of them. One
@@ -62,13 +69,13 @@ func countTokens(ctx context.Context, i *installer, names []string, own mcpproxy
 	defer p.Close()
 	self := mcpproxy.New(mcpproxy.Config{Servers: []mcpproxy.Server{own}}, mcpproxy.Options{Log: i.found.log, ClientVersion: version})
 	defer self.Close()
-	count := codec.NewO200kBase()
 	b := &bill{rows: make([]billRow, len(names))}
 	ask := func(p *mcpproxy.Proxy, name string) (r billRow) {
 		tools, err := p.Tools(ctx, name)
 		r = billRow{server: name, tools: len(tools), err: err}
-		if err == nil {
-			r.tokens, r.err = toolTokens(count, tools)
+		for _, t := range tools {
+			text, err := toolText(t)
+			r.tokens, r.err = r.tokens+aboutTokens(text), errors.Join(r.err, err)
 		}
 		return r
 	}
@@ -96,10 +103,10 @@ func (b *bill) print(w *os.File) {
 		cells = append(cells, []string{r.server, strconv.Itoa(r.tools), strconv.Itoa(r.tokens)})
 	}
 	cells = append(cells, []string{"all together", "", strconv.Itoa(b.total)}, []string{"runcell instead", "1", strconv.Itoa(b.own)})
-	_ = printTable(w, []column{{name: "SERVER"}, {name: "TOOLS", right: true}, {name: "TOKENS IN EACH REQUEST"}}, cells) // a terminal that is gone
+	_ = printTable(w, []column{{name: "SERVER"}, {name: "TOOLS", right: true}, {name: "TOKENS, ABOUT, IN EACH REQUEST"}}, cells) // a terminal that is gone
 	more := ""
 	if unasked > 0 {
 		more = fmt.Sprintf(", and those of %d server%s that could not be asked", unasked, plural(unasked))
 	}
-	fmt.Fprintf(w, "saves %d tokens in each request (o200k_base)%s\n", max(0, b.total-b.own), more)
+	fmt.Fprintf(w, "saves about %d tokens in each request%s\n", max(0, b.total-b.own), more)
 }

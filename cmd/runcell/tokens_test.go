@@ -151,6 +151,48 @@ to ` + "`tools/list`" + `. A search is the model's code and what comes back: fiv
 
 %s`
 
+// toolTokens counts what a model is told of tools.
+func toolTokens(t *testing.T, count *codec.Codec, tools []mcpproxy.Tool) int {
+	t.Helper()
+	n := 0
+	for _, tool := range tools {
+		text, err := toolText(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := count.Count(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += tokens
+	}
+	return n
+}
+
+// TestEstimatedTokensAreNearTheCount holds the estimate against a tokenizer, on
+// the tools of real servers.
+func TestEstimatedTokensAreNearTheCount(t *testing.T) {
+	count := codec.NewO200kBase()
+	all, about := 0, 0
+	for _, list := range keptLists(t) {
+		counted, estimated := toolTokens(t, count, list.Tools), 0
+		for _, tool := range list.Tools {
+			text, err := toolText(tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			estimated += aboutTokens(text)
+		}
+		if off := float64(estimated) / float64(counted); off < 0.8 || off > 1.2 {
+			t.Errorf("%s: about %d, counted %d", list.file, estimated, counted)
+		}
+		all, about = all+counted, about+estimated
+	}
+	if off := float64(about) / float64(all); off < 0.95 || off > 1.05 {
+		t.Errorf("all: about %d, counted %d", about, all)
+	}
+}
+
 // replayConfig makes servers of the first n lists, and counts what they cost
 // directly.
 func replayConfig(t *testing.T, lists []keptList, n int, count *codec.Codec) (config string, tools, direct int) {
@@ -162,10 +204,7 @@ func replayConfig(t *testing.T, lists []keptList, n int, count *codec.Codec) (co
 	servers := map[string]any{}
 	for i := range n {
 		list := lists[i%len(lists)]
-		cost, err := toolTokens(count, list.Tools)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cost := toolTokens(t, count, list.Tools)
 		tools, direct = tools+len(list.Tools), direct+cost
 		file := filepath.Join(shared, filepath.Base(list.file))
 		text, err := os.ReadFile(list.file)
