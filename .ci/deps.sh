@@ -29,6 +29,7 @@ if [ "${1:-build}" != build ]; then
 	[ -e /usr/lib/python3/dist-packages/numpy ] || need python3-numpy
 	[ -e /usr/lib/python3/dist-packages/matplotlib ] || need python3-matplotlib
 	[ -e /usr/lib/python3/dist-packages/cairosvg ] || need python3-cairosvg
+	[ -e /usr/lib/python3/dist-packages/pandas ] || need python3-pandas
 	# What we unpack is compared with what it does.
 	command -v umoci >/dev/null || need umoci
 	# Completion is tried in the shells, and the manual page is checked.

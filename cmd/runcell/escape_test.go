@@ -72,7 +72,7 @@ func escapeBattery(t *testing.T, image, suffix string) {
 		if strings.Contains(r.text, "trap-") {
 			t.Errorf("the result has the text of a trap:\n%s", r.text)
 		}
-		c.python(t, "import os\n_ = os.write(1, repr(sum(map(os.listdir, ('/tmp', '/workspace', '/dev/shm')), [])).encode())").want(t, "[]")
+		c.python(t, "import os\n_ = os.write(1, repr(sum(map(os.listdir, ('/tmp', '/workspace', '/workspace/out', '/dev/shm')), [])).encode())").want(t, "['out']")
 	})
 }
 
