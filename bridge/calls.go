@@ -110,12 +110,6 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 		return encode(t.signature(ctx, p.Server, p.Tool))
 	case "stubs":
 		return encode(t.stubs(ctx, p))
-	case "runner_part":
-		source, ok := runnerParts[p.Name]
-		if !ok {
-			return nil, fmt.Errorf("the runner has no part %q", boundText(p.Name, 40))
-		}
-		return json.Marshal(source)
 	case "list_resources", "list_resource_templates", "list_prompts", "read_resource", "get_prompt":
 		return t.resourceOrPrompt(ctx, method, p)
 	case "display":

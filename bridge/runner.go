@@ -2,43 +2,41 @@ package bridge
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed runner.py
-var runnerSource []byte
+var runnerMain string
 
-// runnerParts are what the runner asks for when it needs it, by name: each line
-// costs every start some time, as an image may not keep what Python compiled.
-var runnerParts = map[string]string{
-	"display": runnerDisplay, "errors": runnerErrors, "saved": runnerSaved, "session": runnerSession, "show": runnerShow, "tools": runnerTools,
-	"where": runnerWhere,
-}
+// runnerFiles are parts of the runner that only some runs need: the runner
+// keeps them as text, since each line that Python compiles costs every start.
+//
+//go:embed runner_*.py
+var runnerFiles embed.FS
 
-//go:embed runner_display.py
-var runnerDisplay string
-
-//go:embed runner_errors.py
-var runnerErrors string
-
-//go:embed runner_show.py
-var runnerShow string
-
-//go:embed runner_tools.py
-var runnerTools string
-
-//go:embed runner_saved.py
-var runnerSaved string
-
-//go:embed runner_session.py
-var runnerSession string
-
-//go:embed runner_where.py
-var runnerWhere string
+// runnerSource is the runner with its parts.
+var runnerSource = func() []byte {
+	parts := map[string]string{}
+	files, err := runnerFiles.ReadDir(".")
+	for _, f := range files {
+		source, readErr := runnerFiles.ReadFile(f.Name())
+		err = errors.Join(err, readErr)
+		name, _ := strings.CutPrefix(strings.TrimSuffix(f.Name(), ".py"), "runner_")
+		parts[name] = string(source)
+	}
+	text, jsonErr := json.Marshal(parts) // which Python reads as well
+	if err := errors.Join(err, jsonErr); err != nil {
+		panic(err) // of an embedded folder
+	}
+	return []byte(strings.Replace(runnerMain, "PARTS = {}", "PARTS = "+string(text), 1))
+}()
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.

@@ -10,7 +10,7 @@ The process runs the code and ends as any Python does, so that atexit, threads a
 the sandbox: an init, which the host brings, collects zombies and ends everything when the host hangs up.
 
 Imports are few and late: an image without .pyc files compiles each of them at every start. So it is with this file:
-what only some runs need is in runner_tools.py and the like, which the host hands over when it is asked for.
+what only some runs need is in runner_tools.py and the like, which come along as text and are compiled when it is needed.
 """
 import _ast
 import _thread
@@ -36,6 +36,16 @@ AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
 HUNG_UP = "the host closed the connection"
 
 Module = type(sys)
+
+# The sources of what only some runs need, runner_<name>.py by name: the host writes them here.
+PARTS = {}
+
+
+def code_of(part):
+    """Returns a part, compiled; a template does it for all of its forks."""
+    if isinstance(PARTS[part], str):
+        PARTS[part] = compile(PARTS[part], HERE, "exec", dont_inherit=True)
+    return PARTS[part]
 
 
 # Frames
@@ -383,9 +393,7 @@ class Host:
         with self._lock:
             if self._closed:
                 raise MCPError(HUNG_UP)
-            if not self._reading:
-                start_reader(self._read)
-                self._reading = True
+            self.listen()
             self._count += 1
             number = self._count
             self._waiting[number] = settle
@@ -396,6 +404,12 @@ class Host:
             if isinstance(error, OSError):
                 raise MCPError(HUNG_UP) from None
             raise
+
+    def listen(self):
+        """Sees to it that what the host sends is read. The caller holds the lock."""
+        if not self._reading:
+            start_reader(self._read)
+            self._reading = True
 
     def _read(self):
         """Runs in a thread of its own: hands out replies until the host hangs up."""
@@ -566,7 +580,7 @@ class Runtime:
         """Runs runner_<name>.py in the namespace of this file, once, and returns that."""
         names = globals()
         if name not in self._parts:
-            exec(compile(self._host.ask("runner_part", {"name": name}), HERE, "exec", dont_inherit=True), names)
+            exec(code_of(name), names)
             self._parts.add(name)
         return names
 
@@ -1310,6 +1324,8 @@ def rehearse():
     """Goes the way of a run, with code that does nothing: what Python learns on the way is kept by the template, and
     the memory that is written on the way is the fork's own before it is needed.
     """
+    for part in PARTS:
+        code_of(part)
     modules, finders = dict(sys.modules), list(sys.meta_path)
     start = decode(json.dumps({"code": "import sys\nx = [1]\nprint(end='')\nx and None", "servers": []}).encode())
     sources = Sources()

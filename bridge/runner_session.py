@@ -112,6 +112,7 @@ class Coming:
                 self._settle({})
             else:
                 host._waiting[None] = self._settle
+                host.listen()
 
     def _settle(self, message):
         self._message.append(message)

@@ -254,8 +254,6 @@ func rtAnswer(method string, params rtObject) (any, error) {
 	}
 	docs := []rtObject{{"server": "github", "tool": "echo", "description": "gives back"}, {"server": "jira", "tool": "find"}}
 	switch method {
-	case "runner_part":
-		return runnerParts[params["name"].(string)], nil
 	case "tool_signature":
 		return rtObject{"parameters": []any{}, "doc": params["tool"].(string) + "()", "description": "gives back"}, nil
 	case "list_servers":
@@ -299,12 +297,8 @@ func rtToolAnswer(params rtObject) (any, error) {
 
 func rtRunnerFile(t *testing.T) string {
 	t.Helper()
-	source, err := os.ReadFile("runner.py")
+	name, err := WriteRunner(t.TempDir())
 	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "runner.py")
-	if err := os.WriteFile(name, source, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return name
