@@ -100,6 +100,7 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 
@@ -119,6 +120,12 @@ bench-servers: | deps
 recall: | deps
 	@RUNCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
 	@cat docs/benchmarks/recall.txt
+
+# What a client pays for, in tokens: docs/benchmarks/tokens.md.
+.PHONY: tokens
+tokens: | deps
+	@RUNCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens ./cmd/runcell
+	@cat docs/benchmarks/tokens.md
 
 # The reference of the Python inside, from the runner's docstrings.
 .PHONY: docs
@@ -141,10 +148,43 @@ bench-images: bin/runcell
 	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
 	@python3 .ci/bench_images.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-data
 
+# Plots and tables with the packages of a real image: it has 1.3 GB.
+.PHONY: test-data
+test-data: test-deps
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
+	RUNCELL_TEST_DATA=$(RUNCELL_TEST_IMAGES)/python-data go test -tags $(TAGS) -count=1 -run 'TestFigures|TestPictures|TestTables' -v ./cmd/runcell
+
 # Builds only what is not there: root, under sudo, may have no Go.
 install:
 	@test -x bin/runcell || $(MAKE) bin/runcell
 	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell
+	@$(MAKE) -s install-extras BIN=bin/runcell
+
+# The man page and completions, by a program that can be run here.
+BIN ?= bin/runcell
+ZSH ?= site-functions
+SHARE = $(DESTDIR)$(PREFIX)/share
+EXTRAS = bash-completion/completions/runcell zsh/$(ZSH)/_runcell fish/vendor_completions.d/runcell.fish man/man1/runcell.1.gz
+.PHONY: install-extras
+install-extras:
+	install -d $(dir $(addprefix $(SHARE)/,$(EXTRAS)))
+	$(BIN) completion bash >$(SHARE)/bash-completion/completions/runcell
+	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_runcell
+	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/runcell.fish
+	$(BIN) man >$(SHARE)/man/man1/runcell.1
+	gzip -9nf $(SHARE)/man/man1/runcell.1
+
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/runcell $(addprefix $(SHARE)/,$(EXTRAS))
+
+# A .deb and a tarball for each architecture, and SHA256SUMS, in dist. ARCHS="amd64
+# arm64" needs a cross compiler, which the script names.
+DIST ?= dist
+ARCHS ?= $(shell go env GOHOSTARCH)
+.PHONY: release
+release: | deps
+	@.ci/release.sh $(DIST) $(VERSION) $(TAGS) $(ARCHS)
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -27,8 +27,14 @@ if [ "${1:-build}" != build ]; then
 	command -v docker-registry >/dev/null || need docker-registry
 	command -v htpasswd >/dev/null || need apache2-utils
 	[ -e /usr/lib/python3/dist-packages/numpy ] || need python3-numpy
+	[ -e /usr/lib/python3/dist-packages/matplotlib ] || need python3-matplotlib
+	[ -e /usr/lib/python3/dist-packages/cairosvg ] || need python3-cairosvg
 	# What we unpack is compared with what it does.
 	command -v umoci >/dev/null || need umoci
+	# Completion is tried in the shells, and the manual page is checked.
+	command -v zsh >/dev/null || need zsh
+	command -v fish >/dev/null || need fish
+	command -v mandoc >/dev/null || need mandoc
 fi
 if [ "${1:-build}" = pythons ]; then
 	command -v mvn >/dev/null || need maven

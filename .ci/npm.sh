@@ -12,7 +12,8 @@ packages='@modelcontextprotocol/inspector@2.12.0
 @modelcontextprotocol/server-memory@2026.8.31
 @modelcontextprotocol/server-sequential-thinking@2026.8.31
 @playwright/mcp@0.0.83
-@google/gemini-cli@0.61.0'
+@google/gemini-cli@0.61.0
+@toon-format/toon@4.4.0'
 
 if ! command -v npm >/dev/null; then
 	echo "runcell: no npm here: the tests with the MCP Inspector and npm's servers are skipped (apt-get install nodejs npm)"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/runcell/runcell/mcpproxy"
 	"github.com/runcell/runcell/oci"
+	"golang.org/x/sync/semaphore"
 )
 
 // A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
@@ -44,6 +45,7 @@ type Upstreams interface {
 
 // An Image is a root file system with a Python in it.
 type Image struct {
+	Name   string // as the user may name it
 	Root   oci.Root
 	Python string   // path inside, absolute
 	Runner string   // the runner's bytecode for this Python, on the host, if there is any
@@ -64,14 +66,24 @@ type Options struct {
 	RunnerFile string           // the runner on the host, as WriteRunner left it
 	Preload    []string         // modules that shall be imported before a run begins
 	ToolsDir   string           // where saved tools are kept; none are if empty
+	Project    string           // whose saved tools, as ProjectOf gives it
 	Policy     *mcpproxy.Policy // what may be called; nil is everything
+	RunsDir    string           // where files of runs are kept; none are if empty
+	Files      FileLimits       // of what is kept there
+	Pictures   PictureLimits    // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
 	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
 	Limits      oci.Limits
-	MaxOutput   int        // bytes kept of each stream; 1 MiB if 0
-	MaxParallel int        // runs at once, further ones wait; 16 if 0
+	MaxOutput   int // bytes kept of each stream; 1 MiB if 0
+	MaxParallel int // runs at once, further ones wait; 16 if 0
+	// Sessions says how many are kept at once, SessionIdle for how long after
+	// their last run. In SessionsDir is noted which there are, so that the next
+	// server can say that they are gone; it may be empty.
+	Sessions    int           // none if 0
+	SessionIdle time.Duration // 30 min if 0
+	SessionsDir string
 	Output      OutputMode // compact if empty
 	// Cached gives the image as it is there now, if it is, and Warm begins to
 	// make ready for processes like p, in the background: what can be done
@@ -87,10 +99,13 @@ type Options struct {
 
 // A Server runs code for callers. It is safe for concurrent use.
 type Server struct {
-	o     Options
-	saved savedTools
-	slots chan struct{}
-	awake sync.Once // a client is there
+	o        Options
+	saved    SavedTools
+	sessions *sessions
+	files    *runStore
+	decoder  *semaphore.Weighted // held while a picture is decoded
+	slots    chan struct{}
+	awake    sync.Once // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -115,19 +130,29 @@ func New(o Options) *Server {
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = 16
 	}
+	if o.SessionIdle <= 0 {
+		o.SessionIdle = 30 * time.Minute
+	}
 	if o.Output == "" {
 		o.Output = OutputCompact
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, saved: savedTools{dir: o.ToolsDir}, slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}}
+	o.Pictures = o.Pictures.withDefaults()
+	s := &Server{
+		o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
+		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
+	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.sessions = newSessions(s.life, s.o)
 	return s
 }
 
-// Close ends every run that goes on, and waits until their sandboxes are gone.
+// Close ends every run that goes on, and every session, and waits until their
+// sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
 	s.runs.Wait()
+	s.sessions.close()
 }

@@ -58,6 +58,15 @@ func (h hostSandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
 	}
 	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })()
 	theirs.Close()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-p.Urge:
+			_ = syscall.Kill(c.Process.Pid, syscall.SIGURG)
+		case <-over:
+		}
+	}()
 	_ = c.Wait()
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // a pid namespace would end with its first process
 	ws := c.ProcessState.Sys().(syscall.WaitStatus)
@@ -383,13 +392,13 @@ func TestSavedToolIsThereInTheNextRun(t *testing.T) {
 
 func TestSavedToolNamesStayInTheirFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
-	st := savedTools{dir: dir}
+	st := OpenSavedTools(dir, "")
 	for _, name := range []string{"", "../x", "a/b", "a.b", ".x", "a\x00b", strings.Repeat("a", 65), "é", "a b", "-x"} {
-		if err := st.save(name, "x"); err == nil {
+		if err := st.save(SavedTool{Name: name, Source: "x"}); err == nil {
 			t.Errorf("%q was taken for a name", name)
 		}
 	}
-	if err := st.save("big", strings.Repeat("x", maxSavedSource+1)); err == nil {
+	if err := st.save(SavedTool{Name: "big", Source: strings.Repeat("x", maxSavedSource+1)}); err == nil {
 		t.Error("a source above the limit was kept")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

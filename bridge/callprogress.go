@@ -11,12 +11,32 @@ import (
 // some say it thousands of times a second.
 const progressEvery = 200 * time.Millisecond
 
-// progress passes on what servers say of the calls of one run, one at a time.
+// progress passes on how one run goes on, one word at a time: what servers say
+// of its calls, and what it prints.
 type progress struct {
 	tell func(done, total int64, text string) // may be nil
 
 	mu   sync.Mutex
 	last time.Time
+	over bool
+}
+
+// say passes on a text, unless the run is over.
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.tell(0, 0, text)
+	}
+}
+
+// end lets nothing be said from now on, and waits until what is being said was:
+// "Progress notifications MUST stop after completion." (MCP specification,
+// Progress)
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
 }
 
 // progressOf gives the function that hears of one call, nil if nobody listens.
@@ -28,7 +48,7 @@ func (t *talk) progressOf(server, tool string) func(done, total float64, text st
 	return func(done, total float64, text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if time.Since(p.last) < progressEvery {
+		if p.over || time.Since(p.last) < progressEvery {
 			return
 		}
 		p.last = time.Now()

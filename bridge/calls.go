@@ -26,6 +26,8 @@ type callParams struct {
 	Detail string          `json:"detail"`
 	Name   string          `json:"name"`
 	Source string          `json:"source"`
+	Data   []byte          `json:"data"`  // a picture
+	Drawn  bool            `json:"drawn"` // another of the same comes, or it was said why not
 }
 
 // withSchema reports whether docs are to have more than a summary.
@@ -83,7 +85,6 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 			return nil, fmt.Errorf("reading the parameters of %s: %w", boundText(method, 40), err)
 		}
 	}
-	up := t.s.o.Upstreams
 	switch method {
 	case "call_tool":
 		return t.callTool(ctx, p)
@@ -100,11 +101,10 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	case "describe_server":
 		return encode(t.describe(ctx, p.Server))
 	case "query_tool_docs":
-		docs, err := up.Docs(ctx, p.Server, p.Tool, p.withSchema())
+		docs, err := t.docs(ctx, p)
 		return encode(asDetailed(docs, p.Detail), err)
 	case "search_tool_docs":
-		docs, problems, err := up.Search(ctx, p.Query, p.Limit, p.withSchema())
-		t.noteUnsearched(problems)
+		docs, err := t.search(ctx, p)
 		return encode(asDetailed(docs, p.Detail), err)
 	case "tool_signature":
 		return encode(t.signature(ctx, p.Server, p.Tool))
@@ -118,8 +118,10 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 		return json.Marshal(source)
 	case "list_resources", "list_resource_templates", "list_prompts", "read_resource", "get_prompt":
 		return t.resourceOrPrompt(ctx, method, p)
-	case "save_tool":
-		return json.RawMessage("null"), t.s.saved.save(p.Name, p.Source)
+	case "display":
+		return json.RawMessage("null"), t.pictures.take(p.Name, p.Data, p.Drawn)
+	case "save_tool", "saved_tools", "saved_source", "remove_tool", "export_tools", "saved_failed":
+		return t.savedTool(method, p, raw)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", boundText(method, 40))
 }
@@ -214,15 +216,9 @@ func (t *talk) signature(ctx context.Context, server, name string) (*toolSignatu
 
 // stubs writes the tools of a server as a .pyi file.
 func (t *talk) stubs(ctx context.Context, p callParams) (string, error) {
-	list, err := mcpproxy.ParseList(p.Tools)
+	names, err := textList(p.Tools)
 	if err != nil {
-		return "", err
-	}
-	names := make([]string, len(list))
-	for i, raw := range list {
-		if err := json.Unmarshal(raw, &names[i]); err != nil {
-			return "", refuse(errors.New("the names of tools are texts"), p.Server, "")
-		}
+		return "", refuse(fmt.Errorf("reading the names of tools: %w", err), p.Server, "")
 	}
 	return t.s.o.Upstreams.Stubs(ctx, p.Server, names)
 }
@@ -238,6 +234,9 @@ func asDetailed(docs []mcpproxy.ToolDoc, detail string) []mcpproxy.ToolDoc {
 }
 
 func (t *talk) tools(ctx context.Context, server string) ([]toolInfo, error) {
+	if t.meansSaved(server) {
+		return t.savedTools(), nil
+	}
 	tools, err := t.s.o.Upstreams.Tools(ctx, server)
 	if err != nil {
 		return nil, err
@@ -250,6 +249,9 @@ func (t *talk) tools(ctx context.Context, server string) ([]toolInfo, error) {
 }
 
 func (t *talk) describe(ctx context.Context, name string) (*serverDescription, error) {
+	if t.meansSaved(name) {
+		return &serverDescription{Name: name, Alias: name, Description: "functions that earlier runs saved", Tools: t.savedTools()}, nil
+	}
 	server, err := t.s.o.Upstreams.Lookup(name)
 	if err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ for server in ("yes", "no", "nope"):
 func TestForgedReadsAreBounded(t *testing.T) {
 	s := New(Options{Upstreams: fakeUpstreams{"up": {"f": nil}}})
 	t.Cleanup(s.Close)
-	talk := newTalk(s, plan{granted: map[string]bool{"up": true}}, nil)
+	talk := newTalk(s, plan{granted: map[string]bool{"up": true}}, Request{}, &box{})
 	many := map[string]string{}
 	for i := range 20_000 {
 		many[fmt.Sprint(i)] = ""

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/runcell/runcell/mcpproxy"
 )
@@ -17,6 +19,7 @@ const maxCode = 4 << 20
 // A plan is a request that has been checked.
 type plan struct {
 	timeout time.Duration
+	argv    []string
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
 }
@@ -24,8 +27,11 @@ type plan struct {
 // check looks at everything in the request that can be wrong. What it changes
 // on the way it notes in r.
 func (s *Server) check(req Request, r *Result) (plan, error) {
-	p := plan{timeout: s.o.Timeout}
+	p := plan{timeout: s.o.Timeout, argv: req.Argv}
 	if err := checkCode(req.Code); err != nil {
+		return p, err
+	}
+	if err := checkSession(req.Session); err != nil {
 		return p, err
 	}
 	switch {
@@ -58,6 +64,14 @@ func checkCode(code string) error {
 	}
 	if i := strings.IndexByte(code, 0); i >= 0 {
 		return fmt.Errorf("code has a NUL byte at offset %d; give Python source as text, and binary data as base64 in it", i)
+	}
+	return nil
+}
+
+// checkSession bounds the name of a session, which is shown in notes.
+func checkSession(name string) error {
+	if utf8.RuneCountInString(name) > 64 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return fmt.Errorf("session %q is not a name for one: at most 64 characters that can be printed", boundText(name, 80))
 	}
 	return nil
 }

@@ -11,16 +11,20 @@ import (
 	"github.com/runcell/runcell/oci"
 )
 
-// An outcome is what is known once a sandbox has ended.
+// An outcome is what is known once a run has ended.
 type outcome struct {
 	exit  oci.Exit
 	err   error // of the sandbox itself
 	talk  *talk
 	wires *wires
+	left  *leavings
+	image string // its name
+	kept  bool   // the sandbox has not ended: the exit is the run's
 }
 
 // conclude tells the ways apart in which a run ends, in this one place.
 func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Result {
+	o.left.tell(r)
 	var cutOut, cutErr bool
 	r.Stdout, cutOut = o.wires.stdout.lines()
 	r.Stderr, cutErr = o.wires.stderr.lines()
@@ -32,13 +36,17 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	}()
 	done := o.talk.doneFrame()
 	s.noteLimits(r, done, o.exit)
+	timedOut := errors.Is(context.Cause(ctx), errTimeout) || o.talk.timeIsUp() && o.talk.broken()
 	switch {
-	case done == nil && o.talk.broken():
+	case done == nil && o.talk.broken() && !timedOut:
 		return r.fail(StatusError, fmt.Errorf("the code broke the connection to the host: %w", o.talk.err))
 	case o.exit.OOM && (done == nil || o.exit.Code != 0):
 		return r.fail(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(s.o.Limits.Memory)))
-	case errors.Is(context.Cause(ctx), errTimeout) && (done == nil || o.exit.Signal != 0):
-		r.TimeoutSeconds = int(math.Ceil(p.timeout.Seconds()))
+	case timedOut && (done == nil || o.exit.Signal != 0):
+		r.TimeoutSeconds, r.Stack = int(math.Ceil(p.timeout.Seconds())), o.talk.stack()
+		if !o.talk.wasReady() {
+			return r.fail(StatusTimeout, fmt.Errorf("the %s of the run were over before Python had started", seconds(p.timeout)))
+		}
 		return r.fail(StatusTimeout, fmt.Errorf("the code ran longer than %s and was stopped", seconds(p.timeout)))
 	case ctx.Err() != nil && (done == nil || o.exit.Signal != 0):
 		return r.fail(StatusCancelled, errors.New("the run was cancelled"))
@@ -65,6 +73,7 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
+	r.Hint = missingHint(r.Error, o.image)
 	return r
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"syscall"
@@ -30,7 +31,9 @@ func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
 			go func() {
 				for _, frame := range []string{`{"type":"ready"}`, "", `{"type":"done"}`, `{"type":"end","exitCode":7}`} {
 					if frame == "" { // the code has come
-						if n, err := readFrameSize(theirs); err == nil {
+						var head [4]byte
+						_, _ = io.ReadFull(theirs, head[:])
+						if n, err := frameSize(head); err == nil {
 							_, _ = readFrame(theirs, n)
 						}
 						_, _ = p.Stdout.WriteString(text)

@@ -30,6 +30,7 @@ func FuzzTalk(f *testing.F) {
 		ready + frame(`{"type":"call","id":5,"method":"read_resource","params":{"server":"no","uri":"x://1"}}`),
 		ready + frame(`{"type":"call","id":6,"method":"get_prompt","params":{"server":"no","name":"p","arguments":{"a":"1"}}}`),
 		ready + frame(`{"type":"call","id":7,"method":"stubs","params":{"server":"no","tools":["f"]}}`),
+		ready + frame(`{"type":"call","id":8,"method":"display","params":{"name":"../x.png","data":"iVBORw0KGgo="}}`),
 		frame(`{"type":"done"}`) + ready, frame(`null`), frame(`{"type":5}`), ready[:9],
 	} {
 		f.Add([]byte(seed))
@@ -51,7 +52,12 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		newTalk(s, plan{}, nil).serve(ctx, ours, "code")
+		b := &box{said: make(chan int, 1)}
+		left := s.newLeavings(b)
+		talk := newTalk(s, plan{}, Request{}, b)
+		talk.pictures = left.pictures
+		talk.serve(ctx, ours, "code")
+		left.close()
 		if ctx.Err() != nil {
 			t.Error("the talk did not end")
 		}

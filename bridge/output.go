@@ -15,6 +15,7 @@ import (
 type capture struct {
 	mu    sync.Mutex
 	tee   io.Writer // also gets everything, if not nil
+	whole *overflow // also gets everything, once it is too much; nil if nothing does
 	half  int
 	head  []byte
 	tail  []byte // a ring once it is full
@@ -27,10 +28,36 @@ func newCapture(limit int, tee io.Writer) *capture {
 	return &capture{half: max(limit/2, 1), tee: tee}
 }
 
+// passOn gives tee, if there is one, what is kept so far and from now on
+// everything.
+func (c *capture) passOn(tee io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tee = tee; tee != nil {
+		head, tail, _ := c.kept()
+		_, _ = tee.Write(append(bytes.Clone(head), tail...))
+	}
+}
+
+// keepWhole has o keep everything, if all of it is still here.
+func (c *capture) keepWhole(o *overflow) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.total <= 2*int64(c.half) {
+		c.whole = o
+	}
+}
+
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(p)
+	if c.whole != nil && c.total+int64(n) > 2*int64(c.half) {
+		if c.total <= 2*int64(c.half) { // until now all of it is here
+			c.whole.write(c.head, c.tail)
+		}
+		c.whole.write(p)
+	}
 	c.total += int64(n)
 	if c.tee != nil {
 		// A reader that went away must not stop the run.
@@ -61,6 +88,10 @@ func (c *capture) Write(p []byte) (int, error) {
 func (c *capture) Bytes() (head, tail []byte, omitted int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.kept()
+}
+
+func (c *capture) kept() (head, tail []byte, omitted int64) {
 	tail = append(append([]byte{}, c.tail[c.next:]...), c.tail[:c.next]...)
 	return c.head, tail, c.total - int64(len(c.head)) - int64(len(tail))
 }
@@ -74,7 +105,7 @@ func (c *capture) lines() (lines []string, truncated bool) {
 		return splitLines(append(bytes.Clone(head), tail...)), false
 	}
 	lines = splitLines(trimEnd(head))
-	lines = append(lines, fmt.Sprintf("[… %d bytes left out here; the stream had %d bytes …]", omitted, c.total))
+	lines = append(lines, fmt.Sprintf("[… %d bytes left out here; the stream had %d bytes%s …]", omitted, c.total, c.whole.said()))
 	return append(lines, splitLines(trimStart(tail))...), true
 }
 

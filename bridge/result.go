@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -28,7 +29,8 @@ type Result struct {
 	Stderr   []string `json:"stderr,omitempty"` // lines
 	Servers  []string `json:"servers,omitempty"`
 	Error    string   `json:"error,omitempty"`
-	Hint     string   `json:"hint,omitempty"` // what to type to cure the error
+	Hint     string   `json:"hint,omitempty"`  // what to type to cure the error
+	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
 	// What a run that ended badly had done by then, so that a retry does not
 	// repeat it.
 	Calls          []CallRecord `json:"calls,omitempty"`
@@ -37,9 +39,13 @@ type Result struct {
 	TimeoutSeconds int          `json:"timeoutSeconds,omitempty"`
 	Result         string       `json:"result,omitempty"` // repr of a trailing expression
 	Truncated      bool         `json:"truncated,omitempty"`
+	Pictures       []Picture    `json:"pictures,omitempty"`
+	Files          []File       `json:"files,omitempty"`
+	Session        string       `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string     `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string       `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
+	folder   string // where the files are on this host
 	cause    error
 	standing []string        // those of Notes that hold for every run on this host
 	known    map[string]bool // notes that the reader has had before
@@ -75,16 +81,26 @@ func ParseOutputMode(s string) (OutputMode, error) {
 func (r *Result) Text(mode OutputMode) string {
 	switch mode {
 	case OutputTOON:
-		if body, err := encodeTOON(r.fields()); err == nil {
-			return fenced("toon", body)
-		}
-		// What cannot be written as TOON is written as JSON.
-		return r.fencedJSON()
+		return toonOrJSON(r.fields(), r)
 	case OutputJSON:
 		return r.fencedJSON()
 	default:
 		return r.compact()
 	}
+}
+
+// toonOrJSON writes a value as TOON, or as JSON without a space where TOON cannot
+// say it or takes more: nested lists of differing things, above all.
+func toonOrJSON(fields toonObject, v any) string {
+	var short bytes.Buffer
+	enc := json.NewEncoder(&short)
+	enc.SetEscapeHTML(false)
+	toon, toonErr := encodeTOON(fields)
+	err := enc.Encode(v)
+	if toonErr == nil && (err != nil || len(toon) <= short.Len()-len("\n")) {
+		return fenced("toon", toon)
+	}
+	return fenced("json", strings.TrimSuffix(short.String(), "\n"))
 }
 
 func (r *Result) fencedJSON() string {
@@ -126,10 +142,14 @@ func (r *Result) compact() string {
 	if r.Error != "" && !contains(r.Stderr, r.Error) {
 		out = append(out, "error: "+r.Error)
 	}
+	if len(r.Stack) > 0 {
+		out = append(out, "it was at:\n  "+strings.Join(r.Stack, "\n  "))
+	}
 	if r.Hint != "" {
 		out = append(out, "hint: "+r.Hint)
 	}
 	out = append(out, r.CallLines()...)
+	out = append(out, r.fileLines()...)
 	if len(out) == 0 {
 		out = append(out, r.Summary)
 	}
@@ -165,12 +185,18 @@ func (r *Result) fields() toonObject {
 	}
 	var out toonObject
 	for _, name := range []string{
-		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "notes", "isolation",
+		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]
-		if name == "calls" && ok {
+		switch {
+		case !ok:
+		case name == "calls":
 			v = r.callRows()
+		case name == "pictures":
+			v = r.pictureRows()
+		case name == "files":
+			v = r.fileRows()
 		}
 		if ok {
 			out = append(out, toonField{Key: name, Value: v})
@@ -184,7 +210,7 @@ func (r *Result) summarize() {
 	switch {
 	case r.Summary != "":
 	case !r.IsError() && len(r.Stdout) == 0 && len(r.Stderr) == 0 && r.Result == "":
-		r.Summary = "Success (no output)"
+		r.Summary = "Success (" + r.leftText() + ")"
 	case !r.IsError():
 		r.Summary = "Success"
 	case r.Error != "":

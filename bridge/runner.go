@@ -14,10 +14,31 @@ var runnerSource []byte
 
 // runnerParts are what the runner asks for when it needs it, by name: each line
 // costs every start some time, as an image may not keep what Python compiled.
-var runnerParts = map[string]string{"tools": runnerTools}
+var runnerParts = map[string]string{
+	"display": runnerDisplay, "errors": runnerErrors, "saved": runnerSaved, "session": runnerSession, "show": runnerShow, "tools": runnerTools,
+	"where": runnerWhere,
+}
+
+//go:embed runner_display.py
+var runnerDisplay string
+
+//go:embed runner_errors.py
+var runnerErrors string
+
+//go:embed runner_show.py
+var runnerShow string
 
 //go:embed runner_tools.py
 var runnerTools string
+
+//go:embed runner_saved.py
+var runnerSaved string
+
+//go:embed runner_session.py
+var runnerSession string
+
+//go:embed runner_where.py
+var runnerWhere string
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.

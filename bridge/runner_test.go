@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -164,7 +165,7 @@ func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
 	if v, _ := ready["python"].(string); ready["type"] != "ready" || !strings.HasPrefix(v, fmt.Sprintf("3.%d.", py.minor)) {
 		t.Errorf("first message = %v", ready)
 	}
-	start := rtObject{"type": "start", "code": code, "servers": rtServers, "manual": "the manual", "saved": rtObject{}}
+	start := rtObject{"type": "start", "code": code, "servers": rtServers, "manual": "the manual", "saved": []string{}}
 	for k, v := range h.start {
 		start[k] = v
 	}
@@ -506,7 +507,7 @@ func TestRunnerReportsErrorsAsPythonDoes(t *testing.T) {
 			stderr: []string{"line 3, in <module>\n    await f()", "line 2, in f\n", "ValueError: bad"}, hidden: []string{"asyncio"}, err: "ValueError: bad",
 		},
 		{
-			name: "frames of libraries stay", code: "import json\njson.loads('{')", exit: 1, stderr: []string{"<run_python>", "json/decoder.py", "JSONDecodeError"},
+			name: "frames of libraries are counted", code: "import json\njson.loads('{')", exit: 1, stderr: []string{"<run_python>", "  [3 frames inside json]\n", "JSONDecodeError"}, hidden: []string{"decoder.py"},
 			err: "JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
 		},
 		{
@@ -543,7 +544,7 @@ raise ExceptionGroup('both', errors)`, exit: 1, err: "ExceptionGroup: both (2 su
 		{name: "no memory", code: "x = bytearray(1 << 60)", exit: 1, stderr: []string{"x = bytearray(1 << 60)", "MemoryError"}, err: "MemoryError"},
 		{name: "a repr that raises", code: "class C:\n    def __repr__(self): raise ValueError('shy')\nC()", exit: 1, stderr: []string{"line 2, in __repr__", "ValueError: shy"}, err: "ValueError: shy"},
 		{name: "a str that raises", code: "class E(Exception):\n    def __str__(self): raise ValueError\nraise E", exit: 1, stderr: []string{"E: <"}, err: "E: <exception str() failed>"},
-		{name: "long messages are cut in done", code: "raise ValueError('x' * 5000)", exit: 1, stderr: []string{strings.Repeat("x", 5000)}, err: "ValueError: " + strings.Repeat("x", 1988)},
+		{name: "long messages are cut in done", code: "raise ValueError('x' * 5000)", exit: 1, stderr: []string{"ValueError: " + strings.Repeat("x", 1900), "[… 1,013 characters left out …]"}, hidden: []string{strings.Repeat("x", 2001)}, err: "ValueError: " + strings.Repeat("x", 1988)},
 		{name: "sys.exit", code: "import sys\nsys.exit(3)", exit: 3},
 		{name: "sys.exit in a task", code: "import asyncio, sys\nawait asyncio.sleep(0)\nsys.exit(4)", exit: 4},
 		{name: "sys.exit in another task", code: "import asyncio, sys\nasync def f(): sys.exit(5)\nasyncio.create_task(f())\nawait asyncio.sleep(60)", exit: 5, stderr: []string{"SystemExit: 5"}},
@@ -904,9 +905,16 @@ func TestRunnerSavesTools(t *testing.T) {
 	t.Parallel()
 	rtEach(t, func(t *testing.T, py rtPython) {
 		saved := rtObject{}
+		var failed sync.Map // why, by name
 		host := rtHost{answer: func(method string, params rtObject) (any, error) {
-			if method == "save_tool" {
+			switch method {
+			case "save_tool":
 				saved[params["name"].(string)] = params["source"]
+			case "saved_source":
+				return saved[params["name"].(string)], nil
+			case "saved_failed":
+				failed.Store(params["name"], params["source"])
+				return nil, nil
 			}
 			return rtAnswer(method, params)
 		}}
@@ -949,19 +957,23 @@ for wrong in (lambda: 1, len, json.dumps, int, 5, outer()):
 		}
 
 		saved["broken"], saved["useless"] = "def broken(:", "x = 1"
-		host.start = rtObject{"saved": saved}
+		host.start = rtObject{"saved": slices.Sorted(maps.Keys(saved))}
 		for _, c := range []rtCase{
 			{name: "by name", code: "await fetch(2)", result: `('{"x": 2}b', {'n': 2}, {'arguments': {}, 'tool': 'echo'})`},
 			{
 				name: "by import", code: "from user_tools import *\nBox.size, base.__doc__, base.__module__", result: "(4, 'Says so.', 'user_tools')",
-				stderr: []string{"saved tool 'broken' was left out: SyntaxError", "saved tool 'useless' was left out: KeyError"},
 			},
-			{name: "broken", code: "try: broken\nexcept NameError: print('no')", stdout: "no\n", stderr: []string{"saved tool 'broken' was left out: SyntaxError"}},
+			{name: "broken", code: "try: broken\nexcept NameError: print('no')", stdout: "no\n"},
 			{name: "unused", code: "x = 1\nx", result: "1"},
 			{name: "the code's own wins", code: "def base(): return 'mine'\nbase()", result: "'mine'"},
 			{name: "source lines", code: "await fetch(object())", exit: 1, stderr: []string{`File "<user_tools.fetch>"`, "return base(n)", "not JSON serializable"}, err: "TypeError: Object of type object is not JSON serializable"},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.check(t, host.run(t, py, c.code)) })
+		}
+		for name, want := range map[string]string{"broken": "SyntaxError: ", "useless": "its source does not define useless"} {
+			if why, _ := failed.Load(name); !strings.HasPrefix(fmt.Sprint(why), want) {
+				t.Errorf("%s was left out for %q, want %q", name, why, want)
+			}
 		}
 	})
 }

@@ -1,4 +1,4 @@
-"""What the runner needs in some runs only: content that is not text, what is shown about tools, and saving some.
+"""What the runner needs in some runs only: content that is not text, and what is shown about tools.
 
 It runs in the namespace of runner.py.
 """
@@ -153,7 +153,10 @@ class ToolDoc(Record):
     """The documentation of a tool. Printed, it is its signature and description; inputSchema is there too."""
 
     def __repr__(self):
-        text = f"mcp_{self.get('serverAlias')}.{self.get('signature')}"
+        if self.get("serverAlias") == "user_tools":
+            text = f"# from user_tools import {self.get('tool')}\n{self.get('signature')}"
+        else:
+            text = f"mcp_{self.get('serverAlias')}.{self.get('signature')}"
         if self.get("tool") != self.get("toolAlias"):
             text = f"# tool {self.get('tool')!r}\n{text}"
         return text + quoted_text(self.get("description") or "")
@@ -255,91 +258,6 @@ def type_of(tree):
     if kind == "union":
         return typing.Union[tuple(parts)]
     return list[parts[0]] if kind == "list" else dict[str, parts[0]]
-
-
-# Saved tools
-
-
-class ToolSource:
-    """The text of a function or class that the code defines, so that another run can define it again."""
-
-    def __init__(self, thing, sources):
-        while hasattr(thing, "__wrapped__"):
-            thing = thing.__wrapped__
-        self._name = getattr(thing, "__name__", "")
-        if not self._name.isidentifier():
-            raise ValueError("save_tool takes a function or a class that has a name")
-        if isinstance(thing, type):
-            self._module_names = vars(sys.modules.get(thing.__module__, sys))
-        elif hasattr(thing, "__code__"):
-            self._module_names = thing.__globals__
-            if thing.__code__.co_freevars:
-                needed = ", ".join(thing.__code__.co_freevars)
-                raise ValueError(f"{self._name} needs variables of an enclosing function ({needed}): pass them in")
-        else:
-            raise ValueError(f"{self._name} is not written in Python: save a function that calls it")
-        self._lines, self._node = self._find(thing, sources.texts)
-
-    def text(self):
-        """Returns the name and the source, the imports first."""
-        import textwrap
-        skip = {line for decorator in self._node.decorator_list if self._is_save_tool(decorator)
-                for line in range(decorator.lineno, decorator.end_lineno + 1)}
-        wanted = range(first_line(self._node), self._node.end_lineno + 1)
-        body = textwrap.dedent("\n".join(self._lines[line - 1] for line in wanted if line not in skip))
-        source = "\n".join([*self._imports(), body, ""])
-        try:
-            compile(source, self._name, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            raise ValueError(f"the source of {self._name} does not stand alone: {error}") from None
-        return self._name, source
-
-    def _find(self, thing, texts):
-        """Returns the lines of the text that defines thing, and its node there."""
-        import ast
-        kinds = ast.ClassDef if isinstance(thing, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
-        file, line = None, None
-        if not isinstance(thing, type):
-            file, line = thing.__code__.co_filename, thing.__code__.co_firstlineno
-        found = [(text, node) for name, text in texts.items() if file in (None, name)
-                 for node in ast.walk(ast.parse(text)) if isinstance(node, kinds) and node.name == self._name
-                 and line in (None, first_line(node))]
-        if not found:
-            raise ValueError(f"the source of {self._name} is not in this code: save_tool takes what the code defines")
-        # A class does not know its line: the last definition of its name is the one in force.
-        text, node = max(found, key=lambda pair: pair[1].lineno)
-        return text.split("\n"), node
-
-    def _is_save_tool(self, decorator):
-        return getattr(decorator, "attr", getattr(decorator, "id", "")) == "save_tool"
-
-    def _imports(self):
-        """Returns lines that import again what the source uses and the code imported outside of it."""
-        import ast
-        used = {node.id for node in ast.walk(self._node) if isinstance(node, ast.Name)}
-        for name in sorted(used.intersection(self._module_names).difference([self._name])):
-            line = import_line(name, self._module_names[name])
-            if line:
-                yield line
-
-
-def first_line(node):
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-
-
-def import_line(name, value):
-    """Returns the statement that binds name to value, or None where no import does."""
-    if isinstance(value, Module):
-        return None if value.__name__ == "mcp" else f"import {value.__name__} as {name}"
-    if isinstance(value, Tool):
-        return f"{name} = mcp_servers[{value._server!r}][{value._name!r}]"
-    module = getattr(value, "__module__", None)
-    origin = getattr(value, "__name__", None) or getattr(value, "_name", None)
-    if module in (None, "__main__", "builtins", "user_tools") or not isinstance(origin, str):
-        return None
-    if getattr(sys.modules.get(module), origin, None) is not value:
-        return None
-    return f"from {module} import {origin} as {name}"
 
 
 MORE_CLASSES = Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, Docs

@@ -1,81 +1,290 @@
 package bridge
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
+	"unicode"
 )
 
 // Bounds on saved tools.
 const (
-	maxSavedTools  = 200
-	maxSavedSource = 64 << 10 // bytes of one
+	maxSavedTools     = 200
+	maxSavedSource    = 64 << 10 // bytes of one
+	maxSavedSignature = 2 << 10
+	maxSavedDoc       = 8 << 10
+	maxSavedSchema    = 16 << 10
+	maxSavedImports   = 100
+	maxSavedImport    = 200 // bytes of one
 )
+
+// ErrNoSavedTool is why a tool that is asked for by name cannot be had.
+var ErrNoSavedTool = errors.New("there is no such saved tool")
 
 var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// savedTools keeps functions that code asked to be kept, as source, one file
-// each. They are only ever run in a sandbox.
-type savedTools struct {
-	dir string
+// A SavedTool is a function or class that code asked to be kept. All of it was
+// written in a sandbox: it is data, bounded and of one line where it should be,
+// and its source is only ever run in a sandbox.
+type SavedTool struct {
+	Name      string          `json:"name"`
+	Signature string          `json:"signature,omitempty"` // such as (a: int, b: str = 'x') -> list
+	Doc       string          `json:"doc,omitempty"`
+	Imports   []string        `json:"imports,omitempty"` // modules that it needs
+	Schema    json.RawMessage `json:"schema,omitempty"`  // of its parameters
+	Saved     time.Time       `json:"saved,omitzero"`
+	Source    string          `json:"source,omitempty"` // stands alone, imports included
 }
 
-// save keeps a function's source under its name; one of that name is replaced.
-func (s savedTools) save(name, source string) error {
-	switch {
-	case s.dir == "":
-		return fmt.Errorf("saving tool %q: there is no folder for saved tools", name)
-	case !toolName.MatchString(name):
-		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", boundText(name, 80))
-	case len(source) > maxSavedSource:
-		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", name, len(source), maxSavedSource)
+// SavedTools are the saved tools of one project, each a Python file of its own
+// in a folder of the project's. It is safe for concurrent use, also by several
+// processes.
+type SavedTools struct {
+	dir     string // of all projects; nothing is kept if it is empty
+	project string
+}
+
+// OpenSavedTools gives the saved tools of a project: a directory as ProjectOf
+// gives it, or "" for the place of those that are saved outside of any project.
+// Nothing is read or made yet.
+func OpenSavedTools(dir, project string) SavedTools { return SavedTools{dir, project} }
+
+// Project is the directory of the project, "" outside of any.
+func (s SavedTools) Project() string { return s.project }
+
+// List gives all tools, by name. What cannot be read is left out, and is in the
+// problems.
+func (s SavedTools) List() (tools []SavedTool, problems []error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, []error{err}
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("saving tool %q: %w", name, err)
-	}
-	path := filepath.Join(s.dir, name+".py")
-	if _, err := os.Stat(path); err != nil {
-		if all, _ := filepath.Glob(filepath.Join(s.dir, "*.py")); len(all) >= maxSavedTools {
-			return fmt.Errorf("saving tool %q: there are %d saved tools already, which is the most", name, len(all))
+	for _, name := range names {
+		t, err := s.Show(name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
 		}
+		tools = append(tools, t)
 	}
-	tmp, err := os.CreateTemp(s.dir, ".new-*")
+	return tools, problems
+}
+
+// Show gives one tool. If there is none of that name, the error is an
+// ErrNoSavedTool and names those that there are.
+func (s SavedTools) Show(name string) (SavedTool, error) {
+	if err := s.has(name); err != nil {
+		return SavedTool{}, err
+	}
+	body, err := readSaved(s.file(name))
 	if err != nil {
-		return fmt.Errorf("saving tool %q: %w", name, err)
+		return SavedTool{}, fmt.Errorf("reading saved tool %q: %w", name, err)
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(source)
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
+	return parseSaved(name, body), nil
+}
+
+// Remove forgets one tool. If there is none of that name, the error is an
+// ErrNoSavedTool and names those that there are.
+func (s SavedTools) Remove(name string) error {
+	if err := s.has(name); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("saving tool %q: %w", name, err)
+	if err := os.Remove(s.file(name)); err != nil {
+		return fmt.Errorf("removing saved tool %q: %w", name, err)
 	}
 	return nil
 }
 
-// load gives the source of every saved tool by name. One that cannot be read
-// is passed over.
-func (s savedTools) load(log *slog.Logger) map[string]string {
-	if s.dir == "" {
-		return nil
-	}
-	files, _ := filepath.Glob(filepath.Join(s.dir, "*.py"))
-	out := map[string]string{}
-	for _, path := range files {
-		name := strings.TrimSuffix(filepath.Base(path), ".py")
-		body, err := os.ReadFile(path)
-		if err != nil || !toolName.MatchString(name) || len(body) > maxSavedSource || len(out) >= maxSavedTools {
-			log.Warn("passing over a saved tool", "file", path, "err", err)
-			continue
+// Export writes the named tools, or all, as the text of one Python module.
+func (s SavedTools) Export(w io.Writer, names ...string) error {
+	var tools []SavedTool
+	for _, name := range names {
+		t, err := s.Show(name)
+		if err != nil {
+			return err
 		}
-		out[name] = string(body)
+		tools = append(tools, t)
 	}
-	return out
+	if len(names) == 0 {
+		var problems []error
+		if tools, problems = s.List(); len(problems) > 0 {
+			return errors.Join(problems...)
+		}
+	}
+	_, err := io.WriteString(w, exported(tools))
+	return err
+}
+
+// save keeps a tool under its name; one of that name is replaced.
+func (s SavedTools) save(t SavedTool) error {
+	switch {
+	case s.dir == "":
+		return fmt.Errorf("saving tool %q: there is no folder for saved tools", boundText(t.Name, 80))
+	case !toolName.MatchString(t.Name):
+		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", boundText(t.Name, 80))
+	case len(t.Source) > maxSavedSource:
+		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", t.Name, len(t.Source), maxSavedSource)
+	}
+	t.Saved = time.Now().UTC().Truncate(time.Second)
+	body, err := formatSaved(t.bounded())
+	if err == nil {
+		err = s.makeFolder()
+	}
+	if err != nil {
+		return fmt.Errorf("saving tool %q: %w", t.Name, err)
+	}
+	if _, err := os.Lstat(s.file(t.Name)); err != nil {
+		if names, _ := s.names(); len(names) >= maxSavedTools {
+			return fmt.Errorf("saving tool %q: there are %d saved tools already, which is the most; runtime.remove_tool(name) removes one", t.Name, len(names))
+		}
+	}
+	if err := putFile(s.file(t.Name), body); err != nil {
+		return fmt.Errorf("saving tool %q: %w", t.Name, err)
+	}
+	return nil
+}
+
+// names lists the tools that there are, in order, at most maxSavedTools.
+func (s SavedTools) names() ([]string, error) {
+	if s.dir == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(s.folder())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the saved tools: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".py")
+		if ok && e.Type().IsRegular() && toolName.MatchString(name) && len(names) < maxSavedTools {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// has tells, as an error, that there is no tool of this name.
+func (s SavedTools) has(name string) error {
+	names, err := s.names()
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(names, name):
+		return nil
+	case len(names) == 0:
+		return fmt.Errorf("%w: %q; none are saved here", ErrNoSavedTool, boundText(name, 80))
+	}
+	more := ""
+	if n := len(names) - 20; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%w: %q; there are %s%s", ErrNoSavedTool, boundText(name, 80), strings.Join(names[:min(len(names), 20)], ", "), more)
+}
+
+func (s SavedTools) file(name string) string { return filepath.Join(s.folder(), name+".py") }
+
+// bounded cuts what is said about a tool to what may be kept and shown.
+func (t SavedTool) bounded() SavedTool {
+	t.Signature = oneLine(t.Signature, maxSavedSignature)
+	t.Doc = boundText(strings.Map(printable, t.Doc), maxSavedDoc)
+	imports := t.Imports[:min(len(t.Imports), maxSavedImports)]
+	t.Imports = nil
+	for _, module := range imports {
+		t.Imports = append(t.Imports, oneLine(module, maxSavedImport))
+	}
+	var schema map[string]any
+	if len(t.Schema) > maxSavedSchema || json.Unmarshal(t.Schema, &schema) != nil {
+		t.Schema = nil
+	}
+	return t
+}
+
+func oneLine(s string, most int) string {
+	return boundText(strings.Join(strings.Fields(strings.Map(printable, s)), " "), most)
+}
+
+// printable leaves out what a terminal would obey.
+func printable(r rune) rune {
+	if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+		return r
+	}
+	return -1
+}
+
+// A saved tool's file is Python: its first line is a comment that says the rest
+// of what is known, as JSON, and its source follows.
+const savedMark = "# saved by runcell: "
+
+func formatSaved(t SavedTool) ([]byte, error) {
+	source := t.Source
+	t.Name, t.Source = "", "" // the file's name, and its content
+	about, err := json.Marshal(t)
+	return []byte(savedMark + string(about) + "\n" + source), err
+}
+
+// parseSaved takes a file that the user has edited, or put there, as it is.
+func parseSaved(name string, body []byte) SavedTool {
+	var t SavedTool
+	text := strings.ToValidUTF8(string(body), "\uFFFD")
+	if rest, ok := strings.CutPrefix(text, savedMark); ok {
+		about, source, _ := strings.Cut(rest, "\n")
+		if json.Unmarshal([]byte(about), &t) != nil {
+			t = SavedTool{}
+		}
+		text = source
+	}
+	t = t.bounded()
+	t.Name, t.Source = name, text
+	return t
+}
+
+// exported puts tools below each other. What has to stand first in a file of
+// Python does so once.
+func exported(tools []SavedTool) string {
+	const future = "from __future__ import annotations\n"
+	var head, body strings.Builder
+	for _, t := range tools {
+		source, ok := strings.CutPrefix(t.Source, future)
+		if ok && head.Len() == 0 {
+			head.WriteString(future)
+		}
+		body.WriteString("\n\n" + strings.Trim(source, "\n") + "\n")
+	}
+	return `"""Functions saved by run_python."""` + "\n" + head.String() + body.String()
+}
+
+// readSaved reads a file of no more than a tool's size. It follows no link.
+func readSaved(path string) ([]byte, error) {
+	const most = maxSavedSource + 2*(maxSavedDoc+maxSavedSignature+maxSavedSchema) + maxSavedImports*maxSavedImport
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, most)
+	}
+	return os.ReadFile(path)
+}
+
+// putFile writes a file for its owner alone, whole or not at all.
+func putFile(path string, body []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = io.Copy(tmp, bytes.NewReader(body))
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,7 +29,8 @@ const toolDescription = "Run Python in a fresh sandbox (no network). The user's 
 var inputSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"code":{"type":"string"},` +
 	`"servers":{"type":"array","items":{"type":"string"},"description":"servers the code may call; [\"*\"]: all"},` +
-	`"timeout":{"type":"integer","description":"seconds"}},"required":["code"]}`)
+	`"timeout":{"type":"integer","description":"seconds"},` +
+	`"session":{"type":"string","description":"name; keeps variables"}},"required":["code"]}`)
 
 // MCP gives the server as an MCP server with its one tool and one resource.
 func (s *Server) MCP() *mcp.Server {
@@ -42,7 +44,10 @@ func (s *Server) MCP() *mcp.Server {
 	// Whatever a client asks first, its first call is near.
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			defer s.awake.Do(s.warm)
+			defer s.awake.Do(func() {
+				s.warm()
+				s.cleanFiles()
+			})
 			return next(ctx, method, req)
 		}
 	})
@@ -54,6 +59,9 @@ func (s *Server) MCP() *mcp.Server {
 			{URI: ManualURI, MIMEType: "text/markdown", Text: Manual},
 		}}, nil
 	})
+	server.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: runsTemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
+	}, s.readFile)
 	return server
 }
 
@@ -62,7 +70,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	var r *Result
 	req, err := parseArguments(call.Params.Arguments)
 	if err == nil {
-		req.Progress = progressTo(ctx, call)
+		req.Progress, req.Lines = progressTo(ctx, call), true
 		r = s.Run(ctx, req)
 	} else {
 		r = (&Result{}).fail(StatusValidation, err)
@@ -70,7 +78,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	}
 	r.known = s.noted(r.standing)
 	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: r.Text(s.o.Output)}},
+		Content:           r.contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}, nil
@@ -115,8 +123,12 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 			}
 		case "timeout":
 			req.Timeout, err = parseTimeout(value)
+		case "session":
+			if json.Unmarshal(value, &req.Session) != nil {
+				err = errors.New(`session must be a name, such as "analysis"`)
+			}
 		default:
-			err = fmt.Errorf("there is no argument %q; there are code, servers and timeout", boundText(name, 40))
+			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout and session", boundText(name, 40))
 		}
 		if err != nil {
 			return req, err
@@ -148,15 +160,17 @@ func parseTimeout(value json.RawMessage) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// progressTo tells the client about work before the run, if it asked to be
-// told.
+// progressTo tells the client how the run goes on, if it asked to be told.
 func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total int64, text string) {
 	token := call.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
+	var mu sync.Mutex
 	last, highest := time.Time{}, float64(-1)
 	return func(done, total int64, text string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if time.Since(last) < 200*time.Millisecond && done < total {
 			return
 		}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/runcell/runcell/mcpproxy"
 	"golang.org/x/sync/semaphore"
@@ -25,6 +27,7 @@ type talk struct {
 	plan     plan
 	policy   *mcpproxy.Run // what this run may call, and how often
 	effects  effects
+	pictures *pictures
 	progress progress
 	conn     net.Conn // serve's
 	writing  sync.Mutex
@@ -36,26 +39,44 @@ type talk struct {
 	over  bool  // the runner said that it has ended
 	err   error // what broke it
 
-	ended chan int // gets the exit code if the runner said that it has ended
+	where         whereabouts
+	code          string   // of the run
+	codeFile      string   // what the runner calls it
+	savedFailures []string // why saved tools were not had
+
+	session string     // its name, if the run goes on in one
+	ended   chan<- int // gets the exit code if the runner said that it has ended
 }
 
-func newTalk(s *Server, p plan, tell func(done, total int64, text string)) *talk {
-	return &talk{s: s, plan: p, policy: s.o.Policy.NewRun(), progress: progress{tell: tell}, ended: make(chan int, 1)}
+// newTalk prepares the talk of one run with the runner in b.
+func newTalk(s *Server, p plan, req Request, b *box) *talk {
+	return &talk{
+		s: s, plan: p, policy: s.o.Policy.NewRun(), progress: progress{tell: req.Progress},
+		session: req.Session, ready: b.ready, ended: b.said, code: req.Code, codeFile: b.codeFile(),
+	}
 }
+
+// lastReplies is how long the runner of a session has to take in answers that
+// nobody waits for.
+const lastReplies = 2 * time.Second
 
 // serve holds the conversation over conn until the runner is done or gone, or
 // ctx ends. When it returns, no call is being answered any more, and conn is
-// closed.
+// closed, unless the session is kept.
 func (t *talk) serve(ctx context.Context, conn net.Conn, code string) {
 	t.conn = conn
-	defer conn.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	calling, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
-	defer calls.Wait()
-	defer cancel() // before the wait: nobody is left to hear the answers
-	err := t.read(ctx, code, &calls)
+	err := t.read(calling, code, &calls)
+	cancel() // before the wait: nobody is left to hear the answers
+	if t.kept() {
+		_ = conn.SetWriteDeadline(time.Now().Add(lastReplies))
+	} else {
+		conn.Close()
+	}
+	calls.Wait()
+	_ = conn.SetWriteDeadline(time.Time{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if errors.Is(err, errFrame) {
@@ -67,8 +88,13 @@ func (t *talk) serve(ctx context.Context, conn net.Conn, code string) {
 func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) error {
 	count := semaphore.NewWeighted(maxCalls)
 	bytes := semaphore.NewWeighted(maxCallsBytes)
+	if t.wasReady() { // an earlier run of the session has heard it
+		if err := t.send(t.start(code)); err != nil {
+			return err
+		}
+	}
 	for {
-		n, err := readFrameSize(t.conn)
+		n, err := t.nextSize()
 		if err != nil {
 			return err
 		}
@@ -86,7 +112,7 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 				t.end(m.ExitCode & 0xff)
 				return nil
 			}
-			if err := t.note(m, code); err != nil {
+			if err := t.note(m, code); err != nil || t.kept() {
 				return err
 			}
 			continue
@@ -104,6 +130,20 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 	}
 }
 
+// nextSize reads the length in front of a frame, and what may come before it
+// once the time is up.
+func (t *talk) nextSize() (int, error) {
+	var head [4]byte
+	_, err := io.ReadFull(t.conn, head[:])
+	if err == nil && isText(head) && t.timeIsUp() {
+		head, err = t.readText(t.conn, head)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return frameSize(head)
+}
+
 // note takes in a frame that is no call, each kind only where it may come.
 func (t *talk) note(m *message, code string) error {
 	t.mu.Lock()
@@ -116,7 +156,11 @@ func (t *talk) note(m *message, code string) error {
 	case m.Type == "done" && ready && !done:
 		t.done = m
 		t.mu.Unlock()
+		t.hearWhere()
 		return nil
+	case m.Type == "where" && ready && t.timeIsUp():
+		t.mu.Unlock()
+		return t.noteWhere(m.Frames)
 	}
 	t.mu.Unlock()
 	return fmt.Errorf("%w: %q where it may not come", errFrame, boundText(m.Type, 40))
@@ -124,7 +168,9 @@ func (t *talk) note(m *message, code string) error {
 
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
-	m := &message{Type: "start", Code: code, Manual: Manual, Saved: t.s.saved.load(t.s.o.Log)}
+	m := &message{
+		Type: "start", Code: code, Argv: t.plan.argv, Session: t.session, Manual: Manual, Saved: t.savedNames(),
+	}
 	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{
 			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.plan.granted[st.Name],
@@ -142,7 +188,14 @@ func (t *talk) answer(ctx context.Context, m *message) {
 	} else {
 		reply.Error, _ = json.Marshal(asCallError(err)) // strings always encode
 	}
-	if err := t.send(reply); err != nil && ctx.Err() == nil && !errors.Is(err, io.ErrClosedPipe) {
+	err = t.send(reply)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.err = fmt.Errorf("%w: the session does not take in answers", errFrame)
+		return
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.ErrClosedPipe) {
 		t.s.o.Log.Debug("replying to the sandbox", "err", err)
 	}
 }
@@ -171,6 +224,13 @@ func (t *talk) end(code int) {
 	t.over = true
 	t.mu.Unlock()
 	t.ended <- code // there is room, and it comes once
+}
+
+// kept reports whether the run is over and its session goes on.
+func (t *talk) kept() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session != "" && t.done != nil && t.done.Kept && t.err == nil
 }
 
 func (t *talk) saidEnd() bool {

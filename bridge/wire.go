@@ -14,6 +14,12 @@ package bridge
 // no other process is left in it: the host need not wait until the kernel has
 // taken it apart.
 //
+// In a session done{kept} says that the runner waits: one more start, after
+// however long, begins the next run.
+//
+// When its time is up the code is asked, by a signal, where it is: a text of
+// faulthandler's comes, outside of any frame, and where{frames} (where.go).
+//
 // Each message is a frame: its length as four bytes, big-endian, and that many
 // bytes of JSON. Everything that comes from the sandbox is hostile: whatever
 // runs there can write to the socket.
@@ -40,10 +46,12 @@ type message struct {
 	Python string `json:"python,omitempty"`
 
 	// start
-	Code    string            `json:"code,omitempty"`
-	Servers []serverInfo      `json:"servers,omitempty"`
-	Manual  string            `json:"manual,omitempty"`
-	Saved   map[string]string `json:"saved,omitempty"` // name to source
+	Code    string       `json:"code,omitempty"`
+	Argv    []string     `json:"argv,omitempty"`
+	Servers []serverInfo `json:"servers,omitempty"`
+	Manual  string       `json:"manual,omitempty"`
+	Saved   []string     `json:"saved,omitempty"`   // names of saved tools
+	Session string       `json:"session,omitempty"` // the runner stays for more runs
 
 	// call and reply
 	ID     int64           `json:"id,omitempty"`
@@ -55,6 +63,10 @@ type message struct {
 	// done
 	ExitCode int    `json:"exitCode,omitempty"`
 	Limit    string `json:"limit,omitempty"` // that the code hit, as oci.Limits.Words names it
+	Kept     bool   `json:"kept,omitempty"`  // the session goes on
+
+	// where
+	Frames json.RawMessage `json:"frames,omitempty"`
 }
 
 // A serverInfo tells the runner about one upstream.
@@ -77,12 +89,8 @@ type callError struct {
 // errFrame marks a frame that no runner of ours would send.
 var errFrame = errors.New("malformed frame")
 
-// readFrameSize reads the length in front of a frame.
-func readFrameSize(r io.Reader) (int, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return 0, err
-	}
+// frameSize reads the length in front of a frame.
+func frameSize(head [4]byte) (int, error) {
 	n := binary.BigEndian.Uint32(head[:])
 	if n > maxFrame {
 		return 0, fmt.Errorf("%w: %d bytes, the most is %d", errFrame, n, maxFrame)

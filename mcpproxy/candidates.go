@@ -57,7 +57,7 @@ func candidates(o DiscoverOptions) []candidate {
 	}
 	add(candidate{path: filepath.Join(o.Home, "MCPs"), dialect: &generic, rank: rankOwn, folder: true, bare: true})
 	for _, d := range dialects {
-		for _, pattern := range d.user {
+		for _, pattern := range append(slices.Clone(d.user), d.movedFile()) {
 			for _, path := range o.resolve(pattern) {
 				add(d.at(path, rankUser))
 			}
@@ -102,6 +102,9 @@ var editors = []string{
 // that is not set.
 func (o DiscoverOptions) resolve(pattern string) []string {
 	patterns := []string{pattern}
+	if pattern == "" {
+		return nil
+	}
 	if rest, ok := strings.CutPrefix(pattern, "EDITOR/"); ok {
 		patterns = nil
 		for _, e := range editors {

@@ -56,6 +56,7 @@ func (ix *index) search(query string, limit int) []int {
 	q := ix.lexical.understand(query)
 	needs := theSayings().nearest(q)
 	scores := ix.lexical.score(q)
+	ix.lexical.whole(q, scores)
 	ix.lexical.answer(q, needs, scores)
 	if like := ix.meaning.cosines(q.words); like != nil {
 		weight := meaningCounts * math.Sqrt(float64(q.telling)) * math.Log1p(float64(len(scores)))

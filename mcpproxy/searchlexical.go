@@ -187,6 +187,30 @@ func (l *lexical) score(q question) []float32 {
 	return total
 }
 
+// wholeCounts is for the words of a query that a document has all of, as they
+// are said: whoever names a tool wants that one.
+const wholeCounts = 0.8
+
+// whole adds to the documents that have all telling words of a query.
+func (l *lexical) whole(q question, scores []float32) {
+	sum, has, telling := newTally(l.docs), make([]uint8, l.docs), uint8(0)
+	for i, s := range q.stems {
+		if stopWords[q.words[i]] || slices.Contains(q.stems[:i], s) {
+			continue
+		}
+		telling++
+		for _, p := range l.postings[s] {
+			sum.add(p.doc, p.score)
+			has[p.doc]++
+		}
+	}
+	for _, doc := range sum.touched {
+		if has[doc] == telling {
+			scores[doc] += wholeCounts * sum.scores[doc]
+		}
+	}
+}
+
 // reading is one way to take a part of a query.
 type reading struct {
 	words  []string

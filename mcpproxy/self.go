@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -54,10 +55,8 @@ func (d *discovery) launchesSelf(args []string) bool {
 // startsSelf reports whether s starts this program, directly or through a
 // common wrapper. Such a server in the catalogue would start itself without end.
 func (d *discovery) startsSelf(s Server) bool {
-	for _, w := range append([]string{s.Command}, s.Args...) {
-		if strings.Contains(w, pythonOriginal) {
-			return true
-		}
+	if d.startsOriginal(s) {
+		return true
 	}
 	if d.isSelf(s, s.Command) {
 		return true
@@ -76,6 +75,10 @@ func (d *discovery) startsSelf(s Server) bool {
 		}
 	}
 	return false
+}
+
+func (d *discovery) startsOriginal(s Server) bool {
+	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool { return strings.Contains(w, pythonOriginal) })
 }
 
 func (d *discovery) isSelf(s Server, command string) bool {

@@ -43,6 +43,7 @@ type Needs struct {
 
 	Python    string // the host's own, for the image "host"
 	PythonErr error  // why there is none
+	Mounts    []Mount
 }
 
 // Examine looks at what this host gives to such a server. It starts no
@@ -55,6 +56,8 @@ func Examine(n Needs) []Check {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
 	f.hostErr = err
+	h.lookAtMounts(n.Mounts)
+	f.mounts = h.mountChecks()
 	return f.examine()
 }
 
@@ -71,7 +74,8 @@ func (f *facts) examine() []Check {
 	}
 	checks = append(checks, f.seccompCheck(), f.landlockCheck())
 	checks = append(checks, f.folderChecks()...)
-	return append(checks, f.filesCheck(), f.pythonCheck())
+	checks = append(checks, f.filesCheck(), f.pythonCheck())
+	return append(checks, f.mounts...)
 }
 
 // ExplainFolders puts the cause and its cure in front of an error of making

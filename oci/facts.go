@@ -26,6 +26,7 @@ type facts struct {
 	seccomp  error                  // why no filter can be loaded
 	landlock int                    // its version, 0 if there is none
 	folders  []folder
+	mounts   []Check
 }
 
 // gather reads the facts of this host.

@@ -365,7 +365,11 @@ class Template:
         put("/proc/self/gid_map", "%d %d 1" % (self.c["gid"], self.gid))
 
     def mount_all(self):
+        held = {target: os.open(target, os.O_PATH) for target, kind, _, _ in self.c["mounts"] if kind == "bind"}
         for target, kind, flags, options in self.c["mounts"]:
+            if kind == "bind":
+                self.show_again(held[target], target)
+                continue
             self.mount(kind.encode(), target.encode(), kind.encode(), flags, options.encode())
         for path, value in (self.c["sysctl"] or {}).items():
             put("/proc/sys/" + path.replace(".", "/"), value)
@@ -379,6 +383,16 @@ class Template:
 
     def mount(self, source, target, kind, flags, options):
         self.must(self.libc.mount(source, target, kind, flags, options), "mounting on " + target.decode())
+
+    def show_again(self, fd, target):
+        """Mounts what the template has at target, and a new file system has covered, once more, with all its flags."""
+        if os.path.isdir("/proc/self/fd/%d" % fd):
+            os.makedirs(target)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o644))
+        self.mount(b"/proc/self/fd/%d" % fd, target.encode(), None, BIND, None)
+        os.close(fd)
 
     def set_up_network(self):
         """Switches the loopback on: SIOCSIFFLAGS, IFF_UP (netdevice(7))."""
@@ -417,8 +431,9 @@ class Template:
         ruleset = self.buffer(b"".join(n.to_bytes(8, sys.byteorder) for n in numbers))
         rules = self.libc.syscall(LANDLOCK_CREATE, self.address(ruleset), sizes, 0, 0, 0, 0)
         self.must(rules, "making a Landlock ruleset")
-        for path, allowed in (("/tmp", own), ("/workspace", own), ("/dev/shm", own),
-                              ("/dev", own & (WRITE_FILE | TRUNCATE))):
+        file = own & (WRITE_FILE | TRUNCATE)
+        more = [(path, own if os.path.isdir(path) else file) for path in self.c["writable"]]
+        for path, allowed in [("/tmp", own), ("/workspace", own), ("/dev/shm", own), ("/dev", file), *more]:
             try:
                 fd = os.open(path, os.O_PATH)
             except FileNotFoundError:

@@ -25,6 +25,8 @@ type host struct {
 	maxFiles  uint64              // RLIMIT_NOFILE's hard limit, 0 if there is none
 	maxLocked uint64              // RLIMIT_MEMLOCK's
 	maxProcs  uint64              // RLIMIT_NPROC's hard limit, 0 if there is none
+	mounts    []hostMount         // what of it sandboxes are shown
+	noIDMap   bool                // and cannot be shown as another id's
 }
 
 // nested reports whether the sandbox needs a user namespace in a user

@@ -93,6 +93,7 @@ func mounts(p Process, h host) []specs.Mount {
 	for _, b := range p.Binds {
 		out = append(out, readOnlyBind(b))
 	}
+	out = append(out, hostMounts(h)...)
 	return append(out, readOnlyBind(Bind{Source: h.exe, Target: pid1Path}))
 }
 

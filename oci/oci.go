@@ -21,6 +21,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,12 +65,23 @@ type Process struct {
 	// as descriptor 3. It is the function's to close. It is not called if the
 	// sandbox does not start; if it is nil the process has no such socket.
 	Control func(net.Conn)
+	// Workspace is given the sandbox's /workspace before Control is called, as
+	// a descriptor to open files below (openat(2)), or why it cannot be had.
+	// It can be read until it is closed, even if the sandbox was killed, and
+	// is the function's to close. It may be nil.
+	Workspace func(dir *os.File, err error)
+	// Urge has SIGURG sent to the process for each value that comes: one that
+	// does not listen to it is not disturbed. It may be nil.
+	Urge <-chan struct{}
 	// Python says how to start the process ahead of its use, if that can be.
 	Python *Python
 	// Ended gives the exit code of a process that has nothing more to say,
 	// and is alone, before it has ended. Run does not wait for it then. Only
 	// who was started ahead of its use can know.
 	Ended <-chan int
+	// Kept says that the process goes on when its work is done, and waits for
+	// more: it does not count as one of those at work.
+	Kept bool
 
 	uid, gid uint32   // inside: the runtime's
 	lifeline *os.File // pid 1's end
@@ -102,6 +114,7 @@ type Runtime struct {
 	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
 
 	uid, gid uint32
+	mounts   []Mount
 	once     sync.Once
 	mu       sync.Mutex // guards what follows, once the host was probed, and lock
 	host     host
@@ -149,7 +162,7 @@ func (r *Runtime) Missing(l Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return append(missing(h, l), r.pool.said()...)
+	return slices.Concat(missing(h, l), h.deniedMounts(), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -168,6 +181,7 @@ func (r *Runtime) Isolation(l Limits) string {
 func (r *Runtime) probe() (host, error) {
 	r.once.Do(func() {
 		r.host, r.hostErr = probeHost(r.uid, r.gid)
+		r.host.lookAtMounts(r.mounts)
 		sweepProbes(r.host.cgroup)
 	})
 	r.mu.Lock()
@@ -187,12 +201,19 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
+	if err := h.checkMounts(); err != nil {
+		return Exit{}, err
+	}
 	// Whoever sweeps must see that we live, also if what runs is here already.
 	if _, err := r.folder(); err != nil {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
 	if w, done := r.warm(ctx, p, h); w != nil {
-		defer done()
+		if p.Kept {
+			done()
+		} else {
+			defer done()
+		}
 		if exit, err := w.run(ctx, p, h); !errors.Is(err, errNotWarm) {
 			return exit, err
 		}
@@ -207,7 +228,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	return attend(ctx, p, s, h, func() {
 		// Whoever cannot be spoken with ends, and waiting tells how.
 		if conn, err := line.receive(); err == nil {
-			p.Control(conn)
+			p.start(conn, s)
 		}
 	})
 }
@@ -224,6 +245,10 @@ func (r *Runtime) begin(p Process, h host) (*container, lifeline, host, error) {
 		h = r.withoutProc()
 		c, process, err = r.launch(p, h)
 	}
+	if idMapRefused(err) && !h.noIDMap {
+		h = r.withoutIDMaps()
+		c, process, err = r.launch(p, h)
+	}
 	line.theirs.Close()
 	if err != nil {
 		line.close()
@@ -238,6 +263,9 @@ func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exi
 	limits := watchLimits(s, p.Limits, h)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
+	if p.Urge != nil {
+		defer urges(p.Urge, s)()
+	}
 	if p.Control != nil {
 		talk()
 	}
@@ -264,6 +292,16 @@ func outcome(s sandbox, ended <-chan int) (exit Exit, there bool, err error) {
 	case code := <-ended:
 		return Exit{Code: code}, true, nil
 	}
+}
+
+// start hands over what the host has of a sandbox, with which it can begin: by
+// now its pid 1 is no program of libcontainer's any more, which nobody may look
+// into.
+func (p Process) start(conn net.Conn, s sandbox) {
+	if p.Workspace != nil {
+		p.Workspace(openWorkspace(s.pid()))
+	}
+	p.Control(conn)
 }
 
 // launch starts p as the first process of a new sandbox, which is the

@@ -16,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,7 +63,18 @@ static void allow(int rules, const char *path, uint64_t access)
 	close(p.parent);
 }
 
-static void landlock(void)
+// allow_more allows what the host lets the code write to besides, "/a:/b"
+// (hostmounts.go). Of a file it takes no rights that only directories have.
+static void allow_more(int rules, char *paths, uint64_t access)
+{
+	struct stat st;
+
+	for (char *path = strtok(paths, ":"); path != NULL; path = strtok(NULL, ":"))
+		if (stat(path, &st) == 0)
+			allow(rules, path, S_ISDIR(st.st_mode) ? access : access & (LL_WRITE_FILE | LL_TRUNCATE));
+}
+
+static void landlock(char *more)
 {
 	long abi = syscall(__NR_landlock_create_ruleset, NULL, 0, 1);
 	uint64_t own = LL_WRITE_FILE | LL_REMOVE | LL_MAKE | LL_REFER;
@@ -84,6 +96,8 @@ static void landlock(void)
 	allow(rules, "/workspace", own);
 	allow(rules, "/dev/shm", own);
 	allow(rules, "/dev", own & (LL_WRITE_FILE | LL_TRUNCATE)); // /dev/null
+	if (more != NULL)
+		allow_more(rules, more, own);
 	if (syscall(__NR_landlock_restrict_self, rules, 0) < 0)
 		die("entering the Landlock domain");
 	close(rules);
@@ -191,7 +205,12 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 	sigset_t before;
 	pid_t child;
 	int own, fd, pair[2];
+	char *more = getenv("_RUNCELL_WRITE");
 
+	if (more != NULL) {
+		more = strdup(more);
+		unsetenv("_RUNCELL_WRITE");
+	}
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
 	prctl(PR_SET_NAME, "runcell", 0, 0, 0); // pid1Name
@@ -223,7 +242,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 		else if (control && dup2(pair[1], lifeline) < 0)
 			die("placing the control socket");
 		if (!template)
-			landlock();
+			landlock(more);
 		execv(argv[0], argv);
 		dprintf(2, "runcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);

@@ -97,11 +97,18 @@ func (r *Runtime) warm(ctx context.Context, p Process, h host) (*warm, func()) {
 // keyOf tells processes apart that cannot take each other's place. A folder or
 // file that was removed and made again is another: a sandbox still has the old
 // one.
-func keyOf(p Process) string {
+func keyOf(p Process, h host) string {
 	var files []uint64
-	for _, path := range append([]Bind{{Source: p.Root.Dir}}, p.Binds...) {
+	paths := []string{p.Root.Dir}
+	for _, b := range p.Binds {
+		paths = append(paths, b.Source)
+	}
+	for _, m := range h.mounts {
+		paths = append(paths, m.Source)
+	}
+	for _, path := range paths {
 		var st unix.Stat_t
-		_ = unix.Stat(path.Source, &st) // the start says what is wrong with it
+		_ = unix.Stat(path, &st) // the start says what is wrong with it
 		files = append(files, uint64(st.Dev), st.Ino)
 	}
 	body, err := json.Marshal([]any{files, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid})
@@ -175,7 +182,7 @@ func (o *pool) awaitTemplate(ctx context.Context) {
 
 // is makes p the process that the pool is for.
 func (o *pool) is(p Process, h host) {
-	key := keyOf(p)
+	key := keyOf(p, h)
 	o.used()
 	if key == o.key {
 		return
@@ -183,7 +190,7 @@ func (o *pool) is(p Process, h host) {
 	o.drop()
 	o.key, o.h = key, h
 	o.p = p
-	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.lifeline = nil, nil, nil, nil
+	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.Workspace, o.p.lifeline = nil, nil, nil, nil, nil
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
 }
 

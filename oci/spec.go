@@ -3,6 +3,7 @@ package oci
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -28,6 +29,9 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		un.template, filter = true, h.makers
 	}
 	env := append([]string{lifeline}, p.Env...)
+	if targets := h.writableTargets(); len(targets) > 0 {
+		env = append([]string{writeEnv + "=" + strings.Join(targets, ":")}, env...)
+	}
 	// Empty, not nil: libcontainer keeps every capability when it is nil
 	// (capabilities.New).
 	caps := &specs.LinuxCapabilities{}

@@ -76,7 +76,8 @@ type starterConfig struct {
 	UID      uint32            `json:"uid"`
 	GID      uint32            `json:"gid"`
 	Filter   string            `json:"filter"`
-	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options
+	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options; "bind" is what the template has there
+	Writable []string          `json:"writable"`
 	Masked   []string          `json:"masked"`
 	Readonly []string          `json:"readonly"`
 	Sysctl   map[string]string `json:"sysctl"`
@@ -108,6 +109,12 @@ func newStarterConfig(p Process, h host, template bool) (starterConfig, error) {
 	for _, t := range writable {
 		c.Mounts = append(c.Mounts, [4]any{t.dest, "tmpfs", flags, strings.Join(append(t.options(), t.mode), ",")})
 	}
+	for _, m := range h.mounts {
+		if onTmpfs(m.Target) {
+			c.Mounts = append(c.Mounts, [4]any{m.Target, "bind", 0, ""})
+		}
+	}
+	c.Writable = h.writableTargets()
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
 	// There is no /sys, and what is not in /proc the template has covered.
 	c.Masked = slices.DeleteFunc(slices.Clone(maskedPaths), func(path string) bool { return !inProc(path) })

@@ -76,7 +76,7 @@ func (w *warm) run(ctx context.Context, p Process, h host) (Exit, error) {
 	}
 	p.closeFiles()
 	defer w.r.later(afterAnswer, func() { _ = w.s.destroy() })
-	return attend(ctx, p, w.s, h, func() { p.Control(w.conn) })
+	return attend(ctx, p, w.s, h, func() { p.start(w.conn, w.s) })
 }
 
 // give sends the streams.

@@ -62,7 +62,7 @@ var hostTop = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 // hostEtc are the parts of /etc that programs in /usr cannot do without.
 var hostEtc = []string{
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives",
-	"ssl/certs", "pki/ca-trust/extracted", "pki/tls/certs", "mime.types", "python3*",
+	"ssl/certs", "pki/ca-trust/extracted", "pki/tls/certs", "mime.types", "python3*", "matplotlibrc", "fonts",
 }
 
 // planHost looks at the host, whose files are under sys; that is "/" but in

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -128,6 +129,9 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 	if err := readJSON(filepath.Join(filepath.Dir(image.Dir), "bytecode.json"), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.add("bytecode.json: %v", err)
 	}
+	if c.points, err = readMountPoints(filepath.Join(filepath.Dir(image.Dir), mountPointsName)); err != nil {
+		d.add("%s: %v", mountPointsName, err)
+	}
 	return c.dir(".")
 }
 
@@ -136,6 +140,7 @@ type comparison struct {
 	ctx       context.Context
 	want, got *os.Root
 	added     bytecodeRecord
+	points    []string // to be mounted on
 	damage    *damageList
 }
 
@@ -205,7 +210,11 @@ func (c *comparison) sameContent(name string) bool {
 // extra looks at what no layer has. Bytecode that was added is as it was then.
 func (c *comparison) extra(name string) {
 	info, err := c.got.Lstat(name)
-	if err == nil && info.IsDir() && path.Base(name) == "__pycache__" {
+	point := slices.Contains(c.points, name)
+	if err == nil && point && info.Mode().IsRegular() && info.Size() == 0 {
+		return
+	}
+	if err == nil && info.IsDir() && (point || path.Base(name) == "__pycache__") {
 		entries, err := readDir(c.got, name)
 		if err != nil {
 			c.damage.add("%v", err)

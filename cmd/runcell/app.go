@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -30,14 +30,31 @@ var version = "devel"
 // run executes one command line and returns the exit code. Errors are printed
 // here and nowhere else.
 func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, signals, stop := watchSignals(context.Background())
 	defer stop()
 	// A reader that is gone makes a write fail; it must not end us at once, with
 	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	leaveRemovedFolder()
-	app := newApp(stdin, stdout, stderr)
-	return report(stderr, app.RunContext(ctx, flagsFirst(app, args)))
+	app := newApp(&streams{in: stdin, out: stdout, err: stderr, signals: signals})
+	err := app.RunContext(ctx, flagsFirst(app, args))
+	switch sig := signals.got(); {
+	case err != nil && sig != nil:
+		if !silent(err) {
+			report(stderr, err)
+		}
+		return sig.code()
+	case brokenPipe(err, stdout):
+		return stopped{syscall.SIGPIPE}.code()
+	}
+	return report(stderr, err)
+}
+
+// brokenPipe reports whether err is that nobody reads our output any more:
+// whoever stopped reading wants to hear nothing of it.
+func brokenPipe(err error, stdout *os.File) bool {
+	var path *fs.PathError
+	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
 }
 
 // leaveRemovedFolder goes to the root if the working directory is no more: what
@@ -50,7 +67,8 @@ func leaveRemovedFolder() {
 
 // flagsFirst moves the flags of a command before its arguments: people write
 // them in any order, and the cli package wants them first. What follows "--"
-// stays where it is.
+// stays where it is. The "--" itself is an argument of exec alone, which has to
+// tell its own from those of the code.
 func flagsFirst(app *cli.App, args []string) []string {
 	var command *cli.Command
 	at := 1
@@ -61,7 +79,7 @@ func flagsFirst(app *cli.App, args []string) []string {
 		}
 		command, commands = commands[i], commands[i].Subcommands
 	}
-	if command == nil {
+	if command == nil || command.SkipFlagParsing {
 		return args
 	}
 	takesValue := map[string]bool{}
@@ -76,6 +94,9 @@ func flagsFirst(app *cli.App, args []string) []string {
 	for ; at < len(args); at++ {
 		arg := args[at]
 		if arg == "--" {
+			if command.Name != execName {
+				at++
+			}
 			rest = append(rest, args[at:]...)
 			break
 		}
@@ -89,21 +110,22 @@ func flagsFirst(app *cli.App, args []string) []string {
 			ordered = append(ordered, args[at])
 		}
 	}
-	return append(ordered, rest...)
+	return append(append(ordered, "--"), rest...)
 }
 
-func newApp(stdin, stdout, stderr *os.File) *cli.App {
-	s := &streams{in: stdin, out: stdout, err: stderr}
+func newApp(s *streams) *cli.App {
 	return &cli.App{
 		Name:      "runcell",
 		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
 		UsageText: "runcell COMMAND [flags]\n\nOn a terminal start with: runcell doctor; runcell exec -c 'print(1+1)'",
 		Version:   version,
-		Reader:    stdin,
-		Writer:    stdout,
-		ErrWriter: stderr,
+		Reader:    s.in,
+		Writer:    s.out,
+		ErrWriter: s.err,
 		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), doctorCommand(s), versionCommand(s),
+			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
+			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
+			completionCommand(s), completeCommand(s), manCommand(s),
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,
@@ -118,9 +140,11 @@ func newApp(stdin, stdout, stderr *os.File) *cli.App {
 	}
 }
 
-// streams are the standard streams of the command.
+// streams are what a command has of its process: the standard streams, and the
+// signals.
 type streams struct {
 	in, out, err *os.File
+	signals      *signals
 }
 
 // An exitError ends the program with a code. Without an error nothing is
@@ -148,7 +172,7 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 }
 
 // report prints err for the user, with its cure, and gives the exit code.
-func report(w io.Writer, err error) int {
+func report(w *os.File, err error) int {
 	if err == nil {
 		return exitOK
 	}
@@ -161,14 +185,15 @@ func report(w io.Writer, err error) int {
 	if errors.As(err, &exit) {
 		code = exit.code
 	}
+	ink := inkFor(w)
 	if err.Error() != "" {
-		fmt.Fprintf(w, "runcell: %v\n", err)
+		fmt.Fprintf(w, "%s %v\n", ink.red("runcell:"), err)
 	}
 	if hint != nil {
-		fmt.Fprintf(w, "hint: %s\n", hint.Hint)
+		fmt.Fprintf(w, "%s %s\n", ink.cyan("hint:"), hint.Hint)
 	}
 	if code == exitUsage {
-		fmt.Fprintln(w, "hint: runcell --help")
+		fmt.Fprintln(w, ink.cyan("hint:"), "runcell --help")
 	}
 	return code
 }

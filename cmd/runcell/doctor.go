@@ -40,14 +40,17 @@ func doctor(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache}
+	if err := checkMounts(settings, d); err != nil {
+		return err
+	}
+	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache, Mounts: settings.Mounts}
 	needs.Python, needs.PythonErr = rootfs.HostPython(c.Context)
 	checks := append(oci.Examine(needs), policyCheck(settings)...)
 	checks = append(checks, sandboxCheck(c.Context, settings, s, checks, needs.PythonErr))
 	if c.Bool("json") {
 		err = printJSON(s.out, checks)
 	} else {
-		printChecks(s.out, checks)
+		printChecks(s.out, inkFor(s.out), checks)
 	}
 	if code := doctorExit(checks); err == nil && code != exitOK {
 		return &exitError{code: code}
@@ -123,14 +126,15 @@ func tryPython(ctx context.Context, settings Settings, s *streams) (version, cur
 
 // printChecks prints a line for each check, with the cure below it, and what
 // they come to.
-func printChecks(w io.Writer, checks []oci.Check) {
+func printChecks(w io.Writer, ink ink, checks []oci.Check) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, len(c.Code))
 	}
 	indent := strings.Repeat(" ", len("degraded  ")+width+1)
 	for _, c := range checks {
-		fmt.Fprintf(w, "%-9s %-*s %s\n", c.Status, width, c.Code, c.Text)
+		pad := strings.Repeat(" ", len("degraded ")-len(c.Status))
+		fmt.Fprintf(w, "%s%s %-*s %s\n", ink.status(c.Status), pad, width, c.Code, c.Text)
 		if c.Cure != "" {
 			fmt.Fprintf(w, "%scure: %s\n", indent, strings.ReplaceAll(c.Cure, "\n", "\n"+indent+"      "))
 		}

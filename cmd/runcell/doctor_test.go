@@ -254,7 +254,7 @@ func TestDoctorWithoutPython(t *testing.T) {
 
 func TestPrintChecks(t *testing.T) {
 	var b bytes.Buffer
-	printChecks(&b, []oci.Check{
+	printChecks(&b, false, []oci.Check{
 		{Code: "RC-A", Status: oci.CheckOK, Text: "well"},
 		{Code: "RC-LONGER", Status: oci.CheckDegraded, Text: "not well", Cure: "do this\nand this"},
 	})

@@ -91,6 +91,9 @@ func fakeServer(name string) {
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)
 	tools := fakeTools[name]
+	if file, ok := strings.CutPrefix(name, replayPrefix); ok {
+		replay(s, file)
+	}
 	if name == "spy" {
 		tools = spyTools
 	} else if doc, ok := docTools[name]; ok {

@@ -1,164 +1,128 @@
-//go:build figures
-
 package main
 
 import (
-	"encoding/json"
-	"fmt"
+	"image"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/runcell/runcell/oci"
 )
 
-// callCode times calls from inside: ms at the 50th percentile one after the
-// other, calls a second with a hundred at once, and MB/s of large results.
-const callCode = `
-import asyncio, json, time
-
-async def each(n):
-    took = []
-    for _ in range(n):
-        start = time.perf_counter()
-        await mcp_odd.pid()
-        took.append(time.perf_counter() - start)
-    return took
-
-async def many(n):
-    async def one():
-        for _ in range(n):
-            await mcp_odd.pid()
-    start = time.perf_counter()
-    await asyncio.gather(*[one() for _ in range(100)])
-    return 100 * n / (time.perf_counter() - start)
-
-async def large(n):
-    start = time.perf_counter()
-    got = sum([len(await mcp_fast.large()) for _ in range(n)])
-    return got / 1e6 / (time.perf_counter() - start)
-
-await each(50)
-`
-
-// TestCallFigures measures what the way through the sandbox adds to a call of a
-// warm stdio server, beside the SDK's client alone: docs/benchmarks/speed.md.
-func TestCallFigures(t *testing.T) {
-	h := firstHost(t)
-	exe, err := fakeBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := fakeConfig(t, map[string]any{
-		"odd":  map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "odd"}},
-		"fast": map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "fast"}},
-	})
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": firstImage(t), "MCP_SERVERS_CONFIG": config})
-	direct, fast := directClient(t, exe, "odd"), directClient(t, exe, "fast")
-
-	best := map[string]float64{}
-	ratios := map[string][]float64{}
-	for range 5 { // in turn: machines are noisy
-		ours := c.figures(t, callCode+"print(json.dumps({'p50 ms': sorted(await each(500))[250] * 1000, 'a second': await many(20)}))")
-		theirs := map[string]float64{"p50 ms": directEach(t, direct), "a second": directMany(t, direct)}
-		large := c.figures(t, callCode+"print(json.dumps({'MB/s': await large(13)}))")
-		ratios["ms added to a call"] = append(ratios["ms added to a call"], ours["p50 ms"]-theirs["p50 ms"])
-		ratios["100 at once, part of the direct client's"] = append(ratios["100 at once, part of the direct client's"], ours["a second"]/theirs["a second"])
-		ratios["MB/s of results"] = append(ratios["MB/s of results"], large["MB/s"])
-		ratios["MB/s of results, direct client"] = append(ratios["MB/s of results, direct client"], directLarge(t, fast))
-		t.Log(ours, theirs, large)
-	}
-	for name, all := range ratios {
-		slices.Sort(all)
-		best[name] = all[len(all)/2]
-		t.Logf("%s: %.3g (of %.3g)", name, best[name], all)
-	}
-	if file := os.Getenv("RUNCELL_FIGURES"); file != "" {
-		b, err := json.Marshal(best)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// figures runs code that prints an object of numbers.
-func (c *client) figures(t *testing.T, code string) (f map[string]float64) {
+// withMatplotlib is the image to draw in: the one of `make test-data`, or the
+// host's own Python.
+func withMatplotlib(t *testing.T) string {
 	t.Helper()
-	r := c.call(t, map[string]any{"code": code, "servers": []string{"odd", "fast"}, "timeout": 100})
-	if err := json.Unmarshal([]byte(strings.Join(lines(r.fields["stdout"]), "\n")), &f); err != nil {
-		t.Fatalf("%v: %s", err, r.text)
+	if layout := os.Getenv("RUNCELL_TEST_DATA"); layout != "" {
+		return "oci:" + layout
 	}
-	return f
-}
-
-func directClient(t *testing.T, exe, name string) *mcp.ClientSession {
-	t.Helper()
-	cmd := exec.Command(exe)
-	cmd.Env = []string{fakeServerEnv + "=" + name}
-	s, err := mcp.NewClient(&mcp.Implementation{Name: "direct"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// directCall returns the length of what a tool says.
-func directCall(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) int {
-	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	return len(r.Content[0].(*mcp.TextContent).Text)
-}
-
-func directEach(t *testing.T, s *mcp.ClientSession) float64 {
-	var took []time.Duration
-	for range 550 {
-		start := time.Now()
-		directCall(t, s, "pid", map[string]any{})
-		took = append(took, time.Since(start))
-	}
-	slices.Sort(took)
-	return float64(took[275]) / 1e6
-}
-
-func directMany(t *testing.T, s *mcp.ClientSession) float64 {
-	start := time.Now()
-	var all sync.WaitGroup
-	for range 100 {
-		all.Go(func() {
-			for range 20 {
-				directCall(t, s, "pid", map[string]any{})
-			}
-		})
-	}
-	all.Wait()
-	return 2000 / time.Since(start).Seconds()
-}
-
-func directLarge(t *testing.T, s *mcp.ClientSession) float64 {
-	start, got := time.Now(), 0
-	for range 13 {
-		got += directCall(t, s, "large", map[string]any{})
-	}
-	return float64(got) / 1e6 / time.Since(start).Seconds()
-}
-
-// firstImage is a real one if there is one.
-func firstImage(t *testing.T) string {
-	t.Helper()
-	_, v := pythons()
-	if dir := os.Getenv("RUNCELL_TEST_IMAGES"); dir != "" {
-		return fmt.Sprintf("oci:%s/python-%s", dir, v)
+	if _, err := os.Stat("/usr/lib/python3/dist-packages/matplotlib"); err != nil {
+		t.Skip("needs matplotlib: apt-get install python3-matplotlib")
 	}
 	return "host"
+}
+
+// drawing has what a run needs that draws: it is slow to import, where nothing
+// is compiled.
+var drawing = env{"MCP_BRIDGE_TIMEOUT": "100s", "MCP_BRIDGE_MEMORY": "1g"}
+
+func (e env) with(name, value string) env {
+	out := env{name: value}
+	for k, v := range e {
+		out[k] = v
+	}
+	return out
+}
+
+// colour gives a pixel as one knows it.
+func colour(m image.Image, x, y int) (rgb [3]uint8) {
+	r, g, b, _ := m.At(m.Bounds().Min.X+x, m.Bounds().Min.Y+y).RGBA()
+	return [3]uint8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}
+}
+
+const figure = "import matplotlib.pyplot as plt\ndef figure(colour, **k):\n  f = plt.figure(facecolor=colour, **k); f.add_subplot().plot([1, 3, 2]); return f\n"
+
+// TestFiguresAreShown that are open at the end, that show() is called for, and
+// that display is given: each once.
+func TestFiguresAreShown(t *testing.T) {
+	e := drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t))
+	inEveryWay(t, func(t *testing.T, test func(*testing.T, *host)) { test(t, firstHost(t)) }, func(t *testing.T, h *host) {
+		for _, preload := range []string{"", "matplotlib.pyplot"} {
+			t.Run("preload "+preload, func(t *testing.T) {
+				c := h.serve(t, e.with("MCP_BRIDGE_PRELOAD", preload))
+				r := c.python(t, "import os, sys; print(os.environ['MPLBACKEND'], 'matplotlib' in sys.modules)")
+				if preload == "" || h.start == oci.StartFork { // else the first run is not preloaded yet
+					r.want(t, map[string]string{"": "Agg False", "matplotlib.pyplot": "Agg True"}[preload])
+				}
+				r, all := c.pictures(t, figure+"figure('red'); plt.show(); print(plt.get_fignums())\ndisplay(figure('lime').axes[0])\nfigure('blue', figsize=(30, 2)); figure('black')\nprint(plt.get_backend().lower())")
+				if r.isError || len(all) != 4 || !strings.HasPrefix(r.text, "[]\nagg\nfile: figure-3.png") {
+					t.Fatalf("%d pictures: %s", len(all), r.text)
+				}
+				for i, want := range [][3]uint8{{255, 0, 0}, {0, 255, 0}, {0, 0, 255}, {0, 0, 0}} {
+					if got := colour(all[i], 1, 1); got != want {
+						t.Errorf("picture %d is %v, want %v", i, got, want)
+					}
+				}
+				if w, h := all[0].Bounds().Dx(), all[0].Bounds().Dy(); w < 400 || w > 700 || h < 300 || h > 520 {
+					t.Errorf("a figure of the usual size has %d×%d pixels", w, h)
+				}
+				if all[2].Bounds().Dx() != 1024 {
+					t.Errorf("a wide figure is %v", all[2].Bounds())
+				}
+				// The next run has none of it.
+				if r, all := c.pictures(t, "print('next')"); len(all) != 0 || r.text != "next" {
+					t.Errorf("then %d pictures: %s", len(all), r.text)
+				}
+			})
+		}
+	})
+}
+
+// TestFiguresOfCodeThatFails are shown; one that cannot be drawn says why and
+// is in nobody's way.
+func TestFiguresOfCodeThatFails(t *testing.T) {
+	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t)))
+	r, all := c.pictures(t, figure+"figure('red'); figure('red').suptitle(r'$\\frac$'); figure('red', figsize=(100, 100))\n1 / 0")
+	if len(all) != 2 || r.status() != "error" || !strings.Contains(r.text, "figure 2 cannot be drawn: ") || !strings.Contains(r.text, "ZeroDivisionError") {
+		t.Errorf("%d pictures: %s", len(all), r.text)
+	}
+	r, all = c.pictures(t, figure+"f = figure('red'); f.savefig('/workspace/out/figure-1.png'); plt.close(f); figure('red')\nplt.figure()")
+	if len(all) != 1 || len(r.files()) != 1 || r.files()["figure-1.png"]["type"] != "image/png" {
+		t.Errorf("saved: %d pictures: %s", len(all), r.text)
+	}
+}
+
+// TestPicturesOfLibraries show themselves.
+func TestPicturesOfLibraries(t *testing.T) {
+	image := withMatplotlib(t)
+	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", image))
+	r, all := c.pictures(t, "from PIL import Image\nfor mode in '1', 'L', 'P', 'RGB', 'RGBA', 'CMYK', 'F', 'I;16': display(Image.new(mode, (40, 30)))")
+	if r.isError || len(all) != 8 || all[3].Bounds().Dx() != 40 {
+		t.Errorf("%d pictures: %s", len(all), r.text)
+	}
+	r, all = c.pictures(t, "from PIL import Image\ndisplay(Image.new('RGB', (9000, 100), 'red'))")
+	if len(all) != 1 || all[0].Bounds().Dx() != 1024 || colour(all[0], 5, 5) != [3]uint8{255, 0, 0} {
+		t.Errorf("a long one: %d pictures: %s", len(all), r.text)
+	}
+	if image != "host" {
+		return // that one has no cairosvg
+	}
+	r, all = c.pictures(t, "class S:\n  def _repr_svg_(self): return '<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"50\" height=\"20\"><rect width=\"50\" height=\"20\" fill=\"red\"/></svg>'\ndisplay(S())")
+	if len(all) != 1 || all[0].Bounds().Dx() != 50 || colour(all[0], 25, 10) != [3]uint8{255, 0, 0} || r.files()["picture-1.svg"] == nil {
+		t.Errorf("SVG: %d pictures: %s", len(all), r.text)
+	}
+}
+
+// TestTablesAreText of which nothing is left out that a reader would want.
+func TestTablesAreText(t *testing.T) {
+	if os.Getenv("RUNCELL_TEST_DATA") == "" {
+		t.Skip("needs pandas: make test-data")
+	}
+	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t)))
+	r := c.python(t, "import pandas as pd\nd = pd.DataFrame({f'column{i}': range(100) for i in range(20)})\ndisplay(d, d.column3)")
+	for _, want := range []string{" column0 ", " column19", "\n99 ", "[100 rows x 20 columns]", "Name: column3, Length: 100, dtype: int64"} {
+		if !strings.Contains(r.text, want) {
+			t.Errorf("no %q in\n%s", want, r.text)
+		}
+	}
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/runcell/runcell/rootfs"
@@ -33,7 +30,7 @@ func imagesCommand(s *streams) *cli.Command {
 			},
 			{
 				Name: "inspect", Usage: "show all that is known of images, as JSON",
-				ArgsUsage: "REF|DIGEST…", Flags: flags, OnUsageError: usageError,
+				ArgsUsage: "REF|DIGEST…", Flags: withJSON, OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesInspect(c, s) },
 			},
 			{
@@ -63,10 +60,6 @@ func imagesCommand(s *streams) *cli.Command {
 		},
 		Action: needSubcommand,
 	}
-}
-
-func jsonFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "json", Usage: "print one JSON array of objects"}
 }
 
 // needSubcommand is the action of a command that does nothing by itself.
@@ -142,15 +135,24 @@ func imagesList(c *cli.Context, s *streams) error {
 	if c.Bool("json") {
 		return printJSON(s.out, rows)
 	}
-	return printTable(s.out, "IMAGE\tDIGEST\tSIZE\tSHARED\tPULLED\tLAST USED", func(w io.Writer) {
-		for _, r := range rows {
-			if r.Ref == "" {
-				r.Ref = "<no name>"
-			}
-			fmt.Fprintf(w, "%s\t%.19s\t%s\t%s\t%s\t%s\n", r.Ref, r.Digest, megabytes(r.Size), megabytes(r.Shared),
-				r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime))
+	var cells [][]string
+	for _, r := range rows {
+		if r.Ref == "" {
+			r.Ref = "<no name>"
 		}
-	})
+		cells = append(cells, []string{
+			r.Ref, fmt.Sprintf("%.19s", r.Digest), megabytes(r.Size), megabytes(r.Shared),
+			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
+		})
+	}
+	return printTable(s.out, []column{
+		{name: "IMAGE", end: true},
+		{name: "DIGEST"},
+		{name: "SIZE", right: true},
+		{name: "SHARED", right: true},
+		{name: "PULLED"},
+		{name: "LAST USED"},
+	}, cells)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
@@ -194,22 +196,4 @@ func openImages(c *cli.Context) (Settings, *rootfs.Store, dirs, error) {
 	}
 	store, err := openStore(d, settings)
 	return settings, store, d, err
-}
-
-// printJSON prints a list; an empty one is [], not null.
-func printJSON[T any](w io.Writer, list []T) error {
-	if list == nil {
-		list = []T{}
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(list)
-}
-
-// printTable prints rows of tab-separated cells under a head.
-func printTable(w io.Writer, head string, rows func(io.Writer)) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, head)
-	rows(t)
-	return t.Flush()
 }

@@ -241,7 +241,7 @@ func TestFirstRunTellsOfThePull(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
 	e["MCP_BRIDGE_IMAGE"] = ref
-	heard := heardProgress(t, h, e, map[string]any{"code": "print('done')", "timeout": int(slow(2*time.Second) / time.Second)})
+	heard := heardProgress(t, h, e, map[string]any{"code": "1", "timeout": int(slow(2*time.Second) / time.Second)})
 	if len(heard) < 3 {
 		t.Fatalf("heard only %d notifications", len(heard))
 	}

@@ -25,6 +25,7 @@ type imageSource struct {
 
 	runner  string // made again if somebody removed it
 	dirs    dirs
+	mounts  []oci.Mount
 	refresh func(ref string, ask bool)
 
 	mu      sync.Mutex
@@ -91,10 +92,10 @@ func (i *imageSource) find(ctx context.Context, progress func(done, total int64,
 // cached gives the image if it is there already.
 func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
 	root := i.store.Cached(ctx, i.ref)
-	if root == nil {
+	if root == nil || makeRoom(root, i.mounts) != nil { // the first run says why
 		return bridge.Image{}, false
 	}
-	return i.image(root), true
+	return i.image(i.ref, root), true
 }
 
 func (i *imageSource) standIn() string {
@@ -115,18 +116,23 @@ func (i *imageSource) ensure(ctx context.Context, ref, note string, progress fun
 	if err != nil {
 		return bridge.Image{}, i.dirs.explain(err)
 	}
+	if err := makeRoom(root, i.mounts); err != nil {
+		return bridge.Image{}, i.dirs.explain(err)
+	}
 	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) || i.store.NeedsProgram(root, i.runner) {
 		i.refresh(ref, ask)
 	}
-	image := i.image(root)
+	image := i.image(ref, root)
 	if note != "" {
 		image.Notes = append(image.Notes, note)
 	}
 	return image, nil
 }
 
-func (i *imageSource) image(root *rootfs.Root) bridge.Image {
-	return bridge.Image{Root: sandboxRoot(root), Python: root.Python, Runner: i.store.Program(root, i.runner), Env: root.Env}
+func (i *imageSource) image(ref string, root *rootfs.Root) bridge.Image {
+	return bridge.Image{
+		Name: ref, Root: sandboxRoot(root), Python: root.Python, Runner: i.store.Program(root, i.runner), Env: root.Env,
+	}
 }
 
 func sandboxRoot(root *rootfs.Root) oci.Root {

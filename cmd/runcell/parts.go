@@ -19,7 +19,7 @@ import (
 // dirs are the folders that the program works in.
 type dirs struct {
 	cache string // images: can be made again
-	state string // what the user would miss: saved tools
+	state string // what the user would miss: saved tools, files of runs
 	run   string // what goes on now
 }
 
@@ -59,6 +59,19 @@ func xdg(name, otherwise string) string {
 	return otherwise
 }
 
+// tools is where saved tools are kept.
+func (d dirs) tools() string { return filepath.Join(d.state, "tools") }
+
+// project is whose saved tools this process sees.
+func project() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // it was removed: no project is left in it
+	}
+	home, _ := os.UserHomeDir() // without one it is no project's neighbour
+	return bridge.ProjectOf(dir, home)
+}
+
 // parts are the pieces of the program, wired together for a command that runs
 // code.
 type parts struct {
@@ -77,6 +90,9 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMounts(s, d); err != nil {
+		return nil, err
+	}
 	store, err := openStore(d, s)
 	if err != nil {
 		return nil, err
@@ -89,6 +105,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, d.explain(err)
 	}
+	runtime.Mount(s.Mounts)
 	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
@@ -98,7 +115,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)
 	}
-	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, refresh: refresh}
+	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, mounts: s.Mounts, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
 		Cached:      images.cached,
@@ -107,19 +124,35 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
 		RunnerFile:  runner,
-		ToolsDir:    filepath.Join(d.state, "tools"),
+		ToolsDir:    d.tools(),
+		Project:     project(),
 		Policy:      loadPolicy(s, log),
+		RunsDir:     filepath.Join(d.state, "runs"),
+		Files:       s.Files,
+		Pictures:    s.Pictures,
 		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,
 		Limits:      s.Limits,
-		MaxParallel: maxParallel(),
+		MaxParallel: maxParallel(s.Sessions),
+		Sessions:    s.Sessions,
+		SessionIdle: s.SessionIdle,
+		SessionsDir: sessionsDir(d, watch),
 		Output:      s.Output,
 		Missing:     func() []string { return runtime.Missing(s.Limits) },
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         log,
 	})
 	return &parts{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
+}
+
+// sessionsDir is where it is noted which sessions there are. Those of a command
+// end with it, and nobody asks for them again.
+func sessionsDir(d dirs, serves bool) string {
+	if !serves {
+		return ""
+	}
+	return filepath.Join(d.state, "sessions")
 }
 
 // Close ends everything, what uses before what is used.
@@ -160,15 +193,16 @@ const (
 	otherFiles   = 24
 )
 
-// maxParallel is how many runs go on at once: no more than the limit of open
-// files carries, so that the others wait instead of failing.
-func maxParallel() int {
+// maxParallel is how many runs go on at once, beside idle sessions: no more
+// than the limit of open files carries, so that the others wait instead of
+// failing.
+func maxParallel(sessions int) int {
 	const most = 16
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > otherFiles+most*sandboxFiles {
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > uint64(otherFiles+(most+sessions)*sandboxFiles) {
 		return most
 	}
-	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles)
+	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
 }
 
 // self is the resolved path of this program.

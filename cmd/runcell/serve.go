@@ -47,7 +47,7 @@ func serve(c *cli.Context, s *streams) (err error) {
 	if terminal(s.in) {
 		fmt.Fprintln(s.err, "runcell: waiting for an MCP client on standard input; to try it by hand: runcell exec -c 'print(1)'")
 	}
-	p.runtime.Keep(oci.Warmth{Start: settings.Start, Max: maxParallel(), Idle: settings.IdleTimeout})
+	p.runtime.Keep(oci.Warmth{Start: settings.Start, Max: maxParallel(settings.Sessions), Idle: settings.IdleTimeout})
 	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
 		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	}

@@ -80,11 +80,17 @@ func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		fmt.Fprintln(s.err, "runcell: no servers were found\nhint: put one into ~/MCPs/NAME.json: {\"mcpServers\": {\"NAME\": {\"command\": \"…\", \"args\": []}}}")
 		return nil
 	}
-	return printTable(s.out, "NAME\tSTATUS\tTRANSPORT\tSOURCE\tREMARK", func(w io.Writer) {
-		for _, st := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.Status, st.Transport, st.Source, remark(st))
-		}
-	})
+	var rows [][]string
+	for _, st := range all {
+		rows = append(rows, []string{st.Name, st.Status, string(st.Transport), st.Source, remark(st)})
+	}
+	return printTable(s.out, []column{
+		{name: "NAME"},
+		{name: "STATUS", colour: inkFor(s.out).status},
+		{name: "TRANSPORT"},
+		{name: "SOURCE", end: true},
+		{name: "REMARK", wrap: true},
+	}, rows)
 }
 
 // remark is what there is to say of a server in one line.
@@ -210,18 +216,13 @@ func printTools(c *cli.Context, s *streams, rows []serverTool) error {
 	if c.Bool("json") {
 		return printJSON(s.out, rows)
 	}
-	return printTable(s.out, "SERVER\tTOOL\tDESCRIPTION", func(w io.Writer) {
-		for _, r := range rows {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", r.Server, r.Tool, oneLine(r.Description, 80))
-		}
-	})
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, []string{r.Server, r.Tool, oneLine(r.Description, descriptionWidth)})
+	}
+	return printTable(s.out, []column{{name: "SERVER"}, {name: "TOOL"}, {name: "DESCRIPTION"}}, cells)
 }
 
-// oneLine cuts text to its first n characters, on one line.
-func oneLine(s string, n int) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) <= n {
-		return string(r)
-	}
-	return string(r[:n-1]) + "…"
-}
+// descriptionWidth is what a table shows of a tool's description at most:
+// servers write pages. --json has all.
+const descriptionWidth = 200

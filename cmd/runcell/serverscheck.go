@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -84,13 +83,19 @@ func printChecked(c *cli.Context, s *streams, rows []checked) error {
 	if c.Bool("json") {
 		return printJSON(s.out, rows)
 	}
-	return printTable(s.out, "NAME\tSTATUS\tTOOLS\tTIME\tREMARK", func(w io.Writer) {
-		for _, r := range rows {
-			tools, took := "", ""
-			if r.Status == "ready" {
-				tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Status, tools, took, oneLine(r.Error, 400))
+	var cells [][]string
+	for _, r := range rows {
+		tools, took := "", ""
+		if r.Status == "ready" {
+			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-	})
+		cells = append(cells, []string{r.Name, r.Status, tools, took, oneLine(r.Error, 400)})
+	}
+	return printTable(s.out, []column{
+		{name: "NAME"},
+		{name: "STATUS", colour: inkFor(s.out).status},
+		{name: "TOOLS", right: true},
+		{name: "TIME", right: true},
+		{name: "REMARK", wrap: true},
+	}, cells)
 }

@@ -42,8 +42,11 @@ func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	if err != nil {
 		return fmt.Errorf("logged in to %q, but it cannot be used: %w", name, err)
 	}
-	fmt.Fprintf(s.out, "logged in to %q, which has %d tools\n", name, len(tools))
-	return nil
+	if c.Bool("json") {
+		return printJSON(s.out, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
+	}
+	_, err = fmt.Fprintf(s.out, "logged in to %q, which has %d tools\n", name, len(tools))
+	return err
 }
 
 func serversLogout(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
@@ -53,6 +56,9 @@ func serversLogout(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	was, err := p.Logout(c.Args().First())
 	if err != nil {
 		return err
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
 	}
 	if !was {
 		fmt.Fprintf(s.out, "there was no login to %q\n", c.Args().First())

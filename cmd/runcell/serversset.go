@@ -15,7 +15,7 @@ import (
 )
 
 func serversSetCommand(s *streams) *cli.Command {
-	flags := []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "forget the value"}}
+	flags := []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "forget the value"}, jsonFlag()}
 	return &cli.Command{
 		Name: "set", Usage: "give a server a value that its config file asks for or names", ArgsUsage: "NAME INPUT",
 		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
@@ -46,6 +46,9 @@ func serversSet(c *cli.Context, s *streams) error {
 		if err == nil && !was {
 			err = fmt.Errorf("%q of server %q has no value that was set", in.ID, in.Server)
 		}
+		if err == nil && c.Bool("json") {
+			err = printJSON(s.out, []valueSet{{in.Server, in.ID, in.Source, false}})
+		}
 		return err
 	}
 	value, err := readValue(c.Context, s, in)
@@ -55,11 +58,23 @@ func serversSet(c *cli.Context, s *streams) error {
 	if err := found.values.Set(in.Source, in.ID, value); err != nil {
 		return fmt.Errorf("keeping the value: %w", err)
 	}
-	fmt.Fprintf(s.out, "set: %s, for %s\n", in.ID, in.Source)
+	if c.Bool("json") {
+		err = printJSON(s.out, []valueSet{{in.Server, in.ID, in.Source, true}})
+	} else {
+		_, err = fmt.Fprintf(s.out, "set: %s, for %s\n", in.ID, in.Source)
+	}
 	if os.Getenv(in.Variable()) != "" {
 		fmt.Fprintf(s.err, "runcell: note: the variable %s is set too, and goes before it\n", in.Variable())
 	}
-	return nil
+	return err
+}
+
+// A valueSet is the row of servers set. The value itself is nobody's to see.
+type valueSet struct {
+	Server string `json:"server"`
+	Input  string `json:"input"`
+	Source string `json:"source"`
+	Set    bool   `json:"set"`
 }
 
 // chooseInput finds the input that is meant: among those of the server's name

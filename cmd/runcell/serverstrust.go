@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -15,7 +16,7 @@ var findKnobs = []string{"state-dir", "servers-config", "log-level", "allow-self
 func serversTrustCommand(s *streams) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
-		Flags: settingFlags(findKnobs...), OnUsageError: usageError,
+		Flags: append([]cli.Flag{jsonFlag()}, settingFlags(findKnobs...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return eachProjectFile(c, s, trustFile) },
 	}
 }
@@ -23,19 +24,32 @@ func serversTrustCommand(s *streams) *cli.Command {
 func serversUntrustCommand(s *streams) *cli.Command {
 	return &cli.Command{
 		Name: "untrust", Usage: "take that back", ArgsUsage: "FILE…",
-		Flags: settingFlags(findKnobs...), OnUsageError: usageError,
+		Flags: append([]cli.Flag{jsonFlag()}, settingFlags(findKnobs...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return eachProjectFile(c, s, untrustFile) },
 	}
 }
 
-// eachProjectFile runs action on every file that the command line names.
-func eachProjectFile(c *cli.Context, s *streams, action func(*streams, *findings, string) error) error {
+// A trusting is a row of servers trust and servers untrust.
+type trusting struct {
+	File    string `json:"file"`
+	Trusted bool   `json:"trusted"`
+	Changed bool   `json:"changed"` // by this command
+}
+
+// eachProjectFile runs action on every file that the command line names. What
+// it tells is for people: with --json the rows are printed.
+func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *findings, file string) (trusting, error)) error {
 	if !c.Args().Present() {
 		return usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
 	settings, err := readSettings(c)
 	if err != nil {
 		return err
+	}
+	var rows []trusting
+	var tell io.Writer = s.out
+	if c.Bool("json") {
+		tell = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
 		found, err := findServers(settings, newLogger(settings, s.err))
@@ -49,20 +63,25 @@ func eachProjectFile(c *cli.Context, s *streams, action func(*streams, *findings
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 			file = filepath.Join(dir, filepath.Base(file))
 		}
-		if err := action(s, found, file); err != nil {
+		row, err := action(tell, found, file)
+		if err != nil {
 			return err
 		}
+		rows = append(rows, row)
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, rows)
 	}
 	return nil
 }
 
-func trustFile(s *streams, f *findings, file string) error {
+func trustFile(tell io.Writer, f *findings, file string) (trusting, error) {
 	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("trusting %s: %w", file, err)
+		return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
 	}
 	f.options.Dir = mcpproxy.ProjectOf(file)
 	if f.options.Dir == "" {
-		return fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
+		return trusting{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
 	}
 	config := mcpproxy.Discover(f.options)
 	for _, p := range config.Projects {
@@ -70,30 +89,30 @@ func trustFile(s *streams, f *findings, file string) error {
 			continue
 		}
 		if err := f.trust.Set(file, p.Sum, true); err != nil {
-			return fmt.Errorf("trusting %s: %w", file, err)
+			return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
 		}
-		fmt.Fprintf(s.out, "trusted as it is now: %s\n", file)
-		showStarts(s.out, p)
-		return nil
+		fmt.Fprintf(tell, "trusted as it is now: %s\n", file)
+		showStarts(tell, p)
+		return trusting{file, true, true}, nil
 	}
 	for _, p := range config.Problems {
 		if p.Source == file && !p.Skipped {
-			return fmt.Errorf("trusting %s: %s", file, p.Reason)
+			return trusting{}, fmt.Errorf("trusting %s: %s", file, p.Reason)
 		}
 	}
-	fmt.Fprintf(s.out, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
-	return nil
+	fmt.Fprintf(tell, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
+	return trusting{file, true, false}, nil
 }
 
-func untrustFile(s *streams, f *findings, file string) error {
+func untrustFile(tell io.Writer, f *findings, file string) (trusting, error) {
 	was, err := f.trust.Forget(file)
 	if err != nil {
-		return fmt.Errorf("taking trust from %s: %w", file, err)
+		return trusting{}, fmt.Errorf("taking trust from %s: %w", file, err)
 	}
 	if !was {
-		fmt.Fprintf(s.out, "nothing to do: %s was not trusted\n", file)
-		return nil
+		fmt.Fprintf(tell, "nothing to do: %s was not trusted\n", file)
+		return trusting{file, false, false}, nil
 	}
-	fmt.Fprintf(s.out, "no longer trusted: %s\n", file)
-	return nil
+	fmt.Fprintf(tell, "no longer trusted: %s\n", file)
+	return trusting{file, false, true}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,6 +29,8 @@ type Settings struct {
 	Limits      oci.Limits
 	UID, GID    uint32
 	IdleTimeout time.Duration
+	Sessions    int
+	SessionIdle time.Duration
 	StateDir    string
 	Pull        rootfs.PullPolicy
 	Registries  registrySettings
@@ -40,6 +43,9 @@ type Settings struct {
 	Policy      string
 	Start       string
 	Preload     []string
+	Files       bridge.FileLimits
+	Pictures    bridge.PictureLimits
+	Mounts      []oci.Mount
 	Runtime     string
 }
 
@@ -53,10 +59,13 @@ type registrySettings struct {
 // imageLimits bound what an image may unpack to.
 type imageLimits struct{ bytes, files int64 }
 
+// A knob is one of them, before it is read.
+type knob struct{ name, env, value, usage string }
+
 // knobs are the flags behind Settings, their environment twins, defaults and
 // usage. All are strings, parsed below: an error then names the setting as the
 // user wrote it, flag or variable.
-var knobs = []struct{ name, env, value, usage string }{
+var knobs = []knob{
 	{"image", "MCP_BRIDGE_IMAGE", defaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
 	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
 	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
@@ -65,6 +74,8 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"cpus", "MCP_BRIDGE_CPUS", "", "CPU limit of a sandbox, a `NUMBER` of processors such as 1.5"},
 	{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "`UID:GID` inside the sandbox"},
 	{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle upstream servers are released"},
+	{"sessions", "MCP_BRIDGE_SESSIONS", "4", "the most sessions kept at once, a `NUMBER`; 0 for none"},
+	{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` after its last run when a session is ended"},
 	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
 	{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry for the image, a `POLICY`: missing, always or never"},
 	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
@@ -72,8 +83,14 @@ var knobs = []struct{ name, env, value, usage string }{
 	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
 	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use, a `WAY`: auto, fork or container"},
 	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
+	{"mounts", "MCP_BRIDGE_MOUNTS", "", "folders and files of this host that code can read, `SOURCE:TARGET`, with commas between; with :rw behind one it can write there too"},
 	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
 	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have, a `NUMBER`"},
+	{"pictures", "MCP_BRIDGE_PICTURES", "8", "the most pictures that a result carries, a `NUMBER`; others are kept as files"},
+	{"picture-size", "MCP_BRIDGE_PICTURE_SIZE", "1024", "the most `PIXELS` of the longer side of a picture; a larger one is scaled"},
+	{"picture-bytes", "MCP_BRIDGE_PICTURE_BYTES", "400k", "the most `BYTES` of a picture (k, m)"},
+	{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` for which the files of a run are kept"},
+	{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "the most `BYTES` that files of runs take; beyond, the oldest are removed (k, m, g)"},
 	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
 	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
 	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "1 to list this program itself among the servers, a `BOOL`"},
@@ -107,6 +124,8 @@ func readSettings(c *cli.Context) (Settings, error) {
 		MaxTimeout:  r.duration("max-timeout"),
 		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
+		Sessions:    r.sessions("sessions"),
+		SessionIdle: r.duration("session-idle-timeout"),
 		StateDir:    r.value("state-dir"),
 		Pull:        r.policy("pull"),
 		Registries:  r.registries(),
@@ -119,6 +138,9 @@ func readSettings(c *cli.Context) (Settings, error) {
 		Policy:      r.value("policy"),
 		Start:       r.start("start"),
 		Preload:     r.modules("preload"),
+		Files:       bridge.FileLimits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
+		Pictures:    r.pictures(),
+		Mounts:      r.mounts("mounts"),
 		Runtime:     r.value("runtime"),
 	}
 	s.UID, s.GID = r.user("container-user")
@@ -225,6 +247,26 @@ func (r *settingReader) modules(name string) []string {
 
 var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
+func (r *settingReader) pictures() bridge.PictureLimits {
+	l := bridge.PictureLimits{Count: r.atLeast("pictures", 0), Side: r.atLeast("picture-size", 16), Bytes: int(r.size("picture-bytes"))}
+	if l.Count == 0 {
+		l.Count = bridge.NoPictures
+	}
+	if l.Bytes < 4<<10 || l.Bytes > 10<<20 {
+		r.fail("picture-bytes", "not between 4k and 10m")
+	}
+	return l
+}
+
+// atLeast reads a whole number.
+func (r *settingReader) atLeast(name string, least int) int {
+	n, err := strconv.ParseInt(r.value(name), 10, 16)
+	if err != nil || int(n) < least {
+		r.fail(name, "not a whole number from %d to %d", least, math.MaxInt16)
+	}
+	return int(n)
+}
+
 func (r *settingReader) registries() registrySettings {
 	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))
 	if err != nil {
@@ -257,6 +299,17 @@ func (r *settingReader) count(name string) int64 {
 	n, err := strconv.ParseInt(r.value(name), 10, 32)
 	if err != nil || n < 4 {
 		r.fail(name, "not a whole number of at least 4")
+	}
+	return n
+}
+
+// maxSessions keeps the sum of what sessions hold within reason.
+const maxSessions = 64
+
+func (r *settingReader) sessions(name string) int {
+	n, err := strconv.Atoi(r.value(name))
+	if err != nil || n < 0 || n > maxSessions {
+		r.fail(name, "not a whole number from 0 to %d", maxSessions)
 	}
 	return n
 }

@@ -11,8 +11,17 @@ func versionCommand(s *streams) *cli.Command {
 	return &cli.Command{
 		Name:         "version",
 		Usage:        "print the version",
+		Flags:        []cli.Flag{jsonFlag()},
 		OnUsageError: usageError,
-		Action: func(*cli.Context) error {
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("version takes no arguments, got %q", c.Args().First())
+			}
+			if c.Bool("json") {
+				return printJSON(s.out, []map[string]string{
+					{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
+				})
+			}
 			_, err := fmt.Fprintf(s.out, "runcell %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},

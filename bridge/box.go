@@ -1,0 +1,111 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/runcell/runcell/oci"
+)
+
+// A box is a sandbox with a runner in it: that of one run, or of a session.
+type box struct {
+	image   Image
+	wires   *wires
+	control chan net.Conn // gives the connection once, or is closed if there is none
+	conn    net.Conn      // once it came
+	ready   bool          // a run has begun in it
+	runs    int           // that have
+	urge    chan struct{} // has its process say where it is
+	said    chan int      // gets the exit code if the runner says that it has ended
+	kill    context.CancelCauseFunc
+	ended   chan struct{} // then exit and err are known
+
+	// Once the connection came, or cannot: /workspace, or why it cannot be had,
+	// and what of it runs before have left.
+	workspace    *os.File
+	workspaceErr error
+	taken        map[string]outStamp
+
+	exit oci.Exit
+	err  error
+}
+
+// open starts a sandbox, which ends with the server at the latest.
+func (s *Server) open(image Image, sess *session) (*box, error) {
+	w, err := openWires(s.o.MaxOutput)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{
+		image: image, wires: w, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
+		urge: make(chan struct{}, 1), taken: map[string]outStamp{},
+	}
+	sess.box = b
+	ctx, kill := context.WithCancelCause(s.life)
+	b.kill = kill
+	p := s.process(image, w)
+	p.Workspace = func(dir *os.File, err error) { b.workspace, b.workspaceErr = dir, err }
+	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
+		b.exit, b.err = s.o.Sandbox.Run(ctx, p)
+		close(b.control)
+		close(b.ended)
+		s.sessions.noticeEnd(sess, b)
+	}()
+	return b, nil
+}
+
+// hold lets the runner in b run the code of one talk. It returns when the
+// sandbox has ended, or the session goes on; ctx ends both.
+func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
+	stop := context.AfterFunc(ctx, func() { b.kill(context.Cause(ctx)) })
+	defer stop()
+	if !b.ready {
+		b.conn = <-b.control
+	}
+	if b.conn != nil {
+		t.serve(ctx, b.conn, code)
+	}
+	b.runs++
+	if b.ready = true; t.kept() && t.inTime() && stop() {
+		b.wires.settle()
+		return outcome{exit: oci.Exit{Code: t.doneFrame().ExitCode & 0xff}, talk: t, wires: b.wires, image: b.image.Name, kept: true}
+	}
+	if t.broken() {
+		b.kill(errBroken) // it is of no further use
+	}
+	<-b.ended
+	b.wires.drain(t.saidEnd())
+	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
+}
+
+// codeFile is what the runner calls the code of the next run.
+func (b *box) codeFile() string {
+	if b.runs == 0 {
+		return "<run_python>"
+	}
+	return fmt.Sprintf("<run_python %d>", b.runs+1)
+}
+
+// errBroken is why a sandbox is ended whose runner broke the talk.
+var errBroken = errors.New("the talk with the sandbox is broken")
+
+// end ends the sandbox, if it has not ended, and lets go of it.
+func (b *box) end(why error) {
+	b.kill(why)
+	<-b.ended
+	if b.conn != nil {
+		b.conn.Close()
+	} else if c := <-b.control; c != nil {
+		c.Close() // nobody has spoken with it
+	}
+	b.wires.close()
+	if b.workspace != nil {
+		b.workspace.Close()
+	}
+}

@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxListedFiles bounds what a text says of files; the structured content has
+// all of them.
+const maxListedFiles = 20
+
+// fileLines lists the files for a reader.
+func (r *Result) fileLines() []string {
+	var out []string
+	for _, f := range r.Files[:min(len(r.Files), maxListedFiles)] {
+		out = append(out, fmt.Sprintf("file: %s (%s, %s) %s", f.Name, f.Type, sizeText(f.Size), f.URI))
+	}
+	if more := len(r.Files) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %s more, beside the last one", plural(more, "file")))
+	}
+	return out
+}
+
+// leftText says in few words what a run that printed nothing has left.
+func (r *Result) leftText() string {
+	var left []string
+	if n := len(r.Pictures); n > 0 {
+		left = append(left, plural(n, "picture"))
+	}
+	if n := len(r.Files); n > 0 {
+		left = append(left, plural(n, "file"))
+	}
+	if len(left) == 0 {
+		return "no output"
+	}
+	return strings.Join(left, ", ")
+}
+
+// A Leaving is a file or a picture as it is on this host.
+type Leaving struct {
+	Path string
+	Text string // what it is, in a few words
+}
+
+// Leavings say where on this host the user finds what the run has left. A
+// picture that the result shows smaller than it is, is there as it was.
+func (r *Result) Leavings() []Leaving {
+	var out []Leaving
+	listed := map[string]bool{}
+	for _, f := range r.Files {
+		listed[f.Name] = true
+		out = append(out, Leaving{filepath.Join(r.folder, f.Name), f.Type + ", " + sizeText(f.Size)})
+	}
+	for _, p := range r.Pictures {
+		if p.URI != "" && !listed[p.Name] {
+			out = append(out, Leaving{filepath.Join(r.folder, p.Name), fmt.Sprintf("%s, %d×%d", p.Type, p.Width, p.Height)})
+		}
+	}
+	return out
+}
+
+// contents are what a client gets: the text, then the pictures. No text ever
+// has a picture's bytes.
+func (r *Result) contents(mode OutputMode) []mcp.Content {
+	out := []mcp.Content{&mcp.TextContent{Text: r.Text(mode)}}
+	for _, p := range r.Pictures {
+		out = append(out, &mcp.ImageContent{Data: p.data, MIMEType: p.Type})
+	}
+	return out
+}
+
+// pictureRows and fileRows have their columns in the order in which one reads
+// them.
+func (r *Result) pictureRows() []any {
+	rows := make([]any, len(r.Pictures))
+	for i, p := range r.Pictures {
+		rows[i] = toonObject{{"name", p.Name}, {"type", p.Type}, {"width", p.Width}, {"height", p.Height}, {"uri", p.URI}}
+	}
+	return rows
+}
+
+func (r *Result) fileRows() []any {
+	rows := make([]any, len(r.Files))
+	for i, f := range r.Files {
+		rows[i] = toonObject{{"name", f.Name}, {"type", f.Type}, {"size", f.Size}, {"uri", f.URI}}
+	}
+	return rows
+}

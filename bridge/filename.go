@@ -1,0 +1,103 @@
+package bridge
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxNameBytes leaves room in what file systems allow (255) for a number.
+const maxNameBytes = 200
+
+// plainName makes of what a sandbox calls a file a name for it here: no path,
+// and nothing that a terminal or a reader could take for something else.
+func plainName(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if c == '/' || c == '\\' || c == utf8.RuneError || !unicode.IsPrint(c) {
+			return '_'
+		}
+		return c
+	}, name)
+	if strings.HasPrefix(name, ".") { // hidden, or a folder
+		name = "_" + name[1:]
+	}
+	if len(name) > maxNameBytes {
+		ext := filepath.Ext(name)
+		if len(ext) > 20 {
+			ext = ""
+		}
+		name = strings.ToValidUTF8(name[:maxNameBytes-len(ext)], "") + ext
+	}
+	if name == "" {
+		return "_"
+	}
+	return name
+}
+
+// freeName gives a name that is not taken: name itself, or with a number.
+func freeName(name string, taken map[string]bool) string {
+	name = plainName(name)
+	ext := filepath.Ext(name)
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+	}
+	return free
+}
+
+// typesByExtension are those that files of code often have, and of which the
+// first bytes do not tell.
+var typesByExtension = map[string]string{
+	".csv": "text/csv", ".tsv": "text/tab-separated-values", ".md": "text/markdown", ".py": "text/x-python",
+	".json": "application/json", ".jsonl": "application/jsonl", ".ndjson": "application/jsonl", ".ipynb": "application/json",
+	".geojson": "application/geo+json", ".xml": "application/xml", ".svg": "image/svg+xml",
+	".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".html": "text/html",
+	".css": "text/css", ".js": "text/javascript", ".txt": "text/plain", ".log": "text/plain",
+	".parquet": "application/vnd.apache.parquet", ".npy": "application/octet-stream", ".npz": "application/zip",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".db":   "application/vnd.sqlite3", ".sqlite": "application/vnd.sqlite3",
+}
+
+// typeOf gives the media type of a kept file.
+func typeOf(path string) string {
+	if t := typesByExtension[strings.ToLower(filepath.Ext(path))]; t != "" {
+		return t
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "application/octet-stream"
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(f, head)
+	t, _, _ := strings.Cut(http.DetectContentType(head[:n]), ";")
+	return t
+}
+
+// asText reports whether a file's content is to be given as text.
+func asText(mime string, body []byte) bool {
+	textual := strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "json") || strings.HasSuffix(mime, "jsonl") ||
+		strings.HasSuffix(mime, "xml") || strings.HasSuffix(mime, "yaml") || strings.HasSuffix(mime, "toml")
+	return textual && utf8.Valid(body) && !bytes.ContainsRune(body, 0)
+}
+
+// sizeText writes a number of bytes as a person would.
+func sizeText(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(unit.bytes)), ".0") + " " + unit.name
+		}
+	}
+	return plural(int(n), "byte")
+}

@@ -1,0 +1,46 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxRead bounds a file that goes to a client in one message, in bytes: it is
+// a third longer there, and clients take 16 MiB.
+const maxRead = 11 << 20
+
+// readFile answers resources/read for a file of a run.
+func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	c, err := s.files.read(req.Params.URI)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
+}
+
+// read gives a kept file as a resource: as text, if it is some.
+func (s *runStore) read(uri string) (*mcp.ResourceContents, error) {
+	f, err := s.open(uri)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, maxRead+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", uri, err)
+	}
+	if len(body) > maxRead {
+		return nil, fmt.Errorf("%q has more than the %s that a client takes; on the user's computer it is %s", uri, sizeText(maxRead), f.Name())
+	}
+	c := &mcp.ResourceContents{URI: uri, MIMEType: typeOf(f.Name())}
+	if asText(c.MIMEType, body) {
+		c.Text = string(body)
+	} else {
+		c.Blob = body
+	}
+	return c, nil
+}

@@ -1,0 +1,97 @@
+package bridge
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What is told of the lines that a run prints, while it goes on.
+const (
+	liveEvery   = 500 * time.Millisecond
+	maxLive     = 5   // lines told at once, the last ones
+	maxLiveLine = 200 // bytes of one
+)
+
+// A liveOutput passes on the lines that code prints to who follows its
+// progress: never often, never much, and nothing of a run that is over before
+// the first time. Writing to it never waits for who listens.
+type liveOutput struct {
+	tell func(text string)
+
+	mu    sync.Mutex
+	begun []byte   // a line that has not ended
+	lines []string // that nobody was told yet, the last ones
+	more  int      // before those
+	timer *time.Timer
+}
+
+// Write takes in output. A carriage return ends a line as well: so do those who
+// draw a bar.
+func (l *liveOutput) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(p)
+	for len(p) > 0 {
+		end := bytes.IndexAny(p, "\r\n")
+		if end < 0 {
+			l.begin(p)
+			break
+		}
+		l.begin(p[:end])
+		l.endLine()
+		p = p[end+1:]
+	}
+	if len(l.lines) > 0 && l.timer == nil {
+		l.timer = time.AfterFunc(liveEvery, l.flush)
+	}
+	return n, nil
+}
+
+func (l *liveOutput) begin(p []byte) {
+	// Some more than can be shown, so that a cut shows.
+	l.begun = append(l.begun, p[:min(len(p), maxLiveLine+1-min(len(l.begun), maxLiveLine+1))]...)
+}
+
+func (l *liveOutput) endLine() {
+	line := oneLine(string(trimEnd(l.begun)), len(l.begun))
+	l.begun = l.begun[:0]
+	if line == "" {
+		return
+	}
+	if len(line) > maxLiveLine {
+		line = strings.ToValidUTF8(line[:maxLiveLine], "") + "…"
+	}
+	if len(l.lines) == maxLive {
+		l.lines, l.more = append(l.lines[:0], l.lines[1:]...), l.more+1
+	}
+	l.lines = append(l.lines, line)
+}
+
+// flush tells the lines that have come since the last time.
+func (l *liveOutput) flush() {
+	l.mu.Lock()
+	text := strings.Join(l.lines, "\n")
+	if l.more > 0 {
+		text = fmt.Sprintf("[%s before]\n%s", plural(l.more, "line"), text)
+	}
+	l.lines, l.more, l.timer = l.lines[:0], 0, nil
+	l.mu.Unlock()
+	l.tell(text)
+}
+
+// follow gives where to write what a run prints, so that who follows its
+// progress hears of it besides the one that it is for, who may be nil.
+func (t *talk) follow(out io.Writer, lines bool) io.Writer {
+	if !lines || t.progress.tell == nil {
+		return out
+	}
+	live := &liveOutput{tell: t.progress.say}
+	if out == nil {
+		return live
+	}
+	return io.MultiWriter(out, live)
+}

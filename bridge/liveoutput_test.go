@@ -1,0 +1,169 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestLiveOutputIsBoundedInRateAndLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var heard []string
+		l := &liveOutput{tell: func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, text)
+		}}
+		write := func(text string) {
+			if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
+				t.Errorf("took %d of %d bytes: %v", n, len(text), err)
+			}
+		}
+		write("first\nsec")
+		write("ond\n\n  \nno end")
+		time.Sleep(liveEvery + time.Millisecond)
+		write(strings.Repeat("é", 1000) + "\x1b[31m\n")
+		for n := range 10_000 {
+			write(fmt.Sprintf("line %d\n", n))
+		}
+		time.Sleep(10 * liveEvery)
+		write("10%\r20%\r")
+		time.Sleep(2 * liveEvery)
+		synctest.Wait()
+		want := []string{
+			"first\nsecond",
+			"[9996 lines before]\nline 9995\nline 9996\nline 9997\nline 9998\nline 9999",
+			"10%\n20%",
+		}
+		if strings.Join(heard, "\n--\n") != strings.Join(want, "\n--\n") {
+			t.Errorf("heard %q\nwant  %q", heard, want)
+		}
+		write(strings.Repeat("x", 10_000) + "\n")
+		time.Sleep(2 * liveEvery)
+		synctest.Wait()
+		if last := heard[len(heard)-1]; last != strings.Repeat("x", maxLiveLine)+"…" {
+			t.Errorf("a long line is told as %d bytes", len(last))
+		}
+	})
+}
+
+// TestClientFollowsWhatARunPrints, in both eras of the protocol: in the newer
+// one, a client asks for it with each request's metadata just so.
+func TestClientFollowsWhatARunPrints(t *testing.T) {
+	for _, version := range []string{"2025-11-25", ""} {
+		t.Run("protocol "+version, func(t *testing.T) {
+			s := newServer(t, nil, nil)
+			ours, theirs := mcp.NewInMemoryTransports()
+			if _, err := s.MCP().Connect(t.Context(), ours, nil); err != nil {
+				t.Fatal(err)
+			}
+			heard := make(chan *mcp.ProgressNotificationParams, 1000)
+			client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
+				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+			})
+			session, err := client.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			params := &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "import time\nfor n in range(9):\n    print('step', n)\n    time.sleep(0.2)"}}
+			params.SetProgressToken("token")
+			res, err := session.CallTool(t.Context(), params)
+			if err != nil || res.IsError {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			var all []string
+			for last := -1.0; ; {
+				select {
+				case p := <-heard:
+					if p.Progress <= last || p.ProgressToken != "token" {
+						t.Errorf("%+v after %v", p, last)
+					}
+					last = p.Progress
+					all = append(all, p.Message)
+					continue
+				case <-time.After(2 * liveEvery): // whatever came after the answer would be there
+				}
+				break
+			}
+			if len(all) < 2 || len(all) > 5 || !strings.HasPrefix(all[0], "step 0") {
+				t.Errorf("heard %q", all)
+			}
+		})
+	}
+}
+
+// TestShortRunsAreNotFollowed: what is over at once needs no progress.
+func TestShortRunsAreNotFollowed(t *testing.T) {
+	s := newServer(t, nil, nil)
+	var mu sync.Mutex
+	var heard []string
+	r := s.Run(t.Context(), Request{Code: "for n in range(100_000): print(n)", Lines: true, Progress: func(_, _ int64, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, text)
+	}})
+	mu.Lock()
+	before := len(heard)
+	mu.Unlock()
+	time.Sleep(2 * liveEvery)
+	mu.Lock()
+	defer mu.Unlock()
+	if r.IsError() || len(heard) != before || before > 8 {
+		t.Errorf("%d before the end, %d in all: %q", before, len(heard), heard)
+	}
+}
+
+// TestNothingIsToldAfterTheAnswer reads the lines that a client gets.
+func TestNothingIsToldAfterTheAnswer(t *testing.T) {
+	s := newServer(t, nil, nil)
+	in, send := io.Pipe()
+	receive, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context(), in, out) }()
+	lines := bufio.NewReader(receive)
+	next := func() string {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	ask := func(text string) {
+		if _, err := io.WriteString(send, text+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	next()
+	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	// It prints until the end, so that something is always left to tell.
+	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","_meta":{"progressToken":7},"arguments":{"code":"import time\nfor n in range(70):\n    print(n)\n    time.sleep(0.01)"}}}`)
+	told := 0
+	for line := next(); !strings.Contains(line, `"id":2`); line = next() {
+		if told++; !strings.Contains(line, `"progressToken":7`) {
+			t.Errorf("got %s", line)
+		}
+	}
+	if told == 0 {
+		t.Error("nothing was told")
+	}
+	time.Sleep(2 * liveEvery)
+	ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	if line := next(); !strings.Contains(line, `"id":3`) {
+		t.Errorf("after the answer came %s", line)
+	}
+	send.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

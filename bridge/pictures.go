@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Bounds on what one run may give to display.
+const (
+	maxDisplayed = 64
+	maxPicture   = 32 << 20 // bytes of one, as it was given
+	maxPixelated = 64 << 20 // bytes of all
+)
+
+// A Picture is one that the client gets besides the text.
+type Picture struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	URI    string `json:"uri,omitempty"` // of the picture as the code gave it
+
+	data []byte
+}
+
+// pictures are those of one run. They are made ready while the code goes on.
+type pictures struct {
+	life    context.Context
+	limits  PictureLimits
+	decoder *semaphore.Weighted // of all runs
+	files   *runFiles
+
+	mu        sync.Mutex
+	all       []*displayed
+	bytes     int
+	rendering sync.WaitGroup
+}
+
+// A displayed picture is one that the code gave to display.
+type displayed struct {
+	name, uri string
+	rendered  rendered
+	show      bool  // it is among those that the result carries
+	err       error // why it is not, all the same
+	keepErr   error // why it is not kept as a file
+}
+
+// take takes in a picture. Drawn says of one that is no raster, which no
+// client shows, that a raster of it comes too, or that the code was told why
+// there is none.
+func (p *pictures) take(name string, data []byte, drawn bool) error {
+	d, err := p.admit(name, data)
+	if err != nil {
+		return err
+	}
+	d.keepErr = p.files.keep(keptFile{name: d.name, ours: true, named: d.named}, bytes.NewReader(data))
+	if strings.HasSuffix(d.name, ".svg") {
+		switch {
+		case d.keepErr != nil:
+			p.files.note("SVG picture %q could not be kept: %v", d.name, d.keepErr)
+		case !drawn:
+			p.files.note("SVG picture %q is kept as a file and not shown: the image has no cairosvg, which makes PNG of it", d.name)
+		}
+		return nil
+	}
+	if !d.show {
+		return nil
+	}
+	p.rendering.Add(1)
+	go func() {
+		defer p.rendering.Done()
+		if d.err = p.decoder.Acquire(p.life, 1); d.err != nil {
+			return
+		}
+		defer p.decoder.Release(1)
+		d.rendered, d.err = render(data, p.limits)
+	}()
+	return nil
+}
+
+// admit counts a picture, unless there are too many or it is none.
+func (p *pictures) admit(name string, data []byte) (*displayed, error) {
+	stem := plainName(name)
+	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+	d := &displayed{name: stem + ".svg"}
+	if format, ok := pictureFormats[http.DetectContentType(data)]; ok {
+		d.name = stem + format.ext
+	} else if !strings.HasSuffix(strings.ToLower(name), ".svg") {
+		return nil, fmt.Errorf("displaying %q: its bytes are neither PNG, JPEG, GIF nor WebP", boundText(name, 80))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case len(p.all) >= maxDisplayed:
+		return nil, fmt.Errorf("displaying %q: a run can display %d pictures; save others in /workspace/out", d.name, maxDisplayed)
+	case len(data) > maxPicture || p.bytes+len(data) > maxPixelated:
+		return nil, fmt.Errorf("displaying %q: it has %s; a picture can have %s and all of a run %s", d.name, sizeText(int64(len(data))), sizeText(maxPicture), sizeText(maxPixelated))
+	}
+	shown := 0
+	for _, other := range p.all {
+		if other.show {
+			shown++
+		}
+	}
+	d.show = shown < p.limits.Count && !strings.HasSuffix(d.name, ".svg")
+	p.all = append(p.all, d)
+	p.bytes += len(data)
+	return d, nil
+}
+
+// named is told what the picture's file is called. It is listed unless the
+// result shows all that is in it.
+func (d *displayed) named(name, uri string) bool {
+	d.name, d.uri = name, uri
+	return !d.show || d.err != nil || d.rendered.lessened
+}
+
+// finish waits until all pictures are made ready.
+func (p *pictures) finish() {
+	p.rendering.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	over := 0
+	for _, d := range p.all {
+		switch {
+		case d.show && d.err != nil:
+			p.files.note("picture %q cannot be shown: %v", d.name, d.err)
+		case !d.show && !strings.HasSuffix(d.name, ".svg"):
+			over++
+		}
+		if d.keepErr != nil && !errors.Is(d.keepErr, errNoFolder) {
+			p.files.note("picture %q could not be kept as a file: %v", d.name, d.keepErr)
+		}
+	}
+	if over > 0 {
+		p.files.note("%s beyond the %d that a result shows: kept as files", plural(over, "picture"), max(p.limits.Count, 0))
+	}
+}
+
+// tell puts the pictures into the result, under the names of their files.
+func (p *pictures) tell(r *Result) {
+	for _, d := range p.all {
+		if d.show && d.err == nil {
+			m := d.rendered
+			r.Pictures = append(r.Pictures, Picture{Name: d.name, Type: m.mime, Width: m.width, Height: m.height, URI: d.uri, data: m.data})
+		}
+	}
+}

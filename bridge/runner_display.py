@@ -1,0 +1,196 @@
+"""The part of runner.py that shows values as a notebook would. It runs in that file's namespace, once a run needs it.
+
+Nothing here imports what the code has not imported: a value tells by its methods, or the module of its type, what it
+can be shown as.
+"""
+import io
+
+MAX_SIDE = 4000  # pixels of what is drawn here: the host shows less, and takes no more than 16 million
+PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+numbers = {}
+
+
+def display(runtime, value):
+    if not draws(runtime, value):
+        print(shown(value, runtime.tools))
+
+
+def draws(runtime, value):
+    """Shows a value as a picture. Returns False if it is none, or cannot be drawn, which is said."""
+    try:
+        return show_picture(runtime._host, value)
+    except MCPError:
+        raise
+    except Exception as error:
+        print(f"display: this {type(value).__name__} cannot be drawn: {describe(error)}", file=sys.stderr)
+        return False
+
+
+def show_picture(host, value):
+    """Shows a value as a picture. Returns False if it is none."""
+    kind = type(value)
+    if isinstance(value, type):
+        return False
+    figure = figure_of(value)
+    if figure is not None:
+        if is_empty(figure):
+            return False
+        send(host, next_name("figure"), draw(figure))
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot:
+            pyplot.close(figure)  # or it would be shown again at the end
+        return True
+    if is_from(kind, "plotly", "to_image"):
+        send(host, next_name(), value.to_image(format="png"))
+        return True
+    if is_from(kind, "PIL", "save"):
+        send(host, next_name(), encode_image(value))
+        return True
+    return show_bundle(host, value, bundle_of(value))
+
+
+def is_from(kind, package, method):
+    """Tells a class of a package, or one derived of it, without importing the package."""
+    return hasattr(kind, method) and any(base.__module__.partition(".")[0] == package for base in kind.__mro__)
+
+
+def next_name(what="picture"):
+    numbers[what] = numbers.get(what, 0) + 1
+    return f"{what}-{numbers[what]}"
+
+
+def send(host, name, data, extension=None):
+    import base64
+    host.ask("display", {"name": f"{name}.{extension or 'png'}", "data": base64.b64encode(data).decode()})
+
+
+# Figures of matplotlib
+
+
+def figure_of(value):
+    """Returns the figure that a value of matplotlib's is, or is in; None if it is no figure and no axes."""
+    kind = type(value)
+    if is_from(kind, "matplotlib", "savefig"):
+        return value
+    if is_from(kind, "matplotlib", "get_figure") and hasattr(kind, "plot"):
+        return value.get_figure()
+    if hasattr(kind, "savefig") and is_from(type(getattr(value, "figure", None)), "matplotlib", "savefig"):
+        return value.figure  # a grid of seaborn's
+    if type(value).__name__ == "ndarray" and value.dtype == object and value.size and value.size <= 1000:
+        figures = {id(figure): figure for figure in map(figure_of, value.flat)}  # what plt.subplots and hist give
+        if len(figures) == 1:
+            return figures.popitem()[1]
+    return None
+
+
+def is_empty(figure):
+    return len(figure.get_children()) < 2  # there is always the background
+
+
+def draw(figure):
+    """Returns a figure as PNG, trimmed as in a notebook."""
+    out = io.BytesIO()
+    width, height = figure.get_size_inches()
+    dpi = min(figure.dpi, MAX_SIDE / max(width, height, 0.01))
+    figure.savefig(out, format="png", dpi=dpi, bbox_inches="tight")
+    return out.getvalue()
+
+
+def show_figures(host, managers):
+    """Shows the open figures of pyplot, in order, and closes them."""
+    for number in list(managers.figs):
+        figure = managers.figs[number].canvas.figure
+        try:
+            if not is_empty(figure):
+                send(host, next_name("figure"), draw(figure))
+        except Exception as error:
+            print(f"figure {number} cannot be drawn: {describe(error)}", file=sys.stderr)
+        managers.destroy(number)
+
+
+# Images and what shows itself
+
+
+def encode_image(image):
+    """Returns an image of PIL's as PNG, or as the JPEG that it was read from."""
+    out = io.BytesIO()
+    if max(image.size) > MAX_SIDE:
+        image = image.copy()
+        image.thumbnail((MAX_SIDE, MAX_SIDE))
+    if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
+        image = image.convert("RGBA" if "A" in image.mode or "a" in image.mode else "RGB")
+    jpeg = getattr(image, "format", None) == "JPEG" and image.mode in ("L", "RGB")
+    image.save(out, "JPEG" if jpeg else "PNG", **({"quality": 92} if jpeg else {}))
+    return out.getvalue()
+
+
+def bundle_of(value):
+    """Returns what a value shows itself as, by media type, as IPython asks for it."""
+    bundle = {}
+    whole = getattr(value, "_repr_mimebundle_", None)
+    if callable(whole):
+        given = whole()
+        given = given[0] if isinstance(given, tuple) else given
+        bundle.update(given if isinstance(given, dict) else {})
+    for name, kind in (("png", "image/png"), ("jpeg", "image/jpeg"), ("svg", "image/svg+xml"),
+                       ("markdown", "text/markdown")):
+        method = getattr(value, f"_repr_{name}_", None)
+        if kind not in bundle and callable(method):
+            data = method()
+            bundle[kind] = data[0] if isinstance(data, tuple) else data
+    return bundle
+
+
+def show_bundle(host, value, bundle):
+    for kind, extension in PICTURES.items():
+        data = bundle.get(kind)
+        if data:
+            if isinstance(data, str):
+                import base64
+                data = base64.b64decode(data)
+            send(host, next_name(), data, extension)
+            return True
+    if bundle.get("image/svg+xml"):
+        show_svg(host, bundle["image/svg+xml"])
+        return True
+    if isinstance(bundle.get("text/markdown"), str):
+        print(bundle["text/markdown"])
+        return True
+    return False
+
+
+def show_svg(host, svg):
+    """Keeps the SVG, and shows it as PNG if cairosvg is there."""
+    import base64
+    data = svg.encode() if isinstance(svg, str) else svg
+    name = next_name()
+    try:
+        import cairosvg
+    except Exception:  # it is not there, or its C library is not
+        cairosvg = None
+    host.ask("display", {"name": name + ".svg", "data": base64.b64encode(data).decode(), "drawn": bool(cairosvg)})
+    if not cairosvg:
+        return
+    try:
+        png = cairosvg.svg2png(bytestring=data)
+    except Exception as error:
+        print(f"display: {name}.svg is kept as a file and not shown: cairosvg: {describe(error)}", file=sys.stderr)
+    else:
+        send(host, name, png)
+
+
+# Files
+
+
+def open_files(folder):
+    """Lets the host read what the code left: it is another user, unless it is root."""
+    for place, folders, files in os.walk(folder):
+        for name in folders + files:
+            path = os.path.join(place, name)
+            try:
+                mode = os.lstat(path).st_mode
+                needed = 0o555 if name in folders else 0o444
+                if mode & 0o170000 != 0o120000 and mode & needed != needed:
+                    os.chmod(path, mode & 0o7777 | needed)
+            except OSError:
+                pass  # the host says what it could not read

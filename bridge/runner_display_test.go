@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// shownTo plays a host that takes pictures, and gives what came as "name data",
+// or refuses all.
+func shownTo(t *testing.T, py rtPython, refuse bool, code string) (rtOutcome, []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var shown []string
+	out := rtHost{answer: func(method string, params rtObject) (any, error) {
+		if method != "display" {
+			return rtAnswer(method, params)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if refuse {
+			return nil, errors.New("a run can display 0 pictures")
+		}
+		text, _ := params["data"].(string)
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, fmt.Sprintf("%s %s", params["name"], data))
+		return nil, nil
+	}}.run(t, py, code)
+	return out, shown
+}
+
+func TestDisplayAsksAValueWhatItIs(t *testing.T) {
+	rtEach(t, func(t *testing.T, py rtPython) {
+		for name, tt := range map[string]struct {
+			code  string
+			print string
+			shown []string
+		}{
+			"text":               {"display('a', 1, [1, 2], None)", "'a'\n1\n[1, 2]\nNone\n", nil},
+			"bytes of a PNG":     {"class P:\n  def _repr_png_(self): return b'png'\ndisplay(P(), P())", "", []string{"picture-1.png png", "picture-2.png png"}},
+			"base64 of a JPEG":   {"class P:\n  def _repr_jpeg_(self): return 'anBn'\ndisplay(P())", "", []string{"picture-1.jpg jpg"}},
+			"with metadata":      {"class P:\n  def _repr_png_(self): return b'png', {'width': 3}\ndisplay(P())", "", []string{"picture-1.png png"}},
+			"a bundle":           {"class P:\n  def _repr_mimebundle_(self, include=None, exclude=None): return {'text/plain': 'x', 'image/gif': b'gif'}, {}\ndisplay(P())", "", []string{"picture-1.gif gif"}},
+			"markdown":           {"class M:\n  def _repr_markdown_(self): return '# head'\ndisplay(M())", "# head\n", nil},
+			"nothing to show":    {"class N:\n  def _repr_png_(self): return None\n  def __repr__(self): return 'N'\ndisplay(N())", "N\n", nil},
+			"a class":            {"class P:\n  def _repr_png_(self): return b'png'\ndisplay(P)", "<class '__main__.P'>\n", nil},
+			"a last value":       {"class P:\n  def _repr_png_(self): return b'png'\nP()", "", []string{"picture-1.png png"}},
+			"by import":          {"from mcp.runtime import display as d\nclass P:\n  def _repr_png_(self): return b'png'\nd(P())", "", []string{"picture-1.png png"}},
+			"a name of the code": {"display = print\ndisplay('mine')", "mine\n", nil},
+		} {
+			out, shown := shownTo(t, py, false, tt.code)
+			if out.stdout != tt.print || !slices.Equal(shown, tt.shown) || out.exit != 0 || out.result() != nil {
+				t.Errorf("%s: printed %q, showed %q, exit %d, result %v: %s", name, out.stdout, shown, out.exit, out.result(), out.stderr)
+			}
+		}
+	})
+}
+
+func TestDisplaySaysWhatItCannotDraw(t *testing.T) {
+	rtEach(t, func(t *testing.T, py rtPython) {
+		const broken = "class B:\n  def _repr_png_(self): raise OSError('no ink')\n  def __repr__(self): return 'B'\n"
+		out, _ := shownTo(t, py, false, broken+"display(B())")
+		if out.stdout != "B\n" || !strings.Contains(out.stderr, "display: this B cannot be drawn: OSError: no ink") {
+			t.Errorf("stdout %q, stderr %q", out.stdout, out.stderr)
+		}
+		if out, _ := shownTo(t, py, false, broken+"B()"); out.result() != "B" || out.exit != 0 {
+			t.Errorf("as the last value: %v: %s", out.result(), out.stderr)
+		}
+		const picture = "class P:\n  def _repr_png_(self): return b'png'\n  def __repr__(self): return 'P'\n"
+		if out, _ := shownTo(t, py, true, picture+"try: display(P())\nexcept Exception as e: print(e)"); out.stdout != "a run can display 0 pictures\n" {
+			t.Errorf("refused: %q: %s", out.stdout, out.stderr)
+		}
+		if out, _ := shownTo(t, py, true, picture+"P()"); out.result() != "P" || out.exit != 0 {
+			t.Errorf("refused as the last value: %v: %s", out.result(), out.stderr)
+		}
+	})
+}

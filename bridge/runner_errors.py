@@ -1,0 +1,285 @@
+"""How the runner tells of an error: the code's own frames, the failing line, and what may have been meant.
+
+It runs in the namespace of runner.py.
+"""
+
+MOST_MESSAGE = 4_000  # characters of an error's own text
+MOST_CHAINED = 4  # errors that led to another
+MOST_CANDIDATES = 5_000  # names that are looked through
+
+
+def explain(error, sources):
+    """Prints an error. Returns what was added to its text, to find out what was meant."""
+    import linecache
+    import traceback
+    sources.fill(linecache)  # again: the code may have cleared it
+    cut_chain(error)
+    try:
+        hint = meant(error, sources)
+    except Exception:  # it looks into objects of the code's, which may do anything
+        hint = ""
+    told = traceback.TracebackException(type(error), error, error.__traceback__)
+    shorten(told, sources, shortened_stack(traceback))
+    lines = [bounded_message(line) for line in told.format()]
+    offered = offer_in(lines[-1])
+    if hint and not offered:
+        lines[-1] = lines[-1].rstrip("\n") + hint + "\n"
+    sys.stderr.write("".join(lines))
+    return offered or hint
+
+
+def cut_chain(error):
+    """Lets go of errors that lie far back: a loop of retries hangs hundreds of them together."""
+    for _ in range(MOST_CHAINED):
+        following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if following is None:
+            return
+        error = following
+    error.__cause__ = error.__context__ = None
+
+
+def bounded_message(text):
+    if len(text) <= MOST_MESSAGE:
+        return text
+    half = MOST_MESSAGE // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+
+
+def offer_in(line):
+    """Returns what Python itself, from 3.12 on, says to have been meant."""
+    for start in (". Did you mean", ". Did you forget", "; did you mean", "? Did you mean"):
+        if start in line:
+            return line[line.index(start):].rstrip("\n")
+    return ""
+
+
+# Frames
+
+
+def shorten(told, sources, kind):
+    """Takes the frames of libraries out of the stacks of an error, and of all that hang on it. An error that no frame
+    of the code's own led to keeps them.
+    """
+    seen, todo = set(), [told]
+    while todo:
+        told = todo.pop()
+        if told is None or id(told) in seen:
+            continue
+        if seen or any(library_of(frame.filename, sources) is None for frame in told.stack):
+            told.stack = kind(told.stack, sources)
+        seen.add(id(told))
+        todo += [told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())]
+
+
+def shortened_stack(traceback):
+    """Returns the type of a stack that says of libraries only that the error went through them."""
+
+    class Shortened(traceback.StackSummary):
+        def __init__(self, frames, sources):
+            super().__init__(frames)
+            self._sources = sources
+
+        def format(self, **options):
+            for library, frames in runs(self, self._sources):
+                if library is None:
+                    yield from traceback.StackSummary.from_list(frames).format(**options)
+                else:
+                    yield f"  [{len(frames)} frame{'s' if len(frames) > 1 else ''} inside {library}]\n"
+
+    return Shortened
+
+
+def runs(frames, sources):
+    """Yields (library or None, frames) for stretches of a stack that belong together."""
+    stretch, current = [], None
+    for frame in frames:
+        library = library_of(frame.filename, sources)
+        if stretch and library != current:
+            yield current, stretch
+            stretch = []
+        current = library
+        stretch.append(frame)
+    if stretch:
+        yield current, stretch
+
+
+def library_of(file, sources):
+    """Returns the library that a file belongs to, None for what is the code's own."""
+    if file in sources.texts or file == "<string>":
+        return None
+    if file.startswith("<"):
+        return "Python" if file.startswith("<frozen") else file.strip("<>").split(" ")[0]
+    if "/" in file and file[0] != "/":
+        return file.partition("/")[0]  # what Cython has compiled names its source so
+    for folder in ("/site-packages/", "/dist-packages/", os.path.dirname(os.__file__) + "/"):
+        if folder in file:
+            return file[file.index(folder) + len(folder):].partition("/")[0].partition(".")[0]
+    return None
+
+
+# What was meant
+
+
+def meant(error, sources):
+    """Returns the end of the text of an error about a name that is not there."""
+    if isinstance(error, ModuleNotFoundError):
+        return did_you_mean(missing_name(error), module_names(error))
+    if isinstance(error, ImportError):
+        wanted, module = quoted_names(error, 2)
+        return did_you_mean(wanted, dir(sys.modules[module]))
+    if isinstance(error, NameError):
+        return meant_name(missing_name(error), last_entry(error).tb_frame)
+    if isinstance(error, AttributeError):
+        return meant_attribute(error, sources)
+    if isinstance(error, KeyError) and not isinstance(error, UnknownServerError):
+        return meant_key(error, sources)
+    return ""
+
+
+def did_you_mean(wanted, names):
+    near = nearest(wanted, names)
+    return f". Did you mean: {near!r}?" if near is not None else ""
+
+
+def nearest(wanted, names):
+    """Returns the name most like the wanted one, or None."""
+    import difflib
+    import itertools
+    names = [name for name in itertools.islice(names, MOST_CANDIDATES)
+             if isinstance(name, str) and name != wanted and (wanted[:1] == "_" or name[:1] != "_")]
+    folded = fold(wanted)
+    for name in names:
+        if fold(name) == folded:
+            return name
+    return next(iter(difflib.get_close_matches(wanted, names, 1, 0.7)), None) if len(wanted) <= 100 else None
+
+
+def fold(name):
+    return name.replace("_", "").replace("-", "").replace(" ", "").lower()
+
+
+def missing_name(error):
+    return getattr(error, "name", None) or quoted_names(error, 1)[0]
+
+
+def quoted_names(error, count):
+    """Returns the first names that the text of an error has in quotes."""
+    return (str(error).split("'")[1::2] + [""] * count)[:count]
+
+
+def last_entry(error):
+    entry = error.__traceback__
+    while entry.tb_next:
+        entry = entry.tb_next
+    return entry
+
+
+USUAL_NAMES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot"}
+
+
+def meant_name(wanted, frame):
+    import builtins
+    names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
+    near = did_you_mean(wanted, names)
+    if near:
+        return near
+    from importlib.util import find_spec
+    module = USUAL_NAMES.get(wanted, wanted)
+    if module in USUAL_NAMES.values() and find_spec(module.partition(".")[0]):
+        return f". Did you forget to import {module} as {wanted}?"
+    return f". Did you forget to import {wanted!r}?" if wanted in standard_modules() else ""
+
+
+def standard_modules():
+    return getattr(sys, "stdlib_module_names", sys.builtin_module_names)  # 3.9 knows the builtin ones only
+
+
+def module_names(error):
+    """Yields the modules that can be imported where the missing one was looked for."""
+    import pkgutil
+    parent = missing_name(error).rpartition(".")[0]
+    if parent:
+        for module in pkgutil.iter_modules(getattr(sys.modules[parent], "__path__", [])):
+            yield f"{parent}.{module.name}"
+        return
+    yield from ("mcp", "user_tools", *standard_modules())
+    for module in pkgutil.iter_modules():
+        yield module.name
+
+
+def meant_attribute(error, sources):
+    wanted, holders = getattr(error, "name", None), []
+    if wanted is not None:
+        holders.append(error.obj)
+    else:
+        # Before 3.10 only the text says what was asked, and of which type: its objects are in the failing line.
+        kind, wanted = quoted_names(error, 2)
+        if str(error).startswith("module "):
+            holders.append(sys.modules.get(kind))
+        frame, nodes = failing_line(error, sources)
+        for node in nodes:
+            if type(node).__name__ == "Attribute" and node.attr == wanted:
+                holders += found(node.value, frame)
+    for holder in holders:
+        near = did_you_mean(wanted, dir(holder))
+        if near and "Did you mean" not in str(error):
+            return near
+    return ""
+
+
+def meant_key(error, sources):
+    """Looks for the mapping in the line that failed: the error has the key alone."""
+    wanted = error.args[0] if len(error.args) == 1 else None
+    if not isinstance(wanted, str):
+        return ""
+    frame, nodes = failing_line(error, sources)
+    for node in nodes:
+        if type(node).__name__ == "Subscript":
+            holders = found(node.value, frame)
+        elif type(node).__name__ == "Call" and getattr(node.func, "attr", "") in ("pop", "__getitem__"):
+            holders = found(node.func.value, frame)
+        else:
+            continue
+        for holder in holders:
+            if hasattr(holder, "keys") and wanted not in holder.keys():
+                keys = list(holder.keys())
+                return did_you_mean(wanted, keys) or (f"; there are: {shortened(keys)}" if keys else "")
+    return ""
+
+
+def failing_line(error, sources):
+    """Returns the innermost frame of the code's own, and the syntax nodes on the line that it is at."""
+    import ast
+    own, entry = None, error.__traceback__
+    while entry:
+        if entry.tb_frame.f_code.co_filename in sources.texts:
+            own = entry
+        entry = entry.tb_next
+    if own is None:
+        return None, []
+    tree = ast.parse(sources.texts[own.tb_frame.f_code.co_filename])
+    return own.tb_frame, [node for node in ast.walk(tree) if isinstance(node, ast.expr)
+                          and node.lineno <= own.tb_lineno <= node.end_lineno]
+
+
+def found(node, frame):
+    """Returns, in a list, the object that an expression stands for, if it can be had without calling anything."""
+    import ast
+    if isinstance(node, ast.Name):
+        for names in (frame.f_locals, frame.f_globals):
+            if node.id in names:
+                return [names[node.id]]
+    elif isinstance(node, ast.Constant):
+        return [node.value]
+    elif isinstance(node, ast.Attribute):
+        return [getattr(holder, node.attr) for holder in found(node.value, frame) if hasattr(holder, node.attr)]
+    elif isinstance(node, ast.Subscript):
+        keys = [node.slice.value] if isinstance(node.slice, ast.Constant) else found(node.slice, frame)
+        return [holder[key] for holder in found(node.value, frame) for key in keys if has_item(holder, key)]
+    return []
+
+
+def has_item(holder, key):
+    if isinstance(holder, (list, tuple)):
+        return type(key) is int and -len(holder) <= key < len(holder)
+    return isinstance(holder, dict) and key in holder

@@ -1,0 +1,186 @@
+"""What the runner needs for a session: run after run in one process. It is loaded into the names of runner.py.
+
+A session is told of its next run by one more start message. Between two of them threads and processes that the code
+left go on; the event loop stands still.
+"""
+import builtins
+
+
+def hold(channel, runtime, sources, start, namespace):
+    """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
+    global CODE_FILE, run_loop
+    run_loop = SessionLoop().run
+    given = {name: namespace[name] for name in namespace if name.startswith(("mcp", "LOADED_MCP"))}
+    for name in ("exit", "quit"):
+        setattr(builtins, name, Leave(name, runtime))
+    count = 0
+    while True:
+        count += 1
+        if count > 1:
+            CODE_FILE = f"<run_python {count}>"  # tracebacks name the run and find its lines
+        coming = Coming(runtime._host)
+        code, told = run_one(Steady(channel, runtime), runtime, sources, start, namespace,
+                             lambda: steadily(runtime, at_end, runtime))
+        if runtime.ending or not told:
+            return code
+        start = coming.wait(runtime)
+        if start is None:
+            return code
+        renew(runtime, sources, start, namespace, given)
+
+
+def at_end(runtime):
+    """Sends off what was printed, and says whether the session goes on."""
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # the code closed or replaced it
+    try:
+        import ctypes
+        ctypes.PyDLL(None).fflush(None)  # what C libraries have printed
+    except Exception:
+        pass  # an image without ctypes: it comes with a later run
+    return {} if runtime.ending else {"kept": True}
+
+
+def renew(runtime, sources, start, namespace, given):
+    """Takes over what the next run may call, and what there is now, without touching what the code has made."""
+    runtime.meet(start.get("servers") or ())
+    names = install_servers(runtime, given["mcp"])
+    for name, value in names.items():
+        if name not in namespace or namespace[name] is given.get(name):
+            namespace[name] = value
+    given.update(names)
+    runtime.tools = SavedTools(runtime, start.get("saved") or (), given)
+    namespace.pop("__warningregistry__", None)  # each run is warned anew
+
+
+def steadily(runtime, do, *args):
+    """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
+    gate, outcome = _thread.allocate_lock(), []
+
+    def work():
+        try:
+            outcome.append((do(*args), None))
+        except BaseException as error:
+            outcome.append((None, error))
+        gate.release()
+
+    gate.acquire()
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError:  # the code has as many threads as there may be
+        return do(*args)
+    pass_gate(gate, lambda: outcome, runtime)
+    value, error = outcome[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def pass_gate(gate, came, runtime):
+    """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
+    while True:
+        try:
+            while not came():  # a handler may also raise when the gate is passed already
+                gate.acquire()
+            return
+        except BaseException as error:
+            report(error, runtime._sources, runtime.tools)
+
+
+class Steady:
+    """A channel whose messages are sent whole, whatever signal comes."""
+
+    def __init__(self, channel, runtime):
+        self._channel, self._runtime = channel, runtime
+
+    def send(self, message):
+        steadily(self._runtime, self._channel.send, message)
+
+
+class Coming:
+    """The next start message, which the thread that reads replies hands over: it is the one without an id."""
+
+    def __init__(self, host):
+        self._gate = _thread.allocate_lock()
+        self._gate.acquire()
+        self._message = []
+        with host._lock:
+            if host._closed:
+                self._settle({})
+            else:
+                host._waiting[None] = self._settle
+
+    def _settle(self, message):
+        self._message.append(message)
+        self._gate.release()
+
+    def wait(self, runtime):
+        """Returns the message, or None when the host has hung up."""
+        pass_gate(self._gate, lambda: self._message, runtime)
+        message, = self._message
+        return message if message.get("type") == "start" else None
+
+
+class SessionLoop:
+    """One event loop for all runs: what a run has begun goes on when a later one awaits."""
+
+    def __init__(self):
+        self._runner = None
+
+    def run(self, coroutine):
+        import asyncio
+        if self._runner is None:
+            self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
+        try:
+            return self._runner.run(coroutine)
+        except BaseException as error:
+            # A task left by SystemExit or the like: what the run was at must not go on in the next. The error is told
+            # of this run, and not once more when the task is collected.
+            told, runner, self._runner = error, self._runner, None
+
+            def tell_others(loop, context):
+                if context.get("exception") is not told:
+                    loop.default_exception_handler(context)
+
+            runner.get_loop().set_exception_handler(tell_others)
+            runner.close()
+            raise
+
+
+class BareRunner:
+    """asyncio.Runner for Python before 3.11."""
+
+    def __init__(self, asyncio):
+        self._asyncio, self._loop = asyncio, asyncio.new_event_loop()
+
+    def run(self, coroutine):
+        self._asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(coroutine)
+
+    def get_loop(self):
+        return self._loop
+
+    def close(self):
+        tasks = self._asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self._loop.run_until_complete(self._asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+
+
+class Leave:
+    """exit and quit end the session with the run, as they end a notebook's kernel; sys.exit() ends the run alone."""
+
+    def __init__(self, name, runtime):
+        self._name, self._runtime = name, runtime
+
+    def __call__(self, code=None):
+        self._runtime.end_session()
+        raise SystemExit(code)
+
+    def __repr__(self):
+        return f"{self._name}() ends the session"

@@ -1,0 +1,150 @@
+"""How the runner shows the value of a trailing expression: as a notebook would, and within bounds.
+
+It runs in the namespace of runner.py.
+"""
+
+WIDTH = 100  # of lines, in characters
+MOST_SHOWN = 20_000  # characters of a container
+MOST_ITEMS = 200  # of one container
+MOST_TEXT = 2_000  # characters of a text in a container
+DEEPEST = 12
+
+BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: ("frozenset({", "})"), dict: "{}"}
+
+
+def show(value):
+    """Returns the text of a value; what is left out of it is said."""
+    if is_frame(value):
+        return frame_text(value)
+    if container_of(value):
+        text = Layout().lines(value, 0, 0)
+        if len(text) > MOST_SHOWN:
+            text = f"{text[:MOST_SHOWN]}\n… cut: {len(text):,} characters as it is shown; print the part that you need"
+        return text
+    return repr(value)
+
+
+def container_of(value):
+    """Returns the builtin type that a value is shown as, or None: who writes a repr of its own is left to it."""
+    for kind in BRACKETS:
+        if isinstance(value, kind) and type(value).__repr__ is kind.__repr__:
+            return kind
+    return None
+
+
+def is_frame(value):
+    kind = type(value)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas.")
+
+
+def frame_text(frame):
+    """Returns a data frame as a table: a notebook's choice of rows and columns, and no line that wraps."""
+    option = sys.modules["pandas"].get_option
+    rows, columns = option("display.max_rows"), option("display.max_columns") or 20
+    text = frame.to_string(max_rows=rows, min_rows=option("display.min_rows"), max_cols=columns,
+                           max_colwidth=option("display.max_colwidth"), show_dimensions=False)
+    height, width = frame.shape
+    if height > (rows or height) or width > columns or not height:
+        text += f"\n\n[{height:,} rows x {width:,} columns]"
+    return text
+
+
+class Layout:
+    """Writes containers over as many lines as they need, each as short as it may be."""
+
+    def __init__(self):
+        self._inside = set()  # containers that are being written, by id
+        self._left = 2 * MOST_SHOWN  # what is written beyond it is cut anyway
+
+    def lines(self, value, indent, depth):
+        """Returns the text of a value whose first line starts at column indent."""
+        text = self.line(value, max(WIDTH - indent, 20), depth)
+        if text is None:
+            text = self._broken(value, indent, depth)
+        return text
+
+    def line(self, value, room, depth):
+        """Returns the value on one line, or None if that does not fit into room."""
+        kind = container_of(value)
+        if kind is None:
+            text = atom(value)
+            return text if len(text) <= room and "\n" not in text else None
+        if id(value) in self._inside or depth > DEEPEST:
+            return "…"
+        if len(value) * 2 > room:
+            return None
+        opening, closing = BRACKETS[kind]
+        if not value:
+            return repr(value)
+        self._inside.add(id(value))
+        try:
+            parts, used = [], len(opening) + len(closing)
+            for item in value.items() if kind is dict else value:
+                part = self._item(kind, item, lambda each: self.line(each, room - used, depth + 1))
+                if part is None or used + len(part) > room:
+                    return None
+                parts.append(part)
+                used += len(part) + 2
+        finally:
+            self._inside.discard(id(value))
+        ending = "," if kind is tuple and len(parts) == 1 else ""
+        return opening + ", ".join(parts) + ending + closing
+
+    def _item(self, kind, item, write):
+        if kind is not dict:
+            return write(item)
+        key, value = item
+        text = write(value)
+        return None if text is None else f"{atom(key)}: {text}"
+
+    def _broken(self, value, indent, depth):
+        """Returns the value over several lines."""
+        kind = container_of(value)
+        if kind is None:
+            return atom(value).replace("\n", "\n" + " " * indent)
+        opening, closing = BRACKETS[kind]
+        inner = indent + len(opening)
+        self._inside.add(id(value))
+        try:
+            parts = list(self._parts(kind, value, inner, depth + 1))
+        finally:
+            self._inside.discard(id(value))
+        if len(value) > len(parts):
+            parts.append(f"… {len(value) - len(parts):,} more, {len(value):,} in all")
+        return opening + self._joined(kind, parts, inner) + closing
+
+    def _parts(self, kind, value, inner, depth):
+        """Yields the text of the items, no more than can be shown."""
+        for number, item in enumerate(value.items() if kind is dict else value):
+            if number == MOST_ITEMS or self._left < 0:
+                return
+            if kind is dict:
+                key = atom(item[0]) + ": "
+                part = key + self.lines(item[1], inner + min(len(key), WIDTH // 2), depth)
+            else:
+                part = self.lines(item, inner, depth)
+            self._left -= len(part)
+            yield part
+
+    def _joined(self, kind, parts, inner):
+        """Puts the items below each other, or side by side where all are short."""
+        between = ",\n" + " " * inner
+        if kind is dict or any(len(part) > 20 or "\n" in part for part in parts[:-1]):
+            return between.join(parts)
+        rows, used = [[]], inner
+        for part in parts:
+            if rows[-1] and used + len(part) + 2 > WIDTH:
+                rows.append([])
+                used = inner
+            rows[-1].append(part)
+            used += len(part) + 2
+        return between.join(", ".join(row) for row in rows)
+
+
+def atom(value):
+    """Returns the text of what is no container; a long text is cut, and its length said."""
+    if isinstance(value, (str, bytes)) and len(value) > MOST_TEXT:
+        unit = "characters" if isinstance(value, str) else "bytes"
+        return f"{value[:MOST_TEXT]!r}… ({len(value):,} {unit})"
+    text = repr(value)
+    return text if len(text) <= 2 * MOST_TEXT else f"{text[:2 * MOST_TEXT]}… ({len(text):,} characters)"

@@ -1,0 +1,76 @@
+"""How the runner says where the code is when its time is up, out of a signal's handler.
+
+It runs in the namespace of runner.py.
+"""
+
+MOST_FRAMES = 50  # of one stack
+MOST_TASKS = 4
+
+
+def tell_where(runtime, channel, frame):
+    """Sends the stack of the main thread; while it waits for tasks, theirs."""
+    texts = runtime._sources.texts
+    places = own_part(stack_of(frame, texts), texts)
+    if not any(place["file"] in texts for place in places):
+        places = stacks_of_tasks(texts) or places
+    channel.send({"type": "where", "frames": places})
+
+
+def stack_of(frame, texts):
+    """Returns the frames that lead to this one, outermost first: from the runner on, which has called the code."""
+    places = []
+    while frame:
+        places.append(place_of(frame, texts))
+        frame = frame.f_back
+    places.reverse()
+    first = next((number for number, place in enumerate(places) if place["file"] == HERE), 0)
+    return places[first:]
+
+
+def own_part(places, texts):
+    """Returns the frames without the runner's, and without those between it and the code; no more than are wanted."""
+    places = [place for place in places if place["file"] != HERE]
+    first = next((number for number, place in enumerate(places) if place["file"] in texts), 0)
+    places = places[first:]
+    return places if len(places) <= MOST_FRAMES else places[:MOST_FRAMES // 2] + places[-MOST_FRAMES // 2:]
+
+
+def stacks_of_tasks(texts):
+    """Returns where the tasks of the running loop wait, that of the code itself first."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return []
+    waiting = []
+    for task in asyncio.all_tasks():
+        places = [place_of(frame, texts) for frame in awaited(task.get_coro())]
+        is_main = any(place["file"] == HERE for place in places)
+        places = own_part(places, texts)
+        if places:
+            waiting.append((not is_main, task.get_name(), places))
+    waiting.sort(key=lambda each: each[:2])
+    del waiting[MOST_TASKS:]
+    if len(waiting) > 1:
+        for _, name, places in waiting:
+            places[0]["task"] = name[:200]
+    return [place for _, _, places in waiting for place in places]
+
+
+def awaited(coroutine):
+    """Yields the frames of a coroutine that waits, and of what it waits for."""
+    for _ in range(MOST_FRAMES):
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(coroutine, kind + "_frame")), None)
+        if kind is None:
+            return
+        frame = getattr(coroutine, kind + "_frame")
+        if frame is not None:
+            yield frame
+        coroutine = getattr(coroutine, "gi_yieldfrom" if kind == "gi" else kind + "_await")
+
+
+def place_of(frame, texts):
+    file, line = frame.f_code.co_filename, frame.f_lineno or 0
+    place = {"file": file[-500:], "line": line, "func": frame.f_code.co_name[:200]}
+    lines = texts.get(file, "").split("\n")
+    if 0 < line <= len(lines):
+        place["text"] = lines[line - 1].strip()[:200]
+    return place

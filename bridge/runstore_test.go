@@ -1,0 +1,192 @@
+package bridge
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// putRun makes the folder of a run that ended some time ago.
+func putRun(t *testing.T, s *runStore, age time.Duration, size int) string {
+	t.Helper()
+	f := &runFiles{store: s}
+	if err := f.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
+		t.Fatal(err)
+	}
+	var r Result
+	f.finish(&r)
+	at := time.Now().Add(-age)
+	if err := os.Chtimes(r.folder, at, at); err != nil {
+		t.Fatal(err)
+	}
+	return f.id
+}
+
+func runsIn(t *testing.T, s *runStore) (ids []string) {
+	t.Helper()
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids
+}
+
+func TestFilesGoByAgeAndBySize(t *testing.T) {
+	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{Age: time.Hour, Size: 250}, slog.New(slog.DiscardHandler))
+	s.clean(time.Now()) // nothing is there yet
+	putRun(t, s, 2*time.Hour, 10)
+	putRun(t, s, 50*time.Minute, 100)
+	second := putRun(t, s, 40*time.Minute, 100)
+	last := putRun(t, s, 30*time.Minute, 100)
+	old := filepath.Join(s.dir, ".0123456789")
+	young := filepath.Join(s.dir, ".9876543210")
+	for dir, age := range map[string]time.Duration{old: 48 * time.Hour, young: time.Hour} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.clean(time.Now())
+	want := []string{filepath.Base(young), second, last}
+	slices.Sort(want)
+	if got := runsIn(t, s); !slices.Equal(got, want) {
+		t.Errorf("%v are left, want %v", got, want)
+	}
+	if _, err := s.read(fileURI(last, "x.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLastRunStaysWhateverItsSize(t *testing.T) {
+	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{Size: 1}, slog.New(slog.DiscardHandler))
+	putRun(t, s, time.Minute, 100)
+	last := putRun(t, s, 0, 100)
+	s.clean(time.Now())
+	if got := runsIn(t, s); !slices.Equal(got, []string{last}) {
+		t.Errorf("%v are left, want %s", got, last)
+	}
+}
+
+// TestServersCleanTheSameFolder at once, while runs end.
+func TestServersCleanTheSameFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	var all sync.WaitGroup
+	for range 4 {
+		s := newRunStore(dir, FileLimits{Size: 500}, slog.New(slog.DiscardHandler))
+		all.Go(func() {
+			for range 20 {
+				putRun(t, s, 0, 100)
+				s.clean(time.Now())
+			}
+		})
+	}
+	all.Wait()
+	s := newRunStore(dir, FileLimits{Size: 500}, slog.New(slog.DiscardHandler))
+	s.clean(time.Now())
+	left := runsIn(t, s)
+	if len(left) == 0 || len(left) > 5 {
+		t.Errorf("%d runs are left", len(left))
+	}
+	for _, id := range left {
+		if c, err := s.read(fileURI(id, "x.txt")); err != nil || len(c.Text) != 100 {
+			t.Errorf("run %s: %v", id, err)
+		}
+	}
+}
+
+// TestHostileNames of files stay in the run's folder, and can be addressed.
+func TestHostileNames(t *testing.T) {
+	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{}, slog.New(slog.DiscardHandler))
+	f := &runFiles{store: s}
+	names := []string{
+		"../../x", "..", ".", "", "/etc/passwd", "a/b", "a_b", "a\x00b", "a\nb", "\xff\xfe", "\u202egpj.exe", "a b&c=d?e#f%2F.csv",
+		strings.Repeat("ä", 300) + ".csv", ".part-1", "x.csv", "x.csv", "x.csv", "x-2.csv", `C:\x`,
+	}
+	for _, name := range names {
+		if err := f.keep(keptFile{name: name}, strings.NewReader(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var r Result
+	f.finish(&r)
+	if len(r.Files) != len(names) || filepath.Dir(r.folder) != s.dir {
+		t.Fatalf("%d files, notes %v", len(r.Files), r.Notes)
+	}
+	for i, file := range r.Files {
+		if file.Name != plainName(file.Name) || len(file.Name) > 255 || strings.HasPrefix(file.Name, ".") {
+			t.Errorf("%q became %q", names[i], file.Name)
+		}
+		// What the template's {name} stands for (RFC 6570, 3.2.2).
+		if at := strings.TrimPrefix(file.URI, runsURI+f.id+"/"); strings.Trim(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%") != "" || strings.ContainsAny(at, "/?#&=+") {
+			t.Errorf("%q is not matched by the template", file.URI)
+		}
+		body, err := os.ReadFile(filepath.Join(r.folder, file.Name))
+		if err != nil || string(body) != names[i] {
+			t.Errorf("%q: %q, %v", file.Name, body, err)
+		}
+		if _, err := s.read(file.URI); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestReadingRefusesPaths that are no file of a run's.
+func TestReadingRefusesPaths(t *testing.T) {
+	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{}, slog.New(slog.DiscardHandler))
+	id := putRun(t, s, 0, 1)
+	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, id, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{id + "/link", id + "/../" + id + "/x.txt", id + "/..%2Fx", id + "/", id, "../" + id + "/x.txt", id + "/%2e%2e", "." + id + "/x.txt", id + "/%zz"} {
+		if c, err := s.read(runsURI + name); err == nil {
+			t.Errorf("%s can be read: %+v", name, c)
+		}
+	}
+}
+
+func TestContentIsGivenAsTextOrBytes(t *testing.T) {
+	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{}, slog.New(slog.DiscardHandler))
+	for name, tt := range map[string]struct {
+		body, mime string
+		text       bool
+	}{
+		"a.csv":     {"1,2", "text/csv", true},
+		"a.json":    {"{}", "application/json", true},
+		"a.svg":     {"<svg/>", "image/svg+xml", true},
+		"a.txt":     {"\xff", "text/plain", false},
+		"a":         {"hello", "text/plain", true},
+		"A.PNG":     {"\x89PNG\r\n\x1a\n", "image/png", false},
+		"a.parquet": {"PAR1", "application/vnd.apache.parquet", false},
+		"empty":     {"", "text/plain", true},
+	} {
+		f := &runFiles{store: s}
+		if err := f.keep(keptFile{name: name}, strings.NewReader(tt.body)); err != nil {
+			t.Fatal(err)
+		}
+		var r Result
+		f.finish(&r)
+		c, err := s.read(r.Files[0].URI)
+		if err != nil || c.MIMEType != tt.mime || r.Files[0].Type != tt.mime || (c.Blob == nil) != tt.text || c.Text+string(c.Blob) != tt.body {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+}
+
+func TestSizesAreWrittenForPeople(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 128 << 20: "128 MiB", 3 << 29: "1.5 GiB"} {
+		if got := sizeText(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}

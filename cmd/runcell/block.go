@@ -1,0 +1,139 @@
+package main
+
+import "strings"
+
+// A block is code that is typed line by line, up to where Python's own prompt
+// would run it: a statement that needs no more lines at once, one that others
+// can follow in, such as a loop, after an empty line. Only what Python itself
+// does not run before more comes is waited for: a line that is wrong is handed
+// on, and Python says so.
+type block struct {
+	lines    []string
+	open     int    // brackets
+	quote    string // of the string that goes on in the next line
+	joined   bool   // the last line ends with a backslash
+	compound bool   // ends with an empty line
+	body     bool   // of the compound statement has begun
+}
+
+// opens are the words that begin a compound statement even if it is all on one
+// line. The others of them show by the colon at their end.
+var opens = map[string]bool{
+	"if": true, "for": true, "while": true, "with": true, "try": true, "def": true, "class": true, "async": true,
+}
+
+// follows are the words that go on with a compound statement.
+var follows = map[string]bool{"else": true, "elif": true, "except": true, "finally": true}
+
+// empty reports whether nothing waits for more lines.
+func (b *block) empty() bool { return len(b.lines) == 0 }
+
+// add takes in one more line, and gives the pieces of code that can run now.
+func (b *block) add(line string) (ready []string) {
+	if b.quote == "" && b.open == 0 && !b.joined {
+		text := strings.TrimSpace(line)
+		word := firstWord(text)
+		switch {
+		case text == "":
+			return b.rest()
+		case strings.HasPrefix(text, "#") && b.empty():
+			return nil // nothing to run
+		case b.empty():
+			b.compound = opens[word] || text[0] == '@'
+		case line[0] == ' ' || line[0] == '\t':
+			b.body = true
+		case b.body && !follows[word] && text[0] != '#':
+			// Pasted code goes on without an empty line.
+			ready = b.rest()
+			return append(ready, b.add(line)...)
+		}
+	}
+	b.lines = append(b.lines, line)
+	b.scan(line)
+	if b.quote == "" && b.open == 0 && !b.joined && !b.compound {
+		ready = append(ready, b.rest()...)
+	}
+	return ready
+}
+
+// rest gives what there is, complete or not, and begins anew.
+func (b *block) rest() []string {
+	lines := b.lines
+	*b = block{}
+	if len(lines) == 0 {
+		return nil
+	}
+	return []string{strings.Join(lines, "\n") + "\n"}
+}
+
+func firstWord(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'z') })
+	if end < 0 {
+		return text
+	}
+	return text[:end]
+}
+
+// scan follows brackets and strings through a line.
+func (b *block) scan(line string) {
+	b.joined = false
+	last := byte(0) // character that is neither space nor comment
+	for i := 0; i < len(line); {
+		if b.quote != "" {
+			i = b.scanString(line, i)
+			last = '"'
+			continue
+		}
+		c := line[i]
+		switch c {
+		case '#':
+			i = len(line)
+			continue
+		case '\'', '"':
+			b.quote = string(c)
+			if strings.HasPrefix(line[i:], strings.Repeat(string(c), 3)) {
+				b.quote = strings.Repeat(string(c), 3)
+			}
+			i += len(b.quote)
+			if i == len(line) && len(b.quote) == 1 {
+				b.quote = "" // it never ends: Python says so
+			}
+			continue
+		case '(', '[', '{':
+			b.open++
+		case ')', ']', '}':
+			b.open = max(0, b.open-1)
+		case '\\':
+			b.joined = i == len(line)-1
+		}
+		if c != ' ' && c != '\t' {
+			last = c
+		}
+		i++
+	}
+	if last == ':' && b.open == 0 && b.quote == "" {
+		b.compound = true
+	}
+}
+
+// scanString goes on to the end of the string that is open, or of the line.
+func (b *block) scanString(line string, i int) int {
+	for ; i < len(line); i++ {
+		if line[i] == '\\' {
+			i++
+			if i >= len(line) {
+				return i // the string goes on, whatever its quotes are
+			}
+			continue
+		}
+		if strings.HasPrefix(line[i:], b.quote) {
+			i += len(b.quote)
+			b.quote = ""
+			return i
+		}
+	}
+	if len(b.quote) == 1 {
+		b.quote = "" // it never ends: Python says so
+	}
+	return i
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+)
+
+// TestTableFitsTheTerminal prints tables into terminals of all widths and into
+// a file.
+func TestTableFitsTheTerminal(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	columns := []column{{name: "NAME"}, {name: "TOOLS", right: true}, {name: "SOURCE", end: true}, {name: "REMARK", wrap: true}}
+	rows := func() [][]string {
+		return [][]string{
+			{"github", "7", "/home/ann/a/rather/long/path/to/servers.json", "fine"},
+			{"日本語のサーバ", "128", "~/x.json", strings.TrimSpace(strings.Repeat("a remark with many words ", 8))},
+			{"\x1b[31mred\x07\u202e", "", "two\nlines", ""},
+		}
+	}
+	for width := uint16(16); width <= 140; width += 4 {
+		ours, theirs := openTerminal(t, width)
+		if err := printTable(theirs, columns, rows()); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		for _, line := range readLines(ours) {
+			if got := uniseg.StringWidth(line); got > int(width) {
+				t.Errorf("in %d columns a line of %d: %q", width, got, line)
+			}
+			if strings.ContainsAny(line, "\x1b\x07\u202e") {
+				t.Errorf("control characters came through: %q", line)
+			}
+		}
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "table"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := printTable(file, columns, rows()); err != nil {
+		t.Fatal(err)
+	}
+	body, _ := os.ReadFile(file.Name())
+	want := "NAME            TOOLS  SOURCE                                        REMARK\n" +
+		"github              7  /home/ann/a/rather/long/path/to/servers.json  fine\n" +
+		"日本語のサーバ    128  ~/x.json                                      " + strings.TrimSpace(strings.Repeat("a remark with many words ", 8)) + "\n" +
+		"[31mred                two lines\n"
+	if string(body) != want {
+		t.Errorf("in a file:\n%s\nwant\n%s", body, want)
+	}
+}
+
+// readLines reads what is on a terminal whose other end is closed.
+func readLines(ours *os.File) []string {
+	var all []byte
+	for b := make([]byte, 4096); ; {
+		n, err := ours.Read(b)
+		all = append(all, b[:n]...)
+		if err != nil {
+			return strings.Split(strings.TrimRight(strings.ReplaceAll(string(all), "\r\n", "\n"), "\n"), "\n")
+		}
+	}
+}
+
+func TestCellsAreCutBetweenCharacters(t *testing.T) {
+	for _, tt := range []struct {
+		in         string
+		n          int
+		start, end string
+	}{
+		{"server", 10, "server", ""},
+		{"server", 6, "server", ""},
+		{"server", 5, "serv…", "…rver"},
+		{"日本語", 5, "日本…", "…本語"},
+		{"日本語", 4, "日…", "…語"},
+		{"e\u0301e\u0301e\u0301", 2, "e\u0301…", "…e\u0301"},
+		{"👩‍👩‍👧x👩‍👩‍👧", 4, "👩‍👩‍👧x…", "…x👩‍👩‍👧"},
+		{"ab", 1, "…", "…"},
+	} {
+		if got := cut(tt.in, tt.n); got != tt.start {
+			t.Errorf("cut(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.start)
+		}
+		if got := cutStart(tt.in, tt.n); tt.end != "" && got != tt.end {
+			t.Errorf("cutStart(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.end)
+		}
+	}
+	if got := strings.Join(wrapped("one two abcdefghij three", 7), "|"); got != "one two|abcdef|ghij|three" {
+		t.Errorf("wrapped: %q", got)
+	}
+}
+
+var escapes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// TestColourOnlyForPeople: on a terminal, and not where the user wants none.
+func TestColourOnlyForPeople(t *testing.T) {
+	h := firstHost(t)
+	args := []string{"doctor", "extra"}
+	for name, tt := range map[string]struct {
+		e      env
+		colour bool
+	}{
+		"terminal":          {env{"TERM": "xterm"}, true},
+		"NO_COLOR is empty": {env{"TERM": "xterm", "NO_COLOR": ""}, true},
+		"NO_COLOR":          {env{"TERM": "xterm", "NO_COLOR": "1"}, false},
+		"a dumb terminal":   {env{"TERM": "dumb"}, false},
+		"no TERM":           {nil, false},
+	} {
+		p := atTerminal(t, h.command(t, tt.e, args...), 80)
+		p.leaves(waitForEnd)
+		p.sees("takes no arguments")
+		if got := escapes.MatchString(p.screen.String()); got != tt.colour {
+			t.Errorf("%s: %q", name, p.screen)
+		}
+	}
+	for _, args := range [][]string{{"doctor", "extra"}, {"servers", "list"}, {"images", "list"}} {
+		if out, errs, _ := h.run(t, env{"TERM": "xterm"}, args...); escapes.MatchString(out + errs) {
+			t.Errorf("%v, in a pipe: %q %q", args, out, errs)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+#compdef runcell
+# Completion of runcell for zsh: source <(runcell completion zsh), or this file
+# as _runcell in a folder of $fpath.
+_runcell() {
+    local line value program=${(Q)words[1]}
+    local -a found described
+    program=${~program}
+    found=("${(@f)$("$program" __complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
+    for line in $found; do
+        case $line in
+            :files) _files; return ;;
+            :dirs) _files -/; return ;;
+        esac
+        value=${line%%$'\t'*}
+        described+=("${value//:/\\:}:${line#*$'\t'}")
+    done
+    (( $#described )) && _describe runcell described
+}
+if [[ $funcstack[1] == _runcell ]]; then
+    _runcell "$@"
+else
+    compdef _runcell runcell
+fi

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// arguments gives what the next argument of the command may be.
+func (t *typed) arguments() []candidate {
+	first := len(t.args) == 0
+	switch t.path {
+	case "exec":
+		if first {
+			t.paths = filePaths
+		}
+	case "images pull", "images inspect", "images rm", "images verify":
+		if first || t.path != "images pull" {
+			return t.images()
+		}
+	case "servers tools", "servers check":
+		return t.servers()
+	case "servers call", "servers login", "servers logout":
+		if first {
+			return t.servers()
+		}
+	case "servers set":
+		return t.inputs()
+	case "servers trust", "servers untrust":
+		t.paths = filePaths
+	case "tools show", "tools rm", "tools export":
+		return t.tools()
+	case "install", "uninstall":
+		if first {
+			return words(clientNames()...)
+		}
+	case "completion":
+		if first {
+			return words("bash", "zsh", "fish")
+		}
+	}
+	return nil
+}
+
+// values gives what the value of a flag may be.
+func (t *typed) values(f cli.Flag) []candidate {
+	switch f.Names()[0] {
+	case "image":
+		return append(words("host"), t.images()...)
+	case "server":
+		return append([]candidate{{"*", "all servers"}}, t.servers()...)
+	case "output":
+		return words("compact", "toon", "json")
+	case "pull":
+		return words("missing", "always", "never")
+	case "start":
+		return words("auto", "fork", "container")
+	case "log-level":
+		return words("DEBUG", "INFO", "WARN", "ERROR")
+	case "allow-self-server":
+		return words("0", "1")
+	case "state-dir":
+		t.paths = folderPaths
+	case "servers-config", "policy", "registry-ca":
+		t.paths = filePaths
+	}
+	return nil
+}
+
+func words(all ...string) (out []candidate) {
+	for _, w := range all {
+		out = append(out, candidate{value: w})
+	}
+	return out
+}
+
+// The functions below give nothing where something is wrong: whoever completes
+// a word cannot read about it, and the command will say it.
+
+// images gives the names of the images that are here.
+func (t *typed) images() (all []candidate) {
+	_, store, _, err := openImages(t.c)
+	if err != nil {
+		return nil
+	}
+	defer store.Close()
+	list, _ := store.List()
+	for _, i := range list {
+		for _, ref := range i.Refs {
+			all = append(all, candidate{ref, megabytes(i.Size)})
+		}
+		if len(i.Refs) == 0 {
+			all = append(all, candidate{i.Digest, megabytes(i.Size)})
+		}
+	}
+	return all
+}
+
+// tools gives the saved tools of this project.
+func (t *typed) tools() (all []candidate) {
+	saved, err := openSavedTools(t.c)
+	if err != nil {
+		return nil
+	}
+	tools, _ := saved.List()
+	for _, tool := range tools {
+		all = append(all, candidate{tool.Name, firstLine(tool.Doc)})
+	}
+	return all
+}
+
+// findings gives the user's servers; none is started.
+func (t *typed) findings() *findings {
+	settings, err := readSettings(t.c)
+	if err != nil {
+		return &findings{}
+	}
+	found, err := findServers(settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return &findings{}
+	}
+	return found
+}
+
+func (t *typed) servers() (all []candidate) {
+	for _, s := range t.findings().config.Servers {
+		all = append(all, candidate{s.Name, s.Description})
+	}
+	return all
+}
+
+// inputs gives the servers that ask for values and, after one, what it asks for.
+func (t *typed) inputs() (all []candidate) {
+	for _, in := range t.findings().config.Inputs {
+		if len(t.args) == 0 {
+			all = append(all, candidate{value: in.Server})
+		} else if in.Server == t.args[0] {
+			all = append(all, candidate{in.ID, in.Description})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return strings.Compare(a.value, b.value) })
+	return slices.Compact(all)
+}
+
+// bashWords splits what stands before the cursor, as bash does, and gives the
+// words after the first, and how a candidate is written into the line. Bash
+// breaks words at more characters than the shell does, at = and : for one, and
+// wants only what follows the last break; inside of quotes it does not.
+func bashWords(line, breaks string) (all []string, insert func(string) string) {
+	var word strings.Builder
+	var quote rune
+	begun, escaped := false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, begun = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, begun = r, true
+		case r == ' ' || r == '\t':
+			if begun {
+				all = append(all, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	all = append(all, word.String())
+	if len(all) > 1 {
+		all = all[1:] // the program
+	}
+	if quote != 0 {
+		return all, func(value string) string { return value }
+	}
+	stays := strings.LastIndexAny(word.String(), strings.Map(shellBreak, breaks)) + 1
+	return all, func(value string) string { return escapeWord(value[min(stays, len(value)):]) }
+}
+
+// shellBreak keeps those of bash's breaks that are part of a word to the shell.
+func shellBreak(r rune) rune {
+	if strings.ContainsRune("=:@", r) {
+		return r
+	}
+	return -1
+}
+
+// escapeWord writes a word so that a shell reads it as it is.
+func escapeWord(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(" \t\"'\\$&|;<>()*?[]{}~#!`", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on what is kept of what was typed.
+const (
+	maxHistory     = 1000    // lines
+	maxHistoryLine = 4 << 10 // bytes
+	maxHistoryFile = 1 << 20 // bytes that are read
+	historyMode    = 0o600   // what is typed is nobody else's
+)
+
+// A history is the lines that were typed at the prompt, in a file of the state
+// folder, oldest first. Each is kept when it is typed, and all that fails is to
+// be kept: typing goes on.
+type history struct {
+	path  string // nothing is kept if empty
+	lines []string
+}
+
+// openHistory reads it, and drops the oldest lines if there are too many.
+func openHistory(s Settings) *history {
+	d, err := findDirs(s.StateDir)
+	if err != nil {
+		return &history{}
+	}
+	h := &history{path: filepath.Join(d.state, "history")}
+	f, err := h.open(unix.O_RDONLY)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			h.path = "" // a link, or not ours to read
+		}
+		return h
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, maxHistoryFile))
+	lines.Buffer(nil, maxHistoryFile)
+	for lines.Scan() {
+		if line := plain(lines.Text()); line != "" && len(line) <= maxHistoryLine {
+			h.lines = append(h.lines, line)
+		}
+	}
+	if len(h.lines) > maxHistory {
+		h.lines = h.lines[len(h.lines)-maxHistory:]
+		h.rewrite()
+	}
+	return h
+}
+
+// open opens the file, which no link may stand for.
+func (h *history) open(flags int) (*os.File, error) {
+	return os.OpenFile(h.path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, historyMode)
+}
+
+// rewrite puts the lines that are left into a new file, which then takes the
+// place of the old one.
+func (h *history) rewrite() {
+	tmp, err := os.CreateTemp(filepath.Dir(h.path), ".history-*") // with mode 0600
+	if err != nil {
+		return
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(strings.Join(h.lines, "\n") + "\n")
+	if errors.Join(err, tmp.Close()) == nil {
+		_ = os.Rename(tmp.Name(), h.path)
+	}
+}
+
+// add keeps one more line, unless it is the last one again.
+func (h *history) add(line string) {
+	if len(line) > maxHistoryLine || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
+		return
+	}
+	h.lines = append(h.lines, line)
+	if h.path == "" || os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
+		return
+	}
+	f, err := h.open(unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if f.Chmod(historyMode) == nil { // one that others could read was not made by us
+		_, _ = f.WriteString(line + "\n")
+	}
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/sys/unix"
+)
+
+// A column of a table says how its cells are set.
+type column struct {
+	name   string
+	right  bool // numbers stand below each other
+	end    bool // of what does not fit the end is shown: it tells paths apart
+	wrap   bool // what does not fit goes on below; for the last column only
+	colour func(string) string
+}
+
+const (
+	gap      = "  "
+	wrapFrom = 24 // columns narrower than this are cut, not wrapped
+)
+
+// printTable prints rows of cells below a head. On a terminal it keeps to the
+// width: cells that do not fit are cut, which a … shows. Elsewhere all is shown,
+// a line for each row.
+func printTable(out *os.File, columns []column, rows [][]string) error {
+	for _, row := range rows {
+		for i := range row {
+			row[i] = plain(row[i])
+		}
+	}
+	widths := fit(columns, rows, terminalWidth(out))
+	var b strings.Builder
+	head := make([]string, len(columns))
+	for i, c := range columns {
+		head[i] = c.name
+	}
+	ink := inkFor(out)
+	writeRow(&b, columns, widths, head, ink.bold)
+	for _, row := range rows {
+		writeRow(&b, columns, widths, row, nil)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// terminalWidth gives the columns of the terminal that a file is, 0 if it is
+// none.
+func terminalWidth(f *os.File) int {
+	if !terminal(f) {
+		return 0
+	}
+	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+		return int(size.Col)
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	return 80
+}
+
+// fit gives the width of each column. If all together are wider than limit,
+// which is none if 0, the widest give way, down to one width for all of them.
+func fit(columns []column, rows [][]string, limit int) []int {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = uniseg.StringWidth(c.name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
+		}
+	}
+	room := limit - len(gap)*(len(columns)-1)
+	for limit > 0 && sum(widths) > room {
+		most, at := 0, 0
+		for i, w := range widths {
+			if w >= most {
+				most, at = w, i
+			}
+		}
+		if most <= 1 {
+			break // narrower than any table
+		}
+		widths[at]--
+	}
+	return widths
+}
+
+func sum(all []int) (n int) {
+	for _, v := range all {
+		n += v
+	}
+	return n
+}
+
+// writeRow writes the lines of one row. Colour is for all cells, if not nil.
+func writeRow(b *strings.Builder, columns []column, widths []int, row []string, colour func(string) string) {
+	var line strings.Builder
+	var below []string // what of the last cell goes on
+	last := len(columns) - 1
+	for i, c := range columns {
+		cell := row[i]
+		switch {
+		case uniseg.StringWidth(cell) <= widths[i]:
+		case i == last && c.wrap && widths[i] >= wrapFrom:
+			lines := wrapped(cell, widths[i])
+			cell, below = lines[0], lines[1:]
+		case c.end:
+			cell = cutStart(cell, widths[i])
+		default:
+			cell = cut(cell, widths[i])
+		}
+		pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
+		if paint := c.colour; colour != nil {
+			cell = colour(cell)
+		} else if paint != nil {
+			cell = paint(cell)
+		}
+		switch {
+		case c.right:
+			cell = pad + cell
+		case i < last:
+			cell += pad
+		}
+		if i > 0 {
+			line.WriteString(gap)
+		}
+		line.WriteString(cell)
+	}
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	for _, line := range below {
+		b.WriteString(strings.Repeat(" ", sum(widths[:last])+len(gap)*last) + line + "\n")
+	}
+}
+
+// cut gives the beginning of s, at most n columns wide, with a … if there is
+// more.
+func cut(s string, n int) string {
+	if uniseg.StringWidth(s) <= n {
+		return s
+	}
+	var b strings.Builder
+	for room := n - 1; ; { // of the …
+		cluster, rest, width, _ := uniseg.FirstGraphemeClusterInString(s, -1)
+		if width > room {
+			return b.String() + "…"
+		}
+		b.WriteString(cluster)
+		s, room = rest, room-width
+	}
+}
+
+// cutStart gives the end of s in the same way.
+func cutStart(s string, n int) string {
+	for uniseg.StringWidth(s) > n-1 {
+		_, s, _, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+	}
+	return "…" + s
+}
+
+// wrapped breaks s into lines of at most n columns, between words where it can.
+func wrapped(s string, n int) (lines []string) {
+	for _, word := range strings.Fields(s) {
+		if last := len(lines) - 1; last >= 0 && uniseg.StringWidth(lines[last]+" "+word) <= n {
+			lines[last] += " " + word
+			continue
+		}
+		for uniseg.StringWidth(word) > n {
+			part := strings.TrimSuffix(cut(word, n), "…")
+			lines, word = append(lines, part), word[len(part):]
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}
+
+// plain makes one line of text that others wrote, without what a terminal would
+// obey: control characters, and those that turn the direction of writing.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		const joiner = '\u200d' // holds emoji together
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// plainText is plain for text of several lines.
+func plainText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = plain(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// oneLine cuts text to n columns, on one line.
+func oneLine(s string, n int) string {
+	return cut(strings.Join(strings.Fields(plain(s)), " "), n)
+}

@@ -1,0 +1,315 @@
+package inplace
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+const entry = `{"command": "/opt/runcell", "args": ["serve"], "env": {"A": "b, \",\" <c>"}}`
+
+// TestSetKeepsTheRest: a new member is written as its neighbours are, and not
+// a byte of the rest changes.
+func TestSetKeepsTheRest(t *testing.T) {
+	for name, tt := range map[string]struct{ file, key, before, after string }{
+		"no file": {"c.json", "mcpServers", "", `{
+  "mcpServers": {
+    "runcell": {
+      "command": "/opt/runcell",
+      "args": ["serve"],
+      "env": {
+        "A": "b, \",\" <c>"
+      }
+    }
+  }
+}
+`},
+		"beside others, with comments and tabs": {"c.json", "mcpServers", `// mine
+{
+	"theme": "dark", // of course
+	"mcpServers": {
+		// the first
+		"a": { "command": "x" } // one
+		// "old": {}
+	},
+	"zoom": 1.50
+}`, `// mine
+{
+	"theme": "dark", // of course
+	"mcpServers": {
+		// the first
+		"a": { "command": "x" }, // one
+		"runcell": {
+			"command": "/opt/runcell",
+			"args": ["serve"],
+			"env": {
+				"A": "b, \",\" <c>"
+			}
+		}
+		// "old": {}
+	},
+	"zoom": 1.50
+}`},
+		"trailing commas": {
+			"c.json", "s", "{\n    \"s\": {\n        \"a\": {},\n    },\n}\n",
+			"{\n    \"s\": {\n        \"a\": {},\n        \"runcell\": {\n            \"command\": \"/opt/runcell\",\n            \"args\": [\"serve\"],\n            \"env\": {\n                \"A\": \"b, \\\",\\\" <c>\"\n            }\n        },\n    },\n}\n",
+		},
+		"Windows' line ends and mark": {
+			"c.json", "s", "\xef\xbb\xbf{\r\n  \"s\": {}\r\n}\r\n",
+			"\xef\xbb\xbf{\r\n  \"s\": {\r\n    \"runcell\": {\r\n      \"command\": \"/opt/runcell\",\r\n      \"args\": [\"serve\"],\r\n      \"env\": {\r\n        \"A\": \"b, \\\",\\\" <c>\"\r\n      }\r\n    }\r\n  }\r\n}\r\n",
+		},
+		"a key that is not there": {
+			"c.json", "s", "{\n  \"a\": [1,2] /* two\n lines */\n}",
+			"{\n  \"a\": [1,2], /* two\n lines */\n  \"s\": {\n    \"runcell\": {\n      \"command\": \"/opt/runcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}",
+		},
+		"TOML": {
+			"c.toml", "mcp_servers", "model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"",
+			"model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"\n\n[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n",
+		},
+		"no TOML": {"c.toml", "mcp_servers", "", "[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n"},
+		"YAML": {
+			"c.yaml", "extensions", "# mine\nextensions:\n    a:\n        cmd: x # y\n\n# next\nother: 1\n",
+			"# mine\nextensions:\n    a:\n        cmd: x # y\n    runcell:\n      command: \"/opt/runcell\"\n      args: [\"serve\"]\n      env: { \"A\": \"b, \\\",\\\" <c>\" }\n\n# next\nother: 1\n",
+		},
+		"YAML without the key":    {"c.yaml", "extensions", "other: 1", "other: 1\nextensions:\n  runcell:\n    command: \"/opt/runcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
+		"YAML with nothing in it": {"c.yaml", "extensions", "extensions: {}\nb: 1\n", "b: 1\nextensions:\n  runcell:\n    command: \"/opt/runcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := New(tt.file, []byte(tt.before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := text.Set([]byte(entry), tt.key, "runcell"); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(text.Bytes()); got != tt.after {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.after)
+			}
+		})
+	}
+}
+
+// TestCutTakesItsCommentsAlong: what is cut leaves nothing behind and can be
+// pasted elsewhere.
+func TestCutTakesItsCommentsAlong(t *testing.T) {
+	for name, tt := range map[string]struct{ file, key, before, after, elsewhere string }{
+		"in the middle": {"c.json", "s", `{
+  "s": {
+    "a": 1, // of a
+    // about b
+    // two lines
+    "b": {
+      "x": [1], // in b
+    }, // of b
+
+    "c": 3
+  }
+}`, `{
+  "s": {
+    "a": 1, // of a
+
+    "c": 3
+  }
+}`, `{
+  "s": {
+    // about b
+    // two lines
+    "b": {
+      "x": [1], // in b
+    } // of b
+  }
+}
+`},
+		"the last":       {"c.json", "s", "{\n  \"s\": {\n    \"a\": 1, // of a\n    \"b\": 2\n  }\n}\n", "{\n  \"s\": {\n    \"a\": 1 // of a\n  }\n}\n", "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
+		"the only one":   {"c.json", "s", "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n", "{\n  \"s\": {}\n}\n", "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
+		"on one line":    {"c.json", "s", `{"s": {"a": 1, "b": 2, "c": 3}}`, `{"s": {"a": 1, "c": 3}}`, "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
+		"last, one line": {"c.json", "s", `{"s": {"a": 1, "b": 2}}`, `{"s": {"a": 1}}`, "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
+		"trailing comma": {"c.json", "s", "{\"s\": {\n  \"a\": 1,\n  \"b\": 2,\n}}", "{\"s\": {\n  \"a\": 1,\n}}", "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
+		"tables": {
+			"c.toml", "s", "a = 1\n\n# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n\n# c\n[s.c]\ncommand = 1\n",
+			"a = 1\n\n# c\n[s.c]\ncommand = 1\n", "# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n",
+		},
+		"tables apart": {"c.toml", "s", "[s.b]\nx = 1\n[t]\ny = 1\n[s.'b'.env]\nA = '''\n[t]\n'''\n", "[t]\ny = 1\n", "[s.b]\nx = 1\n\n[s.'b'.env]\nA = '''\n[t]\n'''\n"},
+		"a key":        {"c.toml", "s", "[s]\na = {x = 1}\nb = {x = 2, y = [\n 1, # one\n]}\n", "[s]\na = {x = 1}\n", "[s.b]\nx = 2\ny = [1]\n"},
+		"YAML":         {"c.yaml", "s", "s:\n  a:\n    x: 1\n  # about b\n  b:\n    - 1\n\n  c: 3\nd: 4\n", "s:\n  a:\n    x: 1\n\n  c: 3\nd: 4\n", "s:\n  # about b\n  b:\n    - 1\n"},
+		"all of YAML":  {"c.yaml", "s", "s: # mine\n  b: 1\nd: 4\n", "s: # mine {}\nd: 4\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := New(tt.file, []byte(tt.before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			piece, err := text.Cut(tt.key, "b")
+			if err != nil {
+				if tt.elsewhere == "" && string(text.Bytes()) == tt.before {
+					return // refused, and nothing changed
+				}
+				t.Fatal(err)
+			}
+			if got := string(text.Bytes()); got != tt.after {
+				t.Errorf("left\n%s\nwant\n%s", got, tt.after)
+			}
+			other, err := New(tt.file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Paste(piece); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(other.Bytes()); got != tt.elsewhere {
+				t.Errorf("elsewhere\n%s\nwant\n%s", got, tt.elsewhere)
+			}
+		})
+	}
+}
+
+func TestSetReplacesOneValue(t *testing.T) {
+	for name, tt := range map[string]struct{ file, before, after string }{
+		"JSON":          {"c.json", "{\"s\": {\"b\": {\"command\": /* old */ \"/a\", \"x\": 1}}} // end", "{\"s\": {\"b\": {\"command\": /* old */ \"/new\", \"x\": 1}}} // end"},
+		"new in JSON":   {"c.json", "{\"s\": {\"b\": {\n  \"x\": 1\n}}}", "{\"s\": {\"b\": {\n  \"x\": 1,\n  \"command\": \"/new\"\n}}}"},
+		"TOML":          {"c.toml", "[s.b]\n  command = '/a' # old\nx = 1\n", "[s.b]\n  command = \"/new\" # old\nx = 1\n"},
+		"dotted":        {"c.toml", "s.b.command = '''\na''' # old", "s.b.command = \"/new\" # old"},
+		"new in TOML":   {"c.toml", "[s.b]\nx = 1\n\n[t]\n", "[s.b]\nx = 1\ncommand = \"/new\"\n\n[t]\n"},
+		"YAML":          {"c.yaml", "s:\n  b:\n    command: /a\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n    x: 1\n"},
+		"several lines": {"c.yaml", "s:\n  b:\n    command: >\n      /a\n\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n\n    x: 1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := New(tt.file, []byte(tt.before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := text.Set([]byte(`"/new"`), "s", "b", "command"); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(text.Bytes()); got != tt.after {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.after)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeChangedSafelyIsRefused: and the text stays as it was.
+func TestWhatCannotBeChangedSafelyIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct{ file, before, want string }{
+		"broken JSON":       {"c.json", `{"s": {`, "is not JSON"},
+		"a list":            {"c.json", `[]`, "not a JSON object"},
+		"the key is a list": {"c.json", `{"s": []}`, "not an object"},
+		"a name twice":      {"c.json", `{"s": {"a": 1, "a": 2}}`, `"a" twice`},
+		"broken TOML":       {"c.toml", "a = ", "is not TOML"},
+		"an inline table":   {"c.toml", "s = { a = {} }\n", "write it as a table"},
+		"broken YAML":       {"c.yaml", "a: [", "is not YAML"},
+		"YAML in braces":    {"c.yaml", "s: {a: {x: 1}}\n", "by hand"},
+		"a YAML list":       {"c.yaml", "s:\n- a\n", "not an object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := New(tt.file, []byte(tt.before))
+			if err == nil {
+				err = text.Set([]byte(entry), "s", "runcell")
+				if got := text.Bytes(); string(got) != tt.before {
+					t.Errorf("it was changed: %s", got)
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+	text, err := New("c.json", []byte(`{"s": {}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := text.Cut("s", "b"); !errors.Is(err, ErrAbsent) {
+		t.Errorf("cutting what is not there: %v", err)
+	}
+}
+
+// FuzzInplace: whatever the file is, a change is made and passes the check
+// within, or it is refused and changes nothing.
+func FuzzInplace(f *testing.F) {
+	for _, name := range []string{"c.json", "c.toml", "c.yaml"} {
+		f.Add(name, []byte("{\"s\": {\"a\": 1 /* x */, // y\n}}"))
+		f.Add(name, []byte("# x\n[s.a]\nb = '''\n'''\n[s]\nc.d = {}\n"))
+		f.Add(name, []byte("s:\n  a: |\n    x\n  # y\n  b: {}\n"))
+	}
+	f.Fuzz(func(t *testing.T, file string, data []byte) {
+		text, err := New(file, data)
+		if err != nil || len(data) > 1<<16 {
+			return
+		}
+		if !bytes.Equal(text.Bytes(), data) {
+			t.Fatalf("reading changed %q to %q", data, text.Bytes())
+		}
+		if text.Set([]byte(entry), "s", "runcell") != nil {
+			if !bytes.Equal(text.Bytes(), data) {
+				t.Fatalf("a refused change changed %q to %q", data, text.Bytes())
+			}
+			return
+		}
+		set := text.Bytes()
+		if _, err := text.Cut("s", "runcell"); err != nil && !bytes.Equal(text.Bytes(), set) {
+			t.Fatalf("a refused cut changed %q to %q: %v", set, text.Bytes(), err)
+		}
+	})
+}
+
+// TestCutUndoesSet to the byte, where the object was there and over lines.
+func TestCutUndoesSet(t *testing.T) {
+	for file, texts := range map[string][]string{
+		"c.json": {
+			"{\n\t\"s\": {\n\t\t\"a\": 1, // one\n\t\t\"b\": {}\n\t\t// \"old\": 2\n\t}\n}", "{\"s\": {\n  \"a\": 1,\n  },\n}\n", "{\r\n  \"s\": {\r\n    \"a\": 1\r\n  }\r\n}\r\n", "{\n  \"s\": {}\n}\n",
+		},
+		"c.toml": {"a = 1\n", "[s.a]\nx = '''\n[b]'''\n", "# all\n[s]\nx = { y = 1 }\n# end\n"},
+		"c.yaml": {"s:\n    a: 1\n    # in a\nb: 2\n", "s:\n  a: |\n    x\n\nb: 1\n"},
+	} {
+		for _, before := range texts {
+			text, err := New(file, []byte(before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := text.Set([]byte(entry), "s", "runcell"); err != nil {
+				t.Fatalf("%s: %v", before, err)
+			}
+			set := string(text.Bytes())
+			if _, err := text.Cut("s", "runcell"); err != nil {
+				t.Fatalf("%s: %v", set, err)
+			}
+			if got := string(text.Bytes()); got != before {
+				t.Errorf("%q became %q and then %q", before, set, got)
+			}
+		}
+	}
+}
+
+// TestGraftChangesOneMember: work on a part has the same outcome as on the whole.
+func TestGraftChangesOneMember(t *testing.T) {
+	const before = "{\n  // large\n  \"history\": [1, 2], // much\n  \"s\": {\n    \"a\": 1, // one\n    \"b\": 2\n  }, // servers\n  \"z\": null\n}\n"
+	whole, err := New("c.json", []byte(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := whole.Only("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Has("history") || !part.Has("s", "b") {
+		t.Errorf("the part is %s", part.Bytes())
+	}
+	if _, err := part.Cut("s", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Graft(part, "s"); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(before, "1, // one\n    \"b\": 2", "1 // one", 1)
+	if got := string(whole.Bytes()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	empty, err := New("c.json", []byte("{\n  \"a\": 1\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := empty.Graft(part, "s"); err != nil || !empty.Has("s", "a") || !empty.Has("a") {
+		t.Errorf("into a file without it: %v\n%s", err, empty.Bytes())
+	}
+}

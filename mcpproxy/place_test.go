@@ -1,0 +1,222 @@
+package mcpproxy
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// samples opens the user's files of every client that testdata has.
+func samples(t *testing.T, f func(t *testing.T, o DiscoverOptions, p Place, text []byte)) {
+	t.Helper()
+	dirs, err := os.ReadDir("testdata/clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, dir := range dirs {
+		o := siteOf(t, filepath.Join("testdata/clients", dir.Name()))
+		o.Self = filepath.Join(o.Home, "bin/runcell")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Self), 0o700), os.WriteFile(o.Self, nil, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range Places(o) {
+			text, err := os.ReadFile(p.File)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen++
+			t.Run(dir.Name()+"/"+p.Client, func(t *testing.T) { f(t, o, p, text) })
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d files were tried", seen)
+	}
+}
+
+// startsOf are the servers of a config by name, as they would be started.
+func startsOf(c Config) map[string]string {
+	all := map[string]string{}
+	for _, s := range c.Servers {
+		all[s.Name] = s.fingerprint()
+	}
+	for _, p := range c.Problems {
+		if p.Server != "" {
+			all[p.Server+", left out"] += " " + p.Status
+		}
+	}
+	return all
+}
+
+// TestMovedServersMeanTheSame: whatever can be moved is found at its new place
+// as what it was, what cannot stays, and all of it can be put back.
+func TestMovedServersMeanTheSame(t *testing.T) {
+	total := 0
+	samples(t, func(t *testing.T, o DiscoverOptions, p Place, text []byte) {
+		before := Discover(o)
+		move, err := p.PlanMove(text, o.Values(p.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, s := range move.Servers {
+			names = append(names, s.Name)
+		}
+		for _, s := range move.Stay {
+			if slices.Contains(names, s.Server) || s.Reason == "" {
+				t.Errorf("stays: %v", s)
+			}
+		}
+		total += len(names)
+		rest, moved, err := p.MoveOut(text, nil, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(file string, data []byte) {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, data, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(p.File, rest)
+		if len(names) > 0 {
+			write(p.MovedFile(), moved)
+		}
+		after := Discover(o)
+		if got, want := startsOf(after), startsOf(before); !maps.Equal(got, want) {
+			t.Errorf("after the move: %v\nbefore: %v\nin\n%s", got, want, moved)
+		}
+		for _, s := range after.Servers {
+			if s.Name == "both" && s.Client == "claude" {
+				continue // this project has its own, which goes before
+			}
+			if slices.Contains(names, s.Name) && (s.Source != p.MovedFile() || s.Client != p.dialect.client) {
+				t.Errorf("%s is from %s of %q", s.Name, s.Source, s.Client)
+			}
+		}
+		back, empty, err := p.MoveBack(rest, moved, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(p.File, back)
+		_ = os.Remove(p.MovedFile())
+		if got, want := startsOf(Discover(o)), startsOf(before); !maps.Equal(got, want) {
+			t.Errorf("after the way back: %v\nbefore: %v\n%s", got, want, back)
+		}
+		if len(names) > 0 && p.HasServers(empty) {
+			t.Errorf("something is left at the new place: %s", empty)
+		}
+	})
+	if total < 20 {
+		t.Errorf("only %d servers were moved", total)
+	}
+}
+
+// TestInstallIntoWhatClientsHave: the entry is found as this program, and
+// nothing else in the file means anything new.
+func TestInstallIntoWhatClientsHave(t *testing.T) {
+	samples(t, func(t *testing.T, o DiscoverOptions, p Place, text []byte) {
+		before := startsOf(Discover(o))
+		delete(before, "runcell, left out") // of another client
+		self := Self{Command: o.Self, Env: map[string]string{"MCP_BRIDGE_TIMEOUT": "60"}}
+		out, put, err := p.Install(text, self)
+		if err != nil || put.Did != Added {
+			t.Fatalf("%+v, %v", put, err)
+		}
+		again, put, err := p.Install(out, self)
+		if err != nil || put.Did != Unchanged || string(again) != string(out) {
+			t.Errorf("again: %+v, %v", put, err)
+		}
+		if err := os.WriteFile(p.File, out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		after := startsOf(Discover(o))
+		if delete(after, put.Name+", left out"); !maps.Equal(before, after) {
+			t.Errorf("others changed: %v, before %v", after, before)
+		}
+		o.AllowSelf = true
+		i := slices.IndexFunc(Discover(o).Servers, func(s Server) bool { return s.Name == put.Name })
+		if i < 0 {
+			t.Fatalf("it is not in\n%s", out)
+		}
+		s := Discover(o).Servers[i]
+		if s.Command != o.Self || !slices.Equal(s.Args, []string{"serve"}) || s.Env["MCP_BRIDGE_TIMEOUT"] != "60" {
+			t.Errorf("it is %+v", s)
+		}
+		gone, name, err := p.Uninstall(out, "", false)
+		if err != nil || name != put.Name {
+			t.Fatalf("uninstall: %q, %v", name, err)
+		}
+		if _, put, err := p.Install(gone, self); err != nil || put.Did != Added {
+			t.Errorf("after it: %+v, %v", put, err)
+		}
+	})
+}
+
+// TestMovedFilesAreTheClients: a server that is switched off in one client's
+// moved file is on in another's, as before.
+func TestMovedFilesAreTheClients(t *testing.T) {
+	o := site(t, map[string]string{
+		"home/.config/runcell/servers/cursor.json": `{"mcpServers": {"x": {"command": "a", "disabled": true}}}`,
+		"home/.codeium/windsurf/mcp_config.json":   `{"mcpServers": {"x": {"command": "a"}}}`,
+	})
+	c := Discover(o)
+	if len(c.Servers) != 1 || c.Servers[0].Client != "windsurf" {
+		t.Errorf("servers: %+v", c.Servers)
+	}
+}
+
+// TestValuesAndInputsGoAlong: what VS Code asks for is asked for behind runcell
+// in the same words, and what the user gave counts.
+func TestValuesAndInputsGoAlong(t *testing.T) {
+	const text = `{"inputs": [{"id": "key", "password": true, "description": "A key"}],
+		"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}, "b": {"command": "y", "envFile": "b.env"}}}`
+	o := site(t, map[string]string{"home/.config/Code/User/mcp.json": text, "home/.config/Code/User/b.env": "A=b"})
+	p, err := PlaceOf(o, "vscode", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	move, err := p.PlanMove([]byte(text), nil)
+	if err != nil || len(move.Servers) != 0 || len(move.Stay) != 2 {
+		t.Fatalf("without the value: %+v, %v", move, err)
+	}
+	move, err = p.PlanMove([]byte(text), map[string]string{"key": "s3cret"})
+	if err != nil || len(move.Servers) != 1 || move.Servers[0].Name != "a" || len(move.Stay) != 1 {
+		t.Fatalf("with it: %+v, %v", move, err)
+	}
+	_, moved, err := p.MoveOut([]byte(text), nil, []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(p.MovedFile()), 0o700), os.WriteFile(p.MovedFile(), moved, 0o600), os.Remove(p.File)); err != nil {
+		t.Fatal(err)
+	}
+	c := Discover(o)
+	if len(c.Inputs) != 1 || !c.Inputs[0].Secret || c.Inputs[0].Description != "A key" || c.Inputs[0].Source != p.MovedFile() {
+		t.Errorf("inputs: %+v", c.Inputs)
+	}
+}
+
+// TestInstallSaysThatTheFileSwitchesItOff: Gemini's list of allowed servers is
+// not the entry's to change.
+func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
+	p, err := PlaceOf(site(t, nil), "gemini", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, off := range map[string]bool{
+		`{"mcp": {"allowed": ["docs"]}}`:                             true,
+		`{"mcp": {"excluded": ["runcell"]}, "mcpServers": {}}`:       true,
+		`{"mcp": {"allowed": ["runcell"]}, "mcpServers": {"a": {}}}`: false,
+	} {
+		if _, put, err := p.Install([]byte(text), Self{Command: "/opt/runcell"}); err != nil || put.Off != off || put.Did != Added {
+			t.Errorf("%s: %+v, %v", text, put, err)
+		}
+	}
+}

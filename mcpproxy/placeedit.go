@@ -1,0 +1,276 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/runcell/runcell/mcpproxy/inplace"
+)
+
+// A Self is how this program is to be started by a client.
+type Self struct {
+	Name    string // of the entry; empty takes the one that is there, or "runcell"
+	Command string // an absolute path
+	Env     map[string]string
+}
+
+// What Install did.
+const (
+	Added     = "added"
+	Updated   = "updated"
+	Unchanged = "already there"
+)
+
+// Put is what became of an entry for this program.
+type Put struct {
+	Name string
+	Did  string
+	Was  string // what an entry that was updated started before
+	Off  bool   // the file has it switched off
+}
+
+// Install puts an entry for this program into the text of the file. One that is
+// there is brought up to date: its command, and what Env has; the rest of it
+// is the user's.
+func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
+	text, key, all, err := p.read(data)
+	if err != nil {
+		return nil, Put{}, err
+	}
+	put := Put{Name: self.Name, Did: Added}
+	i := slices.IndexFunc(all, func(e found) bool { return e.name == self.Name })
+	if self.Name == "" {
+		put.Name = programName
+		if i = slices.IndexFunc(all, p.starts); i < 0 {
+			i = slices.IndexFunc(all, func(e found) bool { return e.name == programName })
+		}
+	}
+	if i < 0 {
+		if err := checkName(put.Name); err != nil {
+			return nil, put, fmt.Errorf("naming it %q: %w", put.Name, err)
+		}
+		if err := text.Set(p.entry(self.Command, []string{"serve"}, self.Env), append(key, put.Name)...); err != nil {
+			return nil, put, err
+		}
+		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")), nil)
+		put.Off = slices.ContainsFunc(after, func(e found) bool { return e.name == put.Name && e.disabled }) // by a list elsewhere in the file
+		return text.Bytes(), put, err
+	}
+	e := all[i]
+	put.Name, put.Off = e.name, e.disabled
+	if !p.starts(e) {
+		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.name, oneOf(e.server.launch(), "unreadable"))
+	}
+	was, err := p.written(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), e.name)
+	if err == nil {
+		err = p.update(text, append(key, e.name), was, self)
+	}
+	if err != nil {
+		return nil, put, err
+	}
+	if put.Did = Unchanged; !bytes.Equal(text.Bytes(), data) {
+		put.Did, put.Was = Updated, e.server.Command
+	}
+	return text.Bytes(), put, nil
+}
+
+func oneOf(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// update corrects the command of an entry, if that is a path to this program
+// and not a launcher's, and sets variables.
+func (p Place) update(text *inplace.Text, at []string, s Server, self Self) error {
+	f := p.dialect.fields
+	direct := filepath.Base(s.Command) == programName || filepath.Base(s.Command) == filepath.Base(self.Command)
+	if direct && !sameProgram(s.Command, self.Command) {
+		args := s.Args
+		if len(args) == 0 {
+			args = []string{"serve"}
+		}
+		command := preferred(f.command, "command")
+		var value any = self.Command
+		if f.commandList {
+			value = append([]string{self.Command}, args...)
+		} else if len(s.Args) == 0 {
+			if err := setValue(text, args, append(at, "args")); err != nil {
+				return err
+			}
+		}
+		if err := setValue(text, value, append(at, command)); err != nil {
+			return err
+		}
+	}
+	env := preferred(f.env, "env")
+	for _, k := range sortedKeys(self.Env) {
+		if v, ok := s.Env[k]; ok && v == self.Env[k] {
+			continue
+		}
+		if err := setValue(text, self.Env[k], append(at, env, k)); err != nil {
+			// A form that has no place for one more: the whole of them is written.
+			all := map[string]string{}
+			for name, v := range s.Env {
+				all[name] = v
+			}
+			for name, v := range self.Env {
+				all[name] = v
+			}
+			return setValue(text, all, append(at, env))
+		}
+	}
+	return nil
+}
+
+// setValue sets one value, at a path that nobody else keeps.
+func setValue(text *inplace.Text, value any, path []string) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return text.Set(raw, slices.Clone(path)...)
+}
+
+func preferred(names []string, usual string) string {
+	if len(names) > 0 {
+		return names[0]
+	}
+	return usual
+}
+
+// sameProgram reports whether a command is the path of this program: another
+// name of the same file is as good, and a bare name may not be found.
+func sameProgram(command, want string) bool {
+	if command == want {
+		return true
+	}
+	a, err := os.Stat(command)
+	if err != nil || !filepath.IsAbs(command) {
+		return false
+	}
+	b, err := os.Stat(want)
+	return err == nil && os.SameFile(a, b)
+}
+
+// Uninstall takes the entry for this program out: the one with the name, or
+// with any name if it is empty. The key goes too if it is empty then and
+// withKey is set.
+func (p Place) Uninstall(data []byte, name string, withKey bool) ([]byte, string, error) {
+	text, key, all, err := p.read(data)
+	if err != nil {
+		return nil, "", err
+	}
+	i := slices.IndexFunc(all, func(e found) bool { return p.starts(e) && (name == "" || e.name == name) })
+	if i < 0 {
+		return data, "", nil
+	}
+	if _, err := text.Cut(append(key, all[i].name)...); err != nil {
+		return nil, "", err
+	}
+	if withKey && len(all) == 1 && text.Has(key...) {
+		if _, err := text.Cut(key...); err != nil {
+			return nil, "", err
+		}
+	}
+	return text.Bytes(), all[i].name, nil
+}
+
+// HasKey reports whether the file has a place for servers already.
+func (p Place) HasKey(data []byte) bool {
+	text, err := inplace.New(p.File, data)
+	return err == nil && text.Has(p.key(text.Has)...)
+}
+
+// Others counts the servers in a file that are not this program, and finds the
+// entry that is.
+func (p Place) Others(data []byte) (self string, others int, err error) {
+	_, _, all, err := p.read(data)
+	for _, e := range all {
+		if p.starts(e) {
+			self = e.name
+		} else if !e.disabled {
+			others++
+		}
+	}
+	return self, others, err
+}
+
+// Example is what a file with nothing but the entry says.
+func (p Place) Example(self Self) (string, error) {
+	out, _, err := p.Install(nil, self)
+	return string(out), err
+}
+
+// read parses a text and the entries in it, which are in the order of the file.
+func (p Place) read(data []byte) (text *inplace.Text, key []string, all []found, err error) {
+	if len(data) > maxConfigSize {
+		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", maxConfigSize>>20)
+	}
+	plain := bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) // parsing blanks comments out in place
+	if len(bytes.TrimSpace(plain)) > 0 {
+		if _, err := toJSON(p.File, plain); err != nil { // bounds how deep it is nested
+			return nil, nil, nil, err
+		}
+	}
+	if text, err = inplace.New(p.File, data); err != nil {
+		return nil, nil, nil, err
+	}
+	if key = p.key(text.Has); !text.Has(key...) {
+		return text, key, nil, nil
+	}
+	all, err = p.entries(p.File, plain, nil)
+	return text, key, all, err
+}
+
+// entries parses those of a text as if it were the file at path.
+func (p Place) entries(path string, text []byte, values map[string]string) ([]found, error) {
+	f, err := p.open(path, text, values)
+	if err != nil {
+		return nil, err
+	}
+	d := discovery{o: p.options}
+	var all []found
+	for _, e := range f.entries {
+		all = append(all, d.parse(f, e))
+	}
+	return all, nil
+}
+
+// open finds the entries of a text, which is not empty, as if it were the file
+// at path.
+func (p Place) open(path string, text []byte, values map[string]string) (*configFile, error) {
+	o := p.options
+	o.Values = func(string) map[string]string { return values }
+	d := discovery{o: o}
+	return d.open(candidate{path: path, dialect: p.dialect, rank: rankUser, text: string(text)})
+}
+
+// written is an entry of this program as its file writes it: variables of the
+// client are its own, and their values are never written.
+func (p Place) written(data []byte, name string) (Server, error) {
+	f, err := p.open(p.File, bytes.Clone(data), nil)
+	if err != nil {
+		return Server{}, err
+	}
+	raw, _ := find(f.entries, name)
+	s, _, err := parseEntry(f, member{name, raw}, &expander{raw: true})
+	return s, err
+}
+
+// starts reports whether an entry is for this program, wherever that was when
+// the entry was written.
+func (p Place) starts(e found) bool {
+	var part partOf
+	if errors.As(e.err, &part) || e.server.Command == "" {
+		return false
+	}
+	d := discovery{o: p.options}
+	return filepath.Base(e.server.Command) == programName || d.startsSelf(e.server) && !d.startsOriginal(e.server)
+}

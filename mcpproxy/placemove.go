@@ -1,0 +1,273 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/runcell/runcell/mcpproxy/inplace"
+)
+
+// A Move is a client's servers that go behind this program, and those that
+// stay where they are.
+type Move struct {
+	Servers []Moving
+	Stay    []Problem // by server, with the reason
+}
+
+// Moving is a server that goes.
+type Moving struct {
+	Name      string
+	Disabled  bool
+	Variables []string // of the environment that its entry names
+}
+
+// PlanMove finds the servers in a text that mean the same when they are moved:
+// each is put into a file at the new place, read there, and compared with what
+// it was. Values are those that the user set for inputs of the old file.
+func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
+	var m Move
+	text, key, all, err := p.read(data)
+	if err != nil {
+		return m, err
+	}
+	part, err := text.Only(key[0], "inputs", "mcp") // Gemini's switches are in mcp
+	if err != nil {
+		return m, err
+	}
+	here, off := Discover(p.options.own()), p.offSomewhere(data)
+	for _, e := range all {
+		if p.starts(e) {
+			continue
+		}
+		if dir := off[e.name]; dir != "" {
+			m.Stay = append(m.Stay, Problem{Source: p.File, Server: e.name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
+			continue
+		}
+		moving, err := p.moving(part.Bytes(), e, values, here)
+		if err != nil {
+			m.Stay = append(m.Stay, Problem{Source: p.File, Server: e.name, Reason: err.Error()})
+			continue
+		}
+		m.Servers = append(m.Servers, moving)
+	}
+	return m, nil
+}
+
+// offSomewhere finds servers that Claude Code has switched off in single
+// directories, by name.
+func (p Place) offSomewhere(data []byte) map[string]string {
+	var top struct {
+		Projects map[string]struct{ DisabledMcpServers []string }
+	}
+	off := map[string]string{}
+	if text, err := toJSON(p.File, bytes.Clone(data)); p.dialect.client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
+		return off
+	}
+	for _, dir := range sortedKeys(top.Projects) {
+		for _, name := range top.Projects[dir].DisabledMcpServers {
+			off[name] = dir
+		}
+	}
+	return off
+}
+
+// own leaves the project out.
+func (o DiscoverOptions) own() DiscoverOptions {
+	o.Dir = ""
+	return o
+}
+
+// moving tries the move of one entry.
+func (p Place) moving(data []byte, e found, values map[string]string, here Config) (Moving, error) {
+	to := Moving{Name: e.name}
+	_, moved, err := p.MoveOut(data, nil, []string{e.name})
+	if err != nil {
+		return to, err
+	}
+	before, err := p.one(p.File, data, values, e.name)
+	if err != nil {
+		return to, err
+	}
+	after, err := p.one(p.MovedFile(), moved, values, e.name)
+	if err != nil {
+		return to, err
+	}
+	to.Disabled = before.disabled
+	for _, in := range before.inputs {
+		if !in.Asked && !slices.Contains(to.Variables, in.ID) {
+			to.Variables = append(to.Variables, in.ID)
+		}
+	}
+	switch {
+	case before.err != nil:
+		return to, fmt.Errorf("it cannot be used from here: %w", before.err)
+	case after.err != nil:
+		return to, fmt.Errorf("it depends on where its file is: %w", after.err)
+	case before.disabled != after.disabled:
+		return to, errors.New("it is switched off outside of its entry; switch it off in it, or take it out")
+	case before.disabled:
+		return to, nil
+	case before.server.fingerprint() != after.server.fingerprint():
+		return to, errors.New("it depends on where its file is; write whole paths")
+	}
+	return to, p.shadowed(before.server, here)
+}
+
+// parsed is an entry, read, and the inputs that it named.
+type parsed struct {
+	found
+	inputs []Input
+}
+
+// one reads a single entry of a text.
+func (p Place) one(path string, text []byte, values map[string]string, name string) (parsed, error) {
+	f, err := p.open(path, text, values)
+	if err != nil {
+		return parsed{}, err
+	}
+	for _, e := range f.entries {
+		if e.name == name {
+			d := discovery{o: p.options}
+			r := d.parse(f, e)
+			return parsed{r, d.config.Inputs}, nil
+		}
+	}
+	return parsed{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
+}
+
+// shadowed refuses a server whose name is another's here: behind this program
+// only one of them could be used.
+func (p Place) shadowed(s Server, here Config) error {
+	d := discovery{o: p.options.own()}
+	for _, other := range here.Servers {
+		if other.Name == s.Name && d.identity(other) != d.identity(s) {
+			return fmt.Errorf("another server has this name in %s; rename one of them", other.Source)
+		}
+	}
+	return nil
+}
+
+// MoveOut takes servers out of the text of the client's file and puts them into
+// that of the other, as they are written.
+func (p Place) MoveOut(data, moved []byte, names []string) (rest, to []byte, err error) {
+	from, err := inplace.New(p.File, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := inplace.New(p.MovedFile(), moved)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
+	}
+	key := p.key(from.Has)
+	part, err := from.Only(key[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		piece, err := part.Cut(append(slices.Clone(key), name)...)
+		if err == nil {
+			err = target.Paste(piece)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("moving %q: %w", name, err)
+		}
+	}
+	if err := errors.Join(from.Graft(part, key[0]), copyInputs(from, target, data, moved)); err != nil {
+		return nil, nil, err
+	}
+	return from.Bytes(), target.Bytes(), nil
+}
+
+// MoveBack is the way back. What is in the client's file again is left there.
+func (p Place) MoveBack(data, moved []byte, names []string) (client, rest []byte, err error) {
+	to, err := inplace.New(p.File, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, err := inplace.New(p.MovedFile(), moved)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
+	}
+	key := p.key(from.Has)
+	part, err := to.Only(key[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		piece, err := from.Cut(append(slices.Clone(key), name)...)
+		if errors.Is(err, inplace.ErrAbsent) {
+			continue // somebody took it out
+		}
+		if err == nil && !part.Has(append(slices.Clone(key), name)...) {
+			err = part.Paste(piece)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("moving %q back: %w", name, err)
+		}
+	}
+	if err := to.Graft(part, key[0]); err != nil {
+		return nil, nil, err
+	}
+	return to.Bytes(), from.Bytes(), nil
+}
+
+// HasServers reports whether the text of a file of moved servers has any left.
+func (p Place) HasServers(moved []byte) bool {
+	if text, err := inplace.New(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
+		return err != nil
+	}
+	all, err := p.entries(p.MovedFile(), moved, nil)
+	return err != nil || len(all) > 0
+}
+
+// copyInputs takes along what VS Code asks its user for: entries name it.
+func copyInputs(from, to *inplace.Text, data, moved []byte) error {
+	if !from.Has("inputs") {
+		return nil
+	}
+	var all []json.RawMessage
+	ids := map[string]bool{}
+	for _, text := range [][]byte{moved, data} {
+		var top struct{ Inputs []json.RawMessage }
+		if plain, err := fromJSONC(bytes.Clone(text)); err == nil {
+			_ = json.Unmarshal(plain, &top) // what is not as it should be is not copied
+		}
+		for _, in := range top.Inputs {
+			var named struct{ ID string }
+			if json.Unmarshal(in, &named) == nil && !ids[named.ID] {
+				ids[named.ID] = true
+				all = append(all, in)
+			}
+		}
+	}
+	list, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return to.Set(list, "inputs")
+}
+
+// Secrets are values in a text that must not be shown: those of variables and
+// headers.
+func (p Place) Secrets(data []byte) []string {
+	f, err := p.open(p.File, bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), nil)
+	if err != nil {
+		return nil
+	}
+	var secrets []string
+	for _, e := range f.entries {
+		server, _, _ := parseEntry(f, e, &expander{raw: true}) // as it is written, even where it is broken
+		for _, table := range []map[string]string{server.Env, server.Headers} {
+			for _, k := range sortedKeys(table) {
+				secrets = append(secrets, table[k])
+			}
+		}
+		if server.OAuth != nil {
+			secrets = append(secrets, server.OAuth.ClientSecret)
+		}
+	}
+	return slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 8 }) // "1" and "true" are none
+}

@@ -1,0 +1,41 @@
+package mcpproxy
+
+import "path/filepath"
+
+// Installs remembers what was done to clients' files, so that it can be undone.
+type Installs struct{ file stateFile[Install] }
+
+// An Install is what was done to one file.
+type Install struct {
+	Name    string   `json:"name"`              // of the entry
+	Backup  string   `json:"backup,omitempty"`  // the file as it was before; empty if there was none
+	Sum     string   `json:"sum"`               // of the file as it was left
+	MadeKey bool     `json:"madeKey,omitempty"` // it had no place for servers
+	Moved   []string `json:"moved,omitempty"`   // servers that went to MovedTo
+	MovedTo string   `json:"movedTo,omitempty"`
+	// Of MovedTo as it was left; as long as neither file was changed by somebody
+	// else, the backup is what was before.
+	MovedSum string `json:"movedSum,omitempty"`
+}
+
+// NewInstalls keeps its file in dir.
+func NewInstalls(dir string) Installs {
+	return Installs{stateFile[Install]{filepath.Join(dir, "installs.json")}}
+}
+
+// Of is what was done to a file, if anything.
+func (i Installs) Of(file string) (Install, bool, error) {
+	all, err := i.file.read()
+	done, ok := all[file]
+	return done, ok, err
+}
+
+// Set notes what was done to a file.
+func (i Installs) Set(file string, done Install) error {
+	return i.file.change(func(all map[string]Install) { all[file] = done })
+}
+
+// Forget notes that it is undone.
+func (i Installs) Forget(file string) error {
+	return i.file.change(func(all map[string]Install) { delete(all, file) })
+}

@@ -1,0 +1,213 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Place is the config file of a client that this program can be put into, and
+// other servers taken out of.
+type Place struct {
+	Client  string // as a user names it, such as "claude-code"
+	Title   string // as its makers do
+	File    string
+	Project bool // it is the project's file, not the user's
+
+	target  target
+	dialect *dialect
+	options DiscoverOptions
+}
+
+// A target is how an entry for this program looks in a client's file. Where that
+// file is, and how its fields are called, is in the dialect.
+type target struct {
+	name, title string
+	client      string   // of the dialect
+	user        []string // its files, where they are not the dialect's
+	before      string   // members that its own software writes first
+	after       string   // and behind the others
+	note        string   // what there is to do then
+}
+
+// Runs may take two minutes, and some clients give a call less.
+const (
+	patienceSeconds      = `"timeout": 150`
+	patienceMilliseconds = `"timeout": 150000`
+)
+
+// targets are the clients in the order in which they are listed.
+var targets = []target{
+	{name: "claude-code", title: "Claude Code", client: "claude", before: `"type": "stdio"`, note: "sessions that are open see it after /mcp or a restart"},
+	{name: "claude-desktop", title: "Claude Desktop", client: "claude-desktop", note: "restart it"},
+	{name: "cursor", title: "Cursor", client: "cursor", before: `"type": "stdio"`},
+	{name: "vscode", title: "VS Code", client: "vscode", before: `"type": "stdio"`, user: []string{
+		"${XDG_CONFIG_HOME:-~/.config}/Code/User/mcp.json",
+		"${XDG_CONFIG_HOME:-~/.config}/Code - Insiders/User/mcp.json",
+		"${XDG_CONFIG_HOME:-~/.config}/VSCodium/User/mcp.json",
+		"~/.vscode-server/data/User/mcp.json",
+	}},
+	{name: "windsurf", title: "Windsurf", client: "windsurf", note: "press Refresh in its MCP settings, or restart it"},
+	{name: "codex", title: "Codex", client: "codex", after: `"tool_timeout_sec": 150`},
+	{name: "gemini", title: "Gemini CLI", client: "gemini"},
+	{name: "opencode", title: "OpenCode", client: "opencode", before: `"type": "local"`, after: `"enabled": true`},
+	{name: "zed", title: "Zed", client: "zed", before: `"source": "custom"`},
+	{name: "copilot", title: "Copilot CLI", client: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
+	{name: "cline", title: "Cline", client: "cline", after: patienceSeconds, user: []string{
+		"${CLINE_MCP_SETTINGS_PATH}",
+		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+		"~/.cline/data/settings/cline_mcp_settings.json",
+	}},
+	{name: "roo", title: "Roo Code", client: "roo", after: patienceSeconds, user: []string{
+		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+	}},
+	{name: "kilo", title: "Kilo Code", client: "kilo", after: patienceSeconds, user: []string{
+		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
+		"~/.kilocode/cli/global/settings/mcp_settings.json",
+	}},
+	{name: "goose", title: "Goose", client: "goose", before: `"name": "runcell", "type": "stdio"`, after: `"enabled": true, ` + patienceSeconds},
+	{name: "kiro", title: "Kiro", client: "kiro", after: patienceMilliseconds},
+	{name: "crush", title: "Crush", client: "crush", before: `"type": "stdio"`, after: patienceSeconds},
+	{name: "lmstudio", title: "LM Studio", client: "lmstudio"},
+	{name: "amazonq", title: "Amazon Q", client: "amazonq", after: patienceMilliseconds},
+	{name: "hermes", title: "Hermes", client: "hermes"},
+	{name: "tabnine", title: "Tabnine", client: "tabnine"},
+}
+
+// Places are the files of the user of all clients.
+func Places(o DiscoverOptions) []Place {
+	var all []Place
+	for _, t := range targets {
+		if p, err := placeOf(o, t, false); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// PlaceOf finds the file of a client: the user's, or the project's.
+func PlaceOf(o DiscoverOptions, client string, project bool) (Place, error) {
+	var names []string
+	for _, t := range targets {
+		if t.name == client || t.client == client {
+			return placeOf(o, t, project)
+		}
+		names = append(names, t.name)
+	}
+	return Place{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, nearest(client, names, 1)[0], strings.Join(names, ", "))
+}
+
+func placeOf(o DiscoverOptions, t target, project bool) (Place, error) {
+	o.Values, o.Trusted = nil, nil
+	d := *dialectOf(t.client)
+	if t.client == "claude" {
+		d = claude
+		d.project = claudeProject.project
+	}
+	d.projects = false // servers of single directories are another matter
+	p := Place{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
+	var files []string
+	switch {
+	case project && len(d.project) == 0:
+		return p, fmt.Errorf("%s has no config file in a project", t.title)
+	case project && o.Dir == "":
+		return p, fmt.Errorf("there is no working directory, so there is no file of a project")
+	case project:
+		for _, f := range d.project {
+			files = append(files, filepath.Join(o.Dir, f))
+		}
+	default:
+		patterns := t.user
+		if patterns == nil {
+			patterns = d.user
+		}
+		for _, pattern := range patterns {
+			files = append(files, o.resolve(pattern)...)
+		}
+	}
+	if o.Home == "" && !project || len(files) == 0 {
+		return p, fmt.Errorf("%s keeps its config in the home directory, and there is none: set HOME", t.title)
+	}
+	p.File = inUse(files)
+	return p, nil
+}
+
+// inUse picks the file that is there, else the one whose folder is.
+func inUse(files []string) string {
+	for _, there := range []func(string) string{func(f string) string { return f }, filepath.Dir} {
+		for _, f := range files {
+			if _, err := os.Stat(there(f)); err == nil {
+				return f
+			}
+		}
+	}
+	return files[0]
+}
+
+// Note is what the user has to do once the file has changed; empty is nothing.
+func (p Place) Note() string { return p.target.note }
+
+// key is where the servers are in a file with this text.
+func (p Place) key(has func(path ...string) bool) []string {
+	for _, key := range p.dialect.keys {
+		if path := strings.Split(key, "."); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
+			return path
+		}
+	}
+	last := p.dialect.keys[len(p.dialect.keys)-1] // a nested one is only used where it is
+	return strings.Split(last, ".")
+}
+
+// entry writes one for this program, in the order in which people would.
+func (p Place) entry(command string, args []string, env map[string]string) json.RawMessage {
+	f := p.dialect.fields
+	members := []string{}
+	add := func(name string, value any) {
+		text, _ := json.Marshal(value) // of strings
+		members = append(members, fmt.Sprintf("%q: %s", name, text))
+	}
+	if p.target.before != "" {
+		members = append(members, p.target.before)
+	}
+	if f.commandList {
+		add("command", append([]string{command}, args...))
+	} else {
+		add(preferred(f.command, "command"), command)
+		add("args", args)
+	}
+	if len(env) > 0 {
+		add(preferred(f.env, "env"), env)
+	}
+	if p.target.after != "" {
+		members = append(members, p.target.after)
+	}
+	return json.RawMessage("{" + strings.Join(members, ", ") + "}")
+}
+
+// movedFile is where servers of the client go that are moved behind this
+// program: a file in the client's own dialect, so that nothing of an entry is
+// lost on the way. Empty if the client's servers are in no file of the user.
+func (d *dialect) movedFile() string {
+	if d.client == "shared" || len(d.user) == 0 {
+		return ""
+	}
+	ext := filepath.Ext(d.user[len(d.user)-1])
+	if !slices.Contains([]string{".toml", ".yaml"}, ext) {
+		ext = ".json"
+	}
+	if d.client == "continue" {
+		ext = ".yaml"
+	}
+	return "${XDG_CONFIG_HOME:-~/.config}/runcell/servers/" + d.client + ext
+}
+
+// MovedFile is that file of the place's client.
+func (p Place) MovedFile() string {
+	if paths := p.options.resolve(p.dialect.movedFile()); len(paths) > 0 {
+		return paths[0]
+	}
+	return ""
+}

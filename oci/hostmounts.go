@@ -1,0 +1,261 @@
+package oci
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// A Mount is a folder or file of the host that every sandbox is shown.
+type Mount struct {
+	Source   string // on the host, absolute, without symbolic links
+	Target   string // in the sandbox, absolute; there is a place for it in the root
+	Writable bool
+}
+
+// Mount makes all sandboxes show these. It is called before the first starts.
+func (r *Runtime) Mount(ms []Mount) { r.mounts = ms }
+
+// A hostMount is a Mount with what this host says of its source.
+type hostMount struct {
+	Mount
+	Dir    bool
+	Owner  int64
+	Group  int64
+	Mode   fs.FileMode // permissions
+	Mapped bool        // the owner's files are shown as the code's own
+}
+
+// lookAtMounts finds out how the code can get at what is mounted:
+//
+// Real root maps sandboxes to ids that own nothing. The id of an ordinary owner
+// is shown as the code's (mount_setattr(2), MOUNT_ATTR_IDMAP), in this mount
+// and nowhere else. Files of root are never shown as the code's own: it could
+// leave a program there that is root's for whoever starts it.
+//
+// An ordinary user has subordinate ids for the code, which own nothing either.
+// Where she mounts what is hers, and others may not use it, the code gets her
+// own id, as on a host that has only that one (docs/security.md).
+func (h *host) lookAtMounts(ms []Mount) {
+	for _, m := range ms {
+		p := hostMount{Mount: m}
+		if st, err := os.Stat(m.Source); err == nil { // checkMounts tells what is wrong
+			s := st.Sys().(*syscall.Stat_t)
+			p.Dir, p.Owner, p.Group, p.Mode = st.IsDir(), int64(s.Uid), int64(s.Gid), st.Mode().Perm()
+		}
+		closed := p.Writable || p.lacks(p.Mode) != ""
+		switch {
+		case !closed:
+		case h.admin && h.uids.User >= 0 && h.gids.User >= 0:
+			p.Mapped = p.Owner != 0 && p.Owner != h.uids.User && !h.noIDMap && hasAllIDs()
+		case h.euid != 0 && p.Owner == int64(h.euid):
+			h.uids.User, h.gids.User = -1, -1
+		}
+		h.mounts = append(h.mounts, p)
+	}
+}
+
+// lacks says what somebody with the last three bits of mode cannot do.
+func (m hostMount) lacks(mode fs.FileMode) string {
+	read := fs.FileMode(0o4)
+	if m.Dir {
+		read = 0o5
+	}
+	switch {
+	case mode&read != read:
+		return "read"
+	case m.Writable && mode&0o2 == 0:
+		return "write"
+	}
+	return ""
+}
+
+// denied says what the code cannot do with a mount, as far as its top tells.
+func (h host) denied(m hostMount) string {
+	uid := h.uids.User
+	if uid < 0 {
+		uid = h.uids.Root
+	}
+	switch {
+	case m.Mapped || m.Owner == uid:
+		return m.lacks(m.Mode >> 6)
+	case h.uids.User < 0 && h.hasGroup(m.Group):
+		return m.lacks(m.Mode >> 3)
+	}
+	return m.lacks(m.Mode)
+}
+
+func (h host) hasGroup(gid int64) bool {
+	groups, _ := os.Getgroups()
+	return gid == int64(os.Getegid()) || slices.Contains(groups, int(gid))
+}
+
+// mountChecks says of each mount whether the code can use it.
+func (h host) mountChecks() (checks []Check) {
+	const code = "RC-MOUNT"
+	for _, m := range h.mounts {
+		how := "read"
+		if m.Writable {
+			how = "read and write"
+		}
+		denied := h.denied(m)
+		if denied == "" {
+			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
+			if m.Owner == int64(h.euid) && h.euid != 0 && h.uids.User < 0 {
+				text += "; it has your own user id for that (isolation: one-id)"
+			}
+			checks = append(checks, okay(code, text))
+			continue
+		}
+		checks = append(checks, degraded(code, h.deniedText(m, denied), h.deniedCure(m, denied)))
+	}
+	return checks
+}
+
+func (h host) deniedText(m hostMount, denied string) string {
+	who := fmt.Sprintf("uid %d", h.uids.User)
+	if h.uids.User < 0 {
+		who = fmt.Sprintf("uid %d", h.uids.Root)
+	}
+	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is %s for it",
+		denied, m.Target, m.Source, m.Owner, m.Mode, who)
+}
+
+func (h host) deniedCure(m hostMount, denied string) string {
+	bits := map[string]string{"read": "r", "write": "w"}[denied]
+	if m.Dir && denied == "read" {
+		bits = "rx"
+	}
+	switch {
+	case h.euid != 0 && m.Owner == int64(h.euid):
+		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, m.Source)
+	case h.admin && denied == "write":
+		or := ", or to an ordinary user"
+		if m.Owner != 0 {
+			or = "; its file system cannot show its owner's files as the code's"
+		}
+		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.uids.User, m.Source, or)
+	}
+	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, m.Source)
+}
+
+// deniedMounts are the notes about mounts that the code cannot use as asked.
+func (h host) deniedMounts() (notes []string) {
+	for _, c := range h.mountChecks() {
+		if c.Status != CheckOK {
+			notes = append(notes, c.Text+"; to cure it: "+c.Cure)
+		}
+	}
+	return notes
+}
+
+// checkMounts reports a source that is not what it was: code that may write
+// could have put a link in the place of a folder of its own.
+func (h host) checkMounts() error {
+	for _, m := range h.mounts {
+		real, err := filepath.EvalSymlinks(m.Source)
+		if err == nil && real != m.Source {
+			err = fmt.Errorf("it has become a link to %q", real)
+		}
+		if err != nil {
+			return fmt.Errorf("showing %q in the sandbox (MCP_BRIDGE_MOUNTS): %w", m.Source, err)
+		}
+	}
+	return nil
+}
+
+// hostMounts are the mounts of the specification.
+func hostMounts(h host) (out []specs.Mount) {
+	for _, m := range h.mounts {
+		s := specs.Mount{
+			Destination: path.Clean(m.Target), Type: "bind", Source: m.Source,
+			Options: []string{"bind", "nosuid", "nodev", "noexec"},
+		}
+		if !m.Writable {
+			s.Options = append(s.Options, "ro")
+		}
+		if m.Mapped {
+			group := m.Group
+			if group < firstPersonID {
+				group = m.Owner // never a group of the system's
+			}
+			s.Options = append(s.Options, "idmap")
+			s.UIDMappings = showAs(m.Owner, h.uids.User)
+			s.GIDMappings = showAs(group, h.gids.User)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// firstPersonID is where the ids of people begin (systemd, "Users, Groups, UIDs
+// and GIDs on systemd systems").
+const firstPersonID = 1000
+
+// showAs maps ids so that one is shown as another, which then stands for
+// nothing else, and all others as they are: what belongs to an id without a
+// place in the map cannot be written to at all.
+func showAs(id, as int64) (out []specs.LinuxIDMapping) {
+	const end = 1<<32 - 1 // no id
+	keep := func(from, to int64) {
+		if from < to {
+			out = append(out, specs.LinuxIDMapping{ContainerID: uint32(from), HostID: uint32(from), Size: uint32(to - from)})
+		}
+	}
+	low, high := min(id, as), max(id, as)
+	keep(0, low)
+	out = append(out, specs.LinuxIDMapping{ContainerID: uint32(id), HostID: uint32(as), Size: 1})
+	keep(low+1, high)
+	keep(high+1, end)
+	return out
+}
+
+// hasAllIDs reports whether this is the host's own user namespace, in which
+// every id can be mapped.
+func hasAllIDs() bool {
+	ranges, err := readRanges("/proc/self/uid_map")
+	return err == nil && len(ranges) == 1 && ranges[0] == idRange{0, 1<<32 - 1}
+}
+
+// onTmpfs reports whether a path is below one of the writable places, each of
+// which a sandbox has for itself.
+func onTmpfs(name string) bool {
+	return slices.ContainsFunc(writable, func(t tmpfs) bool { return strings.HasPrefix(name, t.dest+"/") })
+}
+
+// writeEnv tells pid1.c where the code may write besides the usual places.
+const writeEnv = "_RUNCELL_WRITE"
+
+// writableTargets are those for Landlock; what lies on a tmpfs is covered by
+// the rule for that.
+func (h host) writableTargets() []string {
+	out := []string{}
+	for _, m := range h.mounts {
+		if m.Writable && !onTmpfs(m.Target) {
+			out = append(out, m.Target)
+		}
+	}
+	return out
+}
+
+// idMapRefused reports whether a start failed because a file system cannot show
+// its files as those of another id.
+func idMapRefused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
+}
+
+// withoutIDMaps notes that mounts have to do without here.
+func (r *Runtime) withoutIDMaps() host {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.noIDMap, r.host.mounts = true, nil
+	r.host.lookAtMounts(r.mounts)
+	return r.host
+}

@@ -1,0 +1,81 @@
+package rootfs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAddMountPoint(t *testing.T) {
+	dir := t.TempDir()
+	r := &Root{Dir: filepath.Join(dir, "root")}
+	for _, name := range []string{"root/etc", "root/srv"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc", filepath.Join(r.Dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../..", filepath.Join(r.Dir, "srv", "up")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		target string
+		dir    bool
+		want   string // in the error
+	}{
+		{"/new/deep", true, ""},
+		{"/new/deep", true, ""},
+		{"/new/file", false, ""},
+		{"/srv", true, ""},
+		{"/data", true, "/data is a link"},
+		{"/data/x", true, "/data is a link"},
+		{"/srv/up/x", true, "/srv/up is a link"},
+		{"/new/file", true, "/new/file is there"},
+		{"/new/file/x", true, "/new/file is there"},
+		{"/srv", false, "/srv is there"},
+	} {
+		err := r.AddMountPoint(tt.target, tt.dir)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", tt.target, err, tt.want)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("beside the root there is %v", entries)
+	}
+	info, err := os.Stat(filepath.Join(r.Dir, "new", "deep"))
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the mount point: %v, %v", info, err)
+	}
+}
+
+// TestMountPointsAreNoDamage, unless something has been put there.
+func TestMountPointsAreNoDamage(t *testing.T) {
+	reg := newRegistry(t)
+	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("f", "content"))))
+	s := openStore(t)
+	root := ensureAll(t, s, ref)[0]
+	image, err := s.Find(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := root.AddMountPoint("/data/here", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.AddMountPoint("/file", false); err != nil {
+		t.Fatal(err)
+	}
+	if damage, err := s.Verify(ctx, image); err != nil || len(damage) > 0 {
+		t.Errorf("damage %q, %v", damage, err)
+	}
+	for _, name := range []string{"data/here/x", "data/y", "file"} {
+		if err := os.WriteFile(filepath.Join(root.Dir, name), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if damage, err := s.Verify(ctx, image); err != nil || len(damage) != 3 {
+		t.Errorf("damage %q, %v; want three", damage, err)
+	}
+}
