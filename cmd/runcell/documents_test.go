@@ -285,50 +285,6 @@ func (d *reader) python(t *testing.T, b docBlock) error {
 	return nil
 }
 
-// TestDocumentLinksLead checks that every link into the source has a file, and
-// a heading, at its end.
-func TestDocumentLinksLead(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)|src(?:set)?="([^"\s]+)"`)
-	for _, name := range documents(t) {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			to := m[1] + m[2]
-			if strings.Contains(to, "://") {
-				continue
-			}
-			path, anchor, _ := strings.Cut(to, "#")
-			target := filepath.Join("../..", filepath.Dir(name), path)
-			if path == "" {
-				target = filepath.Join("../..", name)
-			}
-			body, err := os.ReadFile(target)
-			if info, errStat := os.Stat(target); errStat == nil && info.IsDir() {
-				err = nil
-			}
-			if err != nil {
-				t.Errorf("%s links to %s: %v", name, to, err)
-			} else if anchor != "" && !slices.Contains(anchors(string(body)), anchor) {
-				t.Errorf("%s links to %s: there is no such heading", name, to)
-			}
-		}
-	}
-}
-
-// anchors gives the names of a document's headings, as GitHub makes them.
-func anchors(text string) (all []string) {
-	drop := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
-	for line := range strings.Lines(text) {
-		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
-			title = drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
-			all = append(all, strings.ReplaceAll(title, " ", "-"))
-		}
-	}
-	return all
-}
-
 // docTools are those of the servers that the documents talk of.
 var docTools = map[string]map[string]fakeTool{
 	"docs-github": {
