@@ -127,6 +127,20 @@ tokens: | deps
 	@RUNCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens ./cmd/runcell
 	@cat docs/benchmarks/tokens.md
 
+# The reference of the Python inside, from the runner's docstrings.
+.PHONY: docs
+docs: bin/runcell
+	bin/runcell exec --image host -q .ci/api.py >bin/python-api.md
+	mv bin/python-api.md docs/python-api.md
+
+# A recording of a terminal: docs/walk.txt.
+.PHONY: walk
+walk: bin/runcell bin/calendar bin/tasks
+	@.ci/deps.sh walk
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
+	@.ci/npm.sh $(RUNCELL_TEST_NPM)
+	.ci/walk.sh $(RUNCELL_TEST_IMAGES) $(RUNCELL_TEST_NPM) docs/walk.txt
+
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images
 bench-images: bin/runcell

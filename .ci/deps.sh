@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test),
-# `make test-pythons` (deps.sh pythons) or a benchmark (deps.sh bench) needs is
-# there. Missing Debian packages are installed where we may; otherwise the command
-# that installs them is printed, and nothing is done.
+# `make test-pythons` (deps.sh pythons), `make walk` (deps.sh walk) or a benchmark
+# (deps.sh bench) needs is there. Missing Debian packages are installed where we
+# may; otherwise the command that installs them is printed, and nothing is done.
 set -euo pipefail
 
 missing=()
@@ -40,6 +40,11 @@ fi
 if [ "${1:-build}" = pythons ]; then
 	command -v mvn >/dev/null || need maven
 	command -v unshare >/dev/null || need util-linux
+fi
+if [ "${1:-build}" = walk ]; then
+	command -v tmux >/dev/null || need tmux
+	command -v skopeo >/dev/null || need skopeo
+	command -v npm >/dev/null || need npm
 fi
 if [ "${1:-build}" = bench ]; then
 	command -v podman >/dev/null || need podman

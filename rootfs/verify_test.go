@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,5 +107,40 @@ func TestVerifyKnowsTheBytecodeThatWasAdded(t *testing.T) {
 	}
 	if damage, err := s.Verify(ctx, image); err != nil || len(damage) != 1 || !strings.Contains(damage[0], "m.pyc") {
 		t.Errorf("got %q, %v", damage, err)
+	}
+}
+
+// TestVerifyIsNotSweptAway opens the store again and again beside a Verify, as
+// other processes do, which sweeps what is unfinished.
+func TestVerifyIsNotSweptAway(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	entries := []entry{}
+	for i := range 500 {
+		entries = append(entries, file(fmt.Sprintf("d%d/f", i), "content"))
+	}
+	ref := reg.push(t, "py:3", pythonImage(t, pack(t, entries...)))
+	ensureAll(t, s, ref)
+	image, err := s.Find(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := make(chan struct{})
+	go func() {
+		defer close(verified)
+		for range 5 {
+			if damage, err := s.Verify(ctx, image); err != nil || len(damage) != 0 {
+				t.Errorf("got %q, %v", damage, err)
+			}
+		}
+	}()
+	for {
+		select {
+		case <-verified:
+			return
+		default:
+			if _, err := Open(s.dir, s.puller); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

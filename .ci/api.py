@@ -1,0 +1,97 @@
+"""Prints docs/python-api.md: what code in a sandbox can import and call, from the docstrings of the real objects.
+
+    runcell exec --image host -q .ci/api.py >docs/python-api.md
+
+`make docs` does that, and a test compares the file with what this prints.
+"""
+import inspect
+
+from mcp import runtime
+
+INTRO = """\
+# Python inside
+
+What code that `run_python` gets can use besides Python itself. Made by `make docs` from the runner's docstrings; the
+short manual that a model reads is the resource `resource://runcell/capabilities`, and `runtime.capability_summary()`.
+
+Top-level `await` works. The value of a trailing expression is shown. There without an import:
+
+| name | what it is |
+|---|---|
+| `mcp_<alias>`, `mcp_servers["name"]` | a server: its tools are attributes |
+| `from mcp.servers.<alias> import *` | the tools of a server as functions |
+| `LOADED_MCP_SERVERS` | names of the servers that this run may call |
+| `display(…)` | `runtime.display` |
+| `asyncio` | the module, if the code speaks of it |
+| names of saved tools | also `from user_tools import name` |
+
+A tool is a function. Arguments that do not fit its schema raise `TypeError` or `ValueError` before anything is sent. It
+returns its value, not a wrapper: structured content if there is any, else text, which is parsed if it is JSON. `help(tool)`
+and `inspect.signature(tool)` show its parameters, `dir(server)` the tools.
+"""
+
+GROUPS = {
+    "Find servers and tools": (
+        "discovered_servers", "list_servers", "search_tool_docs", "query_tool_docs", "stubs", "list_tools",
+        "describe_server", "list_loaded_server_metadata"),
+    "Call": ("call_tool",),
+    "Resources and prompts": (
+        "list_resources", "list_resource_templates", "read_resource", "list_prompts", "get_prompt"),
+    "Show": ("display",),
+    "Saved tools": ("save_tool", "saved_tools", "remove_tool", "export_tools"),
+    "Sessions and help": ("end_session", "capability_summary"),
+}
+
+KINDS = {
+    "MCPError": "", "UnknownServerError": "",
+    "Record": "What mappings are in answers of tools and of `runtime`.",
+    "Binary": "What images and audio are in answers.",
+    "BinaryResource": "", "ResourceText": "", "ResourceLink": "",
+    "ToolDoc": "",
+}
+
+
+def main():
+    print(INTRO)
+    left = set(runtime.__all__) - set(KINDS)
+    for title, names in GROUPS.items():
+        print(f"## {title}\n")
+        for name in names:
+            left -= {name, name + "_sync"}
+            print_function(name, name + "_sync" in runtime.__all__)
+    if left:
+        raise SystemExit(f"in no group: {', '.join(sorted(left))}")
+    print("## Values and errors")
+    kinds = runtime.call_tool.__self__.more()
+    for name, about in KINDS.items():
+        print_kind(name, kinds[name], about)
+
+
+def print_function(name, has_sync):
+    function = getattr(runtime, name)
+    wait = "await " if inspect.iscoroutinefunction(function) else ""
+    print(f"### {name}\n\n```text\n{wait}runtime.{name}{inspect.signature(function)}\n```\n")
+    print(inspect.getdoc(function) + "\n")
+    if has_sync:
+        print(f"`{name}_sync` is the same for code that cannot await.\n")
+
+
+def print_kind(name, kind, about):
+    bases = ", ".join(base.__name__ for base in kind.__bases__)
+    print(f"\n### {name}({bases})\n\n{about}\n\n{inspect.getdoc(kind)}".replace("\n\n\n\n", "\n\n"))
+    members = [(member, value) for member, value in vars(kind).items() if not member.startswith("_")]
+    lines = [line for member, value in members if (line := member_line(member, value))]
+    if lines:
+        print("\n" + "\n".join(lines))
+
+
+def member_line(name, value):
+    if isinstance(value, property):
+        return f"- `{name}`"
+    if inspect.isfunction(value):
+        parameters = list(inspect.signature(value).parameters.values())[1:]
+        return f"- `{name}{inspect.Signature(parameters)}`: {inspect.getdoc(value)}"
+    return ""
+
+
+main()
