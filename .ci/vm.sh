@@ -24,7 +24,7 @@ if ! [ -f "$vm/mkvm.sh" ] || ! [ -f "$vm/vmrun.sh" ]; then
 fi
 
 # Why a test may skip in there: what the machine does not have, and why.
-known='needs Node.js and npm|needs htpasswd|needs the go command|needs the source|needs numpy|needs root'
+known='needs (Node.js and npm|htpasswd|the go command|the source|numpy|matplotlib|pandas|mandoc|umoci|root)'
 
 work=$(mktemp -d)
 cleanup() {

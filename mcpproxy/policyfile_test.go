@@ -94,7 +94,7 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 	refusal := first.check(Server{Name: "github"}, Tool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
 	for _, err := range []error{refusal, (&Run{err: broken}).Barred(Server{})} {
-		if err == nil || !strings.Contains(string(doc), "\n    "+err.Error()+"\n") {
+		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
 		}
 	}
