@@ -1,22 +1,15 @@
 package oci
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/opencontainers/cgroups"
-	"github.com/opencontainers/cgroups/manager"
-	"github.com/opencontainers/runc/libcontainer"
-	"github.com/opencontainers/runc/libcontainer/configs"
-	"github.com/opencontainers/runc/libcontainer/specconv"
 	"golang.org/x/sys/unix"
 )
 
@@ -182,96 +175,6 @@ func (f *fork) confine() error {
 	return nil
 }
 
-// A cgroupMaker makes the cgroups of forks, all alike.
-type cgroupMaker struct {
-	of     cgroup
-	config *cgroups.Cgroup
-	paths  map[string]string // of version 1, by controller; for any, if nil
-	id     string            // that is in them
-}
-
-// newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
-func newCgroupMaker(p Process, h host) (*cgroupMaker, error) {
-	if h.cgroup.Driver == cgroupNone {
-		return nil, nil
-	}
-	id, err := newID()
-	if err != nil {
-		return nil, err
-	}
-	c := &cgroupMaker{of: h.cgroup, id: id}
-	if c.config, err = cgroupConfig(p, h, id); err != nil || h.cgroup.V2 {
-		return c, err
-	}
-	// With version 1 every move to another cgroup waits until all processors
-	// have taken note, so forks are moved only where they have limits of their
-	// own. For the rest, such as devices, the template's do, which are those
-	// of a fresh sandbox.
-	m, err := manager.New(c.config)
-	if err != nil {
-		return nil, err
-	}
-	limited := map[string]bool{"memory": h.cgroup.Memory, "pids": h.cgroup.PIDs, "cpu": h.cgroup.CPU && p.Limits.CPUs > 0}
-	c.paths = m.GetPaths()
-	maps.DeleteFunc(c.paths, func(controller, _ string) bool { return !limited[controller] })
-	r := *c.config.Resources
-	r.Devices, r.SkipDevices = nil, true
-	c.config.Resources = &r
-	return c, nil
-}
-
-// next prepares the cgroup of one fork.
-func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
-	config := *c.config
-	if c.of.Driver == cgroupSystemd {
-		config.Name = id
-	} else {
-		config.Path = strings.Replace(config.Path, c.id, id, 1)
-	}
-	var paths map[string]string
-	if c.paths != nil {
-		paths = map[string]string{}
-		for controller, path := range c.paths {
-			paths[controller] = strings.Replace(path, c.id, id, 1)
-		}
-	}
-	m, err := manager.NewWithPaths(&config, paths)
-	return &config, m, err
-}
-
-// cgroupConfig gives the cgroup that a fresh sandbox for p would have.
-func cgroupConfig(p Process, h host, id string) (*cgroups.Cgroup, error) {
-	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
-		CgroupName:       id,
-		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
-		Spec:             newSpec(p, h, id),
-		RootlessEUID:     !h.admin,
-		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
-	}
-	return config.Cgroups, nil
-}
-
-// noteFork writes down the cgroup of a fork, so that the sweep finds it as it
-// finds that of a container (sweep.go, noteCgroup).
-func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
-	note := *config
-	note.Resources = &cgroups.Resources{SkipDevices: true}
-	body, err := json.Marshal(libcontainer.State{
-		BaseState:   libcontainer.BaseState{ID: id, InitProcessPid: -1, Config: configs.Config{Cgroups: &note}},
-		CgroupPaths: m.GetPaths(),
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, stateName), body, 0o600)
-}
-
 func (f *fork) pid() int { return f.host }
 
 func (f *fork) kill() {
@@ -323,44 +226,6 @@ func (f *fork) oom() (<-chan struct{}, error) {
 		return nil, errors.New("there is nothing to be told")
 	}
 	return f.events, nil
-}
-
-// notifyOOM asks the kernel to tell when the memory limit of a cgroup of
-// version 1 is hit (cgroup-v1/memory.rst, 10. OOM Control).
-func notifyOOM(dir string) (<-chan struct{}, error) {
-	control, err := os.Open(filepath.Join(dir, "memory.oom_control"))
-	if err != nil {
-		return nil, err
-	}
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, errors.Join(os.NewSyscallError("eventfd", err), control.Close())
-	}
-	events := os.NewFile(uintptr(fd), "eventfd")
-	at := filepath.Join(dir, "cgroup.event_control")
-	if err := os.WriteFile(at, fmt.Appendf(nil, "%d %d", fd, control.Fd()), 0); err != nil {
-		return nil, errors.Join(err, events.Close(), control.Close())
-	}
-	out := make(chan struct{}, 1) // nobody may listen yet, or any more
-	go func() {
-		defer close(out)
-		defer control.Close()
-		defer events.Close()
-		for b := make([]byte, 8); ; {
-			if _, err := events.Read(b); err != nil {
-				return
-			}
-			// To remove the cgroup is an event too.
-			if _, err := os.Lstat(at); err != nil {
-				return
-			}
-			select {
-			case out <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return out, nil
 }
 
 // destroy ends what there is of it, and removes its cgroup.

@@ -3,8 +3,6 @@ package oci
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -163,23 +161,6 @@ func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
 	}
 }
 
-// awaitTemplate waits until there is one, or there can be none.
-func (o *pool) awaitTemplate(ctx context.Context) {
-	for o.forks() && o.template == nil && ctx.Err() == nil {
-		o.startTemplate()
-		started := o.starting
-		if started == nil {
-			return // it has failed lately
-		}
-		o.mu.Unlock()
-		select {
-		case <-started:
-		case <-ctx.Done():
-		}
-		o.mu.Lock()
-	}
-}
-
 // is makes p the process that the pool is for.
 func (o *pool) is(p Process, h host) {
 	key := keyOf(p, h)
@@ -267,11 +248,6 @@ func (o *pool) room(want int) bool {
 	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.warmth.Max, 2)
 }
 
-// forks reports whether there shall be a template.
-func (o *pool) forks() bool {
-	return o.warmth.Start != StartContainer && o.refused == nil
-}
-
 // make makes sandboxes until there are enough. It has been counted.
 func (o *pool) make() {
 	defer o.r.ending.Done()
@@ -306,48 +282,6 @@ func (o *pool) make() {
 	o.makers--
 }
 
-// fork makes a fork. A template that fails once is not used again.
-func (o *pool) fork(t *template, now bool) *warm {
-	w, err := newWarmFork(t, now)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.template != t {
-		return w
-	}
-	if err != nil {
-		o.template = nil
-		o.failed(err)
-		t.retire()
-		return nil
-	}
-	o.failures = 0
-	if t.count() >= o.warmth.Renew {
-		o.startTemplate()
-	}
-	return w
-}
-
-// failed keeps what does not work from being tried all the time.
-func (o *pool) failed(err error) {
-	o.failures++
-	o.retry = time.Now().Add(time.Second << min(o.failures-1, 8))
-	var refused *refusedError
-	switch {
-	case errors.As(err, &refused) && slices.Contains(o.p.Python.Preload, refused.module):
-		// Without the module that is in the way there can be one.
-		python := *o.p.Python
-		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == refused.module })
-		o.p.Python, o.retry = &python, time.Time{}
-		o.note(fmt.Sprintf("module %q is not preloaded: %s", refused.module, refused.why))
-		return
-	case refused != nil || o.failures >= 5:
-		o.refused = err
-	}
-	if o.warmth.Start == StartFork {
-		o.note(err.Error())
-	}
-}
-
 // note keeps what the user should know, once.
 func (o *pool) note(notes ...string) {
 	for _, n := range notes {
@@ -355,43 +289,6 @@ func (o *pool) note(notes ...string) {
 			o.notes = append(o.notes, n)
 		}
 	}
-}
-
-// startTemplate begins to start a template, or one in place of the present.
-func (o *pool) startTemplate() {
-	if o.starting != nil || o.closed || time.Now().Before(o.retry) {
-		return
-	}
-	started := make(chan struct{})
-	o.starting = started
-	key, p, h := o.key, o.p, o.h
-	o.r.ending.Add(1)
-	go func() {
-		defer o.r.ending.Done()
-		t, err := o.r.newTemplate(p, h)
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.starting = nil
-		close(started)
-		if o.closed || key != o.key {
-			if t != nil {
-				t.retire()
-			}
-			o.fill()
-			return
-		}
-		if err != nil {
-			o.failed(err)
-			o.fill() // perhaps with containers
-			return
-		}
-		if o.template != nil {
-			o.template.retire()
-		}
-		o.template = t
-		o.note(t.notes...)
-		o.fill()
-	}()
 }
 
 // release lets everything go after a time without use.

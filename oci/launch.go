@@ -1,0 +1,146 @@
+package oci
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// launch starts p as the first process of a new sandbox, which is the
+// caller's to destroy.
+func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+	id, err := newID()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := r.folder()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	if h.exe, err = r.program(dir); err != nil {
+		return nil, nil, err
+	}
+	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
+		p.Root.Dir = rootfs
+		s := newSpec(p, h, id)
+		process = newProcess(p, s)
+		c, err = r.start(s, h, dir, id, process, p.Limits)
+		return err
+	})
+	if err != nil && c != nil {
+		if _, never := process.Pid(); never != nil {
+			// Nothing to signal: libcontainer would look for a pid in a nil
+			// pointer (container_linux.go, hasInit).
+			err = errors.Join(err, remove(c))
+		} else {
+			err = errors.Join(err, destroy(c))
+			_, _ = process.Wait() // it may not have been reaped yet
+		}
+	}
+	return c, process, err
+}
+
+// procRefused reports whether a start failed because the kernel lets nobody
+// here mount a /proc: it would show what is covered in ours
+// (mount_namespaces(7)), and containers cover parts of theirs. libcontainer's
+// child sends its error as text.
+func procRefused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), `mounting "proc"`) && strings.Contains(err.Error(), "not permitted")
+}
+
+// withoutProc notes that no sandbox can have a /proc here.
+func (r *Runtime) withoutProc() host {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.noProc = true
+	return r.host
+}
+
+// start makes the container and starts its first process. It returns the
+// container also with an error, if there is one to be destroyed.
+func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName:       id,
+		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
+		Spec:             s,
+		RootlessEUID:     !h.admin,
+		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
+	}
+	// sealRoot has done it already, and better.
+	config.Readonlyfs = false
+	c, err := libcontainer.Create(dir, id, config)
+	if err != nil {
+		return nil, fmt.Errorf("creating the sandbox: %w", err)
+	}
+	if err := noteCgroup(c, dir, h.cgroup); err != nil {
+		return c, fmt.Errorf("noting the sandbox's cgroup: %w", err)
+	}
+	if err := c.Start(p); err != nil {
+		return c, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	if l.CPUs > 0 && !h.cgroup.CPU {
+		pid, err := p.Pid()
+		if err == nil {
+			err = r.pin(pid, l.CPUs)
+		}
+		if err != nil {
+			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
+		}
+	}
+	if err := c.Exec(); err != nil {
+		return c, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	return c, nil
+}
+
+// newProcess gives libcontainer's view of the first process.
+func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
+	out := &libcontainer.Process{
+		Args:       s.Process.Args,
+		Env:        s.Process.Env,
+		Cwd:        s.Process.Cwd,
+		UID:        int(s.Process.User.UID),
+		GID:        int(s.Process.User.GID),
+		ExtraFiles: []*os.File{p.lifeline}, // becomes controlFD
+		Init:       true,
+	}
+	for _, l := range s.Process.Rlimits {
+		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: rlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
+	}
+	// A nil *os.File in an interface is not nil.
+	if p.Stdout != nil {
+		out.Stdout = p.Stdout
+	}
+	if p.Stderr != nil {
+		out.Stderr = p.Stderr
+	}
+	return out
+}
+
+// closeFiles closes our copies; closing a file twice does no harm.
+func (p Process) closeFiles() {
+	for _, f := range []*os.File{p.Stdout, p.Stderr, p.lifeline} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func newID() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("naming the sandbox: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
