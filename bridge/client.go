@@ -223,8 +223,12 @@ func (c *clientConn) messages(line []byte, tooLong bool) (all []jsonrpc.Message)
 // idFirst and idLast find the id of a message that cannot be decoded, where
 // clients put it.
 var (
-	idFirst = regexp.MustCompile(`^\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")\s*,`)
-	idLast  = regexp.MustCompile(`,\s*"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")\s*\}$`)
+	idFirst = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")\s*,`)
+	})
+	idLast = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`,\s*"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")\s*\}$`)
+	})
 )
 
 // refuse answers a line that is no message, so that a client that waits for an
@@ -233,7 +237,7 @@ var (
 func (c *clientConn) refuse(line []byte, code int64, why error) {
 	c.log.Warn("the client sent what is no message", "err", why)
 	id := []byte("null")
-	for _, where := range []*regexp.Regexp{idFirst, idLast} {
+	for _, where := range []*regexp.Regexp{idFirst(), idLast()} {
 		if found := where.FindSubmatch(line); found != nil {
 			id = found[1]
 		}

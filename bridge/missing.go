@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // missingModule finds the module in what Python, or pandas, says of one that it
 // does not have.
-var missingModule = regexp.MustCompile(`^(?:ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,100})'|` +
-	"ImportError: (?:Missing optional dependency '|`Import )([A-Za-z0-9_.]{1,100}))")
+var missingModule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,100})'|` +
+		"ImportError: (?:Missing optional dependency '|`Import )([A-Za-z0-9_.]{1,100}))")
+})
 
 // scientific is an image whose documentation (Jupyter Docker Stacks, Selecting
 // an Image) lists these packages.
@@ -34,7 +37,7 @@ var leftPython = map[string]string{
 // missingHint says what to do about an error that comes from a module that is
 // not there; it is empty for other errors.
 func missingHint(failure, image string) string {
-	found := missingModule.FindStringSubmatch(failure)
+	found := missingModule().FindStringSubmatch(failure)
 	if found == nil || strings.Contains(failure, "Did you mean") {
 		return ""
 	}

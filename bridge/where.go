@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -162,10 +163,12 @@ func (t *talk) readText(r io.Reader, head [4]byte) ([4]byte, error) {
 	return head, fmt.Errorf("%w: a stack of more than %d bytes", errFrame, maxWhereText)
 }
 
-var faultLine = regexp.MustCompile(`^  File "([^"]{1,500})", line (\d{1,9}) in (.{1,200})$`)
+var faultLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^  File "([^"]{1,500})", line (\d{1,9}) in (.{1,200})$`)
+})
 
 func (t *talk) noteLine(line string) {
-	found := faultLine.FindStringSubmatch(line)
+	found := faultLine().FindStringSubmatch(line)
 	if found == nil {
 		return // a heading
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -34,7 +35,9 @@ var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(e
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	inputName    = regexp.MustCompile(`^[^\x00-\x1f{}]{1,128}$`)
+	inputName    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[^\x00-\x1f{}]{1,128}$`)
+	})
 )
 
 // maxExpanded bounds one expanded value; a variable can be named many times.
@@ -196,7 +199,7 @@ func (x *expander) named(name string) (string, error) {
 
 // input gives what the client would ask its user for.
 func (x *expander) input(id string) (string, error) {
-	if !inputName.MatchString(id) {
+	if !inputName().MatchString(id) {
 		return "", fmt.Errorf("%q is no name for an input", printable(id, 64))
 	}
 	in, ok := x.inputs[id]

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -158,8 +159,12 @@ func wireError(body []byte) *jsonrpc.Error {
 }
 
 var (
-	markup = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<[^>]*>`)
-	title  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	markup = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<[^>]*>`)
+	})
+	title = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	})
 )
 
 const maxExcerpt = 200
@@ -172,10 +177,10 @@ func excerpt(body []byte) string {
 	}
 	text := string(body)
 	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "<") {
-		if m := title.FindStringSubmatch(text); m != nil && strings.TrimSpace(m[1]) != "" {
+		if m := title().FindStringSubmatch(text); m != nil && strings.TrimSpace(m[1]) != "" {
 			text = m[1]
 		} else {
-			text = markup.ReplaceAllString(text, " ")
+			text = markup().ReplaceAllString(text, " ")
 		}
 	}
 	short := printable(text, maxExcerpt)
