@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -34,7 +35,8 @@ type Watcher struct {
 
 	mu     sync.Mutex // held while looking
 	config Config
-	state  string // of all files, when they were last looked at
+	files  []string // that the outcome depends on, as arm found
+	state  string   // of all files, when they were last looked at
 	paths  map[string]bool
 	dirs   map[string]bool // watched
 }
@@ -134,9 +136,9 @@ func (w *Watcher) look(sure bool) {
 	}
 }
 
-// files lists everything that the outcome depends on. A path that ends in /*
-// is a folder.
-func (w *Watcher) files() (all []string) {
+// list finds everything that the outcome depends on. A path that ends in /* is
+// a folder.
+func (w *Watcher) list() (all []string) {
 	for _, p := range candidates(w.options) {
 		switch {
 		case p.folder:
@@ -148,15 +150,17 @@ func (w *Watcher) files() (all []string) {
 	return append(append(all, w.also...), w.config.reads...)
 }
 
-// stat sums up the state of all files. w.mu is held.
+// stat sums up the state of all files. Every run waits for it, so it does no
+// more than ask the kernel. w.mu is held.
 func (w *Watcher) stat() string {
-	var b strings.Builder
+	var b []byte
+	var st unix.Stat_t
 	note := func(path string) {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintf(&b, "%s %d %d %s\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode())
+		if unix.Stat(path, &st) == nil {
+			b = fmt.Appendf(b, "%s %d %d %d %o\n", path, st.Size, st.Mtim.Sec, st.Mtim.Nsec, st.Mode)
 		}
 	}
-	for _, path := range w.files() {
+	for _, path := range w.files {
 		dir, folder := strings.CutSuffix(path, "/*")
 		note(dir)
 		if !folder {
@@ -172,7 +176,7 @@ func (w *Watcher) stat() string {
 			}
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 // arm watches the folder of each file, since a file may not be there yet and is
@@ -181,7 +185,8 @@ func (w *Watcher) stat() string {
 func (w *Watcher) arm() {
 	w.paths = map[string]bool{}
 	want := map[string]bool{}
-	for _, path := range w.files() {
+	w.files = w.list()
+	for _, path := range w.files {
 		w.paths[path] = true
 		path, folder := strings.CutSuffix(path, "/*")
 		if folder {
