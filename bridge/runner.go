@@ -1,15 +1,16 @@
 package bridge
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 //go:embed runner.py
@@ -21,22 +22,34 @@ var runnerMain string
 //go:embed runner_*.py
 var runnerFiles embed.FS
 
-// runnerSource is the runner with its parts.
-var runnerSource = func() []byte {
-	parts := map[string]string{}
+// runnerSource is the runner with its parts and the manual, as raw strings of
+// Python's. It is put together only where it is asked for: this package is also
+// part of each sandbox's first process.
+var runnerSource = sync.OnceValue(func() []byte {
+	var given strings.Builder
+	raw := func(name, text string) {
+		if strings.Contains(text, "'''") || strings.HasSuffix(text, "\\") {
+			panic(name + " does not fit into a raw string") // it is embedded: no run gets here
+		}
+		given.WriteString("r'''" + text + "'''")
+	}
+	given.WriteString("PARTS = {")
 	files, err := runnerFiles.ReadDir(".")
 	for _, f := range files {
 		source, readErr := runnerFiles.ReadFile(f.Name())
 		err = errors.Join(err, readErr)
-		name, _ := strings.CutPrefix(strings.TrimSuffix(f.Name(), ".py"), "runner_")
-		parts[name] = string(source)
+		part := strings.TrimSuffix(strings.TrimPrefix(f.Name(), "runner_"), ".py")
+		given.WriteString("'" + part + "': ")
+		raw(f.Name(), string(source))
+		given.WriteString(", ")
 	}
-	text, jsonErr := json.Marshal(parts) // which Python reads as well
-	if err := errors.Join(err, jsonErr); err != nil {
+	if err != nil {
 		panic(err) // of an embedded folder
 	}
-	return []byte(strings.Replace(runnerMain, "PARTS = {}", "PARTS = "+string(text), 1))
-}()
+	given.WriteString("}\nMANUAL = ")
+	raw("the manual", Manual)
+	return []byte(strings.Replace(runnerMain, "PARTS = {}\nMANUAL = \"\"", given.String(), 1))
+})
 
 // Manual is what the model may read about the Python inside; the capabilities
 // resource and runtime.capability_summary() give it.
@@ -54,10 +67,11 @@ const runnerMode = 0o444
 // its path. The name has the digest of the content: two versions of this
 // program can share the folder.
 func WriteRunner(dir string) (string, error) {
-	sum := sha256.Sum256(runnerSource)
+	source := runnerSource()
+	sum := sha256.Sum256(source)
 	path := filepath.Join(dir, "runner-"+hex.EncodeToString(sum[:8])+".py")
 	if info, err := os.Lstat(path); err == nil && info.Mode() == runnerMode {
-		if have, err := os.ReadFile(path); err == nil && string(have) == string(runnerSource) {
+		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, source) {
 			return path, nil
 		}
 	}
@@ -69,7 +83,7 @@ func WriteRunner(dir string) (string, error) {
 		return "", fmt.Errorf("writing the runner: %w", err)
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(runnerSource)
+	_, err = tmp.Write(source)
 	if err == nil {
 		err = tmp.Chmod(runnerMode)
 	}

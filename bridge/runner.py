@@ -10,14 +10,13 @@ The process runs the code and ends as any Python does, so that atexit, threads a
 the sandbox: an init, which the host brings, collects zombies and ends everything when the host hangs up.
 
 Imports are few and late: an image without .pyc files compiles each of them at every start. So it is with this file:
-what only some runs need is in runner_tools.py and the like, which come along as text and are compiled when it is needed.
+what only some runs need is in runner_tools.py and the like, which come along as text and are compiled when needed.
 """
 import _ast
+import _json
 import _thread
-import json
 import os
 import sys
-from enum import Enum  # json has imported it anyway
 
 HERE = sys._getframe().f_code.co_filename
 # Pickle and tracebacks name a class by its module: users meet ours as mcp.runtime, and __main__ is theirs.
@@ -32,13 +31,15 @@ MAX_ERROR = 2000
 OUT = "/workspace/out"  # what is in it outlives the run
 CODE_FILE = "<run_python>"
 RESULT = "<result>"  # no identifier, so it cannot clash with a name of the code
+JSON_SPACE = " \t\n\r"
 AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
 HUNG_UP = "the host closed the connection"
 
 Module = type(sys)
 
-# The sources of what only some runs need, runner_<name>.py by name: the host writes them here.
+# What the host writes here: the sources of what only some runs need, runner_<name>.py by name, and the manual.
 PARTS = {}
+MANUAL = ""
 
 
 def code_of(part):
@@ -63,8 +64,7 @@ class Channel:
 
     def send(self, message):
         """Writes one message. Raises OSError if the host is gone, ValueError if the message is too large."""
-        # ASCII only: a lone surrogate travels as an escape instead of failing here.
-        body = json.dumps(message, allow_nan=False).encode("ascii")
+        body = encode(message)
         if len(body) > MAX_CALL:
             raise ValueError(f"the arguments are {len(body)} bytes of JSON; one call can carry {MAX_CALL}")
         rest = memoryview(len(body).to_bytes(4, "big") + body)
@@ -104,9 +104,34 @@ class Channel:
         return stat.st_dev, stat.st_ino
 
 
+# JSON, by the C functions beneath the json module: to import that one takes longer than most runs, as it brings re.
+
+
+def encode(message):
+    """Returns the message as JSON. ASCII only: a lone surrogate travels as an escape instead of failing here."""
+    quoted = _json.encode_basestring_ascii
+    encoder = _json.make_encoder({}, refuse_object, quoted, None, ": ", ", ", False, False, False)
+    return "".join(encoder(message, 0)).encode("ascii")
+
+
+def refuse_object(value):
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
 def decode(body):
     """Returns the JSON in body, every mapping in it a Record. Servers may write bytes that are no UTF-8."""
-    return json.loads(str(body, "utf-8", "replace"), object_hook=Record)
+    return parse_json(str(body, "utf-8", "replace"), Reading)
+
+
+def parse_json(text, how):
+    """json.loads, except that some texts that are not JSON have other messages in their ValueError."""
+    try:
+        value, end = _json.make_scanner(how)(text, len(text) - len(text.lstrip(JSON_SPACE)))
+    except StopIteration:
+        raise ValueError("this is not JSON") from None
+    if text[end:].strip(JSON_SPACE):
+        raise ValueError("more follows the JSON")
+    return value
 
 
 # Errors and values
@@ -152,6 +177,20 @@ class Record(dict):
         if name not in self:
             raise AttributeError(f"no key {name!r}; " + known_names(name, self))
         del self[name]
+
+
+class Reading:
+    """What the scanner of JSON is to do."""
+
+    strict, object_hook, object_pairs_hook = True, Record, None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+class Strict(Reading):
+    """The same for what servers call text: NaN and Infinity are not JSON."""
+
+    def parse_constant(name):
+        raise ValueError(f"{name} is not JSON")
 
 
 class Text(str):
@@ -245,13 +284,9 @@ def item_value(item, server, more):
         return more()["content_value"](item, server)
     text = item.get("text", "")
     try:
-        return json.loads(text, object_hook=Record, parse_constant=refuse_constant)
+        return parse_json(text, Strict)
     except (ValueError, RecursionError):
         return text
-
-
-def refuse_constant(name):
-    raise ValueError(f"{name} is not JSON")
 
 
 def with_raw(value, answer):
@@ -272,7 +307,7 @@ def jsonable(value, path):
     """Returns value as what JSON knows. Raises TypeError or ValueError that names the path of what is in the way."""
     if value is None or type(value) in (str, bool, int):
         return value
-    if isinstance(value, Enum):
+    if hasattr(type(value), "_member_map_"):  # an Enum's
         return jsonable(value.value, path)
     if isinstance(value, float):
         if value - value != 0:
@@ -543,15 +578,14 @@ class Runtime:
               "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
               "saved_tools", "search_tool_docs", "search_tool_docs_sync", "stubs")
 
-    def __init__(self, host, servers, manual, sources):
+    def __init__(self, host, sources):
         self._host = host
         self._sources = sources
-        self._manual = manual
         self.tools = None  # the saved ones, set by whoever loads them
         self.saved_here = {}  # what the code itself has saved, by name
         self.ending = False  # the session, with this run
         self._parts = set()
-        self.meet(servers)
+        self.meet(())
 
     def meet(self, servers):
         """Takes in which servers there are, and which of them this run may call."""
@@ -759,7 +793,7 @@ class Runtime:
         return self.more()["resource_value"](answer, self._name(server))
 
     def _prompting(self, server, name, arguments):
-        texts = {key: value if isinstance(value, str) else json.dumps(value)
+        texts = {key: value if isinstance(value, str) else encode(value).decode()
                  for key, value in arguments_of(arguments or {}).items()}
         return self._of("get_prompt", server, name=name, arguments=texts)
 
@@ -768,7 +802,7 @@ class Runtime:
 
     def capability_summary(self):
         """Returns the manual of this Python as text."""
-        return ReadyText(self._manual)
+        return ReadyText(MANUAL)
 
     def display(self, *values):
         """Shows each value as a notebook would: figures and pictures as pictures, all else as text."""
@@ -825,16 +859,14 @@ def one_or_all(docs, server, tool):
 # Modules
 
 
-def install_modules(runtime, saved):
-    """Registers mcp, mcp.runtime, mcp.servers.* and user_tools. Returns the names every piece of code starts with."""
+def install_modules(runtime):
+    """Registers mcp and mcp.runtime. Returns the names every piece of code starts with, without those of servers."""
     mcp = package("mcp", "The user's MCP servers, in Python.")
     mcp.MCPError = MCPError
     mcp.runtime = runtime_module(runtime)
     for module in (mcp, mcp.runtime):
         sys.modules[module.__name__] = module
-    names = {"mcp": mcp, "display": runtime.display, **install_servers(runtime, mcp)}
-    runtime.tools = SavedTools(runtime, saved, names)
-    return names
+    return {"mcp": mcp, "display": runtime.display}
 
 
 def install_servers(runtime, mcp):
@@ -1223,18 +1255,23 @@ def add_source_line(error, sources):
 # The process
 
 
-def work(channel, start):
+def work(channel, runtime, start):
     """Does what the start message says, returns the exit code."""
     sys.argv[:] = start.get("argv") or [""]
-    sources = Sources()
-    runtime = Runtime(Host(channel), start.get("servers") or (), start.get("manual") or "", sources)
-    listen_for_the_end(runtime, channel)
-    main_module = Module("__main__")
-    main_module.__dict__.update(install_modules(runtime, start.get("saved") or ()))
-    sys.modules["__main__"] = main_module
+    namespace = sys.modules["__main__"].__dict__
+    meet(runtime, start, namespace)
     if start.get("session"):
-        return runtime.part("session")["hold"](channel, runtime, sources, start, main_module.__dict__)
-    return run_one(channel, runtime, sources, start, main_module.__dict__, dict)[0]
+        return runtime.part("session")["hold"](channel, runtime, start, namespace)
+    return run_one(channel, runtime, start, namespace, dict)[0]
+
+
+def meet(runtime, start, namespace):
+    """Makes what this run may call known to its code."""
+    runtime.meet(start.get("servers") or ())
+    names = install_servers(runtime, namespace["mcp"])
+    namespace.update(names)
+    names.update(mcp=namespace["mcp"], display=namespace["display"])
+    runtime.tools = SavedTools(runtime, start.get("saved") or (), names)
 
 
 def listen_for_the_end(runtime, channel):
@@ -1256,13 +1293,13 @@ def listen_for_the_end(runtime, channel):
         pass  # a Python that was built without
 
 
-def run_one(channel, runtime, sources, start, namespace, more):
+def run_one(channel, runtime, start, namespace, more):
     """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
     pid = os.getpid()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
-    sources.add(CODE_FILE, source)
+    runtime._sources.add(CODE_FILE, source)
     runtime.watch_pyplot()
-    code, result, error, limit = run(source, namespace, sources, runtime.tools)
+    code, result, error, limit = run(source, namespace, runtime._sources, runtime.tools)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() != pid:
         return code, False
@@ -1305,15 +1342,20 @@ def prepare():
     channel = Channel(CONTROL_FD)
     set_up_process()
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
-    return channel
+    runtime = Runtime(Host(channel), Sources())
+    listen_for_the_end(runtime, channel)
+    main_module = Module("__main__")
+    main_module.__dict__.update(install_modules(runtime))
+    sys.modules["__main__"] = main_module
+    return channel, runtime
 
 
-def main(channel=None):
-    channel = channel or prepare()
+def main(prepared=None):
+    channel, runtime = prepared or prepare()
     body = channel.receive()
     if body is None:
         return 1  # the host wants nothing
-    return work(channel, decode(body))
+    return work(channel, runtime, decode(body))
 
 
 # Being started ahead of the code, by oci/fork.py, which defines FORKED and calls what is here: rehearse in a template
@@ -1327,21 +1369,22 @@ def rehearse():
     for part in PARTS:
         code_of(part)
     modules, finders = dict(sys.modules), list(sys.meta_path)
-    start = decode(json.dumps({"code": "import sys\nx = [1]\nprint(end='')\nx and None", "servers": []}).encode())
-    sources = Sources()
-    sources.add(CODE_FILE, start["code"])
-    runtime = Runtime(Host(None), start.get("servers"), "", sources)
-    namespace = {"__name__": "__main__", **install_modules(runtime, ())}
-    run(start["code"], namespace, sources, runtime.tools)
+    start = decode(encode({"code": "import sys\nx = [1]\nprint(end='')\nx and None", "servers": []}))
+    runtime = Runtime(Host(None), Sources())
+    namespace = {"__name__": "__main__", **install_modules(runtime)}
+    meet(runtime, start, namespace)
+    runtime._sources.add(CODE_FILE, start["code"])
+    run(start["code"], namespace, runtime._sources, runtime.tools)
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]
     sys.modules.update(modules)
     sys.meta_path[:] = finders
 
 
-def ended(channel, code):
+def ended(prepared, code):
     """Tells the host that nothing comes any more: it need not wait until the kernel has taken this process apart."""
-    channel.send({"type": "end", "exitCode": code})
+    prepared[0].send({"type": "end", "exitCode": code})
+    return True
 
 
 if "FORKED" not in globals():

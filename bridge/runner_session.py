@@ -6,11 +6,11 @@ left go on; the event loop stands still.
 import builtins
 
 
-def hold(channel, runtime, sources, start, namespace):
+def hold(channel, runtime, start, namespace):
     """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
     global CODE_FILE, run_loop
     run_loop = SessionLoop().run
-    given = {name: namespace[name] for name in namespace if name.startswith(("mcp", "LOADED_MCP"))}
+    given = {name: namespace[name] for name in namespace if name == "display" or name.startswith(("mcp", "LOADED_MCP"))}
     for name in ("exit", "quit"):
         setattr(builtins, name, Leave(name, runtime))
     count = 0
@@ -19,14 +19,14 @@ def hold(channel, runtime, sources, start, namespace):
         if count > 1:
             CODE_FILE = f"<run_python {count}>"  # tracebacks name the run and find its lines
         coming = Coming(runtime._host)
-        code, told = run_one(Steady(channel, runtime), runtime, sources, start, namespace,
+        code, told = run_one(Steady(channel, runtime), runtime, start, namespace,
                              lambda: steadily(runtime, at_end, runtime))
         if runtime.ending or not told:
             return code
         start = coming.wait(runtime)
         if start is None:
             return code
-        renew(runtime, sources, start, namespace, given)
+        renew(runtime, start, namespace, given)
 
 
 def at_end(runtime):
@@ -44,7 +44,7 @@ def at_end(runtime):
     return {} if runtime.ending else {"kept": True}
 
 
-def renew(runtime, sources, start, namespace, given):
+def renew(runtime, start, namespace, given):
     """Takes over what the next run may call, and what there is now, without touching what the code has made."""
     runtime.meet(start.get("servers") or ())
     names = install_servers(runtime, given["mcp"])

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -158,6 +160,27 @@ func TestRunnerCallCostsOneQuestion(t *testing.T) {
 		bare := rtHost{}.run(t, py, "import asyncio, sys\nprint('inspect' in sys.modules, 'typing' in sys.modules)")
 		if out.stdout != bare.stdout {
 			t.Errorf("a call imports %q, asyncio alone %q", out.stdout, bare.stdout)
+		}
+	})
+}
+
+// TestRunnerStartsLean: each of these modules, and what it brings along, takes
+// longer to import than most runs take.
+func TestRunnerStartsLean(t *testing.T) {
+	t.Parallel()
+	rtEach(t, func(t *testing.T, py rtPython) {
+		heavy := "print({'json', 're', 'enum', 'functools', 'linecache', 'asyncio', 'threading', 'typing'}.intersection(sys.modules))"
+		out := rtHost{}.run(t, py, "import sys\n"+heavy)
+		// What the interpreter itself brings along differs.
+		bare, err := exec.Command(py.path, "-s", "-u", "-X", "utf8", "-c", "import sys\n"+heavy).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`'\w+'`)
+		for _, name := range names.FindAllString(out.stdout, -1) {
+			if !strings.Contains(string(bare), name) {
+				t.Errorf("the runner imports %s", name)
+			}
 		}
 	})
 }

@@ -169,7 +169,7 @@ func (t *talk) note(m *message, code string) error {
 // start is the first frame to the runner.
 func (t *talk) start(code string) *message {
 	m := &message{
-		Type: "start", Code: code, Argv: t.plan.argv, Session: t.session, Manual: Manual, Saved: t.savedNames(),
+		Type: "start", Code: code, Argv: t.plan.argv, Session: t.session, Saved: t.savedNames(),
 	}
 	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{

@@ -4,7 +4,7 @@ package bridge
 //
 //	host                                          runner (in the sandbox)
 //	  │ ◀──────────────────── ready{python} ──────── │  interpreter is up
-//	  │ ── start{code, servers, manual, saved} ────▶ │
+//	  │ ── start{code, servers, saved, …} ─────────▶ │
 //	  │ ◀──────────── call{id, method, params} ───── │  any number, in parallel
 //	  │ ── reply{id, result | error} ──────────────▶ │
 //	  │ ◀──── done{exitCode, result?, error?, …} ─── │  the code has ended
@@ -49,7 +49,6 @@ type message struct {
 	Code    string       `json:"code,omitempty"`
 	Argv    []string     `json:"argv,omitempty"`
 	Servers []serverInfo `json:"servers,omitempty"`
-	Manual  string       `json:"manual,omitempty"`
 	Saved   []string     `json:"saved,omitempty"`   // names of saved tools
 	Session string       `json:"session,omitempty"` // the runner stays for more runs
 

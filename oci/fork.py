@@ -13,7 +13,7 @@ the program has fd 3 all for itself. It is a file that defines
     rehearse()      called in the template and in forks, to have done already what every run does; it leaves nothing
     prepare()       called once b"w" is sent; what it gives goes to the others
     main(prepared)  returns the exit code
-    ended(prepared, code)  called last of all, if no other process is left
+    ended(prepared, code)  called last of all, if no other process is left; true if the host will end the sandbox now
 
     T  the template      trusted code only; it may make user namespaces, and mount in them
     └─ P  pid 1          cloned by T into a new user and pid namespace, builds the sandbox around itself, gives up all
@@ -145,10 +145,20 @@ def wait_and_run(control, program):
     # Also a process that the program forked comes back here.
     if os.getpid() == pid and alone():
         try:
-            program["ended"](prepared, code)
+            if program["ended"](prepared, code):
+                await_the_kill()
         except Exception:
             pass  # the program closed its socket; the host sees us end
     os._exit(code)
+
+
+def await_the_kill():
+    """Leaves it to the host to end the sandbox, after its answer: to take memory apart needs the processor that the
+    answer needs.
+    """
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    while True:
+        _signal.pause()
 
 
 def alone():
