@@ -66,6 +66,28 @@ func detectCgroup(euid int) cgroup {
 	return tryCgroupFS(cgroup{Driver: cgroupFS, V2: true})
 }
 
+// expectMoves moves this process to the cgroup that it is in. The first move of
+// all waits for a grace period of RCU, 5 to 15 ms, and those of the next 10 ms
+// need not (cgroup_threadgroup_rwsem, kernel/cgroup/cgroup.c): it had better
+// wait beside the preparations of a start than in the middle of it. Where we
+// may not write, nothing is lost.
+func expectMoves() {
+	own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
+	if err != nil {
+		return
+	}
+	dir := filepath.Join("/sys/fs/cgroup", own[""])
+	if !cgroups.IsCgroup2UnifiedMode() {
+		dir = filepath.Join("/sys/fs/cgroup/pids", own["pids"])
+	}
+	procs, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer procs.Close()
+	_, _ = fmt.Fprint(procs, os.Getpid())
+}
+
 // userSystemd reports what the user's systemd manager may give out. Some MCP
 // clients do not pass XDG_RUNTIME_DIR on, without which its bus is not found.
 func userSystemd(euid int) (cgroup, error) {

@@ -131,6 +131,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	}
 	// libcontainer logs to a logger of its own what it also returns as errors.
 	logrus.SetOutput(io.Discard)
+	go expectMoves()
 	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
 	r.pool.r = r
 	r.life, r.end = context.WithCancel(context.Background())
