@@ -18,7 +18,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 GROUPBY = "import pandas as pd\nprint(pd.DataFrame({'k': list('abca') * 50, 'v': range(200)}).groupby('k').sum())"
@@ -27,52 +26,72 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Server:
-    """`runcell serve` and its one client, from which any number of threads may call."""
+    """`runcell serve` and its one client, which does no more than a client must: what it costs is measured too."""
 
     def __init__(self, program, state, image, **settings):
         env = {"HOME": str(state), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MCP_BRIDGE_STATE_DIR": str(state / "state"),
                "MCP_BRIDGE_IMAGE": image, "MCP_BRIDGE_LOG_LEVEL": "ERROR", **settings}
         start = time.perf_counter()
         self.process = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=state)
-        self.lock, self.count, self.waiting = threading.Lock(), 0, {}
-        threading.Thread(target=self.read, daemon=True).start()
+        self.count = 0
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
                                 "clientInfo": {"name": "bench", "version": "1"}})
         self.initialized = time.perf_counter() - start
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def send(self, message):
-        with self.lock:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-            self.process.stdin.flush()
+    def write(self, message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
 
-    def read(self):
-        for line in self.process.stdout:
-            message = json.loads(line)
-            entry = self.waiting.pop(message.get("id"), None)
-            if entry:
-                entry[1] = message
-                entry[0].release()
+    def send(self, method, params):
+        self.count += 1
+        self.write({"jsonrpc": "2.0", "id": self.count, "method": method, "params": params})
+
+    def send_run(self, code):
+        self.send("tools/call", {"name": "run_python", "arguments": {"code": code}})
+
+    def answer(self):
+        """Returns the next answer, to whatever it is."""
+        while True:
+            message = json.loads(self.process.stdout.readline())
+            if "id" in message and "method" not in message:
+                if message["result"].get("isError"):
+                    raise SystemExit(message)
+                return message
 
     def ask(self, method, params):
-        entry = [threading.Lock(), None]
-        entry[0].acquire()
-        with self.lock:
-            self.count += 1
-            number = self.count
-            self.waiting[number] = entry
-        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        entry[0].acquire()
-        return entry[1]
+        self.send(method, params)
+        return self.answer()
 
     def run(self, code):
         """Runs code and returns the seconds it took."""
         start = time.perf_counter()
-        answer = self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}})
-        took = time.perf_counter() - start
-        if answer["result"].get("isError"):
-            raise SystemExit(f"{code}: {answer}")
-        return took
+        self.send_run(code)
+        self.answer()
+        return time.perf_counter() - start
+
+    def sustained(self, code, clients, seconds):
+        """Returns runs a second if there are always so many under way."""
+        start, done, under_way = time.perf_counter(), 0, clients
+        for _ in range(clients):
+            self.send_run(code)
+        while under_way:
+            self.answer()
+            done += 1
+            under_way -= 1
+            if time.perf_counter() - start < seconds:
+                self.send_run(code)
+                under_way += 1
+        return done / (time.perf_counter() - start)
+
+    def burst(self, code, calls):
+        """Returns the seconds until the last of so many calls at once is answered."""
+        start = time.perf_counter()
+        for _ in range(calls):
+            self.send_run(code)
+        for _ in range(calls):
+            self.answer()
+        return time.perf_counter() - start
 
     def settle(self, code, runs=10):
         """Runs code until the sandboxes that wait are as they will be."""
@@ -101,34 +120,6 @@ def spaced(measure, rounds, gap):
         out.append(measure())
         time.sleep(gap)
     return out
-
-
-def sustained(server, code, clients, seconds):
-    """Returns runs a second of so many clients at once."""
-    end, counts = time.perf_counter() + seconds, [0] * clients
-
-    def work(which):
-        while time.perf_counter() < end:
-            server.run(code)
-            counts[which] += 1
-
-    start = time.perf_counter()
-    in_threads(clients, work)
-    return sum(counts) / (time.perf_counter() - start)
-
-
-def burst(server, code, calls):
-    start = time.perf_counter()
-    in_threads(calls, lambda which: server.run(code))
-    return time.perf_counter() - start
-
-
-def in_threads(count, work):
-    threads = [threading.Thread(target=work, args=(which,)) for which in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def descendants(pid):
@@ -269,8 +260,8 @@ class Bench:
                 self.out["server, MB"], self.out["waiting forks, MB"] = round(idle, 1), [round(f, 1) for f in forks]
                 self.out["warm, awaiting"] = summary(spaced(
                     lambda: server.run("import asyncio; await asyncio.sleep(0)"), rounds // 4, 0.03))
-                self.out["burst of 32"] = summary(spaced(lambda: burst(server, "print(1)", 32), 5, 2))
-            self.out[f"8 clients, runs a second, {start}"] = round(sustained(server, "print(1)", 8, 8), 1)
+                self.out["burst of 32"] = summary(spaced(lambda: server.burst("print(1)", 32), 5, 2))
+            self.out[f"8 clients, runs a second, {start}"] = round(server.sustained("print(1)", 8, 8), 1)
             server.close()
 
     def pandas(self):
@@ -284,7 +275,7 @@ class Bench:
         self.out["warm groupby"] = summary(spaced(lambda: server.run(GROUPBY), self.rounds // 4, 0.05))
         _, forks = memory(server)
         self.out["waiting forks with pandas, MB"] = [round(f, 1) for f in forks]
-        self.out["8 clients with pandas, runs a second"] = round(sustained(server, "import pandas", 8, 8), 1)
+        self.out["8 clients with pandas, runs a second"] = round(server.sustained("import pandas", 8, 8), 1)
         server.close()
 
     def idle(self):
@@ -317,7 +308,7 @@ class Bench:
         server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
         server.settle("print(1)")
         self.out["warm print(1), fork"] = summary(spaced(lambda: server.run("print(1)"), self.rounds, 0.03))
-        self.out["burst of 32"] = summary(spaced(lambda: burst(server, "print(1)", 32), 5, 2))
+        self.out["burst of 32"] = summary(spaced(lambda: server.burst("print(1)", 32), 5, 2))
         server.close()
         worse = []
         for name, value in self.out.items():
