@@ -73,19 +73,21 @@ func (s *Store) NeedsBytecode(root *Root) bool {
 // sandbox whose standard output it copies to out. Another process that does the
 // same already is left to it. What has arrived when it fails stays.
 func (s *Store) AddBytecode(ctx context.Context, root *Root, compile func(ctx context.Context, out *os.File) error) error {
-	unlock, err := s.tryLock("bytecode-"+filepath.Base(filepath.Dir(root.Dir)), unix.LOCK_EX)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil
-	}
-	if err != nil {
+	unlock, err := s.lockFor("bytecode", root)
+	if unlock == nil {
 		return err
 	}
 	defer unlock()
 	if !s.NeedsBytecode(root) {
 		return nil
 	}
+	dir, err := os.OpenRoot(root.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	rec := bytecodeRecord{Format: format, Files: map[string]string{}}
-	err = rec.fill(ctx, root, compile)
+	err = reading(ctx, compile, func(in io.Reader) error { return rec.read(dir, bufio.NewReaderSize(in, 64<<10)) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is still to be done
 	}
@@ -96,33 +98,14 @@ func (s *Store) AddBytecode(ctx context.Context, root *Root, compile func(ctx co
 	return errors.Join(err, writeJSON(bytecodeFile(root), rec))
 }
 
-func (rec *bytecodeRecord) fill(ctx context.Context, root *Root, compile func(ctx context.Context, out *os.File) error) error {
-	in, out, err := os.Pipe()
-	if err != nil {
-		return err
+// lockFor lets one process at a time make something for a root. Unlock is nil if
+// another is at it, or on an error.
+func (s *Store) lockFor(what string, root *Root) (unlock func(), err error) {
+	unlock, err = s.tryLock(what+"-"+filepath.Base(filepath.Dir(root.Dir)), unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, nil
 	}
-	defer in.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		err := compile(ctx, out)
-		out.Close()
-		ended <- err
-	}()
-	dir, err := os.OpenRoot(root.Dir)
-	if err != nil {
-		cancel()
-		<-ended
-		return err
-	}
-	defer dir.Close()
-	readErr := rec.read(dir, bufio.NewReaderSize(in, 64<<10))
-	if readErr != nil {
-		cancel()
-		in.Close()
-	}
-	return errors.Join(readErr, <-ended)
+	return unlock, err
 }
 
 // read takes in the files that the script writes.

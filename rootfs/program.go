@@ -59,11 +59,8 @@ func (s *Store) NeedsProgram(root *Root, program string) bool {
 // Another process that does the same already is left to it. A failure is
 // remembered for an hour.
 func (s *Store) AddProgram(ctx context.Context, root *Root, program string, compile func(ctx context.Context, out *os.File) error) error {
-	unlock, err := s.tryLock("program-"+filepath.Base(filepath.Dir(root.Dir)), unix.LOCK_EX)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil
-	}
-	if err != nil {
+	unlock, err := s.lockFor("program", root)
+	if unlock == nil {
 		return err
 	}
 	defer unlock()
@@ -81,10 +78,23 @@ func (s *Store) AddProgram(ctx context.Context, root *Root, program string, comp
 }
 
 // outputOf returns what a sandbox writes.
-func outputOf(ctx context.Context, start func(ctx context.Context, out *os.File) error) ([]byte, error) {
+func outputOf(ctx context.Context, start func(ctx context.Context, out *os.File) error) (content []byte, err error) {
+	err = reading(ctx, start, func(in io.Reader) error {
+		content, err = io.ReadAll(io.LimitReader(in, maxBytecodeFile+1))
+		if err == nil && len(content) > maxBytecodeFile {
+			err = errors.New("the image writes more bytecode than the limits allow")
+		}
+		return err
+	})
+	return content, err
+}
+
+// reading starts a sandbox and takes in what it writes while it runs. If that
+// fails, the sandbox is ended; it has ended in any case when this returns.
+func reading(ctx context.Context, start func(ctx context.Context, out *os.File) error, take func(in io.Reader) error) error {
 	in, out, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer in.Close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,13 +105,9 @@ func outputOf(ctx context.Context, start func(ctx context.Context, out *os.File)
 		out.Close()
 		ended <- err
 	}()
-	content, err := io.ReadAll(io.LimitReader(in, maxBytecodeFile+1))
-	if err == nil && len(content) > maxBytecodeFile {
-		err = errors.New("the image writes more bytecode than the limits allow")
-	}
-	if err != nil {
+	if err = take(in); err != nil {
 		cancel()
 		in.Close()
 	}
-	return content, errors.Join(err, <-ended)
+	return errors.Join(err, <-ended)
 }

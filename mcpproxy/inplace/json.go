@@ -235,11 +235,7 @@ func (jsonFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
 
 // onlyMembers keeps some members of the top, each on lines as it had them.
 func onlyMembers(data []byte, keys []string) ([]byte, error) {
-	root, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	_, top, err := findObject(&root, nil)
+	top, err := topObject(data)
 	if err != nil {
 		return nil, err
 	}
@@ -259,19 +255,11 @@ func onlyMembers(data []byte, keys []string) ([]byte, error) {
 // graft puts the text of a member of the top of part in the place of data's, or
 // behind its last member.
 func graft(data, part []byte, key string) ([]byte, error) {
-	root, err := parseJSON(data)
+	top, err := topObject(data)
 	if err != nil {
 		return nil, err
 	}
-	_, top, err := findObject(&root, nil)
-	if err != nil {
-		return nil, err
-	}
-	from, err := parseJSON(part)
-	if err != nil {
-		return nil, err
-	}
-	_, members, err := findObject(&from, nil)
+	members, err := topObject(part)
 	if err != nil {
 		return nil, err
 	}
@@ -282,6 +270,16 @@ func graft(data, part []byte, key string) ([]byte, error) {
 	}
 	p := Piece{path: []string{key}, member: part[m.Name.StartOffset:m.Value.EndOffset]}
 	return jsonFormat{}.paste(data, nil, p)
+}
+
+// topObject is the object that a file is.
+func topObject(data []byte) (*hujson.Object, error) {
+	root, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	_, top, err := findObject(&root, nil)
+	return top, err
 }
 
 // firstLine is the beginning of the first whole line from a place on.
