@@ -1369,7 +1369,8 @@ def rehearse():
     for part in PARTS:
         code_of(part)
     modules, finders = dict(sys.modules), list(sys.meta_path)
-    start = decode(encode({"code": "import sys\nx = [1]\nprint(end='')\nx and None", "servers": []}))
+    awaiting = "await asyncio.sleep(0)\n" if "asyncio" in sys.modules else ""
+    start = decode(encode({"code": f"import sys\nx = [1]\nprint(end='')\n{awaiting}x and None", "servers": []}))
     runtime = Runtime(Host(None), Sources())
     namespace = {"__name__": "__main__", **install_modules(runtime)}
     meet(runtime, start, namespace)
