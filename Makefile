@@ -151,8 +151,9 @@ bench-images: bin/runcell
 # Plots and tables with the packages of a real image: it has 1.3 GB.
 .PHONY: test-data
 test-data: test-deps
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
-	RUNCELL_TEST_DATA=$(RUNCELL_TEST_IMAGES)/python-data go test -tags $(TAGS) -count=1 -run 'TestFigures|TestPictures|TestTables' -v ./cmd/runcell
+	@.ci/deps.sh data
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data plotly
+	RUNCELL_TEST_DATA=$(RUNCELL_TEST_IMAGES)/python-data RUNCELL_TEST_PLOTLY=$(RUNCELL_TEST_IMAGES)/python-plotly go test -tags $(TAGS),data -count=1 -run 'TestFigures|TestPictures|TestTables|TestPlotly' -v ./cmd/runcell
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:

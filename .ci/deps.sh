@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test),
-# `make test-pythons` (deps.sh pythons), `make walk` (deps.sh walk) or a benchmark
-# (deps.sh bench) needs is there. Missing Debian packages are installed where we
+# `make test-pythons` (deps.sh pythons), `make test-data` (deps.sh data), `make walk`
+# (deps.sh walk) or a benchmark (deps.sh bench) needs is there. Missing Debian packages are installed where we
 # may; otherwise the command that installs them is printed, and nothing is done.
 set -euo pipefail
 
@@ -40,6 +40,9 @@ fi
 if [ "${1:-build}" = pythons ]; then
 	command -v mvn >/dev/null || need maven
 	command -v unshare >/dev/null || need util-linux
+fi
+if [ "${1:-build}" = data ]; then
+	python3 -m pip --version >/dev/null 2>&1 || need python3-pip
 fi
 if [ "${1:-build}" = walk ]; then
 	command -v tmux >/dev/null || need tmux

@@ -10,6 +10,7 @@
 # layers, without bytecode. 3.9 is Debian's too. Not Debian's, in /usr/local and
 # without bytecode as in the official images, are
 #
+#   plotly  3.13 with plotly and its renderer, kaleido, from PyPI; needs pip
 #   3.10  as Maven Central has it, on Debian; it lacks sqlite3 and lzma
 #   musl  3.13, compiled here with musl as in the Alpine images, beside busybox;
 #         it lacks bz2, lzma and readline (eight minutes of processor time)
@@ -19,7 +20,7 @@
 set -eu
 
 if [ $# -lt 1 ]; then
-	echo "usage: $0 DIR [3.14|3.13|3.11|3.10|3.9|musl|minimal|data]..." >&2
+	echo "usage: $0 DIR [3.14|3.13|3.11|3.10|3.9|musl|minimal|data|plotly]..." >&2
 	exit 2
 fi
 mkdir -p "$1"
@@ -112,7 +113,7 @@ userlandMusl() {
 build() {
 	version=$1 strip=
 	case $version in
-	3.14 | 3.13 | 3.11 | 3.10 | 3.9 | musl | minimal | data) ;;
+	3.14 | 3.13 | 3.11 | 3.10 | 3.9 | musl | minimal | data | plotly) ;;
 	*)
 		echo "$0: no image of Python $version is known (3.14, 3.13, 3.11, 3.10, 3.9 are)" >&2
 		exit 2
@@ -134,6 +135,11 @@ build() {
 	3.10) userland310 ;;
 	musl) userlandMusl ;;
 	minimal) userland trixie python3-minimal ;;
+	plotly)
+		# The last kaleido that brings its browser along.
+		userland trixie python3,python3-packaging,python3-tenacity \
+			--customize-hook='python3 -m pip install --quiet --no-deps --target "$1/usr/lib/python3/dist-packages" plotly==5.24.1 kaleido==0.2.1'
+		;;
 	data)
 		strip=-strip
 		science=python3-numpy,python3-pandas,python3-matplotlib,python3-sklearn,python3-seaborn,python3-statsmodels
