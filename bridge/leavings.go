@@ -1,6 +1,10 @@
 package bridge
 
-import "time"
+import (
+	"errors"
+	"io/fs"
+	"time"
+)
 
 // leavings are what a run leaves besides text: pictures, and files, which are
 // in the /workspace of its box.
@@ -24,8 +28,8 @@ func (s *Server) newLeavings(b *box) *leavings {
 func (l *leavings) tell(r *Result) {
 	if l.box.workspace != nil {
 		l.files.collect(l.box.workspace, l.box.taken)
-	} else if l.box.workspaceErr != nil {
-		l.s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", l.box.workspaceErr)
+	} else if err := l.box.workspaceErr; err != nil && !errors.Is(err, fs.ErrNotExist) { // it ended before it had one
+		l.s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", err)
 	}
 	l.box.wires.stdout.whole.finish()
 	l.box.wires.stderr.whole.finish()

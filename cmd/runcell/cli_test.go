@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestExec(t *testing.T) {
@@ -30,7 +32,7 @@ func TestExec(t *testing.T) {
 			"exit code":       {[]string{"-c", "import sys; sys.exit(7)"}, "", "", 7},
 			"exception":       {[]string{"-c", "1/0"}, "", "ZeroDivisionError", 1},
 			"killed":          {[]string{"-c", "import os; os.kill(os.getpid(), 9)"}, "", "signal 9", 137},
-			"timeout":         {[]string{"--timeout", "1", "-c", "while True: pass"}, "", "runcell: timeout: the code ran longer than 1 s", 1},
+			"timeout":         {[]string{"--timeout", aSecond(), "-c", "while True: pass"}, "", "runcell: timeout: the code ran longer than " + aSecond() + " s", 1},
 			"compact":         {[]string{"--output", "compact", "-c", "print(1)\n2"}, "1\n2\n", "", 0},
 			"json":            {[]string{"--output", "json", "-c", "1/0"}, "", "", 1},
 			"toon":            {[]string{"--output", "toon", "-c", "print(1)"}, "```toon\nstatus: success\nsummary: Success\nexitCode: 0\nstdout[1]: \"1\"\n", "", 0},
@@ -61,6 +63,9 @@ func TestExec(t *testing.T) {
 	})
 }
 
+// aSecond is a time in which Python starts, but no longer.
+func aSecond() string { return strconv.Itoa(int(slow(time.Second) / time.Second)) }
+
 func TestExecReadsStandardInput(t *testing.T) {
 	h := firstHost(t)
 	for _, args := range [][]string{{"exec", "--image", "host"}, {"exec", "--image", "host", "-"}} {
@@ -80,8 +85,8 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 		want string
 	}{
 		"user":           {env{"MCP_BRIDGE_CONTAINER_USER": "1234:5678"}, "import os; print(os.getuid(), os.getgid())", "1234 5678\n"},
-		"timeout":        {env{"MCP_BRIDGE_TIMEOUT": "1"}, "while True: pass", "longer than 1 s"},
-		"maximum":        {env{"MCP_BRIDGE_MAX_TIMEOUT": "1s"}, "while True: pass", "longer than 1 s"},
+		"timeout":        {env{"MCP_BRIDGE_TIMEOUT": aSecond()}, "while True: pass", "longer than " + aSecond() + " s"},
+		"maximum":        {env{"MCP_BRIDGE_MAX_TIMEOUT": aSecond() + "s"}, "while True: pass", "longer than " + aSecond() + " s"},
 		"podman":         {env{"MCP_BRIDGE_RUNTIME": "podman"}, "print(1)", "1\n"},
 		"empty is unset": {env{"MCP_BRIDGE_MEMORY": "", "MCP_BRIDGE_CPUS": "", "MCP_BRIDGE_TIMEOUT": " "}, "print(1)", "1\n"},
 		"bad user":       {env{"MCP_BRIDGE_CONTAINER_USER": "root"}, "1", "MCP_BRIDGE_CONTAINER_USER"},
