@@ -138,7 +138,7 @@ build() {
 	plotly)
 		# The last kaleido that brings its browser along.
 		userland trixie python3,python3-packaging,python3-tenacity \
-			--customize-hook='python3 -m pip install --quiet --no-deps --target "$1/usr/lib/python3/dist-packages" plotly==5.24.1 kaleido==0.2.1'
+			--customize-hook='python3 -m pip install --quiet --root-user-action=ignore --no-deps --target "$1/usr/lib/python3/dist-packages" plotly==5.24.1 kaleido==0.2.1'
 		;;
 	data)
 		strip=-strip
