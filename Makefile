@@ -148,7 +148,8 @@ bench-images: bin/runcell
 	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
 	@python3 .ci/bench_images.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-data
 
-# Plots and tables with the packages of a real image: it has 1.3 GB.
+# Plots and tables with the packages of real images: 1.3 GB of Debian, and plotly
+# from PyPI.
 .PHONY: test-data
 test-data: test-deps
 	@.ci/deps.sh data

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test),
 # `make test-pythons` (deps.sh pythons), `make test-data` (deps.sh data), `make walk`
-# (deps.sh walk) or a benchmark (deps.sh bench) needs is there. Missing Debian packages are installed where we
-# may; otherwise the command that installs them is printed, and nothing is done.
+# (deps.sh walk) or a benchmark (deps.sh bench) needs is there. Missing Debian
+# packages are installed where we may; otherwise the command that installs them is
+# printed, and nothing is done.
 set -euo pipefail
 
 missing=()

@@ -7,10 +7,10 @@
 # leaves DIR/python-3.14, DIR/python-3.13 and DIR/python-3.11, or only the
 # versions named. Version "minimal" is 3.13 with a small part of its library,
 # "data" is 3.13 with numpy, pandas, matplotlib, scikit-learn and more, 1.3 GB in eight
-# layers, without bytecode. 3.9 is Debian's too. Not Debian's, in /usr/local and
+# layers, without bytecode; "plotly" is 3.13 with plotly and its renderer, kaleido,
+# from PyPI, which needs pip. 3.9 is Debian's too. Not Debian's, in /usr/local and
 # without bytecode as in the official images, are
 #
-#   plotly  3.13 with plotly and its renderer, kaleido, from PyPI; needs pip
 #   3.10  as Maven Central has it, on Debian; it lacks sqlite3 and lzma
 #   musl  3.13, compiled here with musl as in the Alpine images, beside busybox;
 #         it lacks bz2, lzma and readline (eight minutes of processor time)

@@ -76,10 +76,15 @@ func expectMoves() {
 	if err != nil {
 		return
 	}
-	dir := filepath.Join("/sys/fs/cgroup", own[""])
+	at, hierarchy := "/sys/fs/cgroup", ""
 	if !cgroups.IsCgroup2UnifiedMode() {
-		dir = filepath.Join("/sys/fs/cgroup/pids", own["pids"])
+		at, hierarchy = "/sys/fs/cgroup/pids", "pids"
 	}
+	path, known := own[hierarchy]
+	if !known {
+		return // its root is another cgroup than ours
+	}
+	dir := filepath.Join(at, path)
 	procs, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
 	if err != nil {
 		return

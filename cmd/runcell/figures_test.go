@@ -46,7 +46,7 @@ const figure = "import matplotlib.pyplot as plt\ndef figure(colour, **k):\n  f =
 // that display is given: each once.
 func TestFiguresAreShown(t *testing.T) {
 	e := drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t))
-	inEveryWay(t, func(t *testing.T, test func(*testing.T, *host)) { test(t, firstHost(t)) }, func(t *testing.T, h *host) {
+	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		for _, preload := range []string{"", "matplotlib.pyplot"} {
 			t.Run("preload "+preload, func(t *testing.T) {
 				c := h.serve(t, e.with("MCP_BRIDGE_PRELOAD", preload))

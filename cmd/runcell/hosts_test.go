@@ -46,6 +46,9 @@ type host struct {
 	start string // MCP_BRIDGE_START, if a test is about it
 }
 
+// onFirstHost runs a test on one host, where the others show nothing more.
+func onFirstHost(t *testing.T, test func(*testing.T, *host)) { test(t, firstHost(t)) }
+
 // inEveryWay runs a test with sandboxes that are containers and with such as
 // are forks of a template: what is promised of the one is of the other.
 func inEveryWay(t *testing.T, on func(*testing.T, func(*testing.T, *host)), test func(t *testing.T, h *host)) {

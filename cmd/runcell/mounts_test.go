@@ -157,7 +157,7 @@ func TestFileSystemWithoutIDMaps(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	inEveryWay(t, func(t *testing.T, test func(*testing.T, *host)) { test(t, firstHost(t)) }, func(t *testing.T, h *host) {
+	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		h.mountFolder(t, dir, "data", 0o755)
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": dir + "/data:/data:rw"})
 		r := c.python(t, "import os; print(open('/data/file.txt').read(), os.access('/data', os.W_OK))")
