@@ -4,12 +4,14 @@
 # /mnt/out.
 #
 #   vm-guest.sh VARIANT
+#
+# RUN, if it is not empty, says which tests instead.
 set -euo pipefail
 cd "$(dirname "$0")"
 variant=$1
 if [ "$variant" = r ] && [ "$(id -u)" != 0 ]; then
 	# vm.sh had this program made.
-	exec /usr/local/bin/as-root --reuid=0 --regid=0 --clear-groups env HOME=/root bash vm-guest.sh r
+	exec /usr/local/bin/as-root --reuid=0 --regid=0 --clear-groups env HOME=/root RUN="${RUN:-}" bash vm-guest.sh r
 fi
 
 export PATH=$PWD:$PATH:/usr/sbin:/sbin
@@ -47,6 +49,7 @@ c | p) run='^TestForbidden' ;;
 an | db) run='^Test(Doctor|Isolation|Uncounted|Seccomp)' skip="$skip|/no-proc" ;;
 *) run='^Test(Limits|EscapeBattery|Doctor$|Isolation|Nothing|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
 esac
+run=${RUN:-$run}
 case $variant in s | e | an | db | c | p) packages=(runcell) ;; esac # as a, a, ab and d
 
 echo "system $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r), $(systemctl --version | sed -n '1s/ (.*//p'), $(stat -fc %T /sys/fs/cgroup), $(nproc) processors"
@@ -54,6 +57,6 @@ echo "cgroup $(cut -d : -f 3 /proc/self/cgroup)"
 status=0
 for package in "${packages[@]}"; do
 	echo "package $package"
-	"./$package.test" -test.v -test.timeout 55m -test.run "$run" -test.skip "$skip" 2>&1 || status=1
+	"./$package.test" -test.v -test.parallel 1 -test.timeout 55m -test.run "$run" -test.skip "$skip" 2>&1 || status=1
 done
 exit $status

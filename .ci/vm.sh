@@ -6,6 +6,7 @@
 #
 #   RUNCELL_VM      the folder with mkvm.sh and vmrun.sh, which make and boot the machine
 #   VARIANTS        these only, such as "a s"; the log is then left as it is
+#   RUN             tests with these names only, such as '^TestLimits'; the same
 #   RUNCELL_REPORT  a folder for what the tests report and print, as VARIANT/FILE
 #
 # Variants are those of vmrun.sh, which explains them, and r: as root.
@@ -61,7 +62,7 @@ boot() {
 		export VM_APPEND='systemd.run="/usr/bin/install -m 4755 /usr/bin/setpriv /usr/local/bin/as-root" systemd.run_success_action=none systemd.wants=kernel-command-line.service systemd.unit=multi-user.target'
 	fi
 	local status=0
-	bash "$vm/vmrun.sh" -V -v "$letters" -t "$limit" -o "$work/$variant.out" "$work/in" "bash /mnt/in/vm-guest.sh $variant" \
+	bash "$vm/vmrun.sh" -V -v "$letters" -t "$limit" -o "$work/$variant.out" "$work/in" "RUN='${RUN:-}' bash /mnt/in/vm-guest.sh $variant" \
 		>"$work/$variant.log" 2>"$work/$variant.err" || status=$?
 	echo "$status" >"$work/$variant.status"
 	echo "runcell: variant $variant ended with $status; $(tail -n 1 "$work/$variant.err")"
@@ -143,7 +144,7 @@ for v in $variants; do
 		cp "$work/$v.log" "$RUNCELL_REPORT/$v/test.log"
 	fi
 done
-if [ -z "${VARIANTS:-}" ]; then
+if [ -z "${VARIANTS:-}${RUN:-}" ]; then
 	mkdir -p docs
 	table >docs/test-vm.log
 fi
