@@ -52,6 +52,8 @@ if [ "${1:-build}" = walk ]; then
 fi
 if [ "${1:-build}" = bench ]; then
 	command -v podman >/dev/null || need podman
+	command -v runc >/dev/null || need runc # crun takes no mixture of cgroup versions
+	command -v bwrap >/dev/null || need bubblewrap
 	command -v skopeo >/dev/null || need skopeo
 	[ -e /usr/lib/python3/dist-packages/pandas ] || need python3-pandas
 fi

@@ -24,6 +24,7 @@ interpreter() {
 		#!/bin/sh
 		exec unshare --user --map-root-user --mount sh -c '
 			for dir in tmp dev proc; do mount --rbind /\$dir "\$0/\$dir" || exit; done
+			[ -d "\$0\$PWD" ] || cd /
 			exec unshare --root="\$0" --wd="\$PWD" "\$@"' '$root' '$python' "\$@"
 	EOF
 	chmod 755 "$work/python"
