@@ -37,11 +37,19 @@ run: bin/runcell bin/calendar bin/tasks bin/demo
 	@bin/demo -runcell bin/runcell -calendar bin/calendar -tasks bin/tasks
 
 test: test-deps
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
-	@.ci/npm.sh $(RUNCELL_TEST_NPM)
-	go vet -tags $(TAGS) ./...
+	@$(MAKE) --no-print-directory -j3 test-images test-npm vet # each waits much
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/runcell)
-	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) ./cmd/runcell # against a binary, which -race would not reach
+	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) ./cmd/runcell # against a binary, which -race would not reach
+
+.PHONY: test-images test-npm vet
+test-images:
+	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
+
+test-npm:
+	@.ci/npm.sh $(RUNCELL_TEST_NPM)
+
+vet:
+	go vet -tags $(TAGS) ./...
 
 # What depends on the Python in an image, on Pythons that `make test` leaves out.
 PYTHONS ?= 3.9 3.10 musl
@@ -69,9 +77,8 @@ table:
 	RUNCELL_REPORT=$(RUNCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' ./cmd/runcell
 	RUNCELL_TABLE=$(RUNCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable ./cmd/runcell
 
-lint:
+lint: vet
 	test -z "$$(gofmt -l .)"
-	go vet -tags $(TAGS) ./...
 	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags $(TAGS); \
 	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
 	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
@@ -100,6 +107,7 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzScan -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy

@@ -298,12 +298,13 @@ func fake(t *testing.T, env ...string) Server {
 	return s
 }
 
-// proxyFor returns a Proxy with short times that is closed with the test.
+// shortPatience is for servers that hang on server/discover. A busy machine may
+// let any server be that slow.
+const shortPatience = 500 * time.Millisecond
+
+// proxyFor returns a Proxy that is closed with the test.
 func proxyFor(t *testing.T, o Options, servers ...Server) *Proxy {
 	t.Helper()
-	if o.discoverPatience == 0 {
-		o.discoverPatience = 200 * time.Millisecond
-	}
 	o.Log = slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	p := New(Config{Servers: servers}, o)
 	t.Cleanup(func() { _ = p.Close() })

@@ -17,21 +17,22 @@ import (
 
 func TestHandshakeWorksWithServersOldAndNew(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		env    []string
-		starts int
+		name     string
+		env      []string
+		patience time.Duration
+		starts   int
 	}{
-		{"answers discover with an error", nil, 1},
-		{"dies on discover", []string{"FAKE_DISCOVER", "die"}, 2},
-		{"hangs on discover", []string{"FAKE_DISCOVER", "hang"}, 2},
-		{"ignores discover", []string{"FAKE_DISCOVER", "ignore"}, 2},
-		{"starts slower than the patience with discover", []string{"FAKE_SLOW_START", "1s"}, 1},
-		{"logs to stdout", []string{"FAKE_LOGS", "1"}, 1},
+		{"answers discover with an error", nil, 0, 1},
+		{"dies on discover", []string{"FAKE_DISCOVER", "die"}, 0, 2},
+		{"hangs on discover", []string{"FAKE_DISCOVER", "hang"}, shortPatience, 2},
+		{"ignores discover", []string{"FAKE_DISCOVER", "ignore"}, shortPatience, 2},
+		{"starts slower than the patience with discover", []string{"FAKE_SLOW_START", "1s"}, shortPatience, 1},
+		{"logs to stdout", []string{"FAKE_LOGS", "1"}, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			starts := filepath.Join(t.TempDir(), "starts")
-			p := proxyFor(t, Options{IdleTimeout: time.Hour}, fake(t, append(tt.env, "FAKE_STARTS", starts)...))
+			p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverPatience: tt.patience}, fake(t, append(tt.env, "FAKE_STARTS", starts)...))
 			if got := structured[map[string]int](t, mustCall(t, p, "echo", `{"a":1}`)); got["a"] != 1 {
 				t.Errorf("echo = %v", got)
 			}
@@ -271,7 +272,7 @@ func TestManyServersWithoutRaces(t *testing.T) {
 
 func TestCloseLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
-	p := proxyFor(t, Options{IdleTimeout: time.Hour}, fake(t, "FAKE_DISCOVER", "hang"))
+	p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverPatience: shortPatience}, fake(t, "FAKE_DISCOVER", "hang"))
 	mustCall(t, p, "echo", `{}`)
 	_, _ = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mustCall(t, p, "spawn", `{}`)

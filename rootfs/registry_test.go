@@ -25,6 +25,7 @@ func TestRealImages(t *testing.T) {
 	host := rootfstest.StartRegistry(t, "", "")
 	for _, version := range realVersions {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			dir := rootfstest.Layout(t, version)
 			ref := host + "/python:" + version
 			rootfstest.PushLayout(t, dir, ref)

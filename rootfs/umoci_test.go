@@ -25,6 +25,7 @@ func TestSameTreeAsUmoci(t *testing.T) {
 	}
 	for _, version := range realVersions {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			layout := rootfstest.Layout(t, version)
 			bundle := filepath.Join(t.TempDir(), "bundle")
 			t.Cleanup(func() { _ = removeTree(bundle) })

@@ -82,8 +82,10 @@ func completionHost(t *testing.T) (h *host, e env, fill func(string) string) {
 }
 
 func TestCompletionInTheShellsThemselves(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"bash", "zsh"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			withShell(t, name)
 			h, e, fill := completionHost(t)
 			for _, tt := range completionCases {

@@ -39,6 +39,7 @@ func escapeBattery(t *testing.T, image, suffix string) {
 		"command": exe, "env": map[string]string{fakeServerEnv: "filesystem", "TOKEN": newSecret()},
 	}})
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		t.Parallel()
 		set := layTraps(t, h)
 		c := h.serve(t, env{
 			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m",
@@ -58,9 +59,8 @@ func escapeBattery(t *testing.T, image, suffix string) {
 		for _, a := range results {
 			held[a.Name] = a.Held
 			t.Run(a.Name, func(t *testing.T) {
-				t.Log(a.What)
 				if !a.Held {
-					t.Fail()
+					t.Error(a.What)
 				}
 			})
 		}

@@ -196,6 +196,7 @@ func TestSignalEndsEverything(t *testing.T) {
 
 func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		for name, tt := range map[string]struct {
 			args         map[string]any

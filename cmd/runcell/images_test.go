@@ -60,6 +60,7 @@ func TestImagesAreListedVerifiedRepairedAndRemoved(t *testing.T) {
 	rootfstest.PushLayout(t, layout, a)
 	rootfstest.PushLayout(t, layout, b)
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		e := h.ownState(t)
 		h.must(t, e, "images", "pull", "--no-compile", a)
 		h.must(t, e, "images", "pull", "--no-compile", b)
@@ -141,6 +142,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 	_, v := pythons()
 	ref := registry(t, "", "", v) + v + "-slim"
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		e := h.ownState(t)
 		e["MCP_BRIDGE_IMAGE"] = ref
 		h.must(t, e, "images", "pull", "--no-compile", ref)

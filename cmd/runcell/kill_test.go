@@ -186,6 +186,7 @@ func sandboxProcesses(server int, mark string) (first, code int) {
 
 func TestSandboxKilledFromOutside(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		seconds := int(slow(2*time.Second) / time.Second)
 		for name, tt := range map[string]struct {

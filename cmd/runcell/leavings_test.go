@@ -63,6 +63,7 @@ func TestFilesOutliveTheRun(t *testing.T) {
 		"written at exit": {"import atexit\natexit.register(lambda: open('/workspace/out/late.txt', 'w').write('late'))", "success"},
 	}
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		c.python(t, "import os; print(os.listdir('/workspace/out'))").want(t, "[]")
 		for name, end := range ends {
@@ -237,6 +238,7 @@ func (c *client) pictures(t *testing.T, code string) (r reply, all []image.Image
 // has their bytes in its text.
 func TestPicturesAreShown(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		for _, mode := range []string{"compact", "toon", "json"} {
 			c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_MODE": mode})
 			r, all := c.pictures(t, pngOf+"display(P(30, 20), P(3000, 1500), 'text')\nfrom mcp.runtime import display as d\nd(P(1, 1))")

@@ -120,6 +120,7 @@ var limitCases = []limitCase{
 // server answers meanwhile, and the next run is clean.
 func TestLimits(t *testing.T) {
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		t.Parallel()
 		limits := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_PIDS": "32", "MCP_BRIDGE_CPUS": "1", "MCP_BRIDGE_MEMORY": "96m"}
 		small := h.serve(t, limits)
 		limits["MCP_BRIDGE_MEMORY"] = "512m"

@@ -13,6 +13,7 @@ import (
 // the sums, installs the package into a root of its own, runs it there and
 // removes it again. The tarball has the same program.
 func TestReleaseInstalls(t *testing.T) {
+	t.Parallel()
 	goEnvironment(t)
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("needs dpkg: apt-get install dpkg")

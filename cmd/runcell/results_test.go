@@ -12,6 +12,7 @@ import (
 // own way from the host to the code's process.
 func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		c.python(t, "1").want(t, "1") // what is slow about a first start does not count
 		for name, tt := range map[string][2]string{

@@ -14,6 +14,7 @@ func TestSandboxedPython(t *testing.T) {
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		for _, v := range versions {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim"})
@@ -127,6 +128,7 @@ func TestPromises(t *testing.T) {
 	prefix := registry(t, "", "", versions...)
 	config := fakeConfig(t, nil)
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		for _, v := range versions {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim", "MCP_SERVERS_CONFIG": config})

@@ -27,6 +27,7 @@ func (r reply) noted(t *testing.T, want string) {
 // TestSessionKeepsTheSandbox through many calls, and says when it is gone.
 func TestSessionKeepsTheSandbox(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "160m", "MCP_BRIDGE_SESSIONS": "2"})
 		c.wantStart(t, h)
 		c.in(t, "a", "import math\nx = [1]\nopen('f', 'w').write('kept')\ndef f(): return 1 / 0\nprint('made')").want(t, "made")
@@ -77,6 +78,7 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 // sandboxes are made ready as before.
 func TestIdleSessionsTakeNoPlace(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSIONS": "8"})
 		for i := range 8 {
 			c.in(t, fmt.Sprint("s", i), fmt.Sprintf("x = %d", i)).want(t, "Success (no output)")
@@ -142,6 +144,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 // TestIdleSessionEndsByItself and its processes with it.
 func TestIdleSessionEndsByItself(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT": "2s"})
 		mark := marker()
 		c.in(t, "a", fmt.Sprintf(leaves, mark))

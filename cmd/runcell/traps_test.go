@@ -109,12 +109,12 @@ func layTraps(t *testing.T, h *host) *traps {
 	if h.cred != nil {
 		uid = int(h.cred.Uid)
 	}
-	id := filepath.Base(dir)
+	id, key := filepath.Base(dir), int(markers.Add(1))<<8&0xff00|os.Getpid()&0xff
 	s := &traps{dir: dir, secret: newSecret(), values: map[string]any{
 		"variable": trapVariable, "hostname": name, "uid": uid,
 		"granted_server": "search", "forbidden_server": "vault", "forbidden_tool": "list_directory",
-		"neighbour_stream": "neighbour-" + id, "neighbour_port": 20000 + os.Getpid()%20000, "neighbour_mark": marker(),
-		"neighbour_key": 0x52430000 + os.Getpid()%0xffff, "neighbour_queue": "/neighbour-" + id,
+		"neighbour_stream": "neighbour-" + id, "neighbour_port": 20000 + key%20000, "neighbour_mark": marker(),
+		"neighbour_key": 0x52430000 + key, "neighbour_queue": "/neighbour-" + id,
 	}}
 	s.layFile(t, "file", filepath.Join(dir, "file"), 0o644, uid)
 	s.layFile(t, "private", filepath.Join(dir, "private"), 0o600, uid)
@@ -126,7 +126,7 @@ func layTraps(t *testing.T, h *host) *traps {
 	s.receive(t, "dgram", "unixgram", "@dgram-"+id)
 	s.receive(t, "udp", "udp", "127.0.0.1:0")
 	s.layProcess(t, h)
-	s.laySegment(t)
+	s.laySegment(t, 0x52530000+key)
 	return s
 }
 
@@ -230,9 +230,8 @@ func (s *traps) layProcess(t *testing.T, h *host) {
 }
 
 // laySegment makes a System V shared memory segment with a secret.
-func (s *traps) laySegment(t *testing.T) {
+func (s *traps) laySegment(t *testing.T, key int) {
 	t.Helper()
-	key := 0x52530000 + os.Getpid()%0xffff
 	id, err := unix.SysvShmGet(key, 64, unix.IPC_CREAT|unix.IPC_EXCL|0o666)
 	if err != nil {
 		t.Fatal(err)
