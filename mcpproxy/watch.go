@@ -3,9 +3,12 @@ package mcpproxy
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,12 +36,35 @@ type Watcher struct {
 	cancel   context.CancelFunc
 	finished sync.WaitGroup
 
-	mu     sync.Mutex // held while looking
-	config Config
-	files  []string // that the outcome depends on, as arm found
-	state  string   // of all files, when they were last looked at
-	paths  map[string]bool
-	dirs   map[string]bool // watched
+	mu      sync.Mutex // held while looking
+	config  Config
+	files   []string // that the outcome depends on, as arm found
+	folders []string // nearest to them that are there, and links on the way that lead nowhere yet
+	state   string   // of all files, when they were last looked at
+	seen    []seen   // as long as it stays, so does the state, if it is settled
+	settled bool     // no time in seen is so new that a later change may have the same
+	paths   map[string]bool
+	dirs    map[string]bool // watched
+}
+
+// seen is what the kernel said of a file or folder; all zero if it is not there.
+type seen struct {
+	path string
+	unix.Stat_t
+}
+
+// coarse is how far apart two changes are that all file systems give different
+// times (FAT counts in steps of two seconds).
+const coarse = 2 * time.Second
+
+// see asks the kernel. When something was read does not count.
+func see(path string) seen {
+	s := seen{path: path}
+	if unix.Stat(path, &s.Stat_t) != nil {
+		s.Stat_t = unix.Stat_t{}
+	}
+	s.Atim = unix.Timespec{}
+	return s
 }
 
 // Watch begins to watch the files that Discover(o) reads, and the files of
@@ -71,9 +97,10 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Refresh looks for changes now, by the times and sizes of the files, which
-// takes well under a millisecond. What it finds, it has handed on when it
-// returns.
+// Refresh looks for changes now, by the times and sizes of the files. What it
+// finds, it has handed on when it returns. Every run waits for it, so of files
+// that are not there it asks no more than whether something appeared in the
+// folder above, of which there are few.
 func (w *Watcher) Refresh() { w.look(false) }
 
 // loop waits for the kernel's word, and then until the word is out.
@@ -117,6 +144,9 @@ func (w *Watcher) concerns(name string) bool {
 func (w *Watcher) look(sure bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !sure && w.settled && !slices.ContainsFunc(w.seen, func(s seen) bool { return see(s.path) != s }) {
+		return
+	}
 	state := w.stat()
 	if state == w.state && !sure {
 		return
@@ -150,15 +180,23 @@ func (w *Watcher) list() (all []string) {
 	return append(append(all, w.also...), w.config.reads...)
 }
 
-// stat sums up the state of all files. Every run waits for it, so it does no
-// more than ask the kernel. w.mu is held.
+// stat sums up the state of all files. w.mu is held.
 func (w *Watcher) stat() string {
+	w.seen = w.seen[:0]
+	before := time.Now().Add(-coarse)
+	for _, dir := range w.folders { // first: what appears meanwhile, the next look sees
+		w.seen = append(w.seen, see(dir))
+	}
 	var b []byte
-	var st unix.Stat_t
 	note := func(path string) {
-		if unix.Stat(path, &st) == nil {
+		st := see(path)
+		switch there := st.Mode > 0; {
+		case there:
 			b = fmt.Appendf(b, "%s %d %d %d %o\n", path, st.Size, st.Mtim.Sec, st.Mtim.Nsec, st.Mode)
+		case !isLink(path):
+			return
 		}
+		w.seen = append(w.seen, st)
 	}
 	for _, path := range w.files {
 		dir, folder := strings.CutSuffix(path, "/*")
@@ -176,6 +214,9 @@ func (w *Watcher) stat() string {
 			}
 		}
 	}
+	w.settled = !slices.ContainsFunc(w.seen, func(s seen) bool {
+		return time.Unix(s.Mtim.Unix()).After(before) || time.Unix(s.Ctim.Unix()).After(before)
+	})
 	return string(b)
 }
 
@@ -185,7 +226,7 @@ func (w *Watcher) stat() string {
 func (w *Watcher) arm() {
 	w.paths = map[string]bool{}
 	want := map[string]bool{}
-	w.files = w.list()
+	w.files, w.folders = w.list(), nil
 	for _, path := range w.files {
 		w.paths[path] = true
 		path, folder := strings.CutSuffix(path, "/*")
@@ -199,6 +240,7 @@ func (w *Watcher) arm() {
 			w.near(real, want)
 		}
 	}
+	w.folders = append(w.folders, slices.Sorted(maps.Keys(want))...)
 	if w.fs == nil {
 		return
 	}
@@ -227,8 +269,16 @@ func (w *Watcher) near(path string, want map[string]bool) {
 			return
 		}
 		w.paths[dir] = true
+		if isLink(dir) {
+			w.folders = append(w.folders, dir)
+		}
 		if dir == filepath.Dir(dir) {
 			return
 		}
 	}
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }

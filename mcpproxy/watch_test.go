@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -109,6 +111,75 @@ func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
 	}
 }
 
+// TestRefreshOfSettledFiles: what a Refresh does not ask for again, it learns of
+// from the folders.
+func TestRefreshOfSettledFiles(t *testing.T) {
+	o := site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`, "away/empty": ""})
+	away := filepath.Join(o.Home, "../away")
+	link := func(to, from string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(from), 0o700), os.Symlink(to, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(filepath.Join(away, "later.json"), filepath.Join(o.Home, ".claude.json"))
+	link(filepath.Join(away, "later"), filepath.Join(o.Home, ".codeium"))
+	w, changes := watched(t, o)
+	if w.fs != nil {
+		w.fs.Close()
+	}
+	w.finished.Wait() // for the first look
+	entry := func(name, command string) string {
+		return `{"mcpServers":{"` + name + `":{"command":"` + command + `"}}}`
+	}
+	for _, change := range []struct{ file, text, want string }{
+		{"home/MCPs/a.json", `{"command":"22"}`, "a=22"},
+		{"home/MCPs/b.json", `{"command":"b"}`, "a=22 b=b"},
+		{"home/.cursor/mcp.json", entry("c", "c"), "a=22 b=b c=c"},
+		{"home/.cursor/mcp.json", entry("c", "333"), "a=22 b=b c=333"},
+		{"away/later.json", entry("d", "d"), "a=22 b=b c=333 d=d"},
+		{"away/later/windsurf/mcp_config.json", entry("e", "e"), "a=22 b=b c=333 d=d e=e"},
+		{"home/.config/Code/User/mcp.json", `{"servers":{"f":{"command":"f"}}}`, "a=22 b=b c=333 d=d e=e f=f"},
+	} {
+		w.mu.Lock()
+		w.settled = true // as if two seconds had passed
+		w.mu.Unlock()
+		w.Refresh()
+		if len(changes) != 0 {
+			t.Fatalf("before %s: %s", change.file, names(<-changes))
+		}
+		writeFile(t, filepath.Join(o.Home, "..", change.file), change.text)
+		w.Refresh()
+		if len(changes) != 1 {
+			t.Fatalf("after %s: %d changes", change.file, len(changes))
+		}
+		if got := <-changes; !sameServers(names(got), change.want) {
+			t.Errorf("after %s: %s, want %s", change.file, names(got), change.want)
+		}
+	}
+	w.mu.Lock()
+	w.settled = true
+	w.mu.Unlock()
+	if err := os.Remove(filepath.Join(o.Home, ".cursor/mcp.json")); err != nil {
+		t.Fatal(err)
+	}
+	w.Refresh()
+	until(t, changes, names(Discover(o)))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.settled || len(w.seen) > 20 {
+		t.Errorf("settled %v, %d are looked at", w.settled, len(w.seen))
+	}
+}
+
+// sameServers compares lists of servers, whatever their order.
+func sameServers(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
 func TestSameConfigIsNoChange(t *testing.T) {
 	o := site(t, map[string]string{"home/.claude.json": `{"numStartups":1,"mcpServers":{"a":{"command":"1"}}}`})
 	w, changes := watched(t, o)
@@ -127,6 +198,8 @@ func BenchmarkRefresh(b *testing.B) {
 	o := DiscoverOptions{Home: home, Dir: filepath.Join(home, "project")}
 	w := Watch(b.Context(), o, Discover(o), func(Config) {})
 	defer w.Close()
+	time.Sleep(coarse + time.Second) // as most of the time nothing has changed just now
+	w.Refresh()
 	for b.Loop() {
 		w.Refresh()
 	}
