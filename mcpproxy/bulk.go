@@ -8,11 +8,10 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	fastjson "github.com/segmentio/encoding/json"
 )
 
 const (
-	// bulkFrom is the size in bytes from which a message takes the way past the
+	// bulkFrom is the size in bytes from which a result takes the way past the
 	// SDK, which reads each several times over and copies it.
 	bulkFrom = 32 << 10
 	// maxNesting is how deep values may nest, as in the SDK.
@@ -68,24 +67,19 @@ func (b *bulk) cancelled(params json.RawMessage) {
 	}
 }
 
-// take holds the result of a large answer back and returns one with a stand-in,
-// or nil for whatever else the message may be.
-func (b *bulk) take(raw []byte) *jsonrpc.Response {
-	if len(raw) < bulkFrom {
-		return nil
-	}
-	id, result, ok := answerOf(raw)
-	if !ok {
-		return nil
-	}
+// hold gives an answer as the SDK is to see it: a large result that is awaited
+// is held back, and a stand-in takes its place.
+func (b *bulk) hold(answer *jsonrpc.Response) *jsonrpc.Response {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.awaited[id] {
-		return nil
-	}
+	id := answer.ID
+	awaited := b.awaited[id]
 	delete(b.awaited, id) // a second answer to it is none
+	if !awaited || len(answer.Result) < bulkFrom {
+		return answer
+	}
 	standIn := b.standIn(id)
-	b.held[id], b.ids[standIn] = result, id
+	b.held[id], b.ids[standIn] = answer.Result, id
 	return &jsonrpc.Response{ID: id, Result: json.RawMessage(standIn)}
 }
 
@@ -108,51 +102,34 @@ func (b *bulk) give(result json.RawMessage) json.RawMessage {
 	return held
 }
 
-// answerOf cuts a message into what an answer with a result has, and nothing
-// else: whatever is unusual about a message is the SDK's to judge.
-func answerOf(raw []byte) (id jsonrpc.ID, result json.RawMessage, ok bool) {
-	if deeper(raw, maxNesting) || !fastjson.Valid(raw) {
-		return id, nil, false
-	}
-	all, err := members(raw)
-	if err != nil || len(all) != 3 {
-		return id, nil, false
-	}
-	version, _ := find(all, "jsonrpc")
-	number, _ := find(all, "id")
-	result, ok = find(all, "result")
-	if !ok || string(version) != `"2.0"` || len(result) == 0 || result[0] != '{' {
-		return id, nil, false
-	}
-	var value any
-	if json.Unmarshal(number, &value) != nil {
-		return id, nil, false
-	}
-	id, err = jsonrpc.MakeID(value)
-	return id, result, err == nil && id.IsValid()
-}
-
-// deeper reports whether values nest deeper than limit, which must be known
-// before anything that recurses reads them.
-func deeper(data []byte, limit int) bool {
-	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) <= limit {
-		return false
-	}
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
+// answerOf reads a message that is an answer with a result, and nothing else:
+// nil for others, as whatever is unusual about a message is the SDK's to judge.
+// The result stays where it is.
+func answerOf(raw []byte) *jsonrpc.Response {
+	s := scan{text: raw}
+	count, members := 0, map[string][]byte{}
+	ok := s.object(func(name []byte) bool {
+		count++
+		s.blank()
+		from := s.at
+		if !s.value(maxNesting - 1) {
+			return false
 		}
+		members[string(name)] = raw[from:s.at:s.at]
+		return true
+	})
+	s.blank()
+	result := members["result"]
+	if !ok || s.at < len(raw) || count != 3 || string(members["jsonrpc"]) != `"2.0"` || len(result) == 0 || result[0] != '{' {
+		return nil
 	}
-	return false
+	var number any
+	if json.Unmarshal(members["id"], &number) != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(number)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	return &jsonrpc.Response{ID: id, Result: result}
 }
