@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -15,14 +14,15 @@ import (
 
 // A fork is a sandbox that was forked from a template (fork.py).
 type fork struct {
-	t       *template
-	host    int      // pid of its pid 1, here
-	pidfd   *os.File // of the same, which no later process can be
-	line    lifeline
-	conn    *net.UnixConn
-	manager cgroups.Manager // nil where there is no cgroup
-	events  <-chan struct{} // tells that its memory limit was hit, with cgroup v1
-	note    string          // its folder in the state folder
+	t        *template
+	host     int      // pid of its pid 1, here
+	pidfd    *os.File // of the same, which no later process can be
+	line     lifeline
+	conn     *net.UnixConn
+	manager  cgroups.Manager     // nil where there is no cgroup
+	events   <-chan struct{}     // tells that its memory limit was hit, with cgroup v1
+	place    *place              // nil where there is no cgroup
+	counters map[string]*os.File // open, by controller
 }
 
 // fork makes a sandbox in which the program waits, for a run that is there
@@ -140,21 +140,9 @@ func (t *template) order(lifeline *os.File, now bool) error {
 func (f *fork) confine() error {
 	t := f.t
 	if t.h.cgroup.Driver != cgroupNone {
-		id, err := newID()
-		if err != nil {
-			return err
-		}
-		dir, err := t.r.folder()
-		if err != nil {
-			return err
-		}
-		config, m, err := t.cgroups.next(id)
+		config, m, err := f.takePlace()
 		if err != nil {
 			return fmt.Errorf("preparing the cgroup: %w", err)
-		}
-		f.note = filepath.Join(dir, id)
-		if err := noteFork(f.note, id, config, m); err != nil {
-			return fmt.Errorf("noting the sandbox's cgroup: %w", err)
 		}
 		f.manager = m
 		if err := m.Apply(f.host); err != nil {
@@ -168,6 +156,7 @@ func (f *fork) confine() error {
 				return fmt.Errorf("watching the memory limit: %w", err)
 			}
 		}
+		f.openCounters()
 	}
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.cgroup.CPU {
 		return t.r.pin(f.host, cpus)
@@ -217,6 +206,31 @@ func (f *fork) cgroup() (cgroups.Manager, error) {
 	return f.manager, nil
 }
 
+// openCounters opens ahead what is read when a run has ended: an answer waits
+// for that.
+func (f *fork) openCounters() {
+	f.counters = map[string]*os.File{}
+	for controller, there := range map[string]bool{"memory": f.t.h.cgroup.Memory, "pids": f.t.h.cgroup.PIDs} {
+		if !there {
+			continue
+		}
+		if file, err := openKernel(counterPath(f.manager, controller)); err == nil {
+			f.counters[controller] = file
+		}
+	}
+}
+
+func (f *fork) counter(controller string) ([]byte, error) {
+	if file := f.counters[controller]; file != nil {
+		return readNow(file)
+	}
+	m, err := f.cgroup()
+	if err != nil {
+		return nil, err
+	}
+	return readCounter(m, controller) // there were no descriptors left then
+}
+
 // lasts: pid 1 waits until we have asked.
 func (f *fork) lasts() bool { return true }
 
@@ -243,11 +257,14 @@ func (f *fork) destroy() (err error) {
 		}
 		f.pidfd.Close()
 	}
+	for _, file := range f.counters {
+		file.Close()
+	}
 	if f.manager != nil {
 		err = insist(f.manager.Destroy)
 	}
-	if f.note != "" && err == nil {
-		err = os.RemoveAll(f.note)
+	if f.place != nil && err == nil {
+		err = f.t.cgroups.leave(f.place)
 	}
 	f.t.release()
 	return err

@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
-	"github.com/opencontainers/runc/libcontainer/specconv"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,7 +23,15 @@ type cgroupMaker struct {
 	config *cgroups.Cgroup
 	paths  map[string]string // of version 1, by controller; for any, if nil
 	id     string            // that is in them
+
+	mu   sync.Mutex
+	free []*place
 }
+
+// A place is the name of a fork's cgroup, and the folder in the state folder
+// that notes it. Both serve one fork after another: to make a file on a disk
+// and remove it would be a tenth of what a run costs.
+type place struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
 func newCgroupMaker(p Process, h host) (*cgroupMaker, error) {
@@ -55,6 +63,69 @@ func newCgroupMaker(p Process, h host) (*cgroupMaker, error) {
 	return c, nil
 }
 
+// takePlace prepares the cgroup of a fork. It is noted when this returns.
+func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
+	c := f.t.cgroups
+	p := c.freed()
+	if p == nil {
+		id, err := newID()
+		if err != nil {
+			return nil, nil, err
+		}
+		p = &place{id: id}
+	}
+	config, m, err := c.next(p.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	// What removes old files does not ask who still needs them.
+	if _, err := os.Lstat(filepath.Join(p.note, stateName)); p.note == "" || err != nil {
+		dir, err := f.t.r.folder()
+		if err != nil {
+			return nil, nil, err
+		}
+		p.note = filepath.Join(dir, p.id)
+		if err := noteFork(p.note, p.id, config, m); err != nil {
+			return nil, nil, fmt.Errorf("noting it: %w", err)
+		}
+	}
+	f.place = p
+	return config, m, nil
+}
+
+func (c *cgroupMaker) freed() *place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.free) == 0 {
+		return nil
+	}
+	p := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
+	return p
+}
+
+// leave is called once a fork and its cgroup are gone.
+func (c *cgroupMaker) leave(p *place) error {
+	if c.of.Driver == cgroupSystemd {
+		// It may remember a unit for a while, and would refuse another of that name.
+		return os.RemoveAll(p.note)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free = append(c.free, p)
+	return nil
+}
+
+// forget removes the notes. No fork is left.
+func (c *cgroupMaker) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.free {
+		_ = os.RemoveAll(p.note) // the next start sweeps it
+	}
+	c.free = nil
+}
+
 // next prepares the cgroup of one fork.
 func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
 	config := *c.config
@@ -76,15 +147,9 @@ func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) 
 
 // cgroupConfig gives the cgroup that a fresh sandbox for p would have.
 func cgroupConfig(p Process, h host, id string) (*cgroups.Cgroup, error) {
-	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
-		CgroupName:       id,
-		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
-		Spec:             newSpec(p, h, id),
-		RootlessEUID:     !h.admin,
-		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,
-	})
+	config, err := convert(newSpec(p, h, id), h, id)
 	if err != nil {
-		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
+		return nil, err
 	}
 	return config.Cgroups, nil
 }
@@ -101,7 +166,7 @@ func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, stateName), body, 0o600)

@@ -2,11 +2,16 @@ package oci
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
 )
 
 // A limitWatch is what the host does about the limits of one sandbox while it
@@ -137,16 +142,58 @@ func (w *limitWatch) sliceKilled() bool {
 }
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
-func (w *limitWatch) countOOM() uint64 {
-	m, err := w.s.cgroup()
+func (w *limitWatch) countOOM() int64 {
+	b, err := w.s.counter("memory")
 	if err != nil {
 		return 0
 	}
-	n, err := m.OOMKillCount()
-	if err != nil {
-		return 0
+	return countOf(b, "oom_kill")
+}
+
+// counterOf names the file in which a controller of a cgroup counts what it did.
+func counterOf(controller string, v2 bool) string {
+	if controller == "memory" && !v2 {
+		return "memory.oom_control"
 	}
-	return n
+	return controller + ".events"
+}
+
+// readCounter reads the file in which a controller of a cgroup counts.
+func readCounter(m cgroups.Manager, controller string) ([]byte, error) {
+	return readKernel(counterPath(m, controller))
+}
+
+func counterPath(m cgroups.Manager, controller string) string {
+	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
+}
+
+// openKernel opens a file of the kernel's that never makes a reader wait.
+// os.Open would have the poller wait for it, in three times as many calls.
+func openKernel(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// readNow gives what is in a short file of the kernel's at this moment.
+func readNow(f *os.File) ([]byte, error) {
+	b := make([]byte, 4096)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b[:n], nil
+}
+
+func readKernel(path string) ([]byte, error) {
+	f, err := openKernel(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readNow(f)
 }
 
 // notePIDs reads whether the cgroup has refused a process. Where systemd has
@@ -155,11 +202,7 @@ func (w *limitWatch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}
-	m, err := w.s.cgroup()
-	if err != nil {
-		return
-	}
-	if b, err := os.ReadFile(filepath.Join(m.Path("pids"), "pids.events")); err == nil && countOf(b, "max") > 0 {
+	if b, err := w.s.counter("pids"); err == nil && countOf(b, "max") > 0 {
 		w.pids.Store(true)
 	}
 }

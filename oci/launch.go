@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -64,9 +65,15 @@ func (r *Runtime) withoutProc() host {
 	return r.host
 }
 
-// start makes the container and starts its first process. It returns the
-// container also with an error, if there is one to be destroyed.
-func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
+// converting guards what convert does.
+var converting sync.Mutex
+
+// convert makes libcontainer's configuration of a specification. The library
+// writes the owner into devices that all its configurations share: one at a
+// time, and each gets devices of its own.
+func convert(s *specs.Spec, h host, id string) (*configs.Config, error) {
+	converting.Lock()
+	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:       id,
 		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
@@ -76,6 +83,20 @@ func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.P
 	})
 	if err != nil {
 		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
+	}
+	for i, device := range config.Devices {
+		own := *device
+		config.Devices[i] = &own
+	}
+	return config, nil
+}
+
+// start makes the container and starts its first process. It returns the
+// container also with an error, if there is one to be destroyed.
+func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
+	config, err := convert(s, h, id)
+	if err != nil {
+		return nil, err
 	}
 	// sealRoot has done it already, and better.
 	config.Readonlyfs = false

@@ -2,8 +2,7 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
-	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -38,7 +37,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	warmth Warmth
-	key    string
+	key    *poolKey // nil if it is for none
 	p      Process
 	h      host
 	ready  []*warm
@@ -92,28 +91,37 @@ func (r *Runtime) warm(ctx context.Context, p Process, h host) (*warm, func()) {
 	return r.pool.take(ctx, p, h)
 }
 
-// keyOf tells processes apart that cannot take each other's place. A folder or
-// file that was removed and made again is another: a sandbox still has the old
-// one.
-func keyOf(p Process, h host) string {
-	var files []uint64
-	paths := []string{p.Root.Dir}
-	for _, b := range p.Binds {
-		paths = append(paths, b.Source)
-	}
-	for _, m := range h.mounts {
-		paths = append(paths, m.Source)
-	}
-	for _, path := range paths {
+// A poolKey tells processes apart that cannot take each other's place.
+type poolKey struct {
+	Files    []fileKey
+	Root     Root
+	Binds    []Bind
+	Args     []string
+	Env      []string
+	Python   *Python
+	Limits   Limits
+	UID, GID uint32
+}
+
+// A fileKey is a folder or file of the host. One that was removed and made again
+// is another: a sandbox still has the old one.
+type fileKey struct{ Dev, Ino uint64 }
+
+func keyOf(p Process, h host) *poolKey {
+	k := &poolKey{nil, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid}
+	add := func(path string) {
 		var st unix.Stat_t
 		_ = unix.Stat(path, &st) // the start says what is wrong with it
-		files = append(files, uint64(st.Dev), st.Ino)
+		k.Files = append(k.Files, fileKey{uint64(st.Dev), st.Ino})
 	}
-	body, err := json.Marshal([]any{files, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid})
-	if err != nil {
-		panic("oci: a process that cannot be told from others: " + err.Error())
+	add(p.Root.Dir)
+	for _, b := range p.Binds {
+		add(b.Source)
 	}
-	return string(body)
+	for _, m := range h.mounts {
+		add(m.Source)
+	}
+	return k
 }
 
 func (o *pool) prepare(p Process, h host) {
@@ -165,7 +173,7 @@ func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
 func (o *pool) is(p Process, h host) {
 	key := keyOf(p, h)
 	o.used()
-	if key == o.key {
+	if reflect.DeepEqual(key, o.key) {
 		return
 	}
 	o.drop()
@@ -214,7 +222,7 @@ func (o *pool) pop() *warm {
 // want is how many shall wait: as many as lately ran at once, unless the host
 // has not even the memory for one more run.
 func (o *pool) want() int {
-	if o.closed || o.key == "" || o.p.Limits.Memory > 0 && memoryAvailable() < o.p.Limits.Memory {
+	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && memoryAvailable() < o.p.Limits.Memory {
 		return 0
 	}
 	return min(max(1, o.peak[0], o.peak[1]), o.warmth.Max)
@@ -308,7 +316,7 @@ func (o *pool) drop() {
 	if o.template != nil {
 		o.template.retire()
 	}
-	o.ready, o.template, o.key = nil, nil, ""
+	o.ready, o.template, o.key = nil, nil, nil
 }
 
 func (o *pool) close() {
@@ -331,7 +339,7 @@ func (o *pool) said() []string {
 // memoryAvailable is how much memory programs could have without swapping
 // (proc(5), MemAvailable); plenty, if the kernel does not tell.
 func memoryAvailable() int64 {
-	b, err := os.ReadFile("/proc/meminfo")
+	b, err := readKernel("/proc/meminfo")
 	if n := countOf(b, "MemAvailable"); err == nil && n > 0 {
 		return n << 10
 	}

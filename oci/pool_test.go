@@ -90,7 +90,7 @@ func TestPoolLetsGo(t *testing.T) {
 
 // TestPoolFollowsDemand counts without starting anything.
 func TestPoolFollowsDemand(t *testing.T) {
-	o := &pool{key: "x", warmth: Warmth{Max: 4}}
+	o := &pool{key: &poolKey{}, warmth: Warmth{Max: 4}}
 	for range 3 {
 		o.count(1)
 	}

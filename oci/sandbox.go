@@ -19,6 +19,8 @@ type sandbox interface {
 	// left.
 	wait() (Exit, error)
 	cgroup() (cgroups.Manager, error)
+	// counter reads what a controller of its cgroup counts (counterOf).
+	counter(controller string) ([]byte, error)
 	// lasts says that the cgroup is still there after wait, also if it is
 	// systemd's, unless the first process was killed.
 	lasts() bool
@@ -59,6 +61,14 @@ func (s *container) wait() (Exit, error) {
 		e.Code = 128 + int(e.Signal)
 	}
 	return e, nil
+}
+
+func (s *container) counter(controller string) ([]byte, error) {
+	m, err := s.cgroup()
+	if err != nil {
+		return nil, err
+	}
+	return readCounter(m, controller)
 }
 
 func (s *container) cgroup() (cgroups.Manager, error) {

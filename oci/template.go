@@ -308,6 +308,9 @@ func (t *template) finish() {
 	go func() {
 		defer t.r.ending.Done()
 		t.end()
+		if t.cgroups != nil {
+			t.cgroups.forget()
+		}
 	}()
 }
 

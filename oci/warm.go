@@ -52,12 +52,13 @@ func (r *Runtime) newWarmContainer(p Process, h host) (_ *warm, notes []string, 
 // A waiting is the container of a starter, which looks out for its end.
 type waiting struct{ *starter }
 
-func (w *waiting) pid() int                         { return w.s.pid() }
-func (w *waiting) kill()                            { w.s.kill() }
-func (w *waiting) cgroup() (cgroups.Manager, error) { return w.s.cgroup() }
-func (w *waiting) lasts() bool                      { return w.s.lasts() }
-func (w *waiting) oom() (<-chan struct{}, error)    { return w.s.oom() }
-func (w *waiting) destroy() error                   { w.end(); return nil }
+func (w *waiting) pid() int                                  { return w.s.pid() }
+func (w *waiting) kill()                                     { w.s.kill() }
+func (w *waiting) cgroup() (cgroups.Manager, error)          { return w.s.cgroup() }
+func (w *waiting) counter(controller string) ([]byte, error) { return w.s.counter(controller) }
+func (w *waiting) lasts() bool                               { return w.s.lasts() }
+func (w *waiting) oom() (<-chan struct{}, error)             { return w.s.oom() }
+func (w *waiting) destroy() error                            { w.end(); return nil }
 
 func (w *waiting) wait() (Exit, error) {
 	<-w.ended
