@@ -20,15 +20,15 @@ the program has fd 3 all for itself. It is a file that defines
        │                 privileges, forks W and becomes the small init (pid1.c, adopt)
        └─ W  pid 2       the program
 
-P speaks with the host over its lifeline: b"h" and its credentials, b"g" once it is in its cgroup, then the init sends
-the host's end of W's socket; or b"e" and what went wrong.
+Until it is the init, P is machine code in T's memory (branch.c), and T sleeps. It speaks with the host over its
+lifeline: b"h" and its credentials, b"g" once it is in its cgroup, then the init sends the host's end of W's socket. If
+it fails, T sends b"e" and why.
 """
 import _signal
 import _socket
-import fcntl
+import _thread
 import json
 import os
-import resource
 import sys
 
 CONTROL = 3
@@ -44,7 +44,11 @@ WRITE_FILE, REFER, TRUNCATE = 1 << 1, 1 << 13, 1 << 14
 REMOVE, MAKE = 1 << 4 | 1 << 5, 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12
 MAKE_DEVICE = 1 << 6 | 1 << 11
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
-CLONE, KEYCTL = {"x86_64": (56, 250), "aarch64": (220, 219)}.get(os.uname().machine, (None, None))
+KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
+VM, VFORK = 0x100, 0x4000
+
+# Descriptors of P that its calls name.
+LIFELINE, END, RULE, HELD = 32, 33, 34, 35
 
 
 class Refusal(Exception):
@@ -81,7 +85,7 @@ def main():
         return answer(control, {"refused": str(why), "module": name, "failed": failed})
     for _ in range(30):  # by then the interpreter has made it as fast as it can
         program["rehearse"]()
-    settle()
+    settle(template)
     answer(control, {"failed": failed})
     if template:
         control = template.run()  # returns in forks only
@@ -122,11 +126,42 @@ def load(path):
     return names
 
 
-def settle():
-    """Leaves as little as possible to be copied: what is there now is of no interest to the collector."""
+def settle(template):
+    """Leaves as little as possible to be copied: what is there now is of no interest to the collector, and in a
+    template to nobody who counts.
+    """
     import gc
     gc.collect()
+    if template:
+        make_immortal(template.ctypes)
+        trim = getattr(template.libc, "malloc_trim", None)  # glibc has it
+        if trim:
+            trim(0)
     gc.freeze()
+
+
+def make_immortal(ctypes):
+    """Gives every object that can be found the reference count of None (PEP 683): to use it is not to write to it, and
+    so not to copy the page that it is in. It changes nothing before Python 3.12, or where counts are kept in another way.
+    """
+    import gc
+    count = ctypes.c_uint32.from_address
+    for_ever = count(id(None)).value
+    if not for_ever >> 30:
+        return
+    # A reference on the interpreter's stack may still be counted down once.
+    for_ever |= 1 << 29
+    code = type(make_immortal.__code__)
+    left = gc.get_objects()
+    while left:
+        thing = left.pop()
+        at = count(id(thing))
+        if at.value >> 30 or thing is left:
+            continue
+        at.value = for_ever
+        left += gc.get_referents(thing)
+        if type(thing) is code:  # the collector does not look into it
+            left += thing.co_consts, thing.co_names, thing.co_name, thing.co_qualname, thing.co_filename
 
 
 def wait_and_run(control, program):
@@ -189,14 +224,19 @@ def finish(code):
             code = end(code)
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
-    if "ctypes" in sys.modules:
-        sys.modules["ctypes"].PyDLL(None).fflush(None)  # what C libraries have printed
+    # What C libraries have printed. To ask ctypes for a library takes long.
+    if Template.flush:
+        Template.flush(None)
+    elif "ctypes" in sys.modules:
+        sys.modules["ctypes"].PyDLL(None).fflush(None)
     return code & 0xFF
 
 
 def join_threads(code):
-    if "threading" in sys.modules:
-        sys.modules["threading"]._shutdown()
+    threading = sys.modules.get("threading")
+    # Without any other thread there is nothing to wait for, unless somebody wants to be told.
+    if threading and (_thread._count() or threading.__dict__.get("_threading_atexits", True)):
+        threading._shutdown()
     return code
 
 
@@ -231,36 +271,22 @@ def forget(code):
 
 class Template:
     """The process that is forked, and what its forks do until they are sandboxes."""
+    flush = None  # the C library's fflush, once there is a template
 
     def __init__(self, config, control):
-        if CLONE is None:
+        if KEYCTL is None:
             raise Refusal("the numbers of the calls are not known for this processor")
         try:
             import ctypes
         except ImportError:
             raise Refusal("this Python has no ctypes") from None
-        self.c, self.control, self.libc = config, control, ctypes.CDLL(None, use_errno=True)
-        self.errno, self.holding = ctypes.get_errno, ctypes.PyDLL(None, use_errno=True)
-        long = ctypes.c_long
-        self.libc.syscall.restype = self.holding.syscall.restype = long
-        self.libc.syscall.argtypes = self.holding.syscall.argtypes = [long] * 7
+        self.c, self.control, self.ctypes = config, control, ctypes
+        self.libc, self.errno = ctypes.CDLL(None, use_errno=True), ctypes.get_errno
         self.libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-        self.libc.mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
-        self.address = ctypes.addressof
-        # The filter as prctl wants it: its length in instructions of eight bytes, and where it is.
-        program = bytes.fromhex(config["filter"])
-        self.filter = ctypes.create_string_buffer(program, len(program))
-        at = ctypes.addressof(self.filter)
-        self.fprog = ctypes.create_string_buffer(
-            (len(program) // 8).to_bytes(8, sys.byteorder) + at.to_bytes(8, sys.byteorder), 16)
-        # _LINUX_CAPABILITY_VERSION_3, this process; no capability in any set.
-        self.header = ctypes.create_string_buffer((0x20080522).to_bytes(4, sys.byteorder) + bytes(4), 8)
-        self.nothing = ctypes.create_string_buffer(24)
-        self.uid, self.gid = os.getuid(), os.getgid()
-        with open("/proc/sys/kernel/cap_last_cap") as file:
-            self.last_capability = int(file.read())
-        self.landlock_version = self.libc.syscall(LANDLOCK_CREATE, 0, 0, 1, 0, 0, 0)
+        Template.flush = self.libc.fflush
         self.masks = list(self.sorted_masks())
+        self.branch = Branch(ctypes, self.libc, bytes.fromhex(config["branch"]), config["entry"])
+        self.prepare()
         self.files = self.open_files()
         self.check("the standard library")
 
@@ -314,178 +340,267 @@ class Template:
     def run(self):
         """Makes a fork for each byte from the host. Returns in forks, with their own socket to the host."""
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # the kernel collects them
-        # Nobody with our user id may look into us; forks allow it themselves again.
-        self.must(self.libc.prctl(SET_DUMPABLE, 0, 0, 0, 0), "hiding the template")
+        self.hide()
         while True:
             self.order, ancillary, _, _ = self.control.recvmsg(1, _socket.CMSG_LEN(4))
             if not self.order:
                 os._exit(0)
             lifeline, = descriptors(ancillary)
-            # The bare call: fork() of the C library has no flags. It does not run what libraries do around a fork,
-            # but the fork of W does, and P is nothing but its parent. The interpreter's lock is held throughout.
-            pid = self.holding.syscall(CLONE, NEWUSER | NEWPID | _signal.SIGCHLD, 0, 0, 0, 0, 0)
-            if pid == 0:
-                return self.become_sandbox(lifeline)
-            if pid < 0:
-                self.tell(lifeline, "making a process: " + os.strerror(self.errno()))
+            os.dup2(lifeline, LIFELINE)
             os.close(lifeline)
+            pid = self.branch(NEWUSER | NEWPID | VM | VFORK | _signal.SIGCHLD)
+            if pid == 0:
+                return self.become_worker()
+            self.hide()  # P has ended that
+            why = self.branch.failure(pid)
+            if why:
+                self.tell(why)
+            os.close(LIFELINE)
 
-    # A fork
+    def hide(self):
+        """Nobody with our user id may look into us; forks allow it themselves again."""
+        if self.libc.prctl(SET_DUMPABLE, 0, 0, 0, 0) < 0:
+            raise OSError(self.errno(), "hiding the template: " + os.strerror(self.errno()))
 
-    def become_sandbox(self, lifeline):
-        """The life of P. It returns in W."""
+    def tell(self, text):
         try:
-            self.must(self.libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "opening /proc/self")
-            os.setsid()
-            self.map_ids()
-            os.write(lifeline, b"h")
-            if os.read(lifeline, 1) != b"g":
-                os._exit(125)
-            # Only now: the cgroup that this is called in is the root of what will be seen.
-            self.must(self.libc.unshare(NEWNS | NEWNET | NEWIPC | NEWUTS | NEWCGROUP), "making namespaces")
-            # A keyring of its own (session-keyring(7)).
-            self.must(self.libc.syscall(KEYCTL, 1, 0, 0, 0, 0, 0), "making a keyring")
-            self.mount_all()
-            self.set_up_network()
-            for number, limit in self.c["rlimits"]:
-                resource.setrlimit(number, (limit, limit))
-            os.chdir("/workspace")  # the new one: ours so far is the template's
-            # Made here, since a socket belongs for ever to the network namespace it was made in.
-            theirs, ours = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
-            self.drop_privileges()
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-            worker = os.fork()
-            if worker == 0:
-                try:
-                    return self.become_worker(ours.detach())
-                except BaseException as error:
-                    self.tell(lifeline, "%s: %s" % (type(error).__name__, error))
-                    os._exit(125)
-            end = theirs.detach()
-            for fd in (lifeline, end):
-                os.set_inheritable(fd, True)
-            os.execve(INIT, ["runcell"], {"_RUNCELL_ADOPT": "%d:%d:%d" % (lifeline, end, worker)})
-        except BaseException as error:
-            self.tell(lifeline, "%s: %s" % (type(error).__name__, error))
+            os.write(LIFELINE, b"e" + text.encode("utf-8", "replace")[:500])
+        except OSError:
+            pass
+
+    def become_worker(self):
+        """The rest of what W does until it waits. It keeps nothing of the template's but memory."""
+        why = self.branch.failure(0)
+        if why:
+            self.tell(why)
             os._exit(125)
-
-    def map_ids(self):
-        put("/proc/self/setgroups", "deny")  # or the kernel refuses the next (user_namespaces(7))
-        put("/proc/self/uid_map", "%d %d 1" % (self.c["uid"], self.uid))
-        put("/proc/self/gid_map", "%d %d 1" % (self.c["gid"], self.gid))
-
-    def mount_all(self):
-        held = {target: os.open(target, os.O_PATH) for target, kind, _, _ in self.c["mounts"] if kind == "bind"}
-        for target, kind, flags, options in self.c["mounts"]:
-            if kind == "bind":
-                self.show_again(held[target], target)
-                continue
-            self.mount(kind.encode(), target.encode(), kind.encode(), flags, options.encode())
-        for path, value in (self.c["sysctl"] or {}).items():
-            put("/proc/sys/" + path.replace(".", "/"), value)
-        for mask in self.masks:
-            self.mount(*mask)
-        for path in self.c["readonly"]:
-            path = path.encode()
-            if os.path.exists(path):
-                self.mount(path, path, None, BIND | REC, None)
-                self.mount(None, path, None, BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC, None)
-
-    def mount(self, source, target, kind, flags, options):
-        self.must(self.libc.mount(source, target, kind, flags, options), "mounting on " + target.decode())
-
-    def show_again(self, fd, target):
-        """Mounts what the template has at target, and a new file system has covered, once more, with all its flags."""
-        if os.path.isdir("/proc/self/fd/%d" % fd):
-            os.makedirs(target)
-        else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o644))
-        self.mount(b"/proc/self/fd/%d" % fd, target.encode(), None, BIND, None)
-        os.close(fd)
-
-    def set_up_network(self):
-        """Switches the loopback on: SIOCSIFFLAGS, IFF_UP (netdevice(7))."""
-        with _Closing(_socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)) as s:
-            fcntl.ioctl(s.fileno(), 0x8914, b"lo".ljust(16, b"\0") + (1).to_bytes(2, sys.byteorder) + bytes(22))
-
-    def drop_privileges(self):
-        """Empties every capability set, the bounding set first, since that takes one, and loads the filter."""
-        for capability in range(self.last_capability + 1):
-            self.must(self.libc.prctl(CAPBSET_DROP, capability, 0, 0, 0), "dropping capability %d" % capability)
-        self.must(self.libc.prctl(CAP_AMBIENT, 4, 0, 0, 0), "clearing the ambient capabilities")
-        self.must(self.libc.capset(self.header, self.nothing), "dropping capabilities")
-        self.must(self.libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "setting no_new_privs")
-        self.must(self.libc.prctl(SET_SECCOMP, 2, self.address(self.fprog), 0, 0), "loading the seccomp filter")
-
-    def become_worker(self, control):
-        """The life of W until it waits. It keeps nothing of the template's but memory."""
-        null = os.open(NULL, os.O_RDWR)  # not the template's own, whose flags all forks would share
-        os.dup2(null, 0, True)
-        if control != CONTROL:
-            os.dup2(control, CONTROL, True)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         self.control.detach()
         os.closerange(CONTROL + 1, os.sysconf("SC_OPEN_MAX"))
-        self.enter_landlock()
         reseed()
         return _socket.socket(fileno=CONTROL)
 
-    def enter_landlock(self):
+    # What a fork does until it is a sandbox. It is written down here, and carried out in branch.c.
+
+    def prepare(self):
+        before, after, worker, libc = self.branch.before, self.branch.after, self.branch.worker, self.libc
+        before.add("opening /proc/self", libc.prctl, SET_DUMPABLE, 1, 0, 0, 0)
+        before.add("making a session", libc.setsid)
+        self.map_ids(before)
+        before.add("greeting the host", libc.write, LIFELINE, b"h", 1, least=1)
+        before.add("waiting for the host", libc.read, LIFELINE, b"?", 1, least=1)
+        # Only now: the cgroup that this is called in is the root of what will be seen.
+        before.add("making namespaces", libc.unshare, NEWNS | NEWNET | NEWIPC | NEWUTS | NEWCGROUP)
+        # A keyring of its own (session-keyring(7)).
+        before.add("making a keyring", libc.syscall, KEYCTL, 1, 0)
+        self.mount_all(before)
+        self.set_up_network(before)
+        for number, limit in self.c["rlimits"]:
+            before.add("setting a resource limit", libc.setrlimit, number, words(limit, limit))
+        before.add("entering /workspace", libc.chdir, b"/workspace")  # the new one: ours so far is the template's
+        # Made here, since a socket belongs for ever to the network namespace it was made in.
+        pair = before.place(bytes(8))
+        before.add("making a socket", libc.socketpair, _socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC, 0, pair)
+        before.add("placing a socket", libc.dup2, Found(pair), END)
+        before.add("hiding the template", libc.prctl, SET_DUMPABLE, 0, 0, 0, 0)
+        self.drop_privileges(before)
+        before.add("waiting for processes", libc.signal, _signal.SIGCHLD, 0)
+        before.add("making the program's process", libc.fork)
+
+        environment = words(worker.place(b"_RUNCELL_ADOPT=%d:%d:2" % (LIFELINE, END)), 0)
+        after.add("becoming pid 1", libc.execve, INIT.encode(), words(after.place(b"runcell"), 0), environment)
+
+        worker.add("opening /proc/self", libc.prctl, SET_DUMPABLE, 1, 0, 0, 0)
+        # Not the template's own, whose flags all forks would share.
+        null = worker.add("opening " + NULL, libc.open, NULL.encode(), os.O_RDWR | os.O_CLOEXEC)
+        worker.add("placing " + NULL, libc.dup2, null, 0)
+        worker.add("placing the control socket", libc.dup2, Found(pair + 4), CONTROL)
+        self.enter_landlock(worker)
+
+    def map_ids(self, calls):
+        put(calls, self.libc, "/proc/self/setgroups", "deny")  # or the kernel refuses the next (user_namespaces(7))
+        put(calls, self.libc, "/proc/self/uid_map", "%d %d 1" % (self.c["uid"], os.getuid()))
+        put(calls, self.libc, "/proc/self/gid_map", "%d %d 1" % (self.c["gid"], os.getgid()))
+
+    def mount_all(self, calls):
+        again = [target for target, kind, _, _ in self.c["mounts"] if kind == "bind"]
+        for n, target in enumerate(again):
+            fd = calls.add("opening " + target, self.libc.open, target.encode(), os.O_PATH | os.O_CLOEXEC)
+            calls.add("holding " + target, self.libc.dup2, fd, HELD + n)
+            calls.add("closing " + target, self.libc.close, fd)
+        for target, kind, flags, options in self.c["mounts"]:
+            if kind == "bind":
+                self.show_again(calls, HELD + again.index(target), target)
+            else:
+                self.mount(calls, kind.encode(), target.encode(), kind.encode(), flags, options.encode())
+        for path, value in (self.c["sysctl"] or {}).items():
+            put(calls, self.libc, "/proc/sys/" + path.replace(".", "/"), value)
+        for mask in self.masks:
+            self.mount(calls, *mask)
+        for path in self.c["readonly"]:
+            if os.path.exists(path):
+                path = path.encode()
+                self.mount(calls, path, path, None, BIND | REC, None)
+                self.mount(calls, None, path, None, BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC, None)
+
+    def mount(self, calls, source, target, kind, flags, options):
+        calls.add("mounting on " + target.decode(), self.libc.mount, source, target, kind, flags, options)
+
+    def show_again(self, calls, fd, target):
+        """Mounts what the template has at target, and a new file system has covered, once more, with all its flags."""
+        folders = target.split("/")[1:]
+        file = None if os.path.isdir(target) else folders.pop()
+        for n in range(len(folders)):
+            path = "/" + "/".join(folders[:n + 1])
+            calls.add("making " + path, self.libc.mkdir, path.encode(), 0o777, least=-1)  # it may be there
+        if file is not None:
+            flags = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            new = calls.add("making " + target, self.libc.open, target.encode(), flags, 0o644)
+            calls.add("closing " + target, self.libc.close, new)
+        self.mount(calls, b"/proc/self/fd/%d" % fd, target.encode(), None, BIND, None)
+        calls.add("letting go of " + target, self.libc.close, fd)
+
+    def set_up_network(self, calls):
+        """Switches the loopback on: SIOCSIFFLAGS, IFF_UP (netdevice(7))."""
+        s = calls.add("making a socket", self.libc.socket, _socket.AF_INET, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC, 0)
+        up = b"lo".ljust(16, b"\0") + (1).to_bytes(2, sys.byteorder) + bytes(22)
+        calls.add("switching the loopback on", self.libc.ioctl, s, 0x8914, up)
+        calls.add("closing a socket", self.libc.close, s)
+
+    def drop_privileges(self, calls):
+        """Empties every capability set, the bounding set first, since that takes one, and loads the filter."""
+        prctl = self.libc.prctl
+        with open("/proc/sys/kernel/cap_last_cap") as file:
+            last = int(file.read())
+        for capability in range(last + 1):
+            calls.add("dropping capability %d" % capability, prctl, CAPBSET_DROP, capability, 0, 0, 0)
+        calls.add("clearing the ambient capabilities", prctl, CAP_AMBIENT, 4, 0, 0, 0)
+        # _LINUX_CAPABILITY_VERSION_3, this process; no capability in any set.
+        header = (0x20080522).to_bytes(4, sys.byteorder) + bytes(4)
+        calls.add("dropping capabilities", self.libc.capset, header, bytes(24))
+        calls.add("setting no_new_privs", prctl, SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        # The filter as prctl wants it: its length in instructions of eight bytes, and where it is.
+        program = bytes.fromhex(self.c["filter"])
+        program = words(len(program) // 8, calls.place(program))
+        calls.add("loading the seccomp filter", prctl, SET_SECCOMP, 2, program, 0, 0)
+
+    def enter_landlock(self, calls):
         """As landlock() in pid1.c, which says why."""
-        version = self.landlock_version
+        syscall = self.libc.syscall
+        version = syscall(LANDLOCK_CREATE, None, 0, 1)
         if version < 2:
             return
         own = WRITE_FILE | REMOVE | MAKE | REFER | (TRUNCATE if version >= 3 else 0)
         sizes = 24 if version >= 6 else 16 if version >= 4 else 8
-        numbers = (own | MAKE_DEVICE, 0, 3 if version >= 6 else 0)
-        ruleset = self.buffer(b"".join(n.to_bytes(8, sys.byteorder) for n in numbers))
-        rules = self.libc.syscall(LANDLOCK_CREATE, self.address(ruleset), sizes, 0, 0, 0, 0)
-        self.must(rules, "making a Landlock ruleset")
+        ruleset = words(own | MAKE_DEVICE, 0, 3 if version >= 6 else 0)
+        rules = calls.add("making a Landlock ruleset", syscall, LANDLOCK_CREATE, ruleset, sizes, 0)
         file = own & (WRITE_FILE | TRUNCATE)
         more = [(path, own if os.path.isdir(path) else file) for path in self.c["writable"]]
         for path, allowed in [("/tmp", own), ("/workspace", own), ("/dev/shm", own), ("/dev", file), *more]:
-            try:
-                fd = os.open(path, os.O_PATH)
-            except FileNotFoundError:
+            if not os.path.exists(path):
                 continue  # what is not there needs no rule
-            rule = self.buffer(allowed.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder))
-            self.must(self.libc.syscall(LANDLOCK_ADD, rules, 1, self.address(rule), 0, 0, 0), "adding a Landlock rule")
-            os.close(fd)
-        self.must(self.libc.syscall(LANDLOCK_RESTRICT, rules, 0, 0, 0, 0, 0), "entering the Landlock domain")
-        os.close(rules)
-
-    def buffer(self, data):
-        import ctypes
-        return ctypes.create_string_buffer(data, len(data))
-
-    def must(self, result, what):
-        if result < 0:
-            raise OSError(self.errno(), "%s: %s" % (what, os.strerror(self.errno())))
-
-    def tell(self, lifeline, text):
-        try:
-            os.write(lifeline, b"e" + text.encode("utf-8", "replace")[:500])
-        except OSError:
-            pass
+            fd = calls.add("opening " + path, self.libc.open, path.encode(), os.O_PATH | os.O_CLOEXEC)
+            calls.add("placing " + path, self.libc.dup2, fd, RULE)
+            rule = words(allowed) + RULE.to_bytes(4, sys.byteorder)
+            calls.add("adding a Landlock rule", syscall, LANDLOCK_ADD, rules, 1, rule, 0)
+            calls.add("closing " + path, self.libc.close, fd)
+        calls.add("entering the Landlock domain", syscall, LANDLOCK_RESTRICT, rules, 0)
 
 
-class _Closing:
-    def __init__(self, thing):
-        self.thing = thing
+class Branch:
+    """What branch.c has: its machine code, and the lists of calls that it carries out, in a struct branch. It is
+    called with the flags of the new process, and returns the pid, or 0 in the worker.
+    """
 
-    def __enter__(self):
-        return self.thing
+    def __init__(self, ctypes, libc, code, entry):
+        long, pointer = ctypes.c_long, ctypes.c_void_p
+        libc.mmap.restype = pointer
+        libc.mmap.argtypes = [pointer, long, ctypes.c_int, ctypes.c_int, ctypes.c_int, long]
+        libc.mprotect.argtypes = [pointer, long, ctypes.c_int]
+        at = libc.mmap(None, len(code), 1 | 2, 2 | 32, -1, 0)  # read, write; private, anonymous
+        if at in (None, pointer(-1).value):
+            raise Refusal("there is no memory for code")
+        ctypes.memmove(at, code, len(code))
+        if libc.mprotect(at, len(code), 1 | 4) < 0:  # read, execute
+            raise Refusal("memory cannot be made executable here: " + os.strerror(ctypes.get_errno()))
+        self.enter = ctypes.PYFUNCTYPE(long, ctypes.c_ulong, pointer)(at + entry)
+        self.before, self.after, self.worker = self.lists = [Calls(ctypes) for _ in range(3)]
+        self.table = None
+        self.ctypes, self.libc = ctypes, libc
 
-    def __exit__(self, *error):
-        self.thing.close()
+    def __call__(self, flags):
+        if self.table is None:
+            table = words(address_of(self.ctypes, self.libc["__errno_location"]))
+            for calls in self.lists:
+                table += words(calls.address, len(calls.what), 0, 0)
+            self.table = self.ctypes.create_string_buffer(table, len(table))
+        python = self.ctypes.pythonapi
+        python.PyOS_BeforeFork()
+        pid = self.enter(flags, self.ctypes.addressof(self.table))
+        if pid == 0:
+            python.PyOS_AfterFork_Child()
+        else:
+            python.PyOS_AfterFork_Parent()
+        return pid
+
+    def failure(self, pid):
+        """Returns what went wrong; None if nothing did."""
+        if pid < 0:
+            return "making a process: " + os.strerror(-pid)
+        for n, calls in enumerate(self.lists):
+            at = slice(32 * n + 24, 32 * n + 40)
+            failed, error = (int.from_bytes(half, sys.byteorder) for half in (self.table[at][:8], self.table[at][8:]))
+            if failed:
+                self.table[at] = bytes(16)
+                return "%s: %s" % (calls.what[failed - 1], os.strerror(error))
+        return None
 
 
-def put(path, text):
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
+class Found(int):
+    """Where the int will be that is an argument."""
+
+
+class Calls:
+    """A struct calls."""
+    ROOM, SIZE = 256, 80
+
+    def __init__(self, ctypes):
+        self.ctypes, self.what, self.kept = ctypes, [], []
+        self.table = ctypes.create_string_buffer(self.ROOM * self.SIZE)
+        self.address = ctypes.addressof(self.table)
+
+    def place(self, data):
+        """Returns where data is, for ever."""
+        self.kept.append(self.ctypes.create_string_buffer(data))
+        return self.ctypes.addressof(self.kept[-1])
+
+    def add(self, what, function, *arguments, least=0):
+        """Adds a call, which fails if its result is less than least. An argument is a number, bytes to point to, None,
+        or where the number will be. Returns where the result will be.
+        """
+        at, indirect, row = len(self.what) * self.SIZE, 0, [address_of(self.ctypes, function)]
+        for n, argument in enumerate(arguments):
+            indirect |= isinstance(argument, Found) << n
+            row.append(self.place(argument) if isinstance(argument, bytes) else argument or 0)
+        row += [0] * (7 - len(row)) + [indirect, least, 0]
+        self.table[at:at + self.SIZE] = words(*row)
+        self.what.append(what)
+        return Found(self.address + at + self.SIZE - 8)
+
+
+def address_of(ctypes, function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def words(*values):
+    """Returns numbers as a C long has them."""
+    return b"".join((value & (1 << 64) - 1).to_bytes(8, sys.byteorder) for value in values)
+
+
+def put(calls, libc, path, text):
+    fd = calls.add("opening " + path, libc.open, path.encode(), os.O_WRONLY | os.O_CLOEXEC)
+    calls.add("writing to " + path, libc.write, fd, text.encode(), len(text.encode()))
+    calls.add("closing " + path, libc.close, fd)
 
 
 def reseed():

@@ -76,6 +76,8 @@ type starterConfig struct {
 	UID      uint32            `json:"uid"`
 	GID      uint32            `json:"gid"`
 	Filter   string            `json:"filter"`
+	Branch   string            `json:"branch"`
+	Entry    int               `json:"entry"`
 	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options; "bind" is what the template has there
 	Writable []string          `json:"writable"`
 	Masked   []string          `json:"masked"`
@@ -106,6 +108,8 @@ func newStarterConfig(p Process, h host, template bool) (starterConfig, error) {
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	c.Filter = hex.EncodeToString(filter)
+	code, entry := branchCode()
+	c.Branch, c.Entry = hex.EncodeToString(code), entry
 	for _, t := range writable {
 		c.Mounts = append(c.Mounts, [4]any{t.dest, "tmpfs", flags, strings.Join(append(t.options(), t.mode), ",")})
 	}
