@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	fastjson "github.com/segmentio/encoding/json"
 )
 
 // Bounds on what one client may make us hold.
@@ -206,6 +207,10 @@ func (c *clientConn) messages(line []byte, tooLong bool) (all []jsonrpc.Message)
 		}
 	}
 	for _, raw := range raws {
+		if req := plainRequest(raw); req != nil {
+			all = append(all, req)
+			continue
+		}
 		msg, err := jsonrpc.DecodeMessage(raw)
 		if err != nil {
 			code := int64(jsonrpc.CodeInvalidRequest)
@@ -218,6 +223,34 @@ func (c *clientConn) messages(line []byte, tooLong bool) (all []jsonrpc.Message)
 		all = append(all, msg)
 	}
 	return all
+}
+
+// maxPlain bounds what plainRequest reads, in bytes, and so how deep it nests.
+const maxPlain = 32 << 10
+
+// plainRequest reads a message that is a short request and has nothing unusual,
+// for which the SDK makes twice 32 KiB of garbage; nil for others, which are its
+// to judge.
+func plainRequest(raw []byte) *jsonrpc.Request {
+	if len(raw) > maxPlain {
+		return nil
+	}
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      any             `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+	}
+	const strictly = fastjson.DontCopyRawMessage | fastjson.DontMatchCaseInsensitiveStructFields | fastjson.DisallowUnknownFields
+	rest, err := fastjson.Parse(raw, &m, strictly)
+	if err != nil || len(rest) > 0 || m.Version != "2.0" || m.Method == "" {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(m.ID)
+	if err != nil {
+		return nil
+	}
+	return &jsonrpc.Request{ID: id, Method: m.Method, Params: m.Params}
 }
 
 // idFirst and idLast find the id of a message that cannot be decoded, where

@@ -166,3 +166,30 @@ func TestClientThatIsGoneEndsTheConn(t *testing.T) {
 		})
 	})
 }
+
+// TestPlainRequestsAreReadAsTheSDKDoes, and what is none is not.
+func TestPlainRequestsAreReadAsTheSDKDoes(t *testing.T) {
+	for _, raw := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, ` { "params" : {"a":[1,"\u00e9"]} , "method":"tools/call", "id":"x", "jsonrpc":"2.0" } `,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping","params":null}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":""}`, `{"jsonrpc":"2.0","id":1,"method":7}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"ping","more":1}`, `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"Method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":1,"method":"ping"`, `[]`, `1`, ``,
+	} {
+		req := plainRequest([]byte(raw))
+		msg, err := jsonrpc.DecodeMessage([]byte(raw))
+		if req == nil {
+			continue // the SDK's turn
+		}
+		if want, ok := msg.(*jsonrpc.Request); err != nil || !ok || want.ID != req.ID || want.Method != req.Method || string(want.Params) != string(req.Params) {
+			t.Errorf("%s is %+v, of the SDK %+v, %v", raw, req, msg, err)
+		}
+	}
+	if plainRequest([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)) == nil {
+		t.Error("the plainest is not read")
+	}
+	if plainRequest([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","params":`+strings.Repeat("[", maxPlain)+strings.Repeat("]", maxPlain)+`}`)) != nil {
+		t.Error("a long one is read")
+	}
+}
