@@ -25,6 +25,7 @@ __name__ = "mcp.runtime"
 CONTROL_FD = 3
 MAX_FRAME = 256 << 20  # from the host
 MAX_CALL = 64 << 20  # to it: it ends a run that sends more
+READ = 16 << 10  # bytes at once, but of a large message
 READER_STACK = 8 << 20  # glibc's usual size
 MAX_RESULT = 64 << 10
 MAX_ERROR = 2000
@@ -53,7 +54,7 @@ def code_of(part):
 
 
 class Channel:
-    """Whole messages over one stream socket. Any thread may send; only one may receive."""
+    """Whole messages over one stream socket. Any thread may send; only one at a time may receive."""
 
     def __init__(self, fd):
         self.fd = fd
@@ -61,6 +62,9 @@ class Channel:
         os.set_blocking(fd, True)
         self._identity = self._identify()
         self._writing = _thread.allocate_lock()
+        self._held, self._at = b"", 0  # what was read and not yet given
+        self._body, self._filled = None, 0  # a message that takes more than one read
+        self.when_full = None  # called where a socket that does not block takes no more
 
     def send(self, message):
         """Writes one message. Raises OSError if the host is gone, ValueError if the message is too large."""
@@ -71,28 +75,55 @@ class Channel:
         with self._writing:
             while rest:
                 self._check()
-                rest = rest[os.write(self.fd, rest):]
+                try:
+                    rest = rest[os.write(self.fd, rest):]
+                except BlockingIOError:
+                    self.when_full()
 
     def receive(self):
         """Returns the bytes of the next message, or None when the host has hung up."""
-        head = self._read_exactly(4)
-        if head is None:
-            return None
-        size = int.from_bytes(head, "big")
-        if size > MAX_FRAME:
-            raise OSError(f"a frame of {size} bytes")
-        return self._read_exactly(size)
-
-    def _read_exactly(self, size):
-        buffer = bytearray(size)
-        rest = memoryview(buffer)
-        while rest:
-            self._check()
-            count = os.readv(self.fd, [rest])
-            if not count:
+        while True:
+            body = self.message()
+            if body is not None:
+                return body
+            if not self.read():
                 return None
-            rest = rest[count:]
-        return buffer
+
+    def message(self):
+        """Returns the bytes of the next message if they have been read, or None. Raises OSError if it is too large."""
+        if self._body is not None:
+            if self._filled < len(self._body):
+                return None
+            body, self._body = self._body, None
+            return body
+        start = self._at + 4
+        if len(self._held) < start:
+            return None
+        end = start + int.from_bytes(self._held[self._at:start], "big")
+        if end - start > MAX_FRAME:
+            raise OSError(f"a frame of {end - start} bytes")
+        if end <= len(self._held):
+            self._at = end
+            return self._held[start:end]
+        self._body, self._filled = bytearray(end - start), len(self._held) - start
+        self._body[:self._filled] = self._held[start:]
+        self._held, self._at = b"", 0
+        return None
+
+    def read(self):
+        """Reads more of what comes, of a large message all of it. Returns whether the host has not hung up."""
+        if self._body is None:
+            self._check()
+            more = os.read(self.fd, READ)
+            self._held, self._at = self._held[self._at:] + more, 0
+            return len(more) > 0
+        while self._filled < len(self._body):
+            self._check()
+            count = os.readv(self.fd, [memoryview(self._body)[self._filled:]])
+            if not count:
+                return False
+            self._filled += count
+        return True
 
     def _check(self):
         # The code may close our fd and open a file that gets its number: never read or write that.
@@ -129,8 +160,9 @@ def parse_json(text, how):
         value, end = _json.make_scanner(how)(text, len(text) - len(text.lstrip(JSON_SPACE)))
     except StopIteration:
         raise ValueError("this is not JSON") from None
-    if text[end:].strip(JSON_SPACE):
-        raise ValueError("more follows the JSON")
+    for at in range(end, len(text), 4096):  # the rest of a long text is not to be copied
+        if text[at:at + 4096].strip(JSON_SPACE):
+            raise ValueError("more follows the JSON")
     return value
 
 
@@ -370,7 +402,11 @@ def jsonable_argument(value, path):
 
 
 class Host:
-    """Asks the host, from any thread or task, and hands each reply to the one who waits for it."""
+    """Asks the host, from any thread or task, and hands each reply to the one who waits for it.
+
+    Replies are read by the event loop that asks, which saves the way from thread to thread. Where others ask too, or
+    the host does not take what is sent, a thread reads them from then on.
+    """
 
     def __init__(self, channel):
         self._channel = channel
@@ -378,8 +414,10 @@ class Host:
         self._lock = _thread.allocate_lock()
         self._waiting = {}
         self._count = 0
-        self._reading = False
+        self._reader = None  # the event loop that reads, or _thread where a thread does
+        self._receiving = _thread.allocate_lock()
         self._closed = False
+        channel.when_full = self._read_by_thread
 
     def ask(self, method, params):
         """Returns the host's answer; blocks this thread only. Raises MCPError if the host refuses or is gone."""
@@ -413,22 +451,24 @@ class Host:
                 future.set_result(reply)
 
         def settle(reply):
+            if asyncio._get_running_loop() is loop:
+                return resolve(reply)
             try:
                 loop.call_soon_threadsafe(resolve, reply)
             except RuntimeError:
                 pass  # the loop was closed: nobody waits any more
 
-        self._post(method, params, settle)
+        self._post(method, params, settle, loop)
         return result_of(await future)
 
-    def _post(self, method, params, settle):
-        # A forked process shares the socket, but not the thread that reads it.
+    def _post(self, method, params, settle, loop=None):
+        # A forked process shares the socket: what it read would be missing here.
         if os.getpid() != self._pid:
             raise MCPError("tools can only be called from the main process")
         with self._lock:
             if self._closed:
                 raise MCPError(HUNG_UP)
-            self.listen()
+            self.listen(loop)
             self._count += 1
             number = self._count
             self._waiting[number] = settle
@@ -440,19 +480,65 @@ class Host:
                 raise MCPError(HUNG_UP) from None
             raise
 
-    def listen(self):
+    def listen(self, loop=None):
         """Sees to it that what the host sends is read. The caller holds the lock."""
-        if not self._reading:
-            start_reader(self._read)
-            self._reading = True
+        if self._reader is _thread or loop is not None and self._reader is loop:
+            return
+        if loop is not None and (self._reader is None or self._reader.is_closed()):
+            try:
+                loop.add_reader(self._channel.fd, self._readable, loop)
+            except Exception:
+                pass  # not every kind of loop can
+            else:
+                self._reader = loop
+                os.set_blocking(self._channel.fd, False)
+                return
+        os.set_blocking(self._channel.fd, True)
+        start_reader(self._read)
+        self._reader = _thread
+
+    def _read_by_thread(self):
+        os.set_blocking(self._channel.fd, True)
+        # Who else has the lock asks from another thread, and starts it, or was interrupted by a signal handler of ours.
+        if self._lock.acquire(False):
+            try:
+                self.listen()
+            except RuntimeError:
+                pass  # the code has as many threads as there may be: what is being sent just waits
+            finally:
+                self._lock.release()
+
+    def _readable(self, loop):
+        """Is called by the loop that reads when something came."""
+        if self._reader is not loop or not self._receiving.acquire(False):
+            loop.remove_reader(self._channel.fd)
+            return
+        try:
+            go_on = self._hand_out(self._channel.read())
+        except BlockingIOError:
+            go_on = True
+        except (OSError, MemoryError):
+            go_on = False
+        finally:
+            self._receiving.release()
+        if not go_on:
+            loop.remove_reader(self._channel.fd)
+            self._close()
 
     def _read(self):
         """Runs in a thread of its own: hands out replies until the host hangs up."""
-        while True:
+        with self._receiving:
             try:
-                body = self._channel.receive()
+                while self._hand_out(self._channel.read()):
+                    pass
             except (OSError, MemoryError):
-                body = None
+                pass
+        self._close()
+
+    def _hand_out(self, go_on):
+        """Gives every reply that has been read whole to the one who waits for it. Returns go_on."""
+        while go_on:
+            body = self._channel.message()
             if body is None:
                 break
             try:
@@ -464,6 +550,9 @@ class Host:
                 continue
             if settle:
                 settle(reply)
+        return go_on
+
+    def _close(self):
         with self._lock:
             self._closed = True
         self._fail_all(HUNG_UP)
@@ -1366,20 +1455,28 @@ def rehearse():
     """Goes the way of a run, with code that does nothing: what Python learns on the way is kept by the template, and
     the memory that is written on the way is the fork's own before it is needed.
     """
+    import _socket
     for part in PARTS:
         code_of(part)
-    modules, finders = dict(sys.modules), list(sys.meta_path)
-    awaiting = "await asyncio.sleep(0)\n" if "asyncio" in sys.modules else ""
-    start = decode(encode({"code": f"import sys\nx = [1]\nprint(end='')\n{awaiting}x and None", "servers": []}))
-    runtime = Runtime(Host(None), Sources())
-    namespace = {"__name__": "__main__", **install_modules(runtime)}
-    meet(runtime, start, namespace)
-    runtime._sources.add(CODE_FILE, start["code"])
-    run(start["code"], namespace, runtime._sources, runtime.tools)
+    modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
+    host, ours = _socket.socketpair()
+    try:
+        channel = Channel(ours.fileno())
+        runtime = Runtime(Host(channel), Sources())
+        main_module = sys.modules["__main__"] = Module("__main__")
+        main_module.__dict__.update(install_modules(runtime))
+        awaiting = "await asyncio.sleep(0)\n" if "asyncio" in sys.modules else ""
+        start = encode({"code": f"import sys\nx = [1]\nprint(end='')\n{awaiting}x and None", "servers": []})
+        host.send(len(start).to_bytes(4, "big") + start)
+        main((channel, runtime))
+    finally:
+        host.close()
+        ours.close()
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]
     sys.modules.update(modules)
     sys.meta_path[:] = finders
+    sys.argv[:] = argv
 
 
 def ended(prepared, code):

@@ -878,6 +878,73 @@ else: os.wait()`, stdout: "tools can only be called from the main process\n"},
 	})
 }
 
+// The event loop that asks reads the answers, as long as nobody else asks and
+// the socket holds what it sends, as it does in the cases that count threads.
+func TestRunnerReadsInTheLoop(t *testing.T) {
+	t.Parallel()
+	const threads = "import asyncio, os, threading\ndef threads(): return len(os.listdir('/proc/self/task'))\n"
+	rtTable(t, rtHost{}, []rtCase{
+		{name: "without a thread", code: threads + `
+print(sum([r.arguments.n for r in await asyncio.gather(*[mcp_github.echo(n=n) for n in range(50)])]), threads())`, stdout: "1225 1\n"},
+		{name: "of large answers", code: threads + `
+a, b = await asyncio.gather(mcp_github.echo(text='x' * 60000), mcp_github.echo(n=1))
+print(len(a.arguments.text), b.arguments.n, threads())`, stdout: "60000 1 1\n"},
+		{name: "one loop after the other", code: threads + `
+def ask(n): return asyncio.run(mcp_github.echo(n=n)).arguments.n
+print(ask(1), ask(2), threads())`, stdout: "1 2 1\n"},
+		{name: "two loops at once", code: threads + `
+async def many(): return sum([r.arguments.n for r in await asyncio.gather(*[mcp_github.echo(n=n) for n in range(100)])])
+sums = []
+all = [threading.Thread(target=lambda: sums.append(asyncio.run(many()))) for _ in range(3)]
+[t.start() for t in all] and [t.join() for t in all]
+print(sums)`, stdout: "[4950, 4950, 4950]\n"},
+		{name: "two loops in turn", code: threads + `
+first = asyncio.new_event_loop()
+task = first.create_task(mcp_github.echo(n=1))
+first.run_until_complete(asyncio.sleep(0))
+second = asyncio.new_event_loop()
+print(second.run_until_complete(mcp_github.echo(n=2)).arguments.n, first.run_until_complete(task).arguments.n)
+first.close(), second.close()
+print(asyncio.run(mcp_github.echo(n=3)).arguments.n)`, stdout: "2 1\n3\n"},
+		{name: "of a loop that cannot", code: threads + `
+class Loop(asyncio.SelectorEventLoop):
+    def add_reader(self, fd, *args):
+        if fd == 3: raise NotImplementedError
+        return super().add_reader(fd, *args)
+loop = Loop()
+print(loop.run_until_complete(mcp_github.echo(n=1)).arguments.n, threads())
+loop.close()`, stdout: "1 2\n"},
+		{name: "and of a thread beside it", code: threads + `
+from mcp import runtime
+async def often(): return [(await mcp_github.echo(n=n)).arguments.n for n in range(200)]
+def other(): return [len(runtime.list_tools_sync('github')) for _ in range(50)]
+numbers, lengths = await asyncio.gather(often(), asyncio.to_thread(other))
+print(numbers == list(range(200)), lengths == [2] * 50)`, stdout: "True True\n"},
+	})
+}
+
+// TestRunnerSendsToAHostThatAnswersFirst: a host that takes nothing more while
+// its answers are not taken is not waited for in vain.
+func TestRunnerSendsToAHostThatAnswersFirst(t *testing.T) {
+	t.Parallel()
+	rtEach(t, func(t *testing.T, py rtPython) {
+		host := rtHost{script: func(conn net.Conn, _ *rtBuffer) {
+			for msg := rtReceive(conn); msg != nil; msg = rtReceive(conn) {
+				if msg["type"] == "call" {
+					rtSend(conn, rtObject{"type": "reply", "id": msg["id"], "result": rtObject{"content": []any{}, "structuredContent": msg["params"]}})
+				}
+			}
+		}}
+		out := host.run(t, py, `
+import asyncio
+got = await asyncio.gather(*[mcp_github.echo(n=n, text='x' * 50000) for n in range(100)])
+print(sum([r.named.n for r in got]))`)
+		if out.stdout != "4950\n" {
+			t.Errorf("stdout %q, stderr %.2000s", out.stdout, out.stderr)
+		}
+	})
+}
+
 func TestRunnerLargeValues(t *testing.T) {
 	t.Parallel()
 	rtEach(t, func(t *testing.T, py rtPython) {
