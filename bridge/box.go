@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/runcell/runcell/oci"
 )
@@ -35,7 +36,7 @@ type box struct {
 
 // open starts a sandbox, which ends with the server at the latest.
 func (s *Server) open(image Image, sess *session) (*box, error) {
-	w, err := openWires(s.o.MaxOutput)
+	w, err := s.takeWires()
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +57,7 @@ func (s *Server) open(image Image, sess *session) (*box, error) {
 		close(b.control)
 		close(b.ended)
 		s.sessions.noticeEnd(sess, b)
+		time.AfterFunc(afterAnswer, s.makeSpare)
 	}()
 	return b, nil
 }

@@ -105,7 +105,8 @@ type Server struct {
 	files    *runStore
 	decoder  *semaphore.Weighted // held while a picture is decoded
 	slots    chan struct{}
-	awake    sync.Once // a client is there
+	spare    chan *wires // of the next run
+	awake    sync.Once   // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -142,7 +143,7 @@ func New(o Options) *Server {
 	o.Pictures = o.Pictures.withDefaults()
 	s := &Server{
 		o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
-		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
+		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *wires, 1), said: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.sessions = newSessions(s.life, s.o)
@@ -153,6 +154,7 @@ func New(o Options) *Server {
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
+	s.dropSpare()
 	s.runs.Wait()
 	s.sessions.close()
 }

@@ -84,8 +84,16 @@ func (t *talk) serve(ctx context.Context, conn net.Conn, code string) {
 	}
 }
 
-// read takes in frames until there are no more. Calls are answered beside it.
+// read takes in frames until there are no more. Calls are answered beside it, by
+// goroutines that stay for the next one: a new one would have to grow its stack
+// each time.
 func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) error {
+	type call struct {
+		m      *message
+		weight int64
+	}
+	next := make(chan call)
+	defer close(next)
 	count := semaphore.NewWeighted(maxCalls)
 	bytes := semaphore.NewWeighted(maxCallsBytes)
 	if t.wasReady() { // an earlier run of the session has heard it
@@ -120,13 +128,18 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 		if err := count.Acquire(ctx, 1); err != nil {
 			return err
 		}
-		calls.Add(1)
-		go func() {
-			defer calls.Done()
-			defer count.Release(1)
-			defer bytes.Release(weight)
-			t.answer(ctx, m)
-		}()
+		select {
+		case next <- call{m, weight}:
+			continue
+		default: // all are busy
+		}
+		calls.Go(func() {
+			for c := (call{m, weight}); c.m != nil; c = <-next {
+				t.answer(ctx, c.m)
+				bytes.Release(c.weight)
+				count.Release(1)
+			}
+		})
 	}
 }
 

@@ -21,10 +21,14 @@ type wires struct {
 	copying            sync.WaitGroup
 }
 
+// pipeBuffers are what pipes are read into: made anew, those of one run would be
+// a quarter of a megabyte of garbage.
+var pipeBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
 func openWires(limit int) (w *wires, err error) {
 	w = &wires{limit: limit}
 	for _, child := range []**os.File{&w.childOut, &w.childErr} {
-		r, end, err := os.Pipe()
+		r, end, err := pipe()
 		if err != nil {
 			w.close()
 			return nil, fmt.Errorf("making an output pipe: %w", err)
@@ -33,6 +37,59 @@ func openWires(limit int) (w *wires, err error) {
 	}
 	w.listen()
 	return w, nil
+}
+
+// afterAnswer is how long what makes ready for the next run waits, so that it
+// does not take the processor from the answer.
+const afterAnswer = 2 * time.Millisecond
+
+// takeWires gives the spare ones, or new ones.
+func (s *Server) takeWires() (*wires, error) {
+	select {
+	case w := <-s.spare:
+		return w, nil
+	default:
+		return openWires(s.o.MaxOutput)
+	}
+}
+
+// makeSpare makes wires for the next run, unless there are some.
+func (s *Server) makeSpare() {
+	if len(s.spare) > 0 || s.life.Err() != nil {
+		return
+	}
+	w, err := openWires(s.o.MaxOutput)
+	if err != nil {
+		return // the next run will tell
+	}
+	select {
+	case s.spare <- w:
+	default:
+		w.close()
+	}
+	if s.life.Err() != nil {
+		s.dropSpare()
+	}
+}
+
+// dropSpare is called once the server ends.
+func (s *Server) dropSpare() {
+	select {
+	case w := <-s.spare:
+		w.close()
+	default:
+	}
+}
+
+// pipe makes a pipe of which we read without blocking, and a program writes as
+// programs expect. os.Pipe has both ends be ours.
+func pipe() (r, w *os.File, err error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	_ = unix.SetNonblock(ends[0], true) // it does not fail
+	return os.NewFile(uintptr(ends[0]), "read end"), os.NewFile(uintptr(ends[1]), "write end"), nil
 }
 
 // listen begins to take in what comes, for the next run.
@@ -44,7 +101,9 @@ func (w *wires) listen() {
 		w.copying.Add(1)
 		go func() {
 			defer w.copying.Done()
-			_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, make([]byte, 64<<10))
+			b := pipeBuffers.Get().(*[64 << 10]byte)
+			defer pipeBuffers.Put(b)
+			_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, b[:])
 		}()
 	}
 }
@@ -111,7 +170,8 @@ func (w *wires) takeIn(r *os.File, once bool) {
 	if err != nil || r.SetReadDeadline(time.Time{}) != nil {
 		return
 	}
-	b, rest := make([]byte, 64<<10), 1<<62
+	b, rest := pipeBuffers.Get().(*[64 << 10]byte), 1<<62
+	defer pipeBuffers.Put(b)
 	if once {
 		_ = raw.Control(func(fd uintptr) { rest, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	}
