@@ -53,7 +53,9 @@ func serve(c *cli.Context, s *streams) (err error) {
 	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
 		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	}
-	return p.bridge.Serve(c.Context, s.in, s.out)
+	in, end := waitable(s.in)
+	defer end()
+	return p.bridge.Serve(c.Context, in, s.out)
 }
 
 // terminal reports whether a person is at the other end of f.
