@@ -111,12 +111,7 @@ func (u *upstream) logIn(ctx context.Context, show func(string)) error {
 	if got == nil {
 		return errors.New("the authorization server gave no token")
 	}
-	unlock, err := lockFile(ctx, keep.path+".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return keep.store(got)
+	return keep.replace(ctx, got)
 }
 
 // oauthConfig says who we are: the client of the entry, or one that registers

@@ -86,12 +86,11 @@ func (k *loginKeep) token(ctx context.Context, rejected string) (string, error) 
 	if k.path == "" {
 		return "", k.unless(rejected == "")
 	}
-	select {
-	case k.turn <- struct{}{}:
-		defer func() { <-k.turn }()
-	case <-ctx.Done():
-		return "", ctx.Err()
+	leave, err := k.enter(ctx)
+	if err != nil {
+		return "", err
 	}
+	defer leave()
 	if err := k.load(); err != nil {
 		return "", err
 	}
@@ -108,6 +107,31 @@ func (k *loginKeep) token(ctx context.Context, rejected string) (string, error) 
 		return "", err
 	}
 	return k.kept.Token.AccessToken, nil
+}
+
+// enter waits for our turn in this process. It comes before the file's lock.
+func (k *loginKeep) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case k.turn <- struct{}{}:
+		return func() { <-k.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// replace keeps a new login instead of what there is.
+func (k *loginKeep) replace(ctx context.Context, kept *login) error {
+	leave, err := k.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	unlock, err := lockFile(ctx, k.path+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return k.store(kept)
 }
 
 func (k *loginKeep) unless(fine bool) error {
@@ -196,7 +220,7 @@ func (k *loginKeep) take(kept *login, stamp loginStamp) {
 	}
 }
 
-// store keeps a login. The caller has the lock.
+// store keeps a login. The caller has its turn, and the file's lock.
 func (k *loginKeep) store(kept *login) error {
 	body, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
