@@ -33,7 +33,7 @@ type Upstreams interface {
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
 	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
-	Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error)
+	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
 
 	// Lists are JSON arrays, results as the server wrote them.
 	ListResources(ctx context.Context, server string) (json.RawMessage, error)

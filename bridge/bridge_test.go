@@ -155,14 +155,14 @@ func (f fakeUpstreams) GetPrompt(_ context.Context, _, name string, args map[str
 	}}})
 }
 
-func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
+func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mcpproxy.CallResult, err error) {
 	server, tool, args := r.Server, r.Tool, r.Arguments
 	fn := f[server][tool]
 	if fn == nil {
-		return nil, fmt.Errorf("server %q has no tool %q", server, tool)
+		return res, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
 	if err := r.Run.CheckServer(mcpproxy.Server{Name: server, Alias: server}); err != nil {
-		return nil, err
+		return res, err
 	}
 	if r.Sent != nil {
 		r.Sent(mcpproxy.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))})
@@ -170,12 +170,15 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.R
 	text, err := fn(ctx, args)
 	var remote *mcpproxy.RemoteError
 	if ctx.Err() != nil || errors.Is(err, mcpproxy.ErrCallLost) || errors.As(err, &remote) {
-		return nil, err
+		return res, err
 	}
+	answer := map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}
 	if err != nil {
-		return json.Marshal(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": err.Error()}}})
+		answer = map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": err.Error()}}}
 	}
-	return json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}})
+	res.IsError = err != nil
+	res.JSON, err = json.Marshal(answer)
+	return res, err
 }
 
 // newServer makes a server on the host's python3.

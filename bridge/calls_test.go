@@ -37,7 +37,7 @@ func (u signedUpstreams) Signature(_ context.Context, server, tool string, live 
 	return t, mcpproxy.NewSignature(t), nil
 }
 
-func (u signedUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (json.RawMessage, error) {
+func (u signedUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
 	if u.called != nil {
 		u.called(r)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +70,7 @@ func (e *effects) call(ctx context.Context, up Upstreams, r mcpproxy.CallRequest
 		e.readOnly++
 		e.mu.Unlock()
 	}
-	return result, err
+	return result.JSON, err
 }
 
 func (e *effects) begin(rec *CallRecord) {
@@ -99,20 +98,15 @@ func (e *effects) end(rec *CallRecord, how string) {
 	}
 }
 
-// saysError finds out quickly that many megabytes need not be parsed.
-var saysError = regexp.MustCompile(`"isError"\s*:\s*true`)
-
 // outcomeOf says what the answer to a call means for its effect.
-func outcomeOf(result json.RawMessage, err error) string {
+func outcomeOf(result mcpproxy.CallResult, err error) string {
 	var refused *mcpproxy.RemoteError
 	switch {
 	case errors.As(err, &refused):
 		return callFailed
 	case err != nil:
 		return callUnknown
-	}
-	var answer struct{ IsError bool }
-	if saysError.Match(result) && json.Unmarshal(result, &answer) == nil && answer.IsError {
+	case result.IsError:
 		return callFailed
 	}
 	return callDone

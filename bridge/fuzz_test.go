@@ -70,9 +70,9 @@ type called struct {
 	t *testing.T
 }
 
-func (c called) Call(context.Context, mcpproxy.CallRequest) (json.RawMessage, error) {
+func (c called) Call(context.Context, mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
 	c.t.Error("a tool was called without a grant")
-	return nil, nil
+	return mcpproxy.CallResult{}, nil
 }
 
 func (c called) ReadResource(context.Context, string, string) (json.RawMessage, error) {

@@ -32,19 +32,24 @@ type CallRequest struct {
 	Sent     func(t Tool) // is told just before the call goes out; may be nil
 }
 
-// Call calls a tool and returns the CallToolResult as the server wrote it:
-// isError is part of it and not an error here.
-func (p *Proxy) Call(ctx context.Context, r CallRequest) (json.RawMessage, error) {
-	args, err := checkArguments(r.Arguments)
-	if err != nil {
-		return nil, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
-	}
-	return with(p, r.Server, func(u *upstream) (json.RawMessage, error) { return p.callOf(ctx, u, r, args) })
+// A CallResult is what a tool answered.
+type CallResult struct {
+	JSON    json.RawMessage // the CallToolResult as the server wrote it
+	IsError bool            // it says that the tool failed, which is no error of the call
 }
 
-func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
+// Call calls a tool.
+func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
+	args, err := checkArguments(r.Arguments)
+	if err != nil {
+		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
+	}
+	return with(p, r.Server, func(u *upstream) (CallResult, error) { return p.callOf(ctx, u, r, args) })
+}
+
+func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (CallResult, error) {
 	if err := r.Run.Barred(u.server); err != nil {
-		return nil, err
+		return CallResult{}, err
 	}
 	if limit := cmp.Or(u.server.CallTimeout, p.options.CallTimeout); limit > 0 {
 		cause := fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
@@ -53,21 +58,21 @@ func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args jso
 		defer cancel()
 	}
 	if err := u.turns.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
+		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
 	}
 	defer u.turns.Release(1)
 	return u.call(ctx, r, args)
 }
 
-func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage) (json.RawMessage, error) {
+func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage) (CallResult, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
-		return nil, err
+		return CallResult{}, err
 	}
 	defer release()
 	t, err := u.resolve(ctx, s, r.Tool)
 	if err != nil {
-		return nil, err
+		return CallResult{}, err
 	}
 	params := &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema}
 	if r.Progress != nil {
@@ -76,20 +81,23 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		params.Meta = mcp.Meta{"progressToken": token}
 	}
 	if err := r.leave(u.server, t); err != nil {
-		return nil, err
+		return CallResult{}, err
 	}
-	raw, err := s.request(ctx, methodCallTool, params)
+	res, err := s.request(ctx, methodCallTool, params)
 	if err != nil {
 		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
 		if cause := context.Cause(ctx); cause != nil {
-			return nil, fmt.Errorf("%s: %w", what, cause)
+			return CallResult{}, fmt.Errorf("%s: %w", what, cause)
 		}
-		return nil, u.lost(s, err, what, ErrCallLost)
+		return CallResult{}, u.lost(s, err, what, ErrCallLost)
 	}
-	if err := checkResult(raw); err != nil {
-		return nil, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
+	if err := res.check(); err != nil {
+		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
 	}
-	return u.secrets.hideResult(raw), nil
+	if res.isError { // others are the data that the user asked for and stay as they are
+		res.result = u.secrets.hideJSON(res.result)
+	}
+	return CallResult{res.result, res.isError}, nil
 }
 
 // resolve finds the tool. Before it gives up it asks the server again: some
@@ -172,20 +180,13 @@ func checkArguments(args json.RawMessage) (json.RawMessage, error) {
 	return args, nil
 }
 
-// checkResult refuses what is no result to hand on. Under the 2026-07-28
-// protocol a server may answer with questions to the user, whom a script
-// cannot reach.
-func checkResult(raw json.RawMessage) error {
-	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' {
+// check refuses what is no result to hand on. Under the 2026-07-28 protocol a
+// server may answer with questions to the user, whom a script cannot reach.
+func (r reply) check() error {
+	if t := bytes.TrimSpace(r.result); len(t) == 0 || t[0] != '{' {
 		return errors.New("the server's result is not an object")
 	}
-	if !bytes.Contains(raw, []byte("input_required")) {
-		return nil // parsing many megabytes for one field takes its time
-	}
-	var res struct {
-		ResultType string `json:"resultType"`
-	}
-	if err := json.Unmarshal(raw, &res); err == nil && res.ResultType == "input_required" {
+	if r.asks {
 		return errors.New("the tool asks the user for input, which is not supported inside run_python")
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // sdkServer is a well-behaved server of the newest protocol. Its tool "grow"
-// adds a tool while it runs.
+// adds a tool while it runs, and "meta" tells what was said beside the call.
 func sdkServer() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "sdk"}, nil)
 	type none struct{}
@@ -45,6 +45,9 @@ func sdkServer() {
 		})
 		return &mcp.CallToolResult{}, nil, nil
 	})
+	s.AddTool(&mcp.Tool{Name: "meta", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: r.Params.Meta}, nil
+	})
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
 }
 
@@ -53,6 +56,7 @@ type fakeServer struct {
 	mu      sync.Mutex
 	out     *bufio.Writer
 	waiting []json.RawMessage // ids of calls of "barrier"
+	hanging string            // id of a call of "hang"
 	grown   bool
 }
 
@@ -67,6 +71,7 @@ type fakeRequest struct {
 		Arguments json.RawMessage
 		Cursor    string
 		URI       string
+		RequestID json.RawMessage
 	}
 }
 
@@ -137,7 +142,9 @@ func (f *fakeServer) handle(r fakeRequest) {
 			"serverInfo":{"name":"fake","version":"1"`+os.Getenv("FAKE_INFO")+`},"instructions":"`+os.Getenv("FAKE_INSTRUCTIONS")+`"}`)
 	case "notifications/initialized":
 	case "notifications/cancelled":
-		f.note("cancelled")
+		if string(r.Params.RequestID) == f.hanging {
+			f.note("cancelled")
+		}
 	case "tools/list":
 		f.list(r)
 	case "tools/call":
@@ -223,6 +230,7 @@ func (f *fakeServer) call(r fakeRequest) {
 		}
 		f.reply(r, fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, cmd.Process.Pid))
 	case "hang":
+		f.hanging = string(r.ID)
 		f.note("hanging")
 	case "fail":
 		f.reply(r, `{"content":[{"type":"text","text":"no such issue"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource_link","uri":"x:y","name":"n","extra":[1]}],"isError":true,"_meta":{"n":9007199254740993},"unknown":1.50}`)
@@ -320,11 +328,11 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 func mustCall(t *testing.T, p *Proxy, tool, args string) string {
 	t.Helper()
-	raw, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
+	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatalf("calling %s: %v", tool, err)
 	}
-	return string(raw)
+	return string(res.JSON)
 }
 
 // structured decodes the structuredContent of a result.

@@ -21,13 +21,13 @@ func hostProgram() {
 	s := Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STAY": "1"}}
 	p := New(Config{Servers: []Server{s}}, Options{})
 	for _, tool := range []string{"get-pid", "spawn"} {
-		raw, err := p.Call(context.Background(), CallRequest{Server: "fake", Tool: tool})
+		answer, err := p.Call(context.Background(), CallRequest{Server: "fake", Tool: tool})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 		var res struct{ StructuredContent struct{ PID int } }
-		_ = json.Unmarshal(raw, &res)
+		_ = json.Unmarshal(answer.JSON, &res)
 		fmt.Println(res.StructuredContent.PID)
 	}
 	time.Sleep(time.Hour)

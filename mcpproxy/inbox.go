@@ -18,12 +18,10 @@ type inbox struct {
 	mu   sync.Mutex
 	last int64
 	told map[int64]*listener // by progress token
-
-	bulk *bulk // large results, of stdio
 }
 
 func newInbox(changed func()) *inbox {
-	return &inbox{changed: changed, requests: pace{burst: 100, every: 10 * time.Millisecond}, told: map[int64]*listener{}, bulk: newBulk()}
+	return &inbox{changed: changed, requests: pace{burst: 100, every: 10 * time.Millisecond}, told: map[int64]*listener{}}
 }
 
 // notified takes in one notification.

@@ -114,11 +114,11 @@ func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 	p := proxyFor(t, Options{}, kept, changed, removed)
 	pid := func(server string) int {
 		t.Helper()
-		raw, err := p.Call(t.Context(), CallRequest{Server: server, Tool: "get_pid"})
+		answer, err := p.Call(t.Context(), CallRequest{Server: server, Tool: "get_pid"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return structured[map[string]int](t, string(raw))["pid"]
+		return structured[map[string]int](t, string(answer.JSON))["pid"]
 	}
 	before := map[string]int{}
 	for _, name := range []string{"kept", "changed", "removed"} {

@@ -57,7 +57,7 @@ func newAuthority(t *testing.T) *authority {
 		if a.resource != "" {
 			resource = a.resource
 		}
-		reply(w, 200, map[string]any{"resource": resource, "authorization_servers": []string{a.server.URL}, "scopes_supported": []string{"tools"}})
+		respond(w, 200, map[string]any{"resource": resource, "authorization_servers": []string{a.server.URL}, "scopes_supported": []string{"tools"}})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		issuer := a.server.URL
@@ -71,7 +71,7 @@ func newAuthority(t *testing.T) *authority {
 		if !a.noRegistration {
 			meta["registration_endpoint"] = a.server.URL + "/register"
 		}
-		reply(w, 200, meta)
+		respond(w, 200, meta)
 	})
 	mux.HandleFunc("/register", a.register)
 	mux.HandleFunc("/authorize", a.authorize)
@@ -81,7 +81,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
+func respond(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
@@ -96,7 +96,7 @@ func (a *authority) register(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Unlock()
 	id := "client-" + rand.Text()
 	a.clients[id] = meta.RedirectURIs[0]
-	reply(w, 201, map[string]any{"client_id": id, "redirect_uris": meta.RedirectURIs, "token_endpoint_auth_method": "none"})
+	respond(w, 201, map[string]any{"client_id": id, "redirect_uris": meta.RedirectURIs, "token_endpoint_auth_method": "none"})
 }
 
 func (a *authority) authorize(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +122,7 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r.Form.Get("client_id") == "" {
-		reply(w, 401, map[string]string{"error": "invalid_client"})
+		respond(w, 401, map[string]string{"error": "invalid_client"})
 		return
 	}
 	switch r.Form.Get("grant_type") {
@@ -131,14 +131,14 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 		delete(a.codes, r.Form.Get("code"))
 		sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
 		if !ok || base64.RawURLEncoding.EncodeToString(sum[:]) != q.Get("code_challenge") || r.Form.Get("client_id") != q.Get("client_id") {
-			reply(w, 400, map[string]string{"error": "invalid_grant"})
+			respond(w, 400, map[string]string{"error": "invalid_grant"})
 			return
 		}
 	case "refresh_token":
 		fresh, ok := a.refresh[r.Form.Get("refresh_token")]
 		if !ok || !fresh || a.withdrawn {
 			a.withdrawn = a.withdrawn || ok
-			reply(w, 400, map[string]string{"error": "invalid_grant"})
+			respond(w, 400, map[string]string{"error": "invalid_grant"})
 			return
 		}
 		a.refresh[r.Form.Get("refresh_token")] = false
@@ -146,7 +146,7 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	a.access[access], a.refresh[refresh] = time.Now().Add(a.life), true
-	reply(w, 200, map[string]any{
+	respond(w, 200, map[string]any{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(a.life.Seconds()),
 	})
 }

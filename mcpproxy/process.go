@@ -181,6 +181,29 @@ func (p *process) stop() {
 	<-p.done
 }
 
+// offer writes as much of a line as the server takes at once, and returns how
+// much that was.
+func (p *process) offer(line []byte) (n int, err error) {
+	conn, err := p.stdin.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = conn.Write(func(fd uintptr) bool {
+		n, failed = unix.Write(int(fd), line)
+		return true
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case failed == nil:
+		return n, nil
+	case errors.Is(failed, unix.EAGAIN) || errors.Is(failed, unix.EINTR):
+		return 0, nil
+	}
+	return 0, os.NewSyscallError("write", failed)
+}
+
 // tookInput reports whether the server has read everything written to it so
 // far. A slow starter (npx, uvx, an image pull) has not; a server that hangs on
 // a request has.

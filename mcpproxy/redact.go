@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 	"regexp"
@@ -136,16 +135,8 @@ func (h *redactor) hideError(err error) error {
 	return err
 }
 
-// hideResult takes the secrets out of a result that is an error of the tool.
-// Other results are the data that the user asked for and stay as they are.
-func (h *redactor) hideResult(raw json.RawMessage) json.RawMessage {
-	if !bytes.Contains(raw, []byte(`"isError"`)) {
-		return raw
-	}
-	var res struct{ IsError bool }
-	if json.Unmarshal(raw, &res) != nil || !res.IsError {
-		return raw
-	}
+// hideJSON takes the secrets out of a JSON text, if it then still is one.
+func (h *redactor) hideJSON(raw json.RawMessage) json.RawMessage {
 	if hidden := h.hide(string(raw)); json.Valid([]byte(hidden)) {
 		return json.RawMessage(hidden)
 	}

@@ -1,12 +1,20 @@
 package mcpproxy
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func idOf(t *testing.T, v any) jsonrpc.ID {
@@ -16,18 +24,6 @@ func idOf(t *testing.T, v any) jsonrpc.ID {
 		t.Fatal(err)
 	}
 	return id
-}
-
-// holdBack gives what the SDK is to see of a message, if its result is held back.
-func holdBack(b *bulk, message string) *jsonrpc.Response {
-	answer := answerOf([]byte(message))
-	if answer == nil {
-		return nil
-	}
-	if res := b.hold(answer); res != answer {
-		return res
-	}
-	return nil
 }
 
 // TestShortAnswersAreReadAsTheSDKDoes, and what is none is not.
@@ -44,8 +40,8 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 		if answer == nil {
 			continue // the SDK's turn
 		}
-		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.ID || string(want.Result) != string(answer.Result) {
-			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.ID, answer.Result, msg, err)
+		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.id || string(want.Result) != string(answer.result) {
+			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.id, answer.result, msg, err)
 		}
 	}
 	if answerOf([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
@@ -53,21 +49,20 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 	}
 }
 
-// TestBulkTakesOnlyPlainAnswers: whatever is unusual about a large message is
-// left to the SDK.
-func TestBulkTakesOnlyPlainAnswers(t *testing.T) {
-	long := strings.Repeat("x", bulkFrom)
+// TestLargeAnswersAreReadWhereTheyLie, and whatever is unusual about one is left
+// to the SDK.
+func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
+	const size = 32 << 10
+	long := strings.Repeat("x", size)
 	deep := strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting)
 	for _, tt := range []struct {
 		name, message string
-		takes         bool
+		plain         bool
 	}{
 		{"answer", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"}}`, true},
 		{"other order and blanks", ` { "result" : {"a":"` + long + `"} , "id":7, "jsonrpc":"2.0" } `, true},
-		{"brackets in text", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + strings.Repeat(`[{\"`, bulkFrom) + `"}}`, true},
-		{"short", `{"jsonrpc":"2.0","id":7,"result":{}}`, false},
-		{"not awaited", `{"jsonrpc":"2.0","id":8,"result":{"a":"` + long + `"}}`, false},
-		{"text id", `{"jsonrpc":"2.0","id":"7","result":{"a":"` + long + `"}}`, false},
+		{"brackets in text", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + strings.Repeat(`[{\"`, size) + `"}}`, true},
+		{"text id", `{"jsonrpc":"2.0","id":"7","result":{"a":"` + long + `"}}`, true},
 		{"error", `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"` + long + `"}}`, false},
 		{"error beside it", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"},"error":null}`, false},
 		{"request", `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + long + `"}}`, false},
@@ -81,46 +76,149 @@ func TestBulkTakesOnlyPlainAnswers(t *testing.T) {
 		{"too deep", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `","b":` + deep + `}}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBulk()
-			b.await(idOf(t, 7.0))
-			res := holdBack(b, tt.message)
-			if (res != nil) != tt.takes {
-				t.Fatalf("takes it: %v", res != nil)
+			answer := answerOf([]byte(tt.message))
+			if (answer != nil) != tt.plain {
+				t.Fatalf("taken for plain: %v", answer != nil)
 			}
-			if res == nil {
-				return
-			}
-			if len(res.Result) > 100 || !json.Valid(res.Result) {
-				t.Errorf("the stand-in is %.200s", res.Result)
-			}
-			if got := b.give(res.Result); !strings.Contains(tt.message, string(got)) || len(got) < bulkFrom || !json.Valid(got) {
-				t.Errorf("got %.100s", got)
-			}
-			if got := b.give(res.Result); len(got) >= bulkFrom {
-				t.Error("it is given twice")
-			}
-			if holdBack(b, tt.message) != nil {
-				t.Error("a second answer is taken")
+			if answer != nil && (!strings.Contains(tt.message, string(answer.result)) || len(answer.result) < size || !json.Valid(answer.result)) {
+				t.Errorf("got %.100s", answer.result)
 			}
 		})
 	}
 }
 
-// TestBulkKeepsNothingOfCancelledRequests: their answers may come all the same.
-func TestBulkKeepsNothingOfCancelledRequests(t *testing.T) {
-	answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"result":{"a":%q}}`, strings.Repeat("x", bulkFrom))
-	for _, before := range []bool{false, true} {
-		b := newBulk()
-		b.await(idOf(t, 7.0))
-		if before {
-			b.cancelled(json.RawMessage(`{"requestId":7}`))
+// TestRepliesSayWhatTheyAre by their own members alone, however long they are.
+func TestRepliesSayWhatTheyAre(t *testing.T) {
+	for text, want := range map[string]reply{
+		`{"content":[]}`: {},
+		` {"content":[{"isError":true}], "isError" : true } `:          {isError: true},
+		`{"isError":true,"isError":false}`:                             {},
+		`{"isError":"true","text":"\"isError\":true"}`:                 {},
+		`{"content":[{"isError":true,"resultType":"input_required"}]}`: {},
+		`{"resultType":"input_required","inputRequests":{}}`:           {asks: true},
+		`{"resultType":"complete","x":"input_required"}`:               {},
+	} {
+		got := replyOf(json.RawMessage(text))
+		if string(got.result) != strings.TrimSpace(text) || got.isError != want.isError || got.asks != want.asks {
+			t.Errorf("%s is %+v", text, got)
 		}
-		if res := holdBack(b, answer); (res == nil) != before {
-			t.Errorf("before %v: taken: %v", before, res != nil)
+	}
+	if got := replyOf(json.RawMessage(`[1]`)); string(got.result) != "[1]" || got.check() == nil {
+		t.Errorf("a list is %+v", got)
+	}
+}
+
+// TestRequestsGetTheirOwnAnswersOnce: the SDK's are left to it, and those of
+// requests that nobody waits for any more go nowhere.
+func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
+	r := requests{waiting: map[int64]chan<- outcome{}}
+	answer := func(id any, text string) bool {
+		return r.take(idOf(t, id), outcome{reply: replyOf(json.RawMessage(text))})
+	}
+	first, came, err := r.add()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, never, _ := r.add()
+	r.drop(second)
+	for id, ours := range map[any]bool{1.0: false, "x": false, fmt.Sprint(first): false, float64(firstID): false, float64(second): true, float64(second + 1): true} {
+		if answer(id, `{"stray":true}`) != ours {
+			t.Errorf("the answer to %v is ours: %v", id, !ours)
 		}
-		b.cancelled(json.RawMessage(`{"requestId":7}`))
-		if len(b.awaited)+len(b.held)+len(b.ids) > 0 {
-			t.Errorf("before %v: it keeps %v %v", before, b.awaited, b.ids)
+	}
+	if !answer(float64(first), `{}`) || !answer(float64(first), `{"again":true}`) {
+		t.Error("an answer is not ours")
+	}
+	if o := <-came; o.err != nil || string(o.result) != "{}" {
+		t.Errorf("got %s, %v", o.result, o.err)
+	}
+	if len(came)+len(never)+len(r.waiting) > 0 {
+		t.Errorf("left: %d, %d, %v", len(came), len(never), r.waiting)
+	}
+	_, came, _ = r.add()
+	r.end(io.EOF)
+	r.end(io.ErrClosedPipe)
+	if o := <-came; o.err != io.EOF {
+		t.Errorf("at the end it got %v", o.err)
+	}
+	if _, _, err := r.add(); err != io.EOF {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestRequestsSayWhatTheSDKSays: what is said in each request of a protocol
+// without sessions is the same as in the SDK's own.
+func TestRequestsSayWhatTheSDKSays(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t, "FAKE_SERVER", "sdk"))
+	ours := structured[map[string]any](t, mustCall(t, p, "meta", `{}`))
+	s := p.current().upstreams[0].live
+	res, err := s.mcp.CallTool(t.Context(), &mcp.CallToolParams{Name: "meta"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if theirs := res.StructuredContent; len(ours) == 0 || !reflect.DeepEqual(any(ours), theirs) {
+		t.Errorf("we say %v, the SDK %v", ours, theirs)
+	}
+}
+
+// TestLinesStayWhole, also where the server reads slowly, who wrote one has gone,
+// or arguments have lines themselves.
+func TestLinesStayWhole(t *testing.T) {
+	r, stdin, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer stdin.Close()
+	w := newWire(&process{stdin: stdin}, newInbox(func() {}))
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	long := strings.Repeat("x", 1<<20)
+	if err := w.send(impatient, []byte(long)); err != context.DeadlineExceeded {
+		t.Fatalf("nobody reads, and it says %v", err)
+	}
+	if err := w.send(impatient, []byte("never")); err != context.DeadlineExceeded {
+		t.Fatalf("a line is on its way, and it says %v", err)
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if err := w.send(t.Context(), []byte(fmt.Sprint(i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	in, seen := bufio.NewReader(r), map[string]bool{}
+	for range 21 {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
 		}
+		seen[strings.TrimSuffix(line, "\n")] = true
+	}
+	all.Wait()
+	if len(seen) != 21 || !seen[long] || seen["never"] {
+		t.Errorf("%d lines came", len(seen))
+	}
+
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	all.Go(func() {
+		if _, err := w.request(ctx, methodCallTool, &rawParams{Name: "a", Arguments: json.RawMessage("{\n\"b\":\r\n1}")}); err != context.Canceled {
+			t.Errorf("err = %v", err)
+		}
+	})
+	for _, want := range []string{`"arguments":{"b":1}`, `"notifications/cancelled"`} {
+		line, err := in.ReadString('\n')
+		if err != nil || !json.Valid([]byte(line)) || !strings.Contains(line, want) {
+			t.Fatalf("%q, %v; want %s", line, err, want)
+		}
+		giveUp()
+	}
+	all.Wait()
+	w.requests.mu.Lock()
+	defer w.requests.mu.Unlock()
+	if len(w.requests.waiting) > 0 {
+		t.Errorf("waiting: %v", w.requests.waiting)
 	}
 }

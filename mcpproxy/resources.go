@@ -137,14 +137,14 @@ func (p *Proxy) one(ctx context.Context, server, what, kind string, has func(*mc
 		if !s.offers(has) {
 			return nil, fmt.Errorf("%s: the server has no %s", what, kind)
 		}
-		raw, err := s.request(ctx, method, params)
+		r, err := s.request(ctx, method, params)
 		if err == nil {
-			err = checkResult(raw)
+			err = r.check()
 		}
 		if err != nil {
 			return nil, u.asked(ctx, s, err, what)
 		}
-		return raw, nil
+		return r.result, nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,6 +15,11 @@ import (
 // legacyProtocol is the last version whose handshake does not begin with
 // server/discover.
 const legacyProtocol = "2025-11-25"
+
+// rawPrefix marks the methods whose results the SDK is to hand over
+// undecoded; it is taken off before the request leaves. The typed results of the
+// SDK go through float64 and would change large integers.
+const rawPrefix = "runcell/"
 
 // rawMethods are the requests whose results are wanted as the server wrote
 // them.
@@ -39,6 +45,8 @@ type link interface {
 // session is one live connection: a link and the MCP session over it.
 type session struct {
 	link  link
+	wire  *wire    // of stdio
+	meta  mcp.Meta // that the protocol wants in each request over it
 	inbox *inbox
 	mcp   *mcp.ClientSession
 	since time.Time
@@ -56,6 +64,17 @@ type rawParams struct {
 	schema json.RawMessage
 }
 
+// with adds to what is said beside the parameters.
+func (p *rawParams) with(meta mcp.Meta) *rawParams {
+	if len(meta) == 0 {
+		return p
+	}
+	more := *p
+	more.Meta = maps.Clone(meta)
+	maps.Copy(more.Meta, p.Meta)
+	return &more
+}
+
 // rawResult keeps the bytes of a result.
 type rawResult struct {
 	mcp.ResultBase
@@ -67,8 +86,11 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// request sends one request and returns the result as the server wrote it.
-func (s *session) request(ctx context.Context, method string, params *rawParams) (json.RawMessage, error) {
+// request sends one request and waits for its result.
+func (s *session) request(ctx context.Context, method string, params *rawParams) (reply, error) {
+	if s.wire != nil {
+		return s.wire.request(ctx, method, params.with(s.meta))
+	}
 	var ex *exchange
 	if _, ok := s.link.(*remote); ok {
 		ex = &exchange{method: method, params: params}
@@ -77,9 +99,9 @@ func (s *session) request(ctx context.Context, method string, params *rawParams)
 	}
 	res, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, s.mcp, rawPrefix+method, params)
 	if err != nil {
-		return nil, ex.explain(err)
+		return reply{}, ex.explain(err)
 	}
-	return s.inbox.bulk.give(res.raw), nil
+	return replyOf(res.raw), nil
 }
 
 // broken reports whether the server ended or stopped talking.
@@ -198,7 +220,7 @@ func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &session{link: proc, inbox: box, mcp: cs, since: time.Now()}, false, nil
+		return &session{link: proc, wire: w, meta: d.metaOf(cs), inbox: box, mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
@@ -284,6 +306,20 @@ func (w *wire) watchDiscover(ctx context.Context, patience time.Duration, cancel
 				return
 			}
 		}
+	}
+}
+
+// metaOf gives what is said in each request since protocol 2026-07-28, which has
+// no session (SEP-2575).
+func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
+	res := cs.InitializeResult()
+	if res == nil || res.ProtocolVersion <= legacyProtocol {
+		return nil
+	}
+	return mcp.Meta{
+		mcp.MetaKeyProtocolVersion:    res.ProtocolVersion,
+		mcp.MetaKeyClientInfo:         d.client,
+		mcp.MetaKeyClientCapabilities: struct{}{}, // none
 	}
 }
 

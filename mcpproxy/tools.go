@@ -58,25 +58,25 @@ var errTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
 // or it wants none. A server that does not know the method has an empty list.
 func (s *session) pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
 	cursors := map[string]bool{"": true}
-	for cursor, page := "", 0; ; page++ {
-		if page == maxPages {
+	for cursor, count := "", 0; ; count++ {
+		if count == maxPages {
 			return errTooManyPages
 		}
-		raw, err := s.request(ctx, method, &rawParams{Cursor: cursor})
+		page, err := s.request(ctx, method, &rawParams{Cursor: cursor})
 		var wireErr *jsonrpc.Error
-		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && page == 0 {
+		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 0 {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if more, err := take(raw); err != nil || !more {
+		if more, err := take(page.result); err != nil || !more {
 			return err
 		}
 		var res struct {
 			NextCursor string `json:"nextCursor"`
 		}
-		if err := json.Unmarshal(raw, &res); err != nil {
+		if err := json.Unmarshal(page.result, &res); err != nil {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
 		cursor = res.NextCursor

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,10 +20,6 @@ const (
 	// maxMessage bounds one line of a server. The SDK's own stdio transport
 	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
 	maxMessage = 128 << 20
-	// rawPrefix marks the methods whose results the SDK is to hand over
-	// undecoded; it is taken off before the request leaves. The typed results
-	// of the SDK go through float64 and would change large integers.
-	rawPrefix = "runcell/"
 
 	methodDiscover = "server/discover"
 )
@@ -36,16 +31,17 @@ func tooLong(limit int) error { return fmt.Errorf("%w %d MiB", errMessageTooLong
 
 // wire is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
-// raw results, and writes that do not hold up a cancelled call when the server
-// does not read.
+// requests past the session, and writes that do not hold up a cancelled call
+// when the server does not read.
 type wire struct {
-	proc   *process
-	inbox  *inbox
-	in     *bufio.Reader
-	limit  int // of one message
-	queue  chan *outgoing
-	closed chan struct{}
-	once   sync.Once
+	proc     *process
+	inbox    *inbox
+	requests requests
+	in       *bufio.Reader
+	limit    int           // of one message
+	turn     chan struct{} // holds one while somebody writes
+	closed   chan struct{}
+	once     sync.Once
 
 	pending  []jsonrpc.Message // the rest of a batch
 	asked    atomic.Bool       // server/discover was written
@@ -53,20 +49,12 @@ type wire struct {
 	took     atomic.Bool       // at the end of its output, the server had read all its input
 }
 
-// outgoing is one message on its way to the server.
-type outgoing struct {
-	line     []byte
-	discover bool
-	sent     chan error
-}
-
 func newWire(p *process, box *inbox) *wire {
-	w := &wire{
-		proc: p, inbox: box, in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
-		queue: make(chan *outgoing), closed: make(chan struct{}),
+	return &wire{
+		proc: p, inbox: box, requests: requests{waiting: map[int64]chan<- outcome{}},
+		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
+		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
-	go w.writeLoop()
-	return w
 }
 
 // Connect implements mcp.Transport.
@@ -80,64 +68,56 @@ func (w *wire) SessionID() string { return "" }
 func (w *wire) Close() error {
 	w.once.Do(func() {
 		close(w.closed)
+		w.requests.end(io.ErrClosedPipe)
 		w.proc.stdin.Close()
 		w.proc.stdout.Close()
 	})
 	return nil
 }
 
-// Write implements mcp.Connection. It returns when ctx ends even if the server
-// reads nothing; a line that was begun is then finished in the background, as
-// half a line would spoil the stream.
+// Write implements mcp.Connection.
 func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
-	isDiscover := false
-	if req, ok := msg.(*jsonrpc.Request); ok {
-		isDiscover = req.Method == methodDiscover
-		if method, ok := strings.CutPrefix(req.Method, rawPrefix); ok {
-			renamed := *req
-			renamed.Method = method
-			msg = &renamed
-			w.inbox.bulk.await(req.ID)
-		}
-		if req.Method == "notifications/cancelled" {
-			w.inbox.bulk.cancelled(req.Params)
-		}
-	}
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
-	out := &outgoing{line: append(line, '\n'), discover: isDiscover, sent: make(chan error, 1)}
+	err = w.send(ctx, line)
+	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodDiscover && err == nil {
+		w.asked.Store(true)
+	}
+	return err
+}
+
+// send writes one line. It returns when ctx ends even if the server reads
+// nothing; a line that was begun is then finished in the background, as half a
+// line would spoil the stream.
+func (w *wire) send(ctx context.Context, line []byte) error {
 	select {
-	case w.queue <- out:
+	case w.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.closed:
 		return io.ErrClosedPipe
 	}
+	line = append(line, '\n')
+	n, err := w.proc.offer(line)
+	if err != nil || n == len(line) {
+		<-w.turn
+		return err
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := w.proc.stdin.Write(line[n:])
+		<-w.turn
+		sent <- err
+	}()
 	select {
-	case err := <-out.sent:
+	case err := <-sent:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.closed:
 		return io.ErrClosedPipe
-	}
-}
-
-// writeLoop ends when the wire is closed.
-func (w *wire) writeLoop() {
-	for {
-		select {
-		case out := <-w.queue:
-			_, err := w.proc.stdin.Write(out.line)
-			if out.discover && err == nil {
-				w.asked.Store(true)
-			}
-			out.sent <- err
-		case <-w.closed:
-			return
-		}
 	}
 }
 
@@ -152,7 +132,7 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 		}
 		line, err := w.readLine()
 		if err != nil {
-			w.endOfInput()
+			w.endOfInput(err)
 			return nil, err
 		}
 		if line == nil {
@@ -168,10 +148,11 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 
 // endOfInput runs before the SDK learns of the end and closes the pipes. It runs
 // once: the SDK reads no further after an error.
-func (w *wire) endOfInput() {
+func (w *wire) endOfInput(err error) {
 	w.took.Store(w.proc.tookInput())
 	close(w.proc.read)
 	w.proc.fall()
+	w.requests.end(err)
 }
 
 // readLine returns the next line that may be JSON, or nil for one that cannot.
@@ -227,9 +208,10 @@ func batch(line []byte) []json.RawMessage {
 // decode returns a message the session should see.
 func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
 	// Nearly every message, and the SDK makes much garbage of each.
-	if answer := answerOf(raw); answer != nil {
+	if a := answerOf(raw); a != nil {
 		w.answered.Store(true)
-		return w.inbox.bulk.hold(answer), true
+		ours := w.requests.take(a.id, outcome{reply: a.reply})
+		return &jsonrpc.Response{ID: a.id, Result: a.result}, !ours
 	}
 	msg, err := w.inbox.sort(raw)
 	if err != nil {
@@ -239,13 +221,11 @@ func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
 	if msg == nil {
 		return nil, false
 	}
-	if res, ok := msg.(*jsonrpc.Response); ok {
-		w.inbox.bulk.forget(res.ID)
-	}
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
 		w.answered.Store(true)
 	}
-	return msg, true
+	res, ok := msg.(*jsonrpc.Response)
+	return msg, !ok || !w.requests.take(res.ID, outcome{replyOf(res.Result), res.Error})
 }
 
 // sort decodes one message of a server and returns it if the session should

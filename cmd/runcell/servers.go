@@ -201,12 +201,11 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, answer, "", "  "); err != nil {
+	if err := json.Indent(&out, answer.JSON, "", "  "); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	fmt.Fprintln(s.out, out.String())
-	var outcome struct{ IsError bool }
-	if json.Unmarshal(answer, &outcome) == nil && outcome.IsError {
+	if answer.IsError {
 		return &exitError{code: exitFail} // the answer says why
 	}
 	return nil

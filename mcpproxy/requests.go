@@ -1,0 +1,225 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// firstID is above what the SDK numbers its own few requests with, and small
+	// enough for a server that has 32 bits for it.
+	firstID = 1 << 20
+	// maxNesting is how deep values may nest, as in the SDK.
+	maxNesting = 1000
+	// cancelGrace is how long a server may take no more input until it is not told
+	// that a call was given up.
+	cancelGrace = 2 * time.Second
+)
+
+// requests are those that the server on a wire has not answered yet. They are
+// made past the SDK's session, which reads and copies every message several
+// times over, and whose results go through float64.
+type requests struct {
+	mu      sync.Mutex
+	last    int64
+	waiting map[int64]chan<- outcome
+	ended   error // why there will be no more answers
+}
+
+// An outcome is what a request came to.
+type outcome struct {
+	reply
+	err error
+}
+
+// A reply is the result of a request, and what is to be known of it.
+type reply struct {
+	result  json.RawMessage // as the server wrote it
+	isError bool            // a tool says that it failed
+	asks    bool            // it is none: the server wants input of the user first
+}
+
+// add numbers a request. Its outcome comes once, unless it is dropped.
+func (r *requests) add() (id int64, came <-chan outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended != nil {
+		return 0, nil, r.ended
+	}
+	r.last++
+	id = firstID + r.last
+	c := make(chan outcome, 1)
+	r.waiting[id] = c
+	return id, c, nil
+}
+
+func (r *requests) drop(id int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, id)
+}
+
+// take hands an answer to the one who waits for it. It reports whether the
+// request was one of these, and not the SDK's.
+func (r *requests) take(id jsonrpc.ID, o outcome) bool {
+	number, ok := id.Raw().(int64)
+	if !ok || number <= firstID {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, ok := r.waiting[number]; ok { // else it was given up, or answered before
+		c <- o
+		delete(r.waiting, number)
+	}
+	return true
+}
+
+// end fails what waits, and whatever would come.
+func (r *requests) end(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended != nil {
+		return
+	}
+	r.ended = err
+	for _, c := range r.waiting {
+		c <- outcome{err: err}
+	}
+	r.waiting = nil
+}
+
+// request sends one request and waits for its result.
+func (w *wire) request(ctx context.Context, method string, params *rawParams) (reply, error) {
+	id, came, err := w.requests.add()
+	if err != nil {
+		return reply{}, err
+	}
+	defer w.requests.drop(id)
+	line, err := json.Marshal(call{"2.0", id, method, params})
+	if err != nil {
+		return reply{}, err
+	}
+	if err := w.send(ctx, line); err != nil {
+		w.giveUp(ctx, id)
+		return reply{}, err
+	}
+	select {
+	case o := <-came:
+		return o.reply, o.err
+	case <-ctx.Done():
+		w.giveUp(ctx, id)
+		return reply{}, ctx.Err()
+	}
+}
+
+// call is a request as it is written.
+type call struct {
+	Version string     `json:"jsonrpc"`
+	ID      int64      `json:"id"`
+	Method  string     `json:"method"`
+	Params  *rawParams `json:"params,omitempty"`
+}
+
+// giveUp tells the server that nobody waits for an answer any more, if ctx has
+// ended and the server takes it. The caller does not wait for that.
+func (w *wire) giveUp(ctx context.Context, id int64) {
+	if ctx.Err() == nil {
+		return
+	}
+	line, err := json.Marshal(struct {
+		Version string              `json:"jsonrpc"`
+		Method  string              `json:"method"`
+		Params  mcp.CancelledParams `json:"params"`
+	}{"2.0", "notifications/cancelled", mcp.CancelledParams{RequestID: id, Reason: ctx.Err().Error()}})
+	if err != nil {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelGrace)
+		defer cancel()
+		_ = w.send(ctx, line) // a server that ended needs no telling
+	}()
+}
+
+// An answer is a message that has a result.
+type answer struct {
+	id jsonrpc.ID
+	reply
+}
+
+// answerOf reads a message that is an answer with a result, and nothing else:
+// nil for others, as whatever is unusual about a message is the SDK's to judge.
+// The result stays where it is.
+func answerOf(raw []byte) *answer {
+	s := scan{text: raw}
+	var a answer
+	var version, number []byte
+	count := 0
+	ok := s.object(func(name []byte) (ok bool) {
+		count++
+		switch string(name) {
+		case "jsonrpc":
+			version, ok = s.part(0)
+		case "id":
+			number, ok = s.part(0)
+		case "result":
+			a.reply, ok = s.reply()
+		}
+		return ok
+	})
+	s.blank()
+	if !ok || s.at < len(raw) || count != 3 || string(version) != `"2.0"` || a.result == nil {
+		return nil
+	}
+	var value any
+	if json.Unmarshal(number, &value) != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(value)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	a.id = id
+	return &a
+}
+
+// replyOf reads a result that the SDK handed over.
+func replyOf(raw json.RawMessage) reply {
+	s := scan{text: raw}
+	if r, ok := s.reply(); ok {
+		return r
+	}
+	return reply{result: raw}
+}
+
+// reply passes over a result, which is an object.
+func (s *scan) reply() (r reply, ok bool) {
+	s.blank()
+	from := s.at
+	ok = s.object(func(name []byte) bool {
+		value, ok := s.part(maxNesting - 2)
+		switch string(name) {
+		case "isError":
+			r.isError = string(value) == "true"
+		case "resultType":
+			r.asks = string(value) == `"input_required"`
+		}
+		return ok
+	})
+	r.result = s.text[from:s.at:s.at]
+	return r, ok
+}
+
+// part passes over a value that nests no deeper than this, and returns it.
+func (s *scan) part(depth int) (value []byte, ok bool) {
+	s.blank()
+	from := s.at
+	ok = s.value(depth)
+	return s.text[from:s.at:s.at], ok
+}
