@@ -137,7 +137,14 @@ def settle(template):
         trim = getattr(template.libc, "malloc_trim", None)  # glibc has it
         if trim:
             trim(0)
+            # Large values come from the heap, and what was freed of it stays for the next one: pages of the kernel cost
+            # more than decoding what lies in them. glibc does so by itself after a while, but gives back more (mallopt(3)).
+            template.libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
+            template.libc.mallopt(M_TRIM_THRESHOLD, 64 << 20)
     gc.freeze()
+
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def make_immortal(ctypes):
