@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,9 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	stop := context.AfterFunc(ctx, func() { b.kill(context.Cause(ctx)) })
 	defer stop()
 	if !b.ready {
-		b.conn = <-b.control
+		if c := <-b.control; c != nil {
+			b.conn = &bufferedConn{c, bufio.NewReader(c)}
+		}
 	}
 	if b.conn != nil {
 		t.serve(ctx, b.conn, code)
@@ -85,6 +88,14 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	b.wires.drain(t.saidEnd())
 	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
 }
+
+// A bufferedConn takes in several short frames at once.
+type bufferedConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (c *bufferedConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // codeFile is what the runner calls the code of the next run.
 func (b *box) codeFile() string {
