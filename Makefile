@@ -11,8 +11,9 @@ export CGO_ENABLED := 1
 export GOFLAGS := -buildvcs=false -trimpath
 
 # runc_nocriu leaves checkpointing out; netgo and osusergo keep a static binary
-# from loading libraries at run time.
-TAGS := seccomp,netgo,osusergo,runc_nocriu
+# from loading libraries at run time; urfave_cli_no_docs leaves out a Markdown
+# parser that each start would set up.
+TAGS := seccomp,netgo,osusergo,runc_nocriu,urfave_cli_no_docs
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags -static
 

@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 			return m.Run(), nil
 		}
 		bin = filepath.Join(dir, "runcell")
-		build := exec.Command("go", "build", "-tags", "seccomp,netgo,osusergo,runc_nocriu", "-ldflags", "-s -w -extldflags -static", "-o", bin, ".")
+		build := exec.Command("go", "build", "-tags", "seccomp,netgo,osusergo,runc_nocriu,urfave_cli_no_docs", "-ldflags", "-s -w -extldflags -static", "-o", bin, ".")
 		build.Env = append(os.Environ(), "CGO_ENABLED=1")
 		if out, err := build.CombinedOutput(); err != nil {
 			return 1, fmt.Errorf("building runcell: %w\n%s", err, out)
