@@ -20,7 +20,7 @@ type fork struct {
 	line     lifeline
 	conn     *net.UnixConn
 	manager  cgroups.Manager     // nil where there is no cgroup
-	events   <-chan struct{}     // tells that its memory limit was hit, with cgroup v1
+	memory   *oomWatch           // with cgroup v1
 	place    *place              // nil where there is no cgroup
 	counters map[string]*os.File // open, by controller
 }
@@ -152,7 +152,7 @@ func (f *fork) confine() error {
 			return fmt.Errorf("setting the limits: %w", err)
 		}
 		if !t.h.cgroup.V2 && t.h.cgroup.Memory {
-			if f.events, err = notifyOOM(m.Path("memory")); err != nil {
+			if f.memory, err = newOOMWatch(m.Path("memory")); err != nil {
 				return fmt.Errorf("watching the memory limit: %w", err)
 			}
 		}
@@ -236,10 +236,10 @@ func (f *fork) lasts() bool { return true }
 
 // oom is of use with cgroup v1 only: the count of v2 can be read at the end.
 func (f *fork) oom() (<-chan struct{}, error) {
-	if f.events == nil {
+	if f.memory == nil {
 		return nil, errors.New("there is nothing to be told")
 	}
-	return f.events, nil
+	return f.memory.hit, nil
 }
 
 // destroy ends what there is of it, and removes its cgroup.
@@ -259,6 +259,9 @@ func (f *fork) destroy() (err error) {
 	}
 	for _, file := range f.counters {
 		file.Close()
+	}
+	if f.memory != nil {
+		f.memory.end()
 	}
 	if f.manager != nil {
 		err = insist(f.manager.Destroy)

@@ -172,40 +172,44 @@ func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
 	return os.WriteFile(filepath.Join(dir, stateName), body, 0o600)
 }
 
-// notifyOOM asks the kernel to tell when the memory limit of a cgroup of
+// An oomWatch hears from the kernel when the memory limit of a cgroup of
 // version 1 is hit (cgroup-v1/memory.rst, 10. OOM Control).
-func notifyOOM(dir string) (<-chan struct{}, error) {
+type oomWatch struct {
+	hit    <-chan struct{} // closed at the end of the watch
+	events *os.File
+}
+
+func newOOMWatch(dir string) (*oomWatch, error) {
 	control, err := os.Open(filepath.Join(dir, "memory.oom_control"))
 	if err != nil {
 		return nil, err
 	}
+	defer control.Close()
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return nil, errors.Join(os.NewSyscallError("eventfd", err), control.Close())
+		return nil, os.NewSyscallError("eventfd", err)
 	}
 	events := os.NewFile(uintptr(fd), "eventfd")
 	at := filepath.Join(dir, "cgroup.event_control")
 	if err := os.WriteFile(at, fmt.Appendf(nil, "%d %d", fd, control.Fd()), 0); err != nil {
-		return nil, errors.Join(err, events.Close(), control.Close())
+		return nil, errors.Join(err, events.Close())
 	}
-	out := make(chan struct{}, 1) // nobody may listen yet, or any more
+	hit := make(chan struct{}, 1) // nobody may listen yet, or any more
 	go func() {
-		defer close(out)
-		defer control.Close()
-		defer events.Close()
+		defer close(hit)
 		for b := make([]byte, 8); ; {
 			if _, err := events.Read(b); err != nil {
 				return
 			}
-			// To remove the cgroup is an event too.
-			if _, err := os.Lstat(at); err != nil {
-				return
-			}
 			select {
-			case out <- struct{}{}:
+			case hit <- struct{}{}:
 			default:
 			}
 		}
 	}()
-	return out, nil
+	return &oomWatch{hit, events}, nil
 }
+
+// end ends the watch. It comes before the cgroup is removed, which is an event
+// too.
+func (w *oomWatch) end() { w.events.Close() }

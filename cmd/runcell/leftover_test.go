@@ -25,7 +25,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
 		alone, together := 10, 40
 		if h.cred != nil {
-			alone, together = 3, 7 // the first host shows what many runs leave
+			alone, together = 3, 20 // the first host shows what many runs leave
 		}
 		for i := range alone {
 			if out, errs, code := h.run(t, image, "exec", "-c", fmt.Sprint(i)); code != 0 || out != fmt.Sprintln(i) {
@@ -40,9 +40,17 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		_ = raw.stop()
 		c := h.serve(t, image)
+		before := 0
 		for i := range together {
 			c.python(t, fmt.Sprintf("print(%d)", i)).want(t, fmt.Sprint(i))
+			if i == 4 {
+				before = descriptors(t, c.cmd.Process.Pid)
+			}
 		}
+		// A sandbox that waits has several, and there may be one more of them.
+		waitFor(t, "the server to close what its runs had open", 10*time.Second, func() bool {
+			return descriptors(t, c.cmd.Process.Pid) <= before+12
+		})
 		if r := c.call(t, map[string]any{"code": "while True: pass", "timeout": 1}); r.status() != "timeout" {
 			t.Errorf("an endless run: %s", r.text)
 		}
@@ -63,6 +71,16 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 	})
+}
+
+// descriptors counts what a process has open.
+func descriptors(t *testing.T, pid int) int {
+	t.Helper()
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // seeSandboxes notes the name of every sandbox that runs on the host from now

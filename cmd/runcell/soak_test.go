@@ -89,12 +89,8 @@ func measure(t *testing.T, pid int, home string) usage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	descriptors, err := os.ReadDir(at + "/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
 	u := usage{
-		rss: statusNumber(status, "VmRSS"), threads: statusNumber(status, "Threads"), descriptors: len(descriptors),
+		rss: statusNumber(status, "VmRSS"), threads: statusNumber(status, "Threads"), descriptors: descriptors(t, pid),
 		processes: len(children(pid)), mounts: bytes.Count(mounts, []byte("\n")) + bytes.Count(theirs, []byte("\n")),
 	}
 	cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/runcell/*/cgroup.procs")
