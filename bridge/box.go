@@ -18,6 +18,7 @@ type box struct {
 	wires   *wires
 	control chan net.Conn // gives the connection once, or is closed if there is none
 	conn    net.Conn      // once it came
+	in      *bufio.Reader // of conn: short frames come several at once
 	ready   bool          // a run has begun in it
 	runs    int           // that have
 	urge    chan struct{} // has its process say where it is
@@ -69,12 +70,12 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	stop := context.AfterFunc(ctx, func() { b.kill(context.Cause(ctx)) })
 	defer stop()
 	if !b.ready {
-		if c := <-b.control; c != nil {
-			b.conn = &bufferedConn{c, bufio.NewReader(c)}
+		if b.conn = <-b.control; b.conn != nil {
+			b.in = bufio.NewReader(b.conn)
 		}
 	}
 	if b.conn != nil {
-		t.serve(ctx, b.conn, code)
+		t.serve(ctx, b.conn, b.in, code)
 	}
 	b.runs++
 	if b.ready = true; t.kept() && t.inTime() && stop() {
@@ -88,14 +89,6 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	b.wires.drain(t.saidEnd())
 	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
 }
-
-// A bufferedConn takes in several short frames at once.
-type bufferedConn struct {
-	net.Conn
-	in *bufio.Reader
-}
-
-func (c *bufferedConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // codeFile is what the runner calls the code of the next run.
 func (b *box) codeFile() string {

@@ -56,7 +56,7 @@ func FuzzTalk(f *testing.F) {
 		left := s.newLeavings(b)
 		talk := newTalk(s, plan{}, Request{}, b)
 		talk.pictures = left.pictures
-		talk.serve(ctx, ours, "code")
+		talk.serve(ctx, ours, ours, "code")
 		left.close()
 		if ctx.Err() != nil {
 			t.Error("the talk did not end")

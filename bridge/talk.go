@@ -29,7 +29,8 @@ type talk struct {
 	effects  effects
 	pictures *pictures
 	progress progress
-	conn     net.Conn // serve's
+	conn     net.Conn  // serve's
+	in       io.Reader // what comes from conn
 	writing  sync.Mutex
 
 	mu    sync.Mutex
@@ -60,11 +61,11 @@ func newTalk(s *Server, p plan, req Request, b *box) *talk {
 // nobody waits for.
 const lastReplies = 2 * time.Second
 
-// serve holds the conversation over conn until the runner is done or gone, or
-// ctx ends. When it returns, no call is being answered any more, and conn is
-// closed, unless the session is kept.
-func (t *talk) serve(ctx context.Context, conn net.Conn, code string) {
-	t.conn = conn
+// serve holds the conversation over conn, of which in reads, until the runner is
+// done or gone, or ctx ends. When it returns, no call is being answered any
+// more, and conn is closed, unless the session is kept.
+func (t *talk) serve(ctx context.Context, conn net.Conn, in io.Reader, code string) {
+	t.conn, t.in = conn, in
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	calling, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
@@ -110,7 +111,7 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 		if err := bytes.Acquire(ctx, weight); err != nil {
 			return err
 		}
-		m, err := readFrame(t.conn, n)
+		m, err := readFrame(t.in, n)
 		if err != nil {
 			return err
 		}
@@ -147,9 +148,9 @@ func (t *talk) read(ctx context.Context, code string, calls *sync.WaitGroup) err
 // once the time is up.
 func (t *talk) nextSize() (int, error) {
 	var head [4]byte
-	_, err := io.ReadFull(t.conn, head[:])
+	_, err := io.ReadFull(t.in, head[:])
 	if err == nil && isText(head) && t.timeIsUp() {
-		head, err = t.readText(t.conn, head)
+		head, err = t.readText(t.in, head)
 	}
 	if err != nil {
 		return 0, err

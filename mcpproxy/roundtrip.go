@@ -38,10 +38,8 @@ type exchangeKey struct{}
 
 // explain prefers what the transport knows to what the SDK made of it.
 func (e *exchange) explain(err error) error {
-	if e != nil {
-		if failed := e.failed.Load(); failed != nil {
-			return failed
-		}
+	if failed := e.failed.Load(); failed != nil {
+		return failed
 	}
 	return err
 }

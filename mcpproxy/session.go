@@ -91,12 +91,9 @@ func (s *session) request(ctx context.Context, method string, params *rawParams)
 	if s.wire != nil {
 		return s.wire.request(ctx, method, params.with(s.meta))
 	}
-	var ex *exchange
-	if _, ok := s.link.(*remote); ok {
-		ex = &exchange{method: method, params: params}
-		ctx, ex.giveUp = context.WithCancel(context.WithValue(ctx, exchangeKey{}, ex))
-		defer ex.giveUp()
-	}
+	ex := &exchange{method: method, params: params}
+	ctx, ex.giveUp = context.WithCancel(context.WithValue(ctx, exchangeKey{}, ex))
+	defer ex.giveUp()
 	res, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, s.mcp, rawPrefix+method, params)
 	if err != nil {
 		return reply{}, ex.explain(err)

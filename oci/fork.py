@@ -46,6 +46,7 @@ MAKE_DEVICE = 1 << 6 | 1 << 11
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
 VM, VFORK = 0x100, 0x4000
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 # Descriptors of P that its calls name.
 LIFELINE, END, RULE, HELD = 32, 33, 34, 35
@@ -142,9 +143,6 @@ def settle(template):
             template.libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
             template.libc.mallopt(M_TRIM_THRESHOLD, 64 << 20)
     gc.freeze()
-
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def make_immortal(ctypes):
