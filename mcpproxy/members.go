@@ -14,64 +14,23 @@ type member struct {
 
 // members returns the members of a JSON object in the order of the text: the
 // order decides which of two clashing aliases gets the number, and a Go map
-// would throw it away. The text is known to be JSON (toJSON), so it is only cut
-// up, not checked again: Claude's file has megabytes that are none of ours.
+// would throw it away. What the values are is not looked at: Claude's file has
+// megabytes that are none of ours.
 func members(data []byte) (all []member, err error) {
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 || data[0] != '{' {
-		return nil, errors.New("is not a JSON object")
-	}
-	for at := 1; ; {
-		at = skipBlank(data, at, ",")
-		if at == len(data) || data[at] == '}' {
-			return all, nil
-		}
-		end := valueEnd(data, at)
+	s := scan{text: data}
+	ok := s.object(func(name []byte) (ok bool) {
 		var m member
-		if err := json.Unmarshal(data[at:end], &m.name); err != nil {
-			return nil, err
+		if err = json.Unmarshal(name, &m.name); err != nil {
+			return false
 		}
-		at = skipBlank(data, end, ":")
-		end = valueEnd(data, at)
-		m.value = data[at:end:end]
+		m.value, ok = s.part(anyDepth)
 		all = append(all, m)
-		at = end
+		return ok
+	})
+	if !ok && err == nil {
+		err = errors.New("is not a JSON object")
 	}
-}
-
-func skipBlank(data []byte, at int, also string) int {
-	for at < len(data) && (data[at] <= ' ' || data[at] == also[0]) {
-		at++
-	}
-	return at
-}
-
-// valueEnd finds the end of the value that begins at a place.
-func valueEnd(data []byte, at int) int {
-	for depth := 0; at < len(data); at++ {
-		switch c := data[at]; c {
-		case '"':
-			for at++; at < len(data) && data[at] != '"'; at++ {
-				if data[at] == '\\' {
-					at++
-				}
-			}
-			if depth == 0 {
-				return min(at+1, len(data))
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth <= 0 {
-				return at + 1 + min(depth, 0) // a number may stand before it
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return at
-			}
-		}
-	}
-	return len(data)
+	return all, err
 }
 
 // items returns those of a JSON list.

@@ -164,11 +164,11 @@ func answerOf(raw []byte) *answer {
 	ok := s.object(func(name []byte) (ok bool) {
 		count++
 		switch string(name) {
-		case "jsonrpc":
+		case `"jsonrpc"`:
 			version, ok = s.part(0)
-		case "id":
+		case `"id"`:
 			number, ok = s.part(0)
-		case "result":
+		case `"result"`:
 			a.reply, ok = s.reply()
 		}
 		return ok
@@ -205,21 +205,13 @@ func (s *scan) reply() (r reply, ok bool) {
 	ok = s.object(func(name []byte) bool {
 		value, ok := s.part(maxNesting - 2)
 		switch string(name) {
-		case "isError":
+		case `"isError"`:
 			r.isError = string(value) == "true"
-		case "resultType":
+		case `"resultType"`:
 			r.asks = string(value) == `"input_required"`
 		}
 		return ok
 	})
 	r.result = s.text[from:s.at:s.at]
 	return r, ok
-}
-
-// part passes over a value that nests no deeper than this, and returns it.
-func (s *scan) part(depth int) (value []byte, ok bool) {
-	s.blank()
-	from := s.at
-	ok = s.value(depth)
-	return s.text[from:s.at:s.at], ok
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // A scan checks JSON and finds its way in it, in one pass (RFC 8259). It is for
-// what servers answer, of which there may be many megabytes: a library either
-// decodes them or takes them byte by byte; members.go only cuts up what is known
-// to be JSON. Bytes above ASCII count as text, whatever they are.
+// texts of which there may be many megabytes, such as what servers answer: a
+// library either decodes them or takes them byte by byte. Bytes above ASCII count
+// as text, whatever they are.
 type scan struct {
 	text []byte
 	at   int
@@ -33,8 +33,11 @@ func (s *scan) take(c byte) bool {
 	return true
 }
 
+// anyDepth is how deep values nest at most that encoding/json takes for JSON.
+const anyDepth = 10_000
+
 // object passes over an object, and calls member at the value of each member,
-// which it has to pass over.
+// which it has to pass over. The name is as it is written, in its quotes.
 func (s *scan) object(member func(name []byte) bool) bool {
 	if !s.take('{') {
 		return false
@@ -49,11 +52,33 @@ func (s *scan) object(member func(name []byte) bool) bool {
 			return false
 		}
 		quoted := s.text[name:s.at]
-		if !s.take(':') || !member(quoted[1:len(quoted)-1]) {
+		if !s.take(':') || !member(quoted) {
 			return false
 		}
 	}
 	return true
+}
+
+// list passes over a list, and calls item at each item, which it has to pass
+// over.
+func (s *scan) list(item func() bool) bool {
+	if !s.take('[') {
+		return false
+	}
+	for first := true; !s.take(']'); first = false {
+		if !first && !s.take(',') || !item() {
+			return false
+		}
+	}
+	return true
+}
+
+// part passes over a value that nests no deeper than this, and returns it.
+func (s *scan) part(depth int) (value []byte, ok bool) {
+	s.blank()
+	from := s.at
+	ok = s.value(depth)
+	return s.text[from:s.at:s.at], ok
 }
 
 // value passes over a value that nests no deeper than this.
@@ -66,13 +91,7 @@ func (s *scan) value(depth int) bool {
 	case '{':
 		return s.object(func([]byte) bool { return s.value(depth - 1) })
 	case '[':
-		s.at++
-		for first := true; !s.take(']'); first = false {
-			if !first && !s.take(',') || !s.value(depth-1) {
-				return false
-			}
-		}
-		return true
+		return s.list(func() bool { return s.value(depth - 1) })
 	case '"':
 		return s.str()
 	case 't':

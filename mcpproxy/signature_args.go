@@ -14,81 +14,75 @@ type Argument struct {
 }
 
 // ParseArguments splits a JSON object into its members, in their order; of two
-// of one name the last counts. raw is known to be valid JSON, as every
-// json.RawMessage that was decoded is: arguments may have many megabytes, so
-// they are not read more often than need be.
-func ParseArguments(raw json.RawMessage) ([]Argument, error) {
-	rest := bytes.TrimSpace(raw)
-	if len(rest) == 0 || isNull(rest) {
+// of one name the last counts. The values may have many megabytes, so they are
+// not read more often than need be.
+func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || isNull(raw) {
 		return nil, nil
 	}
-	if rest[0] != '{' {
+	if raw[0] != '{' {
 		return nil, errors.New("the arguments are not a JSON object")
 	}
-	var all []Argument
 	at := map[string]int{}
-	for rest = space(rest[1:]); len(rest) > 0 && rest[0] == '"'; rest = space(rest) {
-		end := valueEnd(rest, 0)
+	s := scan{text: raw}
+	ok := s.object(func(quoted []byte) bool {
 		var a Argument
-		if err := json.Unmarshal(rest[:end], &a.Name); err != nil {
-			return nil, err
+		if err = json.Unmarshal(quoted, &a.Name); err != nil {
+			return false
 		}
-		rest = space(rest[end:])
-		if len(rest) == 0 || rest[0] != ':' {
-			return nil, errBroken
-		}
-		rest = space(rest[1:])
-		end = valueEnd(rest, 0)
-		a.Value = json.RawMessage(bytes.TrimSpace(rest[:end]))
-		if i, ok := at[a.Name]; ok {
+		value, ok := s.part(anyDepth)
+		a.Value = value
+		if i, again := at[a.Name]; again {
 			all[i] = a
-		} else if len(all) == maxArguments {
-			return nil, fmt.Errorf("there are more than %d arguments", maxArguments)
-		} else {
-			at[a.Name] = len(all)
-			all = append(all, a)
+			return ok
 		}
-		if rest = space(rest[end:]); len(rest) > 0 && rest[0] == ',' {
-			rest = rest[1:]
+		if len(all) == maxArguments {
+			err = errTooManyArguments
+			return false
 		}
-	}
-	if string(rest) != "}" {
-		return nil, errBroken
-	}
-	return all, nil
+		at[a.Name] = len(all)
+		all = append(all, a)
+		return ok
+	})
+	return whole(all, ok && s.at == len(raw), err)
 }
 
 // ParseList splits a JSON array into its items, as ParseArguments does an
 // object.
-func ParseList(raw json.RawMessage) ([]json.RawMessage, error) {
-	rest := bytes.TrimSpace(raw)
-	if len(rest) == 0 || isNull(rest) {
+func ParseList(raw json.RawMessage) (all []json.RawMessage, err error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || isNull(raw) {
 		return nil, nil
 	}
-	if rest[0] != '[' {
+	if raw[0] != '[' {
 		return nil, errors.New("the positional arguments are not a JSON array")
 	}
-	var all []json.RawMessage
-	for rest = space(rest[1:]); len(rest) > 0 && rest[0] != ']'; rest = space(rest) {
-		end := valueEnd(rest, 0)
-		item := bytes.TrimSpace(rest[:end])
-		switch {
-		case len(item) == 0:
-			return nil, errBroken
-		case len(all) == maxArguments:
-			return nil, fmt.Errorf("there are more than %d arguments", maxArguments)
+	s := scan{text: raw}
+	ok := s.list(func() bool {
+		if len(all) == maxArguments {
+			err = errTooManyArguments
+			return false
 		}
-		all = append(all, json.RawMessage(item))
-		if rest = space(rest[end:]); len(rest) > 0 && rest[0] == ',' {
-			rest = rest[1:]
-		}
-	}
-	if string(rest) != "]" {
+		item, ok := s.part(anyDepth)
+		all = append(all, item)
+		return ok
+	})
+	return whole(all, ok && s.at == len(raw), err)
+}
+
+// whole gives what was read, if that was all of it.
+func whole[T any](all []T, ok bool, err error) ([]T, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
 		return nil, errBroken
 	}
 	return all, nil
 }
 
-var errBroken = errors.New("the arguments are not JSON")
-
-func space(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
+var (
+	errBroken           = errors.New("the arguments are not JSON")
+	errTooManyArguments = fmt.Errorf("there are more than %d arguments", maxArguments)
+)
