@@ -18,36 +18,36 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags -static
 
 # Real images for the tests are built once and kept here.
-export RUNCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/images
-export RUNCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/runcell-test/npm
+export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/images
+export TOOLCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/npm
 PREFIX ?= /usr/local
 
 .PHONY: build run test test-deps test-vm lint fuzz soak install clean FORCE
 
-build: bin/runcell
+build: bin/toolcell
 
 bin/%: FORCE | deps
 	@mkdir -p bin
-	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter runcell,$*),cmd,examples)/$*
+	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter toolcell,$*),cmd,examples)/$*
 
 .PHONY: deps
 deps:
 	@.ci/deps.sh build
 
-run: bin/runcell bin/calendar bin/tasks bin/demo
-	@bin/demo -runcell bin/runcell -calendar bin/calendar -tasks bin/tasks
+run: bin/toolcell bin/calendar bin/tasks bin/demo
+	@bin/demo -toolcell bin/toolcell -calendar bin/calendar -tasks bin/tasks
 
 test: test-deps
 	@$(MAKE) --no-print-directory -j3 test-images test-npm vet # each waits much
-	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/runcell)
-	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) ./cmd/runcell # against a binary, which -race would not reach
+	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/toolcell)
+	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) ./cmd/toolcell # against a binary, which -race would not reach
 
 .PHONY: test-images test-npm vet
 test-images:
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 
 test-npm:
-	@.ci/npm.sh $(RUNCELL_TEST_NPM)
+	@.ci/npm.sh $(TOOLCELL_TEST_NPM)
 
 vet:
 	go vet -tags $(TAGS) ./...
@@ -55,7 +55,7 @@ vet:
 # What depends on the Python in an image, on Pythons that `make test` leaves out.
 PYTHONS ?= 3.9 3.10 musl
 .PHONY: test-pythons
-test-pythons: bin/runcell
+test-pythons: bin/toolcell
 	@.ci/deps.sh pythons
 	@TAGS=$(TAGS) .ci/pythons.sh $(PYTHONS)
 
@@ -64,19 +64,19 @@ test-deps:
 
 # The end-to-end tests in virtual machines with systemd: see the script. The
 # folder has mkvm.sh and vmrun.sh, which make and boot a machine.
-RUNCELL_VM ?= ../shared/vm
-test-vm: bin/runcell test-deps
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
-	@TAGS=$(TAGS) RUNCELL_VM=$(RUNCELL_VM) .ci/vm.sh
+TOOLCELL_VM ?= ../shared/vm
+test-vm: bin/toolcell test-deps
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14
+	@TAGS=$(TAGS) TOOLCELL_VM=$(TOOLCELL_VM) .ci/vm.sh
 
 # The table in docs/security.md, from the virtual machines and from here.
 .PHONY: table
-table: export RUNCELL_REPORT = $(CURDIR)/bin/report
+table: export TOOLCELL_REPORT = $(CURDIR)/bin/report
 table:
-	rm -rf $(RUNCELL_REPORT)
+	rm -rf $(TOOLCELL_REPORT)
 	$(MAKE) test-vm
-	RUNCELL_REPORT=$(RUNCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' ./cmd/runcell
-	RUNCELL_TABLE=$(RUNCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable ./cmd/runcell
+	TOOLCELL_REPORT=$(TOOLCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' ./cmd/toolcell
+	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable ./cmd/toolcell
 
 lint: vet
 	test -z "$$(gofmt -l .)"
@@ -87,18 +87,18 @@ lint: vet
 # Runs beside podman, bubblewrap and bare Python, if they are there, and calls
 # beside the SDK's client: a table, and docs/benchmarks/speed.json. Fifteen minutes.
 .PHONY: bench
-bench: bin/runcell test-deps
+bench: bin/toolcell test-deps
 	@.ci/deps.sh bench
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14 data
-	@RUNCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures ./cmd/runcell
-	@python3 .ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-data --calls bin/calls.json
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 data
+	@TOOLCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures ./cmd/toolcell
+	@python3 .ci/bench.py bin/toolcell $(TOOLCELL_TEST_IMAGES)/python-3.14 $(TOOLCELL_TEST_IMAGES)/python-data --calls bin/calls.json
 
 # Whether the ratios of a short session are much worse than the kept ones.
 .PHONY: bench-check
-bench-check: bin/runcell test-deps
+bench-check: bin/toolcell test-deps
 	@.ci/deps.sh bench
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
-	@python3 .ci/bench.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-3.14 $(RUNCELL_TEST_IMAGES)/python-3.14 --check
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14
+	@python3 .ci/bench.py bin/toolcell $(TOOLCELL_TEST_IMAGES)/python-3.14 $(TOOLCELL_TEST_IMAGES)/python-3.14 --check
 
 # What comes from the sandbox, from registries and from config files, a minute
 # each.
@@ -113,10 +113,10 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
 
-# As root also: RUNCELL_SOAK_HOST=user, or user-one-id.
+# As root also: TOOLCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000
 soak: test-deps
-	RUNCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/runcell
+	TOOLCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/toolcell
 
 # Time and memory with 100 upstream servers of 100 tools each.
 .PHONY: bench-servers
@@ -127,67 +127,67 @@ bench-servers: | deps
 # How often a search finds the right tool, beside plain BM25: docs/search.md.
 .PHONY: recall
 recall: | deps
-	@RUNCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
+	@TOOLCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
 	@cat docs/benchmarks/recall.txt
 
 # What a client pays for, in tokens: docs/benchmarks/tokens.md.
 .PHONY: tokens
 tokens: | deps
-	@RUNCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens ./cmd/runcell
+	@TOOLCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens ./cmd/toolcell
 	@cat docs/benchmarks/tokens.md
 
 # The reference of the Python inside, from the runner's docstrings.
 .PHONY: docs
-docs: bin/runcell
-	bin/runcell exec --image host -q .ci/api.py >bin/python-api.md
+docs: bin/toolcell
+	bin/toolcell exec --image host -q .ci/api.py >bin/python-api.md
 	mv bin/python-api.md docs/python-api.md
 
 # A recording of a terminal: docs/walk.txt.
 .PHONY: walk
-walk: bin/runcell bin/calendar bin/tasks
+walk: bin/toolcell bin/calendar bin/tasks
 	@.ci/deps.sh walk
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) 3.14
-	@.ci/npm.sh $(RUNCELL_TEST_NPM)
-	.ci/walk.sh $(RUNCELL_TEST_IMAGES) $(RUNCELL_TEST_NPM) docs/walk.txt
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14
+	@.ci/npm.sh $(TOOLCELL_TEST_NPM)
+	.ci/walk.sh $(TOOLCELL_TEST_IMAGES) $(TOOLCELL_TEST_NPM) docs/walk.txt
 
 # A first pull of a large image beside podman, and skopeo with umoci.
 .PHONY: bench-images
-bench-images: bin/runcell
+bench-images: bin/toolcell
 	@.ci/deps.sh bench
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data
-	@python3 .ci/bench_images.py bin/runcell $(RUNCELL_TEST_IMAGES)/python-data
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) data
+	@python3 .ci/bench_images.py bin/toolcell $(TOOLCELL_TEST_IMAGES)/python-data
 
 # Plots and tables with the packages of real images: 1.3 GB of Debian, and plotly
 # from PyPI.
 .PHONY: test-data
 test-data: test-deps
 	@.ci/deps.sh data
-	@.ci/images.sh $(RUNCELL_TEST_IMAGES) data plotly
-	RUNCELL_TEST_DATA=$(RUNCELL_TEST_IMAGES)/python-data RUNCELL_TEST_PLOTLY=$(RUNCELL_TEST_IMAGES)/python-plotly go test -tags $(TAGS),data -count=1 -run 'TestFigures|TestPictures|TestTables|TestPlotly' -v ./cmd/runcell
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) data plotly
+	TOOLCELL_TEST_DATA=$(TOOLCELL_TEST_IMAGES)/python-data TOOLCELL_TEST_PLOTLY=$(TOOLCELL_TEST_IMAGES)/python-plotly go test -tags $(TAGS),data -count=1 -run 'TestFigures|TestPictures|TestTables|TestPlotly' -v ./cmd/toolcell
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:
-	@test -x bin/runcell || $(MAKE) bin/runcell
-	install -D -m 755 bin/runcell $(DESTDIR)$(PREFIX)/bin/runcell
-	@$(MAKE) -s install-extras BIN=bin/runcell
+	@test -x bin/toolcell || $(MAKE) bin/toolcell
+	install -D -m 755 bin/toolcell $(DESTDIR)$(PREFIX)/bin/toolcell
+	@$(MAKE) -s install-extras BIN=bin/toolcell
 
 # The man page and completions, by a program that can be run here.
-BIN ?= bin/runcell
+BIN ?= bin/toolcell
 ZSH ?= site-functions
 SHARE = $(DESTDIR)$(PREFIX)/share
-EXTRAS = bash-completion/completions/runcell zsh/$(ZSH)/_runcell fish/vendor_completions.d/runcell.fish man/man1/runcell.1.gz
+EXTRAS = bash-completion/completions/toolcell zsh/$(ZSH)/_toolcell fish/vendor_completions.d/toolcell.fish man/man1/toolcell.1.gz
 .PHONY: install-extras
 install-extras:
 	install -d $(dir $(addprefix $(SHARE)/,$(EXTRAS)))
-	$(BIN) completion bash >$(SHARE)/bash-completion/completions/runcell
-	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_runcell
-	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/runcell.fish
-	$(BIN) man >$(SHARE)/man/man1/runcell.1
-	gzip -9nf $(SHARE)/man/man1/runcell.1
+	$(BIN) completion bash >$(SHARE)/bash-completion/completions/toolcell
+	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_toolcell
+	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/toolcell.fish
+	$(BIN) man >$(SHARE)/man/man1/toolcell.1
+	gzip -9nf $(SHARE)/man/man1/toolcell.1
 
 .PHONY: uninstall
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/runcell $(addprefix $(SHARE)/,$(EXTRAS))
+	rm -f $(DESTDIR)$(PREFIX)/bin/toolcell $(addprefix $(SHARE)/,$(EXTRAS))
 
 # A .deb and a tarball for each architecture, and SHA256SUMS, in dist. ARCHS="amd64
 # arm64" needs a cross compiler, which the script names.

@@ -1,4 +1,4 @@
-module github.com/runcell/runcell
+module github.com/toolcell/toolcell
 
 go 1.25.0
 

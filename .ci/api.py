@@ -1,6 +1,6 @@
 """Prints docs/python-api.md: what code in a sandbox can import and call, from the docstrings of the real objects.
 
-    runcell exec --image host -q .ci/api.py >docs/python-api.md
+    toolcell exec --image host -q .ci/api.py >docs/python-api.md
 
 `make docs` does that, and a test compares the file with what this prints.
 """
@@ -12,7 +12,7 @@ INTRO = """\
 # Python inside
 
 What code that `run_python` gets can use besides Python itself. Made by `make docs` from the runner's docstrings; the
-short manual that a model reads is the resource `resource://runcell/capabilities`, and `runtime.capability_summary()`.
+short manual that a model reads is the resource `resource://toolcell/capabilities`, and `runtime.capability_summary()`.
 
 Top-level `await` works. The value of a trailing expression is shown. There without an import:
 

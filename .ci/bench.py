@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times runs of runcell beside podman, bubblewrap and bare Python, on the same image. `make bench` calls this.
+"""Times runs of toolcell beside podman, bubblewrap and bare Python, on the same image. `make bench` calls this.
 
-    bench.py RUNCELL LAYOUT DATA_LAYOUT [--rounds N] [--calls FILE] [--check]
+    bench.py TOOLCELL LAYOUT DATA_LAYOUT [--rounds N] [--calls FILE] [--check]
 
 LAYOUT and DATA_LAYOUT are OCI layouts, of which the second has pandas. FILE is what TestCallFigures found. What is
 measured is printed as a table and kept in docs/benchmarks/speed.json. Machines differ and are noisy: what counts are
-the ratios of one session, so peers take turns with runcell. With --check nothing is kept: the ratios of a short session
+the ratios of one session, so peers take turns with toolcell. With --check nothing is kept: the ratios of a short session
 are compared with those of the file, and it is an error if one has become much worse.
 """
 import argparse
@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Server:
-    """`runcell serve` and its one client, which does no more than a client must: what it costs is measured too."""
+    """`toolcell serve` and its one client, which does no more than a client must: what it costs is measured too."""
 
     def __init__(self, program, state, image, **settings):
         env = {"HOME": str(state), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MCP_BRIDGE_STATE_DIR": str(state / "state"),
@@ -200,7 +200,7 @@ class Bench:
         env = {**os.environ, "HOME": str(self.work), "MCP_BRIDGE_STATE_DIR": str(self.work / "state"), "MCP_BRIDGE_IMAGE": self.image}
         python = "/usr/bin/python3" if (root / "usr/bin/python3").exists() else "/usr/local/bin/python3"
         kinds = {
-            "runcell exec": lambda: command(self.program, "exec", "-c", "print(1)", env=env),
+            "toolcell exec": lambda: command(self.program, "exec", "-c", "print(1)", env=env),
             "bare python": lambda: command("/usr/bin/python3", "-I", "-S", "-c", "print(1)"),
         }
         if shutil.which("bwrap"):
@@ -316,7 +316,7 @@ class Bench:
                 continue
             now, then = (out["podman run"]["p50"] / out[name]["p50"] for out in (self.out, kept))
             print(f"{name:38} podman / it: {now:8.1f}, kept {then:8.1f}")
-            if name.startswith(("runcell", "warm", "burst", "serve")) and now < then * WORSE:
+            if name.startswith(("toolcell", "warm", "burst", "serve")) and now < then * WORSE:
                 worse.append(name)
         return worse
 
@@ -341,7 +341,7 @@ def main():
     given = parser.parse_args()
     program, layout, data = (os.path.abspath(f) for f in given.files)
     kept = HERE / "docs/benchmarks/speed.json"
-    with tempfile.TemporaryDirectory(prefix="runcell-bench-") as work:
+    with tempfile.TemporaryDirectory(prefix="toolcell-bench-") as work:
         os.chmod(work, 0o755)
         # A copy, as an installation makes: of what the linker has just written the kernel maps much more than is used.
         # In a folder without the state: libcontainer copies itself at each start where one is in the other.

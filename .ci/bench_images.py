@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times a first pull of the data-science image beside podman, and skopeo with umoci. `make bench-images` calls this.
 
-    bench_images.py RUNCELL LAYOUT [ROUNDS]      # as root
+    bench_images.py TOOLCELL LAYOUT [ROUNDS]      # as root
 
 Everything comes from one loopback registry, in turn, ROUNDS times (3); medians count. `tar` is the floor: it only
 decompresses and writes the same layers, one after the other. What is measured is kept in docs/benchmarks/images.json.
@@ -76,11 +76,11 @@ class Registry:
         self.process.wait()
 
 
-def with_runcell(work, runcell, registry):
-    env = {"MCP_BRIDGE_STATE_DIR": str(work / "runcell")}
-    result = run(runcell, "images", "pull", "--no-compile", registry.ref, env=env)
-    again = [run(runcell, "images", "pull", "--no-compile", registry.ref, env=env)[0] for _ in range(3)]
-    return {"runcell": result, "runcell, again": (min(again), 0)}
+def with_toolcell(work, toolcell, registry):
+    env = {"MCP_BRIDGE_STATE_DIR": str(work / "toolcell")}
+    result = run(toolcell, "images", "pull", "--no-compile", registry.ref, env=env)
+    again = [run(toolcell, "images", "pull", "--no-compile", registry.ref, env=env)[0] for _ in range(3)]
+    return {"toolcell": result, "toolcell, again": (min(again), 0)}
 
 
 def with_podman(work, registry):
@@ -121,19 +121,19 @@ def import_times(module, places, env):
     return best
 
 
-def compare_imports(work, runcell, layout):
+def compare_imports(work, toolcell, layout):
     """Compiles the image, which has no bytecode; returns how long that took, and the times of imports.
 
     The host has other versions of Python and pandas than the image: the fair peer is the image's own tree, once it is
     compiled, run by the host's kernel without a sandbox.
     """
     env = {"MCP_BRIDGE_STATE_DIR": str(work / "imports"), "MCP_BRIDGE_IMAGE": f"oci:{layout}", "MCP_BRIDGE_TIMEOUT": "60s"}
-    run(runcell, "images", "pull", "--no-compile", f"oci:{layout}", env=env)
-    seconds, _ = run(runcell, "images", "pull", f"oci:{layout}", env=env)
-    listed = subprocess.run([runcell, "images", "inspect", f"oci:{layout}"], env={**os.environ, **env}, check=True,
+    run(toolcell, "images", "pull", "--no-compile", f"oci:{layout}", env=env)
+    seconds, _ = run(toolcell, "images", "pull", f"oci:{layout}", env=env)
+    listed = subprocess.run([toolcell, "images", "inspect", f"oci:{layout}"], env={**os.environ, **env}, check=True,
                             capture_output=True, text=True)
     image = json.loads(listed.stdout)[0]
-    places = {"in a sandbox": (runcell, "exec"), "the same files without one": ("chroot", image["dir"], "python3", "-s", "-B"),
+    places = {"in a sandbox": (toolcell, "exec"), "the same files without one": ("chroot", image["dir"], "python3", "-s", "-B"),
               "the host's own": ("/usr/bin/python3", "-s", "-B")}
     return seconds, {module: import_times(module, places, env) for module in ("asyncio", "pandas")}
 
@@ -156,16 +156,16 @@ def fresh_folder():
 def main():
     if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
-    runcell, layout = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+    toolcell, layout = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     rounds = int(sys.argv[3]) if len(sys.argv) == 4 else 3
     found = {}
     with fresh_folder() as top:
-        compiling, imports = compare_imports(top, runcell, layout)
+        compiling, imports = compare_imports(top, toolcell, layout)
         registry = Registry(top, layout)
         try:
             for _ in range(rounds):
                 work = pathlib.Path(tempfile.mkdtemp(prefix="r", dir=top))
-                for results in (with_runcell(work, runcell, registry), with_podman(work, registry),
+                for results in (with_toolcell(work, toolcell, registry), with_podman(work, registry),
                                 with_umoci(work, registry), with_tar(work, layout)):
                     for name, result in results.items():
                         found.setdefault(name, []).append(result)
@@ -173,7 +173,7 @@ def main():
             registry.close()
     size = sum(f.stat().st_size for f in layout.glob("blobs/sha256/*"))
     print(f"first pull of {size / 1e6:.0f} MB compressed, median of {rounds}; {os.cpu_count()} processors")
-    own = statistics.median(took for took, _ in found["runcell"])
+    own = statistics.median(took for took, _ in found["toolcell"])
     print(f"{'':16} {'seconds':>8} {'of ours':>8} {'MB':>6}")
     for name, results in found.items():
         took, memory = statistics.median(t for t, _ in results), max(m for _, m in results)

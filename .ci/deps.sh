@@ -10,7 +10,7 @@ missing=()
 need() { missing+=("$1"); }
 
 command -v go >/dev/null || {
-	echo "runcell: Go is missing: sudo apt-get install golang-go (1.21 or newer fetches the one that is needed)" >&2
+	echo "toolcell: Go is missing: sudo apt-get install golang-go (1.21 or newer fetches the one that is needed)" >&2
 	exit 1
 }
 command -v gcc >/dev/null || need gcc
@@ -62,20 +62,20 @@ fi
 
 install=(apt-get install -y --no-install-recommends "${missing[@]}")
 if ! command -v apt-get >/dev/null; then
-	echo "runcell: missing: ${missing[*]} (Debian's package names); install them with your package manager" >&2
+	echo "toolcell: missing: ${missing[*]} (Debian's package names); install them with your package manager" >&2
 	exit 1
 elif [ "$(id -u)" = 0 ]; then
 	as=()
 elif sudo -n true 2>/dev/null; then
 	as=(sudo)
 else
-	echo "runcell: missing: ${missing[*]}. Please type:" >&2
+	echo "toolcell: missing: ${missing[*]}. Please type:" >&2
 	echo "    sudo ${install[*]}" >&2
 	exit 1
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-echo "runcell: installing ${missing[*]}"
+echo "toolcell: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 # The package lists may be missing or old: only then is an update needed.
 "${as[@]}" "${install[@]}" >"$log" 2>&1 || {

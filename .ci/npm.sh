@@ -16,7 +16,7 @@ packages='@modelcontextprotocol/inspector@2.12.0
 @toon-format/toon@4.4.0'
 
 if ! command -v npm >/dev/null; then
-	echo "runcell: no npm here: the tests with the MCP Inspector and npm's servers are skipped (apt-get install nodejs npm)"
+	echo "toolcell: no npm here: the tests with the MCP Inspector and npm's servers are skipped (apt-get install nodejs npm)"
 	exit 0
 fi
 stamp=$1/installed
@@ -28,7 +28,7 @@ umask 022
 export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
 # shellcheck disable=SC2086 # one word a package
 if ! npm install --no-audit --no-fund --loglevel=error --fetch-retries=1 --prefix "$1" $packages; then
-	echo "runcell: npm could not install them: the tests with the MCP Inspector and npm's servers are skipped"
+	echo "toolcell: npm could not install them: the tests with the MCP Inspector and npm's servers are skipped"
 	exit 0
 fi
 echo "$packages" >"$stamp"

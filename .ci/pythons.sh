@@ -7,7 +7,7 @@
 #   .ci/pythons.sh VERSION...
 set -eu
 cd "$(dirname "$0")/.."
-.ci/images.sh "$RUNCELL_TEST_IMAGES" "$@"
+.ci/images.sh "$TOOLCELL_TEST_IMAGES" "$@"
 
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
@@ -16,8 +16,8 @@ trap 'exit 130' INT TERM HUP
 # interpreter makes $work/python, a program that is the Python of an image, with
 # the /tmp and the working directory of whoever starts it.
 interpreter() {
-	MCP_BRIDGE_STATE_DIR=$work/state bin/runcell images pull "$1" >/dev/null
-	about=$(MCP_BRIDGE_STATE_DIR=$work/state bin/runcell images inspect "$1")
+	MCP_BRIDGE_STATE_DIR=$work/state bin/toolcell images pull "$1" >/dev/null
+	about=$(MCP_BRIDGE_STATE_DIR=$work/state bin/toolcell images inspect "$1")
 	root=$(echo "$about" | sed -n 's/^ *"dir": "\(.*\)",$/\1/p')
 	python=$(echo "$about" | sed -n 's/^ *"python": "\(.*\)",$/\1/p')
 	cat >"$work/python" <<-EOF
@@ -34,14 +34,14 @@ status=0
 try() { go test -tags "$TAGS" -count=1 -timeout 30m "$@" || status=1; }
 for version in "$@"; do
 	echo "On the image python-$version:"
-	layout=oci:$RUNCELL_TEST_IMAGES/python-$version
+	layout=oci:$TOOLCELL_TEST_IMAGES/python-$version
 	interpreter "$layout"
-	export RUNCELL_TEST_RUNNER_PYTHON="$work/python" RUNCELL_TEST_PYTHONS="$version"
+	export TOOLCELL_TEST_RUNNER_PYTHON="$work/python" TOOLCELL_TEST_PYTHONS="$version"
 	try -run '^TestRunner' ./bridge
-	try -run '^Test(AnyPython|SandboxedPython|Promises|ModulesAreCompiled|Image|LocalImages)' ./cmd/runcell
+	try -run '^Test(AnyPython|SandboxedPython|Promises|ModulesAreCompiled|Image|LocalImages)' ./cmd/toolcell
 	# These take the host's own Python elsewhere.
-	export RUNCELL_TEST_INSTEAD="$layout" RUNCELL_TEST_HOSTS="root self"
-	try -run '^Test(Limits|Uncounted|Seccomp|EscapeBattery$|Saved|Timeout|Cancel|Closed|Killed|BadInput|Forged|Exec|Nothing)' ./cmd/runcell
-	unset RUNCELL_TEST_INSTEAD RUNCELL_TEST_HOSTS
+	export TOOLCELL_TEST_INSTEAD="$layout" TOOLCELL_TEST_HOSTS="root self"
+	try -run '^Test(Limits|Uncounted|Seccomp|EscapeBattery$|Saved|Timeout|Cancel|Closed|Killed|BadInput|Forged|Exec|Nothing)' ./cmd/toolcell
+	unset TOOLCELL_TEST_INSTEAD TOOLCELL_TEST_HOSTS
 done
 exit $status

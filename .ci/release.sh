@@ -36,18 +36,18 @@ build() { # ARCH FILE
 	esac
 	[ "$1" = "$host" ] || cc=$triplet-gcc
 	command -v "$cc" >/dev/null || {
-		echo "runcell: no $cc here. Please type:" >&2
+		echo "toolcell: no $cc here. Please type:" >&2
 		echo "    sudo dpkg --add-architecture $1 && sudo apt-get update && sudo apt-get install gcc-$triplet libc6-dev-$1-cross libseccomp-dev:$1" >&2
 		exit 1
 	}
 	GOARCH=$1 CGO_ENABLED=1 CC=$cc PKG_CONFIG_LIBDIR=/usr/lib/$triplet/pkgconfig:/usr/share/pkgconfig \
 		go build -buildvcs=false -trimpath -tags "$tags" -o "$2" \
-		-ldflags "-s -w -buildid= -X main.version=$version -extldflags '-static -Wl,--build-id=none'" ./cmd/runcell
+		-ldflags "-s -w -buildid= -X main.version=$version -extldflags '-static -Wl,--build-id=none'" ./cmd/toolcell
 }
 
 # The licences of all that is linked in, one after the other.
 licences() {
-	go list -deps -tags "$tags" -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/runcell | sort -u |
+	go list -deps -tags "$tags" -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/toolcell | sort -u |
 		while read -r module release dir; do
 			for file in "$dir"/LICENSE* "$dir"/LICENCE* "$dir"/COPYING* "$dir"/NOTICE*; do
 				[ -f "$file" ] || continue
@@ -61,28 +61,28 @@ licences() {
 }
 
 tree() { # ARCH DIR: everything as it is installed
-	local root=$2 doc=$2/usr/share/doc/runcell
+	local root=$2 doc=$2/usr/share/doc/toolcell
 	mkdir -p "$root/usr/bin" "$doc"
-	build "$1" "$root/usr/bin/runcell"
-	[ -e "$work/runcell" ] || build "$host" "$work/runcell"
-	make -s install-extras BIN="$work/runcell" DESTDIR="$root" PREFIX=/usr ZSH=vendor-completions
+	build "$1" "$root/usr/bin/toolcell"
+	[ -e "$work/toolcell" ] || build "$host" "$work/toolcell"
+	make -s install-extras BIN="$work/toolcell" DESTDIR="$root" PREFIX=/usr ZSH=vendor-completions
 	cp README.md "$doc/"
 	cp -r docs "$doc/docs"
 	cp LICENSE "$doc/copyright"
 	licences | gzip -9n >"$doc/third-party-licenses.gz"
 	find "$root" -type d -exec chmod 755 {} +
 	find "$root" -type f -exec chmod 644 {} +
-	chmod 755 "$root/usr/bin/runcell"
+	chmod 755 "$root/usr/bin/toolcell"
 	find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
 deb() { # ARCH ROOT
 	mkdir "$2/DEBIAN"
 	cat >"$2/DEBIAN/control" <<EOF
-Package: runcell
+Package: toolcell
 Version: $debian
 Architecture: $1
-Maintainer: The runcell authors <authors@runcell.invalid>
+Maintainer: The toolcell authors <authors@toolcell.invalid>
 Installed-Size: $(($(find "$2/usr" -type f -printf "%s+")1023 >> 10))
 Section: utils
 Priority: optional
@@ -95,12 +95,12 @@ EOF
 	(cd "$2" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 	find "$2/DEBIAN" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
 	touch -d "@$SOURCE_DATE_EPOCH" "$2"
-	dpkg-deb --root-owner-group -Zxz --build "$2" "$dist/runcell_${debian}_$1.deb" >/dev/null
+	dpkg-deb --root-owner-group -Zxz --build "$2" "$dist/toolcell_${debian}_$1.deb" >/dev/null
 	rm -r "$2/DEBIAN"
 }
 
 tarball() { # ARCH ROOT
-	local name=runcell-$version-linux-$1
+	local name=toolcell-$version-linux-$1
 	mv "$2/usr" "$work/$name"
 	touch -d "@$SOURCE_DATE_EPOCH" "$work/$name"
 	tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=posix \

@@ -15,22 +15,22 @@ if [ "$variant" = r ] && [ "$(id -u)" != 0 ]; then
 fi
 
 export PATH=$PWD:$PATH:/usr/sbin:/sbin
-export RUNCELL_TEST_BINARY=$PWD/runcell RUNCELL_TEST_IMAGES=$PWD/images RUNCELL_TEST_PYTHONS=3.14 RUNCELL_TEST_SLOW=10
-export RUNCELL_REPORT=/mnt/out/report
-mkdir -p "$RUNCELL_REPORT"
+export TOOLCELL_TEST_BINARY=$PWD/toolcell TOOLCELL_TEST_IMAGES=$PWD/images TOOLCELL_TEST_PYTHONS=3.14 TOOLCELL_TEST_SLOW=10
+export TOOLCELL_REPORT=/mnt/out/report
+mkdir -p "$TOOLCELL_REPORT"
 
 # The users that the suite makes as root have what dev has in d and db.
-export RUNCELL_TEST_HOSTS="root self"
+export TOOLCELL_TEST_HOSTS="root self"
 
 # What the machine lacks is told: otherwise the suite would pass too where
-# runcell does not find what there is.
+# toolcell does not find what there is.
 case $variant in
-r | a | s | e) export RUNCELL_TEST_LACKS=nothing ;;
-ab | an) export RUNCELL_TEST_LACKS=self:IDS ;;
-d) export RUNCELL_TEST_LACKS=self:CGROUP ;;
-db) export RUNCELL_TEST_LACKS="self:IDS self:CGROUP" ;;
-c) export RUNCELL_TEST_CURE="sudo sysctl -w user.max_user_namespaces=15000" ;;
-p) export RUNCELL_TEST_CURE="sudo sysctl -w kernel.unprivileged_userns_clone=1" ;;
+r | a | s | e) export TOOLCELL_TEST_LACKS=nothing ;;
+ab | an) export TOOLCELL_TEST_LACKS=self:IDS ;;
+d) export TOOLCELL_TEST_LACKS=self:CGROUP ;;
+db) export TOOLCELL_TEST_LACKS="self:IDS self:CGROUP" ;;
+c) export TOOLCELL_TEST_CURE="sudo sysctl -w user.max_user_namespaces=15000" ;;
+p) export TOOLCELL_TEST_CURE="sudo sysctl -w kernel.unprivileged_userns_clone=1" ;;
 *)
 	echo "there is no variant $variant" >&2
 	exit 2
@@ -41,7 +41,7 @@ esac
 # depend on the machine and takes long. Elsewhere it is what the kind of host
 # changes: limits, the ways out, what doctor says. The sandboxes of an and db
 # are those of ab and d: there it is how they are found to be needed.
-packages=(runcell oci) run=. skip='^TestEscapeBatteryOnAnImage$'
+packages=(toolcell oci) run=. skip='^TestEscapeBatteryOnAnImage$'
 case $variant in
 a) ;;
 r) skip="$skip|^Test(Forbidden|Covered)" ;; # they are of ordinary users
@@ -50,7 +50,7 @@ an | db) run='^Test(Doctor|Isolation|Uncounted|Seccomp)' skip="$skip|/no-proc" ;
 *) run='^Test(Limits|EscapeBattery|Doctor$|Isolation|Nothing|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
 esac
 run=${RUN:-$run}
-case $variant in s | e | an | db | c | p) packages=(runcell) ;; esac # as a, a, ab and d
+case $variant in s | e | an | db | c | p) packages=(toolcell) ;; esac # as a, a, ab and d
 
 echo "system $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r), $(systemctl --version | sed -n '1s/ (.*//p'), $(stat -fc %T /sys/fs/cgroup), $(nproc) processors"
 echo "cgroup $(cut -d : -f 3 /proc/self/cgroup)"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests in virtual machines: Debian with systemd and cgroup
-# v2, in every way in which a user may come to start runcell there. Two machines
+# v2, in every way in which a user may come to start toolcell there. Two machines
 # run at a time. What came out is kept in docs/test-vm.log. `make test-vm` calls
 # this, with the settings of the build.
 #
-#   RUNCELL_VM      the folder with mkvm.sh and vmrun.sh, which make and boot the machine
+#   TOOLCELL_VM      the folder with mkvm.sh and vmrun.sh, which make and boot the machine
 #   VARIANTS        these only, such as "a s"; the log is then left as it is
 #   RUN             tests with these names only, such as '^TestLimits'; the same
-#   RUNCELL_REPORT  a folder for what the tests report and print, as VARIANT/FILE
+#   TOOLCELL_REPORT  a folder for what the tests report and print, as VARIANT/FILE
 #
 # Variants are those of vmrun.sh, which explains them, and r: as root.
 set -euo pipefail
@@ -18,9 +18,9 @@ variants=${VARIANTS:-r a d s e ab an db c p} # the long ones first
 limit=3600                                   # seconds for one machine
 at_once=2
 
-vm=${RUNCELL_VM:?}
+vm=${TOOLCELL_VM:?}
 if ! [ -f "$vm/mkvm.sh" ] || ! [ -f "$vm/vmrun.sh" ]; then
-	echo "runcell: there are no mkvm.sh and vmrun.sh in $vm; set RUNCELL_VM to the folder that has them" >&2
+	echo "toolcell: there are no mkvm.sh and vmrun.sh in $vm; set TOOLCELL_VM to the folder that has them" >&2
 	exit 1
 fi
 
@@ -42,10 +42,10 @@ trap 'exit 130' INT TERM HUP
 # registry and no network.
 pack() {
 	mkdir -p "$work/in/testdata" "$work/in/images"
-	cp bin/runcell .ci/vm-guest.sh "$(command -v docker-registry)" "$work/in"
-	cp -r "${RUNCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
+	cp bin/toolcell .ci/vm-guest.sh "$(command -v docker-registry)" "$work/in"
+	cp -r "${TOOLCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
 	local folder
-	for folder in cmd/runcell oci; do
+	for folder in cmd/toolcell oci; do
 		go test -c -tags "${TAGS:?}" -ldflags '-s -w -extldflags -static' -o "$work/in/${folder##*/}.test" "./$folder"
 		[ ! -d "$folder/testdata" ] || cp -r "$folder/testdata" "$work/in"
 	done
@@ -65,7 +65,7 @@ boot() {
 	bash "$vm/vmrun.sh" -V -v "$letters" -t "$limit" -o "$work/$variant.out" "$work/in" "RUN='${RUN:-}' bash /mnt/in/vm-guest.sh $variant" \
 		>"$work/$variant.log" 2>"$work/$variant.err" || status=$?
 	echo "$status" >"$work/$variant.status"
-	echo "runcell: variant $variant ended with $status; $(tail -n 1 "$work/$variant.err")"
+	echo "toolcell: variant $variant ended with $status; $(tail -n 1 "$work/$variant.err")"
 }
 
 # count counts the tests, with their parts, that came out so.
@@ -87,7 +87,7 @@ judge() {
 	fi
 	reasons=$(grep -cE "\.go:[0-9]+: ($known)" "$work/$v.log") || true
 	if [ "$(count "$v" SKIP)" != "$reasons" ]; then
-		echo "runcell: of these skips only $reasons have a reason that .ci/vm.sh knows"
+		echo "toolcell: of these skips only $reasons have a reason that .ci/vm.sh knows"
 		verdict=1
 	fi
 	return $verdict
@@ -138,10 +138,10 @@ wait
 failed=
 for v in $variants; do
 	judge "$v" || failed+=" $v"
-	if [ -n "${RUNCELL_REPORT:-}" ]; then
-		mkdir -p "$RUNCELL_REPORT/$v" "$work/$v.out/report"
-		cp -r "$work/$v.out/report/." "$RUNCELL_REPORT/$v"
-		cp "$work/$v.log" "$RUNCELL_REPORT/$v/test.log"
+	if [ -n "${TOOLCELL_REPORT:-}" ]; then
+		mkdir -p "$TOOLCELL_REPORT/$v" "$work/$v.out/report"
+		cp -r "$work/$v.out/report/." "$TOOLCELL_REPORT/$v"
+		cp "$work/$v.log" "$TOOLCELL_REPORT/$v/test.log"
 	fi
 done
 if [ -z "${VARIANTS:-}${RUN:-}" ]; then
@@ -149,6 +149,6 @@ if [ -z "${VARIANTS:-}${RUN:-}" ]; then
 	table >docs/test-vm.log
 fi
 if [ -n "$failed" ]; then
-	echo "runcell: failed in:$failed" >&2
+	echo "toolcell: failed in:$failed" >&2
 	exit 1
 fi

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Records docs/walk.txt: a terminal in which somebody installs runcell and uses it.
+# Records docs/walk.txt: a terminal in which somebody installs toolcell and uses it.
 # Real commands are typed into a real terminal, that of tmux, and what it shows is
 # kept as text.
 #
 #   .ci/walk.sh IMAGES NPM FILE
 #
 # IMAGES has the OCI layout of Python 3.14 that a registry on this host serves, NPM
-# the MCP Inspector. bin has runcell and the two servers of examples.
+# the MCP Inspector. bin has toolcell and the two servers of examples.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 images=$1 npm=$2 file=$3
 
 # Where the terminal is: a home of its own, and a name that no path here has.
 work=$(mktemp -d)
-tmux=(tmux -L "runcell-walk-$$" -f /dev/null)
+tmux=(tmux -L "toolcell-walk-$$" -f /dev/null)
 registry=
 cleanup() {
 	"${tmux[@]}" kill-server 2>/dev/null || true
@@ -63,7 +63,7 @@ skopeo copy --quiet --dest-tls-verify=false "oci:$images/python-3.14" "docker://
 # where the image came from when it is there, so that no command speaks of it.
 cat >"$work/bashrc" <<-END
 	PS1='$ '
-	PROMPT_COMMAND='! ls ~/.cache/runcell/images/refs/* >/dev/null 2>&1 || unset MCP_BRIDGE_REGISTRY_MIRRORS; ${tmux[*]} wait-for -S ready'
+	PROMPT_COMMAND='! ls ~/.cache/toolcell/images/refs/* >/dev/null 2>&1 || unset MCP_BRIDGE_REGISTRY_MIRRORS; ${tmux[*]} wait-for -S ready'
 END
 env -i HOME="$home" PATH="$home/.local/bin:$PATH" LANG=C.UTF-8 TERM=screen-256color GOTOOLCHAIN=auto \
 	MCP_BRIDGE_REGISTRY_MIRRORS="docker.io=http://$addr" \
@@ -93,7 +93,7 @@ until_more_prompts() {
 		[ "$(prompts)" -gt "$1" ] && return
 		sleep 0.1
 	done
-	echo "runcell: the prompt did not come back" >&2
+	echo "toolcell: the prompt did not come back" >&2
 	"${tmux[@]}" capture-pane -p >&2
 	exit 1
 }
@@ -104,36 +104,36 @@ typed clear
 typed '# Install it from a clone, and ask whether this machine can run sandboxes.'
 typed 'make install PREFIX=~/.local'
 typed 'cd'
-typed 'runcell doctor'
+typed 'toolcell doctor'
 typed '# The image comes from a registry, once. Then run something.'
-typed 'runcell images pull python:3.14-slim'
-typed "runcell exec -c 'import sys; print(sys.version.split()[0])'"
-typed "runcell exec -c 'open(\"/workspace/out/answer.txt\", \"w\").write(\"42\")'"
-typed "runcell exec --timeout 2 -c 'while True: pass'; echo \"exit \$?\""
+typed 'toolcell images pull python:3.14-slim'
+typed "toolcell exec -c 'import sys; print(sys.version.split()[0])'"
+typed "toolcell exec -c 'open(\"/workspace/out/answer.txt\", \"w\").write(\"42\")'"
+typed "toolcell exec --timeout 2 -c 'while True: pass'; echo \"exit \$?\""
 typed '# A prompt: one sandbox, whose variables stay.'
-keys 'runcell exec -i'
+keys 'toolcell exec -i'
 until_more_prompts 0
 typed_inside 'squares = [n * n for n in range(8)]'
 typed_inside 'sum(squares)'
 typed_inside 'sqares'
 typed 'exit()'
 typed '# The servers of my MCP clients, and a search by what I want.'
-typed 'runcell servers list'
-typed 'runcell servers search "when do I have time"'
+typed 'toolcell servers list'
+typed 'toolcell servers search "when do I have time"'
 typed '# Into a client, with its own servers moved behind it.'
-typed 'runcell install cursor --move-servers --yes'
+typed 'toolcell install cursor --move-servers --yes'
 typed 'cat ~/.cursor/mcp.json'
 typed '# And what a client gets: the MCP Inspector calls the tool.'
-typed "mcp-inspector --cli runcell serve --method tools/call --tool-name run_python --tool-arg 'servers=[\"tasks\"]' 'code=[t.title for t in (await mcp_tasks.list_tasks(open_only=True)).tasks][:3]' 2>/dev/null"
+typed "mcp-inspector --cli toolcell serve --method tools/call --tool-name run_python --tool-arg 'servers=[\"tasks\"]' 'code=[t.title for t in (await mcp_tasks.list_tasks(open_only=True)).tasks][:3]' 2>/dev/null"
 
 # What this machine is called, and where its files lie, is nobody's business: the
 # home becomes ~, and of the kernel's version the numbers stay.
 "${tmux[@]}" capture-pane -p -J -S - |
-	sed -E -e "s|$home|~|g" -e "s|$PWD|~/runcell|g" -e 's/(Linux [0-9]+\.[0-9]+)[^ ]*/\1/' -e 's/[[:space:]]+$//' |
+	sed -E -e "s|$home|~|g" -e "s|$PWD|~/toolcell|g" -e 's/(Linux [0-9]+\.[0-9]+)[^ ]*/\1/' -e 's/[[:space:]]+$//' |
 	sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' -e '/^\$$/d' >"$work/walk.txt"
 for secret in "$(hostname)" "$work" "$HOME/" "$(date +%Y-%m-%d)" "$(date -u +%Y-%m-%d)" "$addr"; do
 	if grep -nF -- "$secret" "$work/walk.txt"; then
-		echo "runcell: the recording has $secret in it" >&2
+		echo "toolcell: the recording has $secret in it" >&2
 		exit 1
 	fi
 done

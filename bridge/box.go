@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // A box is a sandbox with a runner in it: that of one run, or of a session.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runcell/runcell/mcpproxy"
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/oci"
 	"golang.org/x/sync/semaphore"
 )
 

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runcell/runcell/mcpproxy"
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // hostSandbox is a Sandbox that is none: it runs the host's python3, so that

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // callParams are the parameters of all methods; each takes what it needs.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // A signedUpstreams has one tool, f, whose input schema may be another than
@@ -214,7 +214,7 @@ func TestClientHearsOfUpstreamProgress(t *testing.T) {
 // TestRealServer calls npm's server-everything as a user would: with what
 // inspect says, with content of all kinds, and wrongly.
 func TestRealServer(t *testing.T) {
-	program := filepath.Join(os.Getenv("RUNCELL_TEST_NPM"), "node_modules", ".bin", "mcp-server-everything")
+	program := filepath.Join(os.Getenv("TOOLCELL_TEST_NPM"), "node_modules", ".bin", "mcp-server-everything")
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("needs Node.js and npm: apt-get install nodejs npm, then make test")
 	}

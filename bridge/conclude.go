@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // An outcome is what is known once a run has ended.

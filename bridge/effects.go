@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // Bounds on what a result says of the calls that went out.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runcell/runcell/mcpproxy"
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // effectTools are the tools of a server whose calls end in every way.

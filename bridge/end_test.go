@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // TestAnswerDoesNotWaitForTheKernel: a runner that has said that it has ended

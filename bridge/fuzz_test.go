@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // FuzzTalk sends the host whatever comes, as hostile code on descriptor 3

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // maxURI bounds the URI of a resource, in bytes.

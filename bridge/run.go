@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // errTimeout is why a run's context ends when its time is up.

@@ -58,7 +58,7 @@ var runnerSource = sync.OnceValue(func() []byte {
 var Manual string
 
 // RunnerPath is where a sandbox sees the runner.
-const RunnerPath = "/run/runcell/runner.py"
+const RunnerPath = "/run/toolcell/runner.py"
 
 // runnerMode lets the sandbox's user read the runner, whatever our umask is.
 const runnerMode = 0o444

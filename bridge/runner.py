@@ -1,4 +1,4 @@
-"""The Python side of runcell: runs one piece of code inside the sandbox.
+"""The Python side of toolcell: runs one piece of code inside the sandbox.
 
 The host starts this file with a stream socket as fd 3 and speaks frames on it: four bytes of big-endian length, then
 that many bytes of JSON, an object with a "type". stdout and stderr belong to the code alone.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // rtTools are what the server of these tests has, by alias.

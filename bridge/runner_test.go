@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // The tests play the host: they start runner.py under every Python of this
@@ -38,9 +38,9 @@ type rtPython struct {
 }
 
 // rtPythons finds one interpreter of each minor version from 3.9 on. A command
-// in RUNCELL_TEST_RUNNER_PYTHON is the only one.
+// in TOOLCELL_TEST_RUNNER_PYTHON is the only one.
 var rtPythons = sync.OnceValue(func() []rtPython {
-	if name := os.Getenv("RUNCELL_TEST_RUNNER_PYTHON"); name != "" {
+	if name := os.Getenv("TOOLCELL_TEST_RUNNER_PYTHON"); name != "" {
 		out, err := exec.Command(name, "-c", "import sys; print(sys.version_info[1])").CombinedOutput()
 		minor, notNumber := strconv.Atoi(strings.TrimSpace(string(out)))
 		if err := errors.Join(err, notNumber); err != nil {

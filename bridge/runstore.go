@@ -63,7 +63,7 @@ func newRunID() string {
 // runsURI is what the addresses of all files of runs begin with, and
 // runsTemplate says how they go on.
 const (
-	runsURI      = "runcell://runs/"
+	runsURI      = "toolcell://runs/"
 	runsTemplate = runsURI + "{id}/{name}"
 )
 

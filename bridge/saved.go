@@ -222,7 +222,7 @@ func printable(r rune) rune {
 
 // A saved tool's file is Python: its first line is a comment that says the rest
 // of what is known, as JSON, and its source follows.
-const savedMark = "# saved by runcell: "
+const savedMark = "# saved by toolcell: "
 
 func formatSaved(t SavedTool) ([]byte, error) {
 	source := t.Source

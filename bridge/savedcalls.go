@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 // savedServer is the name under which saved tools stand beside the tools of

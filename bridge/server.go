@@ -15,7 +15,7 @@ import (
 )
 
 // ManualURI is the resource that holds the manual.
-const ManualURI = "resource://runcell/capabilities"
+const ManualURI = "resource://toolcell/capabilities"
 
 // toolDescription has to say, in as few tokens as can be, what makes a model
 // use the tool well: that other servers are reached from inside, and how to
@@ -35,7 +35,7 @@ var inputSchema = json.RawMessage(`{"type":"object","properties":{` +
 // MCP gives the server as an MCP server with its one tool and one resource.
 func (s *Server) MCP() *mcp.Server {
 	server := mcp.NewServer(
-		&mcp.Implementation{Name: "runcell", Version: s.o.Version},
+		&mcp.Implementation{Name: "toolcell", Version: s.o.Version},
 		// Empty, not nil: nil advertises logging, which there is none of.
 		&mcp.ServerOptions{
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runcell/runcell/oci"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // newSessionServer gives a server that keeps sessions.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"golang.org/x/sync/semaphore"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runcell/runcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy"
 )
 
 const (

@@ -98,7 +98,7 @@ func (p Puller) login(ctx context.Context, repo name.Repository) (*session, erro
 	if first == 0 {
 		first = defaultBackoff
 	}
-	rt := transport.NewUserAgent(&retry{&guard{inner, p.plainHost}, first}, "runcell")
+	rt := transport.NewUserAgent(&retry{&guard{inner, p.plainHost}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err

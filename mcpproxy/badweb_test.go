@@ -171,7 +171,7 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 		"bad certificate":     {HTTP, tls.URL, nil, []string{"signed by nobody this host trusts", "SSL_CERT_FILE"}},
 		"https to http":       {HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
 		"http to https":       {HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
-		"401 without a login": {Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: runcell servers login fake"}},
+		"401 without a login": {Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: toolcell servers login fake"}},
 		"403":                 {Remote, "", status(403, "text/plain", "not you"), []string{"403 Forbidden", "not you"}},
 		"neither of both":     {Remote, "", status(404, "text/html", page), []string{"404 Not Found", "as an SSE server"}},
 		"a page":              {SSE, "", status(200, "text/html", page), []string{"answered with text/html instead of MCP: Sign in"}},
@@ -204,7 +204,7 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 			p := proxyFor(t, o, s)
 			_, err := p.Tools(t.Context(), "fake")
 			wantError(t, err, append(tt.want, `starting server "fake": `)...)
-			if strings.Contains(err.Error(), "runcell/") || strings.Count(err.Error(), `"fake"`) > 1 {
+			if strings.Contains(err.Error(), "toolcell/") || strings.Count(err.Error(), `"fake"`) > 1 {
 				t.Errorf("the error shows how we are made: %v", err)
 			}
 			if st := p.Servers()[0]; st.Status != "failed" || st.Error != err.Error() {

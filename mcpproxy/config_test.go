@@ -127,7 +127,7 @@ func TestBadEntryIsReportedAndHidesNoGoodOne(t *testing.T) {
 		{"x", `{"command":"c","cwd":5}`, `"cwd" is not a string`},
 		{"x", `{"command":"c","disabled":"yes"}`, `"disabled" is not true or false`},
 		{"x", `{"command":"c","args":["a\u0000b"]}`, `NUL`},
-		{"x", `{"command":"c","args":["${NOPE}"]}`, "needs the variable NOPE: run runcell servers set x NOPE, or start runcell with NOPE set"},
+		{"x", `{"command":"c","args":["${NOPE}"]}`, "needs the variable NOPE: run toolcell servers set x NOPE, or start toolcell with NOPE set"},
 		{"x", `{"command":"c","env":{"A":"Bearer ${SECRET_TOKEN}","B":"${OTHER}"}}`, "needs the variables SECRET_TOKEN and OTHER"},
 		{"x", `{"command":"c","args":["${NOPE:-${NEITHER}}"]}`, "the default of ${NOPE} has a variable in it"},
 		{"x", `{"command":"c","cwd":"${input:folder}"}`, "${input:folder} is not supported"},
@@ -214,9 +214,9 @@ func TestWhatIsNoFileIsReported(t *testing.T) {
 }
 
 func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
-	o := site(t, map[string]string{"home/bin/runcell": "#!", "home/bin/other": "#!"})
+	o := site(t, map[string]string{"home/bin/toolcell": "#!", "home/bin/other": "#!"})
 	bin := filepath.Join(o.Home, "bin")
-	self := filepath.Join(bin, "runcell")
+	self := filepath.Join(bin, "toolcell")
 	for _, err := range []error{
 		os.Chmod(self, 0o755), os.Chmod(filepath.Join(bin, "other"), 0o755),
 		os.Symlink(self, filepath.Join(bin, "link")), os.Link(self, filepath.Join(bin, "hard")),
@@ -228,21 +228,23 @@ func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
 	o.Self = self
 	path := fmt.Sprintf(`"env":{"PATH":"%s:/usr/bin:/bin"}`, bin)
 	for entry, skipped := range map[string]bool{
-		`{"command":"runcell","args":["serve"],` + path + `}`:                       true,
+		`{"command":"toolcell","args":["serve"],` + path + `}`:                      true,
 		`{"command":"` + self + `"}`:                                                true,
-		`{"command":"~/bin/runcell"}`:                                               true,
-		`{"command":"./runcell","cwd":"~/bin"}`:                                     true,
+		`{"command":"~/bin/toolcell"}`:                                              true,
+		`{"command":"./toolcell","cwd":"~/bin"}`:                                    true,
 		`{"command":"link",` + path + `}`:                                           true,
 		`{"command":"hard",` + path + `}`:                                           true,
-		`{"command":"env","args":["A=b","runcell","serve"],` + path + `}`:           true,
+		`{"command":"env","args":["A=b","toolcell","serve"],` + path + `}`:          true,
 		`{"command":"/usr/bin/env","args":["-i","` + self + `"]}`:                   true,
-		`{"command":"sh","args":["-c","exec runcell serve"],` + path + `}`:          true,
+		`{"command":"sh","args":["-c","exec toolcell serve"],` + path + `}`:         true,
 		`{"command":"bash","args":["-lc","'` + self + `' serve; true"]}`:            true,
 		`{"command":"uvx","args":["mcp-server-code-execution-mode","run"]}`:         true,
 		`{"command":"uv","args":["--from","git+x/mcp-server-code-execution-mode"]}`: true,
 		`{"command":"other",` + path + `}`:                                          false,
-		`{"command":"other","args":["--repo","runcell"],` + path + `}`:              false,
-		`{"command":"runcell-not-there"}`:                                           false,
+		`{"command":"other","args":["--repo","toolcell"],` + path + `}`:             false,
+		`{"command":"/opt/runcell/bin/runcell","args":["serve"]}`:                   true, // our former name
+		`{"command":"go","args":["run","github.com/x/runcell/cmd/runcell@v0"]}`:     true,
+		`{"command":"toolcell-not-there"}`:                                          false,
 	} {
 		if err := os.WriteFile(filepath.Join(o.Dir, ".mcp.json"), []byte(`{"mcpServers":{"x":`+entry+`}}`), 0o600); err != nil {
 			t.Fatal(err)

@@ -77,7 +77,7 @@ func (r *remote) refused(resp *http.Response) error {
 		return &httpError{status: resp.StatusCode, login: true, text: loginNeeded(name)}
 	case http.StatusForbidden:
 		if strings.Contains(resp.Header.Get("WWW-Authenticate"), "insufficient_scope") {
-			return &httpError{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: runcell servers login " + name}
+			return &httpError{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: toolcell servers login " + name}
 		}
 		return fail("does not allow this (%s)", status)
 	case http.StatusTooManyRequests:
@@ -106,7 +106,7 @@ func (r *remote) refused(resp *http.Response) error {
 }
 
 func loginNeeded(name string) string {
-	return fmt.Sprintf("the server needs a login; in a terminal: runcell servers login %s", shellWord(name))
+	return fmt.Sprintf("the server needs a login; in a terminal: toolcell servers login %s", shellWord(name))
 }
 
 // notMCP says that an answer is of another kind, mostly a page for people.

@@ -162,7 +162,7 @@ func (u *upstream) challenge(ctx context.Context) (*http.Response, error) {
 		if method == http.MethodPost {
 			req.Header.Set("Content-Type", "application/json")
 			setBody(req, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+legacyProtocol+
-				`","capabilities":{},"clientInfo":{"name":"runcell","version":"1"}}}`))
+				`","capabilities":{},"clientInfo":{"name":"toolcell","version":"1"}}}`))
 		}
 		resp, done, err := r.send(req)
 		if err != nil {
@@ -269,7 +269,7 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 	case b.came <- &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}:
 	default:
 	}
-	fmt.Fprintln(w, "runcell has what it needs. The terminal says whether the login worked; you can close this page.")
+	fmt.Fprintln(w, "toolcell has what it needs. The terminal says whether the login worked; you can close this page.")
 }
 
 // close lets the page that is being answered get out, and ends the port.

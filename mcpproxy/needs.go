@@ -47,7 +47,7 @@ func needs(server string, missing []Input) error {
 	if len(asked) > 0 {
 		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
 	}
-	return need{fmt.Sprintf("%s: run runcell servers set %s %s, or start runcell with %s set",
+	return need{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
 		strings.Join(parts, " and "), shellWord(server), shellWord(missing[0].ID), missing[0].Variable())}
 }
 

@@ -197,7 +197,7 @@ func TestLoginLetsCallsThrough(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "logins")
 	p := proxyFor(t, Options{TokenDir: dir}, a.Server)
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, "runcell servers login fake")
+	wantError(t, err, "toolcell servers login fake")
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestLoginLetsCallsThrough(t *testing.T) {
 		t.Errorf("second logout: %v, %v", was, err)
 	}
 	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, "runcell servers login fake")
+	wantError(t, err, "toolcell servers login fake")
 }
 
 func onlyFile(t *testing.T, dir string) string {
@@ -274,7 +274,7 @@ func TestEndedLoginSaysSoAndShowsNoToken(t *testing.T) {
 	a.withdrawn = true
 	a.mu.Unlock()
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, "the login has ended", "runcell servers login fake")
+	wantError(t, err, "the login has ended", "toolcell servers login fake")
 	if strings.Contains(err.Error(), "access-") || strings.Contains(err.Error(), "refresh-") {
 		t.Errorf("%v", err)
 	}
@@ -309,7 +309,7 @@ func TestServerThatAsksForALoginOnlyAtACall(t *testing.T) {
 	a.opaque = true
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	_, err := p.Tools(t.Context(), "fake")
-	wantError(t, err, "runcell servers login fake")
+	wantError(t, err, "toolcell servers login fake")
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
 	}
@@ -412,5 +412,5 @@ func TestBrokenLoginFileIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := p.Tools(t.Context(), "fake")
-	wantError(t, err, "cannot be read", "runcell servers login fake")
+	wantError(t, err, "cannot be read", "toolcell servers login fake")
 }

@@ -20,7 +20,7 @@ func samples(t *testing.T, f func(t *testing.T, o DiscoverOptions, p Place, text
 	seen := 0
 	for _, dir := range dirs {
 		o := siteOf(t, filepath.Join("testdata/clients", dir.Name()))
-		o.Self = filepath.Join(o.Home, "bin/runcell")
+		o.Self = filepath.Join(o.Home, "bin/toolcell")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Self), 0o700), os.WriteFile(o.Self, nil, 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 func TestInstallIntoWhatClientsHave(t *testing.T) {
 	samples(t, func(t *testing.T, o DiscoverOptions, p Place, text []byte) {
 		before := startsOf(Discover(o))
-		delete(before, "runcell, left out") // of another client
+		delete(before, "toolcell, left out") // of another client
 		self := Self{Command: o.Self, Env: map[string]string{"MCP_BRIDGE_TIMEOUT": "60"}}
 		out, put, err := p.Install(text, self)
 		if err != nil || put.Did != Added {
@@ -163,8 +163,8 @@ func TestInstallIntoWhatClientsHave(t *testing.T) {
 // moved file is on in another's, as before.
 func TestMovedFilesAreTheClients(t *testing.T) {
 	o := site(t, map[string]string{
-		"home/.config/runcell/servers/cursor.json": `{"mcpServers": {"x": {"command": "a", "disabled": true}}}`,
-		"home/.codeium/windsurf/mcp_config.json":   `{"mcpServers": {"x": {"command": "a"}}}`,
+		"home/.config/toolcell/servers/cursor.json": `{"mcpServers": {"x": {"command": "a", "disabled": true}}}`,
+		"home/.codeium/windsurf/mcp_config.json":    `{"mcpServers": {"x": {"command": "a"}}}`,
 	})
 	c := Discover(o)
 	if len(c.Servers) != 1 || c.Servers[0].Client != "windsurf" {
@@ -172,7 +172,7 @@ func TestMovedFilesAreTheClients(t *testing.T) {
 	}
 }
 
-// TestValuesAndInputsGoAlong: what VS Code asks for is asked for behind runcell
+// TestValuesAndInputsGoAlong: what VS Code asks for is asked for behind toolcell
 // in the same words, and what the user gave counts.
 func TestValuesAndInputsGoAlong(t *testing.T) {
 	const text = `{"inputs": [{"id": "key", "password": true, "description": "A key"}],
@@ -211,11 +211,11 @@ func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, off := range map[string]bool{
-		`{"mcp": {"allowed": ["docs"]}}`:                             true,
-		`{"mcp": {"excluded": ["runcell"]}, "mcpServers": {}}`:       true,
-		`{"mcp": {"allowed": ["runcell"]}, "mcpServers": {"a": {}}}`: false,
+		`{"mcp": {"allowed": ["docs"]}}`:                              true,
+		`{"mcp": {"excluded": ["toolcell"]}, "mcpServers": {}}`:       true,
+		`{"mcp": {"allowed": ["toolcell"]}, "mcpServers": {"a": {}}}`: false,
 	} {
-		if _, put, err := p.Install([]byte(text), Self{Command: "/opt/runcell"}); err != nil || put.Off != off || put.Did != Added {
+		if _, put, err := p.Install([]byte(text), Self{Command: "/opt/toolcell"}); err != nil || put.Off != off || put.Did != Added {
 			t.Errorf("%s: %+v, %v", text, put, err)
 		}
 	}

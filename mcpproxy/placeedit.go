@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/runcell/runcell/mcpproxy/inplace"
+	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
 // A Self is how this program is to be started by a client.
 type Self struct {
-	Name    string // of the entry; empty takes the one that is there, or "runcell"
+	Name    string // of the entry; empty takes the one that is there, or "toolcell"
 	Command string // an absolute path
 	Env     map[string]string
 }

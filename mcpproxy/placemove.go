@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/runcell/runcell/mcpproxy/inplace"
+	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
 // A Move is a client's servers that go behind this program, and those that

@@ -68,7 +68,7 @@ var targets = []target{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
 		"~/.kilocode/cli/global/settings/mcp_settings.json",
 	}},
-	{name: "goose", title: "Goose", client: "goose", before: `"name": "runcell", "type": "stdio"`, after: `"enabled": true, ` + patienceSeconds},
+	{name: "goose", title: "Goose", client: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + patienceSeconds},
 	{name: "kiro", title: "Kiro", client: "kiro", after: patienceMilliseconds},
 	{name: "crush", title: "Crush", client: "crush", before: `"type": "stdio"`, after: patienceSeconds},
 	{name: "lmstudio", title: "LM Studio", client: "lmstudio"},
@@ -201,7 +201,7 @@ func (d *dialect) movedFile() string {
 	if d.client == "continue" {
 		ext = ".yaml"
 	}
-	return "${XDG_CONFIG_HOME:-~/.config}/runcell/servers/" + d.client + ext
+	return "${XDG_CONFIG_HOME:-~/.config}/toolcell/servers/" + d.client + ext
 }
 
 // MovedFile is that file of the place's client.

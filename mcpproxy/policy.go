@@ -189,7 +189,7 @@ func (p *Policy) refresh() {
 		p.rules, p.err = nil, nil
 		switch {
 		case p.seen.there:
-			p.err = fmt.Errorf("policy %s: the file was there and is gone; put it back, or start runcell again", p.name())
+			p.err = fmt.Errorf("policy %s: the file was there and is gone; put it back, or start toolcell again", p.name())
 		case p.required:
 			p.err = fmt.Errorf("policy %s: there is no such file; write it, or name another", p.name())
 		}

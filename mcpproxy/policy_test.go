@@ -268,7 +268,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, ask(), "policy.toml: the file was there and is gone; put it back, or start runcell again")
+	wantError(t, ask(), "policy.toml: the file was there and is gone; put it back, or start toolcell again")
 	wantError(t, p.Err(), "is gone")
 }
 

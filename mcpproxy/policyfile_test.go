@@ -79,7 +79,7 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 	if len(blocks) < 3 {
 		t.Errorf("%d examples, want at least 3", len(blocks))
 	}
-	const name = "~/.config/runcell/policy.toml"
+	const name = "~/.config/toolcell/policy.toml"
 	var first *rules
 	for i, b := range blocks {
 		text, _, _ := strings.Cut(b, "```")

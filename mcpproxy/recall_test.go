@@ -162,7 +162,7 @@ func measure(s searcher, queries []labelled) map[string]*recall {
 // do so less often than they did, less a margin of a few queries.
 func TestRecall(t *testing.T) {
 	var out io.Writer = io.Discard
-	if name := os.Getenv("RUNCELL_RECALL"); name != "" {
+	if name := os.Getenv("TOOLCELL_RECALL"); name != "" {
 		f, err := os.Create(name)
 		if err != nil {
 			t.Fatal(err)

@@ -208,7 +208,7 @@ func (r *remote) setHeaders(req *http.Request) {
 		req.SetBasicAuth(user.Username(), password)
 	}
 	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", "runcell")
+		req.Header.Set("User-Agent", "toolcell")
 	}
 }
 

@@ -12,7 +12,11 @@ import (
 const pythonOriginal = "mcp-server-code-execution-mode"
 
 // programName is what packages of this program are called.
-const programName = "runcell"
+const programName = "toolcell"
+
+// formerName is what this program was called before its first release. An entry
+// that still starts it would be a second bridge over the same servers.
+const formerName = "runcell"
 
 // wrappers start the program that their arguments name.
 var wrappers = map[string]bool{
@@ -30,7 +34,7 @@ var launchers = map[string]bool{
 var launcherWords = map[string]bool{"exec": true, "x": true, "dlx": true, "run": true, "tool": true, "--": true}
 
 // launchesSelf reports whether arguments of a launcher name this program:
-// runcell, @any/runcell@1.2, runcell==1.2, github.com/any/runcell/cmd/runcell@latest.
+// toolcell, @any/toolcell@1.2, toolcell==1.2, github.com/any/toolcell/cmd/toolcell@latest.
 func (d *discovery) launchesSelf(args []string) bool {
 	for i, arg := range args {
 		if launcherWords[arg] || strings.HasPrefix(arg, "-") {
@@ -41,7 +45,7 @@ func (d *discovery) launchesSelf(args []string) bool {
 			name = name[:at]
 		}
 		name, _, _ = strings.Cut(name, "==")
-		if name == programName || d.o.Self != "" && name == filepath.Base(d.o.Self) {
+		if name == programName || name == formerName || d.o.Self != "" && name == filepath.Base(d.o.Self) {
 			return true
 		}
 		if i > 0 && (args[i-1] == "-p" || args[i-1] == "--package" || args[i-1] == "--from" || args[i-1] == "--with" || args[i-1] == "--python") {
@@ -67,7 +71,7 @@ func (d *discovery) startsSelf(s Server) bool {
 	if !wrappers[filepath.Base(s.Command)] {
 		return false
 	}
-	words := strings.Fields(strings.Join(s.Args, " ")) // sh -c "exec runcell serve"
+	words := strings.Fields(strings.Join(s.Args, " ")) // sh -c "exec toolcell serve"
 	for i, word := range words {
 		word = strings.Trim(word, `"';`)
 		if d.isSelf(s, word) || launchers[filepath.Base(word)] && d.launchesSelf(words[i+1:]) {
@@ -82,6 +86,9 @@ func (d *discovery) startsOriginal(s Server) bool {
 }
 
 func (d *discovery) isSelf(s Server, command string) bool {
+	if filepath.Base(command) == formerName {
+		return true
+	}
 	if d.o.Self == "" || command == "" {
 		return false
 	}

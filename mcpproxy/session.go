@@ -19,7 +19,7 @@ const legacyProtocol = "2025-11-25"
 // rawPrefix marks the methods whose results the SDK is to hand over
 // undecoded; it is taken off before the request leaves. The typed results of the
 // SDK go through float64 and would change large integers.
-const rawPrefix = "runcell/"
+const rawPrefix = "toolcell/"
 
 // rawMethods are the requests whose results are wanted as the server wrote
 // them.

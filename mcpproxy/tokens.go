@@ -159,7 +159,7 @@ func (k *loginKeep) renew(ctx context.Context, rejected string) error {
 	if k.usable(rejected) {
 		return nil
 	}
-	ended := fmt.Errorf("the login has ended; in a terminal: runcell servers login %s", shellWord(k.name))
+	ended := fmt.Errorf("the login has ended; in a terminal: toolcell servers login %s", shellWord(k.name))
 	if k.kept == nil || k.kept.Token.RefreshToken == "" {
 		return ended
 	}
@@ -207,7 +207,7 @@ func (k *loginKeep) load() error {
 	}
 	var kept login
 	if json.Unmarshal(body, &kept) != nil || kept.Token == nil || kept.URL != k.url {
-		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: runcell servers login %s", k.name, k.path, shellWord(k.name))
+		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: toolcell servers login %s", k.name, k.path, shellWord(k.name))
 	}
 	k.take(&kept, stamp)
 	return nil

@@ -33,7 +33,7 @@ func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
 	var got []string
 	for _, p := range c.Problems {
 		got = append(got, p.Server+" "+p.Status)
-		if p.Status == StatusUntrusted && !strings.Contains(p.Reason, "runcell servers trust "+p.Source) {
+		if p.Status == StatusUntrusted && !strings.Contains(p.Reason, "toolcell servers trust "+p.Source) {
 			t.Errorf("%s: %q names no cure", p.Server, p.Reason)
 		}
 	}
@@ -50,7 +50,7 @@ func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
 	p := New(c, Options{})
 	defer p.Close()
 	_, err := p.Lookup("evil")
-	wantError(t, err, `"evil" cannot be used`, "runcell servers trust "+file)
+	wantError(t, err, `"evil" cannot be used`, "toolcell servers trust "+file)
 
 	if err := trust.Set(file, c.Projects[0].Sum, true); err != nil {
 		t.Fatal(err)

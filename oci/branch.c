@@ -90,10 +90,10 @@ STANDS_ALONE static long become_sandbox(struct branch *b)
 		kernel(__NR_exit_group, 125);
 }
 
-// runcell_branch makes a process with flags that share the memory and let the caller
+// toolcell_branch makes a process with flags that share the memory and let the caller
 // sleep until it is another program or has ended, as after vfork(2). It returns
 // the pid to the caller, or a negative error number, and 0 in the worker.
-STANDS_ALONE long runcell_branch(unsigned long flags, struct branch *b)
+STANDS_ALONE long toolcell_branch(unsigned long flags, struct branch *b)
 {
 	long pid = kernel(__NR_clone, flags);
 

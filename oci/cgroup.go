@@ -36,9 +36,9 @@ func (c cgroup) uncounted() uncounted { return uncounted{memory: !c.Memory, cpu:
 func (c cgroup) path(id string) string {
 	switch c.Driver {
 	case cgroupFS:
-		return "runcell/" + id
+		return "toolcell/" + id
 	case cgroupSystemd:
-		return "user.slice:runcell:" + id
+		return "user.slice:toolcell:" + id
 	}
 	return ""
 }

@@ -84,7 +84,7 @@ func (f *facts) cgroup2Cure() string {
 		return f.asRoot(`grubby --update-kernel=ALL --args="`+parameter+`"`, restart)
 	case f.program("update-grub") != "" && f.there("etc/default/grub"):
 		return f.asRoot("mkdir -p /etc/default/grub.d",
-			`echo 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX `+parameter+`"' | tee /etc/default/grub.d/runcell.cfg`,
+			`echo 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX `+parameter+`"' | tee /etc/default/grub.d/toolcell.cfg`,
 			"update-grub", restart)
 	}
 	return "# start the machine with this on the kernel's command line:\n" + parameter

@@ -144,8 +144,8 @@ func (f *facts) idToolCheck() (Check, bool) {
 		return degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
 			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true
 	case f.noNewPrivs():
-		return degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since runcell was started with no_new_privs: "+oneID,
-			"# start runcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
+		return degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+oneID,
+			"# start toolcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
 	}
 	return Check{}, false
 }

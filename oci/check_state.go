@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A folder is one that runcell works in, or the nearest above it that is
+// A folder is one that toolcell works in, or the nearest above it that is
 // there.
 type folder struct {
 	Path   string
@@ -57,7 +57,7 @@ func searchOnly(path string, h host) folder {
 // tryWrite writes a page, since an empty file can often be made on a full
 // disk.
 func tryWrite(dir string) error {
-	t, err := os.CreateTemp(dir, ".runcell-doctor-")
+	t, err := os.CreateTemp(dir, ".toolcell-doctor-")
 	if err != nil {
 		return cause(err)
 	}
@@ -125,28 +125,28 @@ func (f *facts) folderChecks() []Check {
 		case dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
 			add(f.fullCheck(dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
-			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), f.elsewhere("/var/lib/runcell", 0o755)))
+			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), f.elsewhere("/var/lib/toolcell", 0o755)))
 		case dir.Path == f.needs.Images && dir.NoExec:
 			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
 				f.elsewhere(f.ownFolder(), 0o700)))
 		}
 	}
 	if len(checks) == 0 {
-		checks = append(checks, okay("RC-STATE", "runcell's folders can be written to"))
+		checks = append(checks, okay("RC-STATE", "toolcell's folders can be written to"))
 	}
 	return checks
 }
 
 func (f *facts) unwritableCheck(dir folder) Check {
 	cure := f.elsewhere(f.ownFolder(), 0o700)
-	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "runcell") {
+	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
 		own := "chmod -R u+rwX " + shellQuote(dir.At)
 		if dir.Owner != f.host.euid {
 			own = f.asRoot("chown -R " + f.user + " " + shellQuote(dir.At))
 		}
 		cure = own + "\n# or use another folder:\n" + cure
 	}
-	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and runcell works there: %v", dir.At, dir.Err), cure)
+	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
 }
 
 // fullCheck is also the cause that startError gives for an error that says so.
@@ -164,7 +164,7 @@ func (f *facts) fullCheck(dir folder) Check {
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // ownFolder is a place that every Linux has and keeps over restarts.
-func (f *facts) ownFolder() string { return fmt.Sprintf("/var/tmp/runcell-%d", f.host.euid) }
+func (f *facts) ownFolder() string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.euid) }
 
 // elsewhere makes a new state folder. mkdir fails if somebody else has put one
 // there.
@@ -195,7 +195,7 @@ func (f *facts) filesCheck() Check {
 	case e == engineDocker || e == enginePodman:
 		cure = "# start the container with this flag more:\n--ulimit nofile=4096:4096"
 	case e == "" && f.there("etc/security/limits.d"):
-		cure = f.asRoot("echo '"+f.user+" hard nofile 4096' | tee /etc/security/limits.d/runcell.conf", "# then log in again")
+		cure = f.asRoot("echo '"+f.user+" hard nofile 4096' | tee /etc/security/limits.d/toolcell.conf", "# then log in again")
 	case f.host.euid == 0:
 		cure = "ulimit -Hn 4096"
 	}

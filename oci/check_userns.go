@@ -34,9 +34,9 @@ func (f *facts) userNamespaceCheck() Check {
 	case f.container() != "":
 		return f.containerCheck()
 	}
-	return f.forbidden("RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that runcell does not know (%v); "+
-		"a chroot, SELinux or the settings of the service that started runcell can be behind it", t.Err),
-		"# start runcell from a login shell outside of any chroot; if SELinux is in the way, this shows it:\n"+f.asRoot("ausearch -m avc -ts recent"))
+	return f.forbidden("RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that toolcell does not know (%v); "+
+		"a chroot, SELinux or the settings of the service that started toolcell can be behind it", t.Err),
+		"# start toolcell from a login shell outside of any chroot; if SELinux is in the way, this shows it:\n"+f.asRoot("ausearch -m avc -ts recent"))
 }
 
 // The settings of Debian's and of Ubuntu's kernels.
@@ -91,7 +91,7 @@ func (f *facts) limitCheck() Check {
 }
 
 func (f *facts) capsCheck(lacks []string) Check {
-	cure := "# start runcell with these capabilities: CAP_" + strings.Join(lacks, ", CAP_")
+	cure := "# start toolcell with these capabilities: CAP_" + strings.Join(lacks, ", CAP_")
 	switch f.container() {
 	case engineDocker, enginePodman:
 		cure = "# start the container with these flags more:\n--cap-add=" + strings.Join(lacks, " --cap-add=")
@@ -125,14 +125,14 @@ func (f *facts) appArmorCure() string {
 	if !ok || f.container() != "" || f.inUserNamespace() {
 		return f.onHost(all...)
 	}
-	profile := `tee /etc/apparmor.d/runcell <<'EOF'
+	profile := `tee /etc/apparmor.d/toolcell <<'EOF'
 abi <abi/4.0>,
 include <tunables/global>
-profile runcell ` + path + ` flags=(unconfined) {
+profile toolcell ` + path + ` flags=(unconfined) {
   userns,
 }
 EOF`
-	return f.asRoot(profile, "apparmor_parser -r /etc/apparmor.d/runcell") +
+	return f.asRoot(profile, "apparmor_parser -r /etc/apparmor.d/toolcell") +
 		"\n# or, for every program on this machine:\n" + f.asRoot(all...)
 }
 

@@ -64,7 +64,7 @@ func Examine(n Needs) []Check {
 // examine is all checks, in the order in which a reader wants them.
 func (f *facts) examine() []Check {
 	if f.hostErr != nil {
-		return []Check{fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start runcell where there is a /proc")}
+		return []Check{fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start toolcell where there is a /proc")}
 	}
 	checks := []Check{f.kernelCheck(), f.userNamespaceCheck()}
 	checks = append(checks, f.idChecks()...)

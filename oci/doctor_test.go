@@ -43,7 +43,7 @@ func (h fakeHost) facts() *facts {
 	}
 	for name, text := range map[string]string{
 		"proc/sys/kernel/osrelease": "6.12.0-1-amd64\n", "proc/sys/user/max_user_namespaces": "96365\n",
-		"proc/self/uid_map": wholeIDMap, "proc/self/status": "Name:\truncell\nCapEff:\t00000000a80425fb\nNoNewPrivs:\t0\n", "proc/self/mountinfo": "",
+		"proc/self/uid_map": wholeIDMap, "proc/self/status": "Name:\ttoolcell\nCapEff:\t00000000a80425fb\nNoNewPrivs:\t0\n", "proc/self/mountinfo": "",
 		"etc/os-release": "PRETTY_NAME=\"Debian\"\nID=debian\n", "etc/passwd": "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n",
 		"etc/subuid": "ann:100000:65536\n", "etc/subgid": "ann:100000:65536\n",
 		"run/systemd/system/": "", "run/user/1000/bus": "", "run/user/1000/systemd/": "",
@@ -70,7 +70,7 @@ func (h fakeHost) facts() *facts {
 			euid: 1000, uids: idMap{1000, 100000}, gids: idMap{1000, 100000},
 			cgroup: cgroup{Driver: cgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
-		needs: Needs{Limits: Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/runcell", Python: "/usr/bin/python3"},
+		needs: Needs{Limits: Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
 		files: all,
 		getenv: func(name string) string {
 			if v, ok := h.env[name]; ok {
@@ -79,8 +79,8 @@ func (h fakeHost) facts() *facts {
 			return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}[name]
 		},
 		fileCaps: func(string) bool { return false },
-		exe:      "/home/ann/.local/bin/runcell", user: "ann", landlock: 7,
-		folders: []folder{{Path: "/home/ann/.cache/runcell", At: "/home/ann/.cache", Owner: 1000, Free: 90 << 30}},
+		exe:      "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
+		folders: []folder{{Path: "/home/ann/.cache/toolcell", At: "/home/ann/.cache", Owner: 1000, Free: 90 << 30}},
 	}
 	if h.change != nil {
 		h.change(f)
@@ -129,16 +129,16 @@ var fakeHosts = map[string]fakeHost{
 	"Ubuntu 24.04": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n", "etc/os-release": "ID=ubuntu\nID_LIKE=debian\n"},
 		change: stopped(stepAdmin, unix.EPERM),
-		checks: map[string]string{"RC-USERNS-APPARMOR": "sudo tee /etc/apparmor.d/runcell <<'EOF'\nabi <abi/4.0>,\ninclude <tunables/global>\n" +
-			"profile runcell \"/home/ann/.local/bin/runcell\" flags=(unconfined) {\n  userns,\n}\nEOF\n" +
-			"sudo apparmor_parser -r /etc/apparmor.d/runcell\n# or, for every program on this machine:\n" +
+		checks: map[string]string{"RC-USERNS-APPARMOR": "sudo tee /etc/apparmor.d/toolcell <<'EOF'\nabi <abi/4.0>,\ninclude <tunables/global>\n" +
+			"profile toolcell \"/home/ann/.local/bin/toolcell\" flags=(unconfined) {\n  userns,\n}\nEOF\n" +
+			"sudo apparmor_parser -r /etc/apparmor.d/toolcell\n# or, for every program on this machine:\n" +
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n" +
-			"echo 'kernel.apparmor_restrict_unprivileged_userns=0' | sudo tee -a /etc/sysctl.d/60-runcell.conf"},
+			"echo 'kernel.apparmor_restrict_unprivileged_userns=0' | sudo tee -a /etc/sysctl.d/60-toolcell.conf"},
 	},
 	"Ubuntu 24.04 without its profile for user namespaces": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
 		change: stopped(stepMake, unix.EACCES),
-		checks: map[string]string{"RC-USERNS-APPARMOR": "profile runcell"},
+		checks: map[string]string{"RC-USERNS-APPARMOR": "profile toolcell"},
 	},
 	"Ubuntu 24.04 with our profile": {
 		files: map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
@@ -157,7 +157,7 @@ var fakeHosts = map[string]fakeHost{
 		files:  map[string]string{"proc/sys/kernel/unprivileged_userns_clone": "0\n"},
 		change: stopped(stepMake, unix.EPERM),
 		checks: map[string]string{"RC-USERNS-CLONE": "sudo sysctl -w kernel.unprivileged_userns_clone=1\n" +
-			"echo 'kernel.unprivileged_userns_clone=1' | sudo tee -a /etc/sysctl.d/60-runcell.conf"},
+			"echo 'kernel.unprivileged_userns_clone=1' | sudo tee -a /etc/sysctl.d/60-toolcell.conf"},
 	},
 	"Debian that forbids it to all but root": {
 		files:  map[string]string{"proc/sys/kernel/unprivileged_userns_clone": "0\n"},
@@ -167,7 +167,7 @@ var fakeHosts = map[string]fakeHost{
 		files:  map[string]string{"proc/sys/user/max_user_namespaces": "0\n"},
 		change: stopped(stepMake, unix.ENOSPC),
 		checks: map[string]string{"RC-USERNS-SYSCTL": "sudo sysctl -w user.max_user_namespaces=15000\n" +
-			"echo 'user.max_user_namespaces=15000' | sudo tee -a /etc/sysctl.d/60-runcell.conf"},
+			"echo 'user.max_user_namespaces=15000' | sudo tee -a /etc/sysctl.d/60-toolcell.conf"},
 	},
 	"no user namespaces for root": {
 		files:  map[string]string{"proc/sys/user/max_user_namespaces": "0\n"},
@@ -277,7 +277,7 @@ var fakeHosts = map[string]fakeHost{
 		files:  map[string]string{"usr/sbin/update-grub": "", "etc/default/grub": "GRUB_CMDLINE_LINUX=\"\"\n"},
 		change: noCgroup(false, "this host has cgroup v1, which an ordinary user cannot use"),
 		checks: map[string]string{"RC-CGROUP-V1": "sudo mkdir -p /etc/default/grub.d\n" +
-			"echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX systemd.unified_cgroup_hierarchy=1\"' | sudo tee /etc/default/grub.d/runcell.cfg\nsudo update-grub\n#"},
+			"echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX systemd.unified_cgroup_hierarchy=1\"' | sudo tee /etc/default/grub.d/toolcell.cfg\nsudo update-grub\n#"},
 	},
 	"cgroup v1, another boot loader": {
 		change: noCgroup(false, "this host has cgroup v1, which an ordinary user cannot use"),
@@ -386,11 +386,11 @@ var fakeHosts = map[string]fakeHost{
 	"a kernel without Landlock": {change: func(f *facts) { f.landlock = 0 }},
 	"a read-only home": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Err: unix.EROFS}),
-		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/runcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/runcell-1000"},
+		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/toolcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/toolcell-1000"},
 	},
 	"a cache that root has made": {
-		change: folderIs(folder{At: "/home/ann/my files/.cache/runcell", Err: unix.EACCES}),
-		checks: map[string]string{"RC-STATE": "sudo chown -R ann '/home/ann/my files/.cache/runcell'"},
+		change: folderIs(folder{At: "/home/ann/my files/.cache/toolcell", Err: unix.EACCES}),
+		checks: map[string]string{"RC-STATE": "sudo chown -R ann '/home/ann/my files/.cache/toolcell'"},
 	},
 	"a full disk": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Err: unix.ENOSPC}),
@@ -402,15 +402,15 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"a home without programs": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Free: 9 << 30, NoExec: true}),
-		checks: map[string]string{"RC-STATE-NOEXEC": "mkdir -m 700 /var/tmp/runcell-1000"},
+		checks: map[string]string{"RC-STATE-NOEXEC": "mkdir -m 700 /var/tmp/toolcell-1000"},
 	},
 	"a state folder that sandboxes cannot enter": {
 		change: both(asRoot(false), folderIs(folder{At: "/root/.cache", Free: 9 << 30, Closed: "/root"})),
-		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/runcell && export MCP_BRIDGE_STATE_DIR=/var/lib/runcell"},
+		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export MCP_BRIDGE_STATE_DIR=/var/lib/toolcell"},
 	},
 	"few files": {
 		change: func(f *facts) { f.host.maxFiles = 256 },
-		checks: map[string]string{"RC-FILES": "echo 'ann hard nofile 4096' | sudo tee /etc/security/limits.d/runcell.conf"},
+		checks: map[string]string{"RC-FILES": "echo 'ann hard nofile 4096' | sudo tee /etc/security/limits.d/toolcell.conf"},
 	},
 	"no /proc": {change: func(f *facts) { f.hostErr = fs.ErrNotExist }, checks: map[string]string{"RC-HOST": "/proc"}},
 }
@@ -490,7 +490,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	}
 	table := documented(t)
 	inSource := map[string]bool{}
-	for _, pattern := range []string{"*.go", "../cmd/runcell/*.go"} {
+	for _, pattern := range []string{"*.go", "../cmd/toolcell/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -513,7 +513,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 			t.Errorf("%s is not in docs/doctor.md", code)
 		}
 	}
-	seen := map[string][]string{"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}} // cmd/runcell tests these
+	seen := map[string][]string{"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}} // cmd/toolcell tests these
 	for _, h := range fakeHosts {
 		for _, c := range h.facts().examine() {
 			if !slices.Contains(seen[c.Code], c.Status) {
@@ -546,7 +546,7 @@ func TestStartErrorSaysWhatDoctorSays(t *testing.T) {
 				break
 			}
 		}
-		err := f.explain(failed, "/run/user/1000/runcell")
+		err := f.explain(failed, "/run/user/1000/toolcell")
 		var hint *HintError
 		switch {
 		case want.Code == "":
@@ -566,7 +566,7 @@ func TestStartErrorSaysWhatDoctorSays(t *testing.T) {
 
 func TestAppArmorPath(t *testing.T) {
 	for path, want := range map[string]string{
-		"/usr/bin/runcell":     `"/usr/bin/runcell"`,
+		"/usr/bin/toolcell":    `"/usr/bin/toolcell"`,
 		"/opt/my tools/r":      `"/opt/my tools/r"`,
 		`/a*?[b]{c,d}^e"f\g`:   `"/a\*\?\[b\]\{c,d\}\^e\"f\\g"`,
 		"/@{HOME}/é":           `"/@\{HOME\}/é"`,

@@ -158,7 +158,7 @@ func (f *facts) onHost(commands ...string) string {
 func sysctlCure(name, value string) []string {
 	return []string{
 		"sysctl -w " + name + "=" + value,
-		"echo '" + name + "=" + value + "' | tee -a /etc/sysctl.d/60-runcell.conf",
+		"echo '" + name + "=" + value + "' | tee -a /etc/sysctl.d/60-toolcell.conf",
 	}
 }
 

@@ -33,7 +33,7 @@ import sys
 
 CONTROL = 3
 NULL = "/dev/null"
-INIT = "/run/runcell/init"
+INIT = "/run/toolcell/init"
 
 # What the kernel calls things (linux/sched.h, mount.h, prctl.h, landlock.h).
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
@@ -412,8 +412,8 @@ class Template:
         before.add("waiting for processes", libc.signal, _signal.SIGCHLD, 0)
         before.add("making the program's process", libc.fork)
 
-        environment = words(worker.place(b"_RUNCELL_ADOPT=%d:%d:2" % (LIFELINE, END)), 0)
-        after.add("becoming pid 1", libc.execve, INIT.encode(), words(after.place(b"runcell"), 0), environment)
+        environment = words(worker.place(b"_TOOLCELL_ADOPT=%d:%d:2" % (LIFELINE, END)), 0)
+        after.add("becoming pid 1", libc.execve, INIT.encode(), words(after.place(b"toolcell"), 0), environment)
 
         worker.add("opening /proc/self", libc.prctl, SET_DUMPABLE, 1, 0, 0, 0)
         # Not the template's own, whose flags all forks would share.

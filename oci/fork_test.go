@@ -160,7 +160,7 @@ for line in text("/proc/self/mountinfo").splitlines():
 for path in list(top):
     if path.startswith("/proc/") and top[path][1] == "tmpfs":
         top[path] = "a masked folder, empty:", "tmpfs", os.listdir(path) == [] and "ro" in top[path][0]
-top.pop("/run/runcell/fork.py", None)
+top.pop("/run/toolcell/fork.py", None)
 seen["mounts"] = top
 seen["masks"] = {p: text(p) for p in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/kallsyms")}
 seen["modes"] = {p: oct(os.stat(p).st_mode) for p in ("/tmp", "/workspace", "/dev/shm", "/proc", "/dev/null", "/")}
@@ -168,7 +168,7 @@ seen["lo"] = text("/proc/net/dev").count(":"), socket.create_server(("127.0.0.1"
 def refused(path, how):
     try: open(path, how).close(); return "opened"
     except OSError as e: return e.strerror
-seen["writes"] = {p: refused(p, "w") for p in ("/x", "/usr/x", "/proc/sys/kernel/hostname", "/proc/1/mem", "/proc/self/uid_map", "/dev/null", "/dev/zero", "/run/runcell/x", "/tmp/x", "/dev/shm/x")}
+seen["writes"] = {p: refused(p, "w") for p in ("/x", "/usr/x", "/proc/sys/kernel/hostname", "/proc/1/mem", "/proc/self/uid_map", "/dev/null", "/dev/zero", "/run/toolcell/x", "/tmp/x", "/dev/shm/x")}
 seen["signals"] = {s: str(signal.getsignal(s)) for s in range(1, 65)}
 print(json.dumps(seen, sort_keys=True, indent=1, default=str))
 `

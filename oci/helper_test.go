@@ -9,7 +9,7 @@ import (
 )
 
 // helperEnv makes the test binary act as a server that runs one sandbox.
-const helperEnv = "RUNCELL_TEST_HELPER"
+const helperEnv = "TOOLCELL_TEST_HELPER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(helperEnv) != "" {

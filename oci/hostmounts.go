@@ -231,7 +231,7 @@ func onTmpfs(name string) bool {
 }
 
 // writeEnv tells pid1.c where the code may write besides the usual places.
-const writeEnv = "_RUNCELL_WRITE"
+const writeEnv = "_TOOLCELL_WRITE"
 
 // writableTargets are those for Landlock; what lies on a tmpfs is covered by
 // the rule for that.

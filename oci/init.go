@@ -29,7 +29,7 @@ func init() {
 			// for files that the sandbox does not see.
 			_ = unix.Setgroups(nil)
 			if err := sealRoot(); err != nil {
-				fmt.Fprintln(os.Stderr, "runcell: making the root read-only:", err)
+				fmt.Fprintln(os.Stderr, "toolcell: making the root read-only:", err)
 				os.Exit(125)
 			}
 			libcontainer.Init()

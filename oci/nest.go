@@ -13,7 +13,7 @@ import (
 
 // nestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", hide
 // being 1 if /proc is to be covered.
-const nestEnv = "_RUNCELL_NEST"
+const nestEnv = "_TOOLCELL_NEST"
 
 // nest is the stage before pid 1 of a sandbox that has only one id, or no
 // /proc. libcontainer has built everything else, and pid1.c has just made a
@@ -22,7 +22,7 @@ const nestEnv = "_RUNCELL_NEST"
 // filter is loaded, and the process becomes pid 1 proper. It does not return.
 func nest() {
 	err := nestExec(os.Args[2:])
-	fmt.Fprintln(os.Stderr, "runcell: entering the sandbox:", err)
+	fmt.Fprintln(os.Stderr, "toolcell: entering the sandbox:", err)
 	os.Exit(125)
 }
 

@@ -29,7 +29,7 @@ import (
 
 // ownDir is where a sandbox sees what is ours: a tmpfs over a mount point that
 // every root file system has.
-const ownDir = "/run/runcell"
+const ownDir = "/run/toolcell"
 
 // A Bind is a file or directory of the host shown read-only in a sandbox.
 type Bind struct {
@@ -46,7 +46,7 @@ type Root struct {
 // A Process is what to run, and in what.
 type Process struct {
 	Root   Root
-	Binds  []Bind // below /run/runcell
+	Binds  []Bind // below /run/toolcell
 	Args   []string
 	Env    []string // the whole environment: none is inherited
 	Limits Limits

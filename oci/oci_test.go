@@ -21,7 +21,7 @@ func hostRoot(t *testing.T) Root {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "root")
-	for _, d := range []string{"proc", "dev", "tmp", "workspace", "run/runcell", "usr", "etc"} {
+	for _, d := range []string{"proc", "dev", "tmp", "workspace", "run/toolcell", "usr", "etc"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -106,18 +106,18 @@ func TestSandboxHasNoCapabilities(t *testing.T) {
 
 func TestSandboxAttempts(t *testing.T) {
 	r := openRuntime(t)
-	t.Setenv("RUNCELL_TEST_SECRET", "hunter2")
+	t.Setenv("TOOLCELL_TEST_SECRET", "hunter2")
 	for name, tt := range map[string]struct{ script, want string }{
 		"id":                     {"id -u; id -g", "65534\n65534\n"},
-		"env":                    {"env | grep -c RUNCELL_TEST_SECRET", "0\n"},
+		"env":                    {"env | grep -c TOOLCELL_TEST_SECRET", "0\n"},
 		"only its own processes": {"test $(ls -d /proc/[0-9]* | wc -l) -le 5 && echo few", "few\n"},
-		"host name":              {"cat /proc/sys/kernel/hostname", "runcell\n"},
+		"host name":              {"cat /proc/sys/kernel/hostname", "toolcell\n"},
 		"no network":             {"grep -vc -e lo: -e '|' /proc/net/dev", "0\n"},
 		"working directory":      {"pwd; touch a && echo written", "/workspace\nwritten\n"},
 		"tmp":                    {"touch /tmp/a && echo written", "written\n"},
 		"tmp is noexec":          {"cp /bin/true /tmp/t; /tmp/t 2>/dev/null || echo refused", "refused\n"},
 		"workspace is noexec":    {"cp /bin/true t; ./t 2>/dev/null || echo refused", "refused\n"},
-		"root is read-only":      {"touch /a /etc/a /run/a /run/runcell/a 2>/dev/null || echo refused", "refused\n"},
+		"root is read-only":      {"touch /a /etc/a /run/a /run/toolcell/a 2>/dev/null || echo refused", "refused\n"},
 		"usr is read-only":       {"touch /usr/a 2>&1 | grep -c Read-only", "1\n"},
 		"root cannot be remounted": {
 			"mount -o remount,rw / 2>/dev/null || echo refused", "refused\n",

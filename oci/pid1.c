@@ -23,7 +23,7 @@
 
 static void die(const char *what)
 {
-	dprintf(2, "runcell: %s: %s\n", what, strerror(errno));
+	dprintf(2, "toolcell: %s: %s\n", what, strerror(errno));
 	_exit(125);
 }
 
@@ -175,7 +175,7 @@ static void adopt(const char *what)
 		_exit(125);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
-	prctl(PR_SET_NAME, "runcell", 0, 0, 0); // pid1Name
+	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
 	block_signals(NULL);
 	// Only now that pid 1 is opaque does the host get what starts the code.
 	send_end(lifeline, end);
@@ -205,15 +205,15 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 	sigset_t before;
 	pid_t child;
 	int own, fd, pair[2];
-	char *more = getenv("_RUNCELL_WRITE");
+	char *more = getenv("_TOOLCELL_WRITE");
 
 	if (more != NULL) {
 		more = strdup(more);
-		unsetenv("_RUNCELL_WRITE");
+		unsetenv("_TOOLCELL_WRITE");
 	}
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
-	prctl(PR_SET_NAME, "runcell", 0, 0, 0); // pid1Name
+	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
 	// The lifeline keeps out of the way, and out of the program.
 	own = fcntl(lifeline, F_DUPFD_CLOEXEC, lifeline + 8);
 	if (own < 0)
@@ -244,7 +244,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 		if (!template)
 			landlock(more);
 		execv(argv[0], argv);
-		dprintf(2, "runcell: running %s: %s\n", argv[0], strerror(errno));
+		dprintf(2, "toolcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
 	for (fd = 0; fd < own; fd++)
@@ -287,7 +287,7 @@ static void nest_user_namespace(const char *ids)
 // glibc gives constructors what main gets.
 __attribute__((constructor)) static void before_go(int argc, char **argv)
 {
-	const char *ids = getenv("_RUNCELL_NEST"), *lifeline = getenv("_RUNCELL_PID1"), *child = getenv("_RUNCELL_ADOPT");
+	const char *ids = getenv("_TOOLCELL_NEST"), *lifeline = getenv("_TOOLCELL_PID1"), *child = getenv("_TOOLCELL_ADOPT");
 
 	if (ids != NULL)
 		nest_user_namespace(ids);
@@ -298,7 +298,7 @@ __attribute__((constructor)) static void before_go(int argc, char **argv)
 
 		if (sscanf(lifeline, "%d:%d:%d", &fd, &control, &template) < 2)
 			_exit(125);
-		unsetenv("_RUNCELL_PID1");
+		unsetenv("_TOOLCELL_PID1");
 		run_pid1(argv + 1, fd, control, template);
 	}
 }

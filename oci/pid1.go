@@ -24,14 +24,14 @@ const pid1Path = ownDir + "/init"
 
 // pid1Env makes pid1.c act; its value is "descriptor:control": where the
 // lifeline is, and 1 if the program is to have a control socket in its place.
-const pid1Env = "_RUNCELL_PID1"
+const pid1Env = "_TOOLCELL_PID1"
 
 // controlFD is the lifeline's descriptor at first, and then the control
 // socket's.
 const controlFD = 3
 
 // pid1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
-const pid1Name = "runcell"
+const pid1Name = "toolcell"
 
 // A lifeline is a socket pair of which pid 1 has an end. When the host ends, in
 // whatever way, so does the other end, and then the sandbox. (libcontainer's

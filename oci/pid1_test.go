@@ -14,12 +14,12 @@ import (
 func TestPid1(t *testing.T) {
 	r := openRuntime(t)
 	for name, tt := range map[string]struct{ script, want string }{
-		"is not the program":    {"test $$ != 1 && cat /proc/1/comm", "runcell\n"},
+		"is not the program":    {"test $$ != 1 && cat /proc/1/comm", "toolcell\n"},
 		"does not hear signals": {"for s in INT TERM HUP CHLD USR1 STOP KILL SEGV; do kill -$s 1; done 2>/dev/null; sleep 0.1; echo on", "on\n"},
 		"is opaque": {
 			"for f in mem environ maps smaps auxv stack syscall personality; do head -c 1 /proc/1/$f 2>/dev/null && echo $f; done; ls /proc/1/fd /proc/1/root/ /proc/1/cwd/ 2>/dev/null; readlink /proc/1/exe; : 2>/dev/null >/proc/1/mem && echo writable", "",
 		},
-		"gives the program no variable of ours": {"env | grep -c RUNCELL", "0\n"},
+		"gives the program no variable of ours": {"env | grep -c TOOLCELL", "0\n"},
 		"collects zombies": {
 			"for i in 1 2 3 4 5; do (sleep 0.05 &); done; sleep 0.3; grep -l '^State:.Z' /proc/[0-9]*/status", "",
 		},

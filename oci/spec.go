@@ -65,7 +65,7 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 			Rlimits:         rlimits(p.Limits, h),
 			OOMScoreAdj:     &firstToGo,
 		},
-		Hostname: "runcell",
+		Hostname: "toolcell",
 		Mounts:   mounts(p, h),
 		Linux: &specs.Linux{
 			UIDMappings: h.uids.mappings(p.uid),

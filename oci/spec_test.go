@@ -17,8 +17,8 @@ func TestNewSpecGolden(t *testing.T) {
 	seccomp := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno} // the real one is long and differs by kernel
 	process := Process{
 		Root:   Root{Dir: "/cache/root"},
-		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/runcell/runner.py"}},
-		Args:   []string{"/usr/bin/python3", "/run/runcell/runner.py"},
+		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/toolcell/runner.py"}},
+		Args:   []string{"/usr/bin/python3", "/run/toolcell/runner.py"},
 		Env:    []string{"HOME=/workspace"},
 		uid:    65534,
 		gid:    65534,
@@ -39,8 +39,8 @@ func TestNewSpecGolden(t *testing.T) {
 		"root-cgroup1":    {process, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
 		"user-systemd":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp}},
 		"user-no-cgroup":  {process, host{euid: 1000, uids: user, gids: user, seccomp: seccomp, maxFiles: 1024, maxProcs: 100}},
-		"user-one-id":     {process, host{euid: 1000, uids: alone, gids: alone, seccomp: seccomp, exe: "/usr/local/bin/runcell"}},
-		"user-no-proc":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp, exe: "/usr/local/bin/runcell", noProc: true}},
+		"user-one-id":     {process, host{euid: 1000, uids: alone, gids: alone, seccomp: seccomp, exe: "/usr/local/bin/toolcell"}},
+		"user-no-proc":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp, exe: "/usr/local/bin/toolcell", noProc: true}},
 		"root-host-image": {onHost, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // stagingDir is an empty directory that any id may search. Only real root
 // uses it.
-const stagingDir = "/run/runcell"
+const stagingDir = "/run/toolcell"
 
 // onStage calls start with a directory that shows rootfs and that sandboxes
 // can reach.

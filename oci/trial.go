@@ -24,7 +24,7 @@ const (
 )
 
 // probeEnv makes a child of ours try, tell and end (init.go).
-const probeEnv = "_RUNCELL_PROBE"
+const probeEnv = "_TOOLCELL_PROBE"
 
 // tryNamespaces makes the namespaces of a sandbox around a child. That they
 // can be made is not enough: where AppArmor restricts user namespaces the
@@ -64,7 +64,7 @@ func probeInside() {
 		step string
 		do   func() error
 	}{
-		{stepAdmin, func() error { return unix.Sethostname([]byte("runcell")) }},
+		{stepAdmin, func() error { return unix.Sethostname([]byte("toolcell")) }},
 		{stepMount, func() error { return unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, "") }},
 		{stepProc, func() error {
 			return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")

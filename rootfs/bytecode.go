@@ -190,7 +190,7 @@ func makeInside(root *os.Root, dir string, makeIt func() error) error {
 // had the name, such as bytecode that does not fit its source any more, is not
 // written to; it may belong to other images too.
 func replaceFile(root *os.Root, name string, content []byte) error {
-	temp := path.Join(path.Dir(name), ".runcell-new")
+	temp := path.Join(path.Dir(name), ".toolcell-new")
 	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/runcell/runcell/images"
+	"github.com/toolcell/toolcell/images"
 )
 
 // format is the version of what lies in the store. Roots of another one are

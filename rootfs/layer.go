@@ -17,7 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 
-	"github.com/runcell/runcell/images"
+	"github.com/toolcell/toolcell/images"
 )
 
 // A layer lies in the store once, however many images have it, under the digest

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runcell/runcell/images"
+	"github.com/toolcell/toolcell/images"
 )
 
 // Image is one image of the store.
@@ -140,7 +140,7 @@ func (s *Store) Find(name string) (*Image, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, fmt.Errorf("there is no image %q here; `runcell images list` shows what is", name)
+		return nil, fmt.Errorf("there is no image %q here; `toolcell images list` shows what is", name)
 	}
 	return nil, fmt.Errorf("%d images begin with %q; give more of the digest", len(found), name)
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/runcell/runcell/images"
+	"github.com/toolcell/toolcell/images"
 )
 
 // TestMain lets a test start this binary again as a process of its own that

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runcell/runcell/images"
+	"github.com/toolcell/toolcell/images"
 )
 
 // ensureAll pulls images and lets go of them.
@@ -278,7 +278,7 @@ func TestPolicy(t *testing.T) {
 	ref := reg.push(t, "py:3", pythonImage(t))
 	never := openStore(t)
 	never.Policy = PullNever
-	if _, err := never.Ensure(ctx, ref, nil); !errors.Is(err, ErrNotHere) || !strings.Contains(err.Error(), "runcell images pull "+ref) {
+	if _, err := never.Ensure(ctx, ref, nil); !errors.Is(err, ErrNotHere) || !strings.Contains(err.Error(), "toolcell images pull "+ref) {
 		t.Errorf("never, not here: %v", err)
 	}
 	if _, err := never.Pull(ctx, ref, nil); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // mountPoints are the directories that a sandbox mounts on. They are made here
 // because a root is shared and read-only when a sandbox starts.
-var mountPoints = []string{"proc", "dev", "tmp", "workspace", "run", "run/runcell"}
+var mountPoints = []string{"proc", "dev", "tmp", "workspace", "run", "run/toolcell"}
 
 // makeMountPoints makes real directories of the mount points. An image that has
 // a symlink there could move a mount to where it hides something else, which is

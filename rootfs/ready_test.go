@@ -67,10 +67,10 @@ func TestMountPointsAreRealDirectories(t *testing.T) {
 	for name, entries := range map[string][]entry{
 		"empty image":         nil,
 		"symlinks":            {symlink("tmp", "/var/tmp"), symlink("run", "../../etc"), symlink("proc", "nowhere"), symlink("workspace", "/")},
-		"files":               {file("tmp", "x"), file("dev", "x"), dir("run"), file("run/runcell", "x")},
-		"nested symlink":      {dir("run"), symlink("run/runcell", "../usr")},
+		"files":               {file("tmp", "x"), file("dev", "x"), dir("run"), file("run/toolcell", "x")},
+		"nested symlink":      {dir("run"), symlink("run/toolcell", "../usr")},
 		"read-only parent":    {readOnly},
-		"directories":         {dir("tmp"), file("tmp/x", "y"), dir("run/runcell")},
+		"directories":         {dir("tmp"), file("tmp/x", "y"), dir("run/toolcell")},
 		"hard-linked symlink": {symlink("a", "b"), hardlink("tmp", "a")},
 	} {
 		root := rootOf(t, entries...)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
-	"github.com/runcell/runcell/images"
-	"github.com/runcell/runcell/rootfs/rootfstest"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
 // realVersions are the Pythons that the end-to-end tests run on.

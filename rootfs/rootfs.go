@@ -21,7 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 
-	"github.com/runcell/runcell/images"
+	"github.com/toolcell/toolcell/images"
 )
 
 // Root is an unpacked image.
@@ -143,7 +143,7 @@ func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress))
 		return root, nil
 	}
 	if s.Policy == PullNever && !r.Local() {
-		return nil, fmt.Errorf("reading image %q: %w; fetch it with: runcell images pull %s", ref, ErrNotHere, ref)
+		return nil, fmt.Errorf("reading image %q: %w; fetch it with: toolcell images pull %s", ref, ErrNotHere, ref)
 	}
 	return s.pull(ctx, r, ref, s.current, progress)
 }

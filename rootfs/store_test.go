@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"golang.org/x/sys/unix"
 
-	"github.com/runcell/runcell/images"
-	"github.com/runcell/runcell/rootfs/rootfstest"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
 var ctx = context.Background()
@@ -40,7 +40,7 @@ func TestEnsureUnpacksOnceAndNeedsNoNetworkAfter(t *testing.T) {
 	if real, err := filepath.EvalSymlinks(root.Dir); err != nil || real != root.Dir || !filepath.IsAbs(root.Dir) {
 		t.Errorf("the path %q has symlinks or is relative: %v", root.Dir, err)
 	}
-	want := "dev/ etc/ etc/hosts=h etc/resolv.conf=r proc/ run/ run/runcell/ tmp/ usr/ usr/bin/ usr/bin/python3->python3.12 usr/bin/python3.12=#!/bin/sh\n workspace/"
+	want := "dev/ etc/ etc/hosts=h etc/resolv.conf=r proc/ run/ run/toolcell/ tmp/ usr/ usr/bin/ usr/bin/python3->python3.12 usr/bin/python3.12=#!/bin/sh\n workspace/"
 	if got := tree(t, root.Dir); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

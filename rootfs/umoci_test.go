@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runcell/runcell/rootfs/rootfstest"
+	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
 // TestSameTreeAsUmoci compares what we unpack of real images with what the

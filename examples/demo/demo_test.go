@@ -80,7 +80,7 @@ stage: `
 func fake(t *testing.T, tool string, res *mcp.CallToolResult) *mcp.ClientSession {
 	t.Helper()
 	clientEnd, serverEnd := mcp.NewInMemoryTransports()
-	s := mcp.NewServer(&mcp.Implementation{Name: "runcell"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "toolcell"}, nil)
 	s.AddTool(&mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return res, nil })
 	server, err := s.Connect(t.Context(), serverEnd, nil)

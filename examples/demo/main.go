@@ -1,4 +1,4 @@
-// Command demo shows the main job of runcell: it starts "runcell serve", talks
+// Command demo shows the main job of toolcell: it starts "toolcell serve", talks
 // MCP to it as a client does, and has it run one Python script (plan.py) that
 // finds and calls two other MCP servers, a calendar and a to-do list.
 package main
@@ -28,11 +28,11 @@ var script string
 const patience = 10 * time.Minute
 
 // paths are the files of the demo; its flags.
-type paths struct{ runcell, calendar, tasks, data string }
+type paths struct{ toolcell, calendar, tasks, data string }
 
 func main() {
 	var p paths
-	flag.StringVar(&p.runcell, "runcell", "bin/runcell", "the runcell binary")
+	flag.StringVar(&p.toolcell, "toolcell", "bin/toolcell", "the toolcell binary")
 	flag.StringVar(&p.calendar, "calendar", "bin/calendar", "the calendar server")
 	flag.StringVar(&p.tasks, "tasks", "bin/tasks", "the tasks server")
 	flag.StringVar(&p.data, "data", "examples/data", "folder of week.ics and todo.txt")
@@ -48,7 +48,7 @@ func main() {
 func demo(ctx context.Context, p paths) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "runcell-demo-")
+	dir, err := os.MkdirTemp("", "toolcell-demo-")
 	if err != nil {
 		return err
 	}
@@ -59,11 +59,11 @@ func demo(ctx context.Context, p paths) (err error) {
 	}
 	var times table
 
-	say("1. Start \"runcell serve\" with two MCP servers, calendar and tasks, in its config")
+	say("1. Start \"toolcell serve\" with two MCP servers, calendar and tasks, in its config")
 	begin := time.Now()
-	session, err := start(ctx, p.runcell, config)
+	session, err := start(ctx, p.toolcell, config)
 	if err != nil {
-		return fmt.Errorf("starting runcell: %w", err)
+		return fmt.Errorf("starting toolcell: %w", err)
 	}
 	defer func() { err = errors.Join(err, closed(session)) }()
 	times.add("start the server, initialize", time.Since(begin))
@@ -143,14 +143,14 @@ func existing(path string) (string, error) {
 	return abs, err
 }
 
-// start runs "runcell serve" and initializes a session with it. Its log on
+// start runs "toolcell serve" and initializes a session with it. Its log on
 // stderr is passed through: it names the image, or says why it fell back.
-func start(ctx context.Context, runcell, config string) (*mcp.ClientSession, error) {
-	runcell, err := existing(runcell)
+func start(ctx context.Context, toolcell, config string) (*mcp.ClientSession, error) {
+	toolcell, err := existing(toolcell)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, runcell, "serve")
+	cmd := exec.CommandContext(ctx, toolcell, "serve")
 	cmd.Env = append(os.Environ(), "MCP_SERVERS_CONFIG="+config)
 	cmd.Stderr = os.Stderr
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
@@ -162,7 +162,7 @@ func start(ctx context.Context, runcell, config string) (*mcp.ClientSession, err
 // closed ends the session, and with it the server.
 func closed(session *mcp.ClientSession) error {
 	if err := session.Close(); err != nil {
-		return fmt.Errorf("stopping runcell: %w", err)
+		return fmt.Errorf("stopping toolcell: %w", err)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const entry = `{"command": "/opt/runcell", "args": ["serve"], "env": {"A": "b, \",\" <c>"}}`
+const entry = `{"command": "/opt/toolcell", "args": ["serve"], "env": {"A": "b, \",\" <c>"}}`
 
 // TestSetKeepsTheRest: a new member is written as its neighbours are, and not
 // a byte of the rest changes.
@@ -15,8 +15,8 @@ func TestSetKeepsTheRest(t *testing.T) {
 	for name, tt := range map[string]struct{ file, key, before, after string }{
 		"no file": {"c.json", "mcpServers", "", `{
   "mcpServers": {
-    "runcell": {
-      "command": "/opt/runcell",
+    "toolcell": {
+      "command": "/opt/toolcell",
       "args": ["serve"],
       "env": {
         "A": "b, \",\" <c>"
@@ -40,8 +40,8 @@ func TestSetKeepsTheRest(t *testing.T) {
 	"mcpServers": {
 		// the first
 		"a": { "command": "x" }, // one
-		"runcell": {
-			"command": "/opt/runcell",
+		"toolcell": {
+			"command": "/opt/toolcell",
 			"args": ["serve"],
 			"env": {
 				"A": "b, \",\" <c>"
@@ -53,34 +53,34 @@ func TestSetKeepsTheRest(t *testing.T) {
 }`},
 		"trailing commas": {
 			"c.json", "s", "{\n    \"s\": {\n        \"a\": {},\n    },\n}\n",
-			"{\n    \"s\": {\n        \"a\": {},\n        \"runcell\": {\n            \"command\": \"/opt/runcell\",\n            \"args\": [\"serve\"],\n            \"env\": {\n                \"A\": \"b, \\\",\\\" <c>\"\n            }\n        },\n    },\n}\n",
+			"{\n    \"s\": {\n        \"a\": {},\n        \"toolcell\": {\n            \"command\": \"/opt/toolcell\",\n            \"args\": [\"serve\"],\n            \"env\": {\n                \"A\": \"b, \\\",\\\" <c>\"\n            }\n        },\n    },\n}\n",
 		},
 		"Windows' line ends and mark": {
 			"c.json", "s", "\xef\xbb\xbf{\r\n  \"s\": {}\r\n}\r\n",
-			"\xef\xbb\xbf{\r\n  \"s\": {\r\n    \"runcell\": {\r\n      \"command\": \"/opt/runcell\",\r\n      \"args\": [\"serve\"],\r\n      \"env\": {\r\n        \"A\": \"b, \\\",\\\" <c>\"\r\n      }\r\n    }\r\n  }\r\n}\r\n",
+			"\xef\xbb\xbf{\r\n  \"s\": {\r\n    \"toolcell\": {\r\n      \"command\": \"/opt/toolcell\",\r\n      \"args\": [\"serve\"],\r\n      \"env\": {\r\n        \"A\": \"b, \\\",\\\" <c>\"\r\n      }\r\n    }\r\n  }\r\n}\r\n",
 		},
 		"a key that is not there": {
 			"c.json", "s", "{\n  \"a\": [1,2] /* two\n lines */\n}",
-			"{\n  \"a\": [1,2], /* two\n lines */\n  \"s\": {\n    \"runcell\": {\n      \"command\": \"/opt/runcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}",
+			"{\n  \"a\": [1,2], /* two\n lines */\n  \"s\": {\n    \"toolcell\": {\n      \"command\": \"/opt/toolcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}",
 		},
 		"TOML": {
 			"c.toml", "mcp_servers", "model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"",
-			"model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"\n\n[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n",
+			"model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"\n\n[mcp_servers.toolcell]\ncommand = \"/opt/toolcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n",
 		},
-		"no TOML": {"c.toml", "mcp_servers", "", "[mcp_servers.runcell]\ncommand = \"/opt/runcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n"},
+		"no TOML": {"c.toml", "mcp_servers", "", "[mcp_servers.toolcell]\ncommand = \"/opt/toolcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n"},
 		"YAML": {
 			"c.yaml", "extensions", "# mine\nextensions:\n    a:\n        cmd: x # y\n\n# next\nother: 1\n",
-			"# mine\nextensions:\n    a:\n        cmd: x # y\n    runcell:\n      command: \"/opt/runcell\"\n      args: [\"serve\"]\n      env: { \"A\": \"b, \\\",\\\" <c>\" }\n\n# next\nother: 1\n",
+			"# mine\nextensions:\n    a:\n        cmd: x # y\n    toolcell:\n      command: \"/opt/toolcell\"\n      args: [\"serve\"]\n      env: { \"A\": \"b, \\\",\\\" <c>\" }\n\n# next\nother: 1\n",
 		},
-		"YAML without the key":    {"c.yaml", "extensions", "other: 1", "other: 1\nextensions:\n  runcell:\n    command: \"/opt/runcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
-		"YAML with nothing in it": {"c.yaml", "extensions", "extensions: {}\nb: 1\n", "b: 1\nextensions:\n  runcell:\n    command: \"/opt/runcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
+		"YAML without the key":    {"c.yaml", "extensions", "other: 1", "other: 1\nextensions:\n  toolcell:\n    command: \"/opt/toolcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
+		"YAML with nothing in it": {"c.yaml", "extensions", "extensions: {}\nb: 1\n", "b: 1\nextensions:\n  toolcell:\n    command: \"/opt/toolcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := New(tt.file, []byte(tt.before))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := text.Set([]byte(entry), tt.key, "runcell"); err != nil {
+			if err := text.Set([]byte(entry), tt.key, "toolcell"); err != nil {
 				t.Fatal(err)
 			}
 			if got := string(text.Bytes()); got != tt.after {
@@ -205,7 +205,7 @@ func TestWhatCannotBeChangedSafelyIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, err := New(tt.file, []byte(tt.before))
 			if err == nil {
-				err = text.Set([]byte(entry), "s", "runcell")
+				err = text.Set([]byte(entry), "s", "toolcell")
 				if got := text.Bytes(); string(got) != tt.before {
 					t.Errorf("it was changed: %s", got)
 				}
@@ -240,14 +240,14 @@ func FuzzInplace(f *testing.F) {
 		if !bytes.Equal(text.Bytes(), data) {
 			t.Fatalf("reading changed %q to %q", data, text.Bytes())
 		}
-		if text.Set([]byte(entry), "s", "runcell") != nil {
+		if text.Set([]byte(entry), "s", "toolcell") != nil {
 			if !bytes.Equal(text.Bytes(), data) {
 				t.Fatalf("a refused change changed %q to %q", data, text.Bytes())
 			}
 			return
 		}
 		set := text.Bytes()
-		if _, err := text.Cut("s", "runcell"); err != nil && !bytes.Equal(text.Bytes(), set) {
+		if _, err := text.Cut("s", "toolcell"); err != nil && !bytes.Equal(text.Bytes(), set) {
 			t.Fatalf("a refused cut changed %q to %q: %v", set, text.Bytes(), err)
 		}
 	})
@@ -267,11 +267,11 @@ func TestCutUndoesSet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := text.Set([]byte(entry), "s", "runcell"); err != nil {
+			if err := text.Set([]byte(entry), "s", "toolcell"); err != nil {
 				t.Fatalf("%s: %v", before, err)
 			}
 			set := string(text.Bytes())
-			if _, err := text.Cut("s", "runcell"); err != nil {
+			if _, err := text.Cut("s", "toolcell"); err != nil {
 				t.Fatalf("%s: %v", set, err)
 			}
 			if got := string(text.Bytes()); got != before {

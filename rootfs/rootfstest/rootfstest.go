@@ -23,9 +23,9 @@ import (
 // skips the test.
 func Images(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("RUNCELL_TEST_IMAGES")
+	dir := os.Getenv("TOOLCELL_TEST_IMAGES")
 	if dir == "" {
-		t.Skip("needs real images: run `.ci/images.sh DIR` and set RUNCELL_TEST_IMAGES=DIR")
+		t.Skip("needs real images: run `.ci/images.sh DIR` and set TOOLCELL_TEST_IMAGES=DIR")
 	}
 	return dir
 }
@@ -35,7 +35,7 @@ func Layout(t testing.TB, version string) string {
 	t.Helper()
 	dir := filepath.Join(Images(t), "python-"+version)
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("needs an image of Python %[1]s: run `.ci/images.sh DIR %[1]s` and set RUNCELL_TEST_IMAGES=DIR", version)
+		t.Skipf("needs an image of Python %[1]s: run `.ci/images.sh DIR %[1]s` and set TOOLCELL_TEST_IMAGES=DIR", version)
 	}
 	return dir
 }

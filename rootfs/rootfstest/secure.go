@@ -43,7 +43,7 @@ func NewAuthority(t testing.TB) *Authority {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "runcell test"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "toolcell test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,

@@ -1,7 +1,0 @@
-// Command runcell is an MCP server with one tool, run_python, and the small
-// container runtime behind it. Each command is one file: flags, check, call.
-package main
-
-import "os"
-
-func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/toolcell/toolcell/oci"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+)
+
+// Exit codes of every command.
+const (
+	exitOK    = 0
+	exitFail  = 1 // the run's own failure
+	exitUsage = 2 // wrong usage
+	exitHost  = 3 // the host cannot run sandboxes
+)
+
+// version is set by the linker.
+var version = "devel"
+
+// run executes one command line and returns the exit code. Errors are printed
+// here and nowhere else.
+func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
+	ctx, signals, stop := watchSignals(context.Background())
+	defer stop()
+	// A reader that is gone makes a write fail; it must not end us at once, with
+	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	leaveRemovedFolder()
+	app := newApp(&streams{in: stdin, out: stdout, err: stderr, signals: signals})
+	err := app.RunContext(ctx, flagsFirst(app, args))
+	switch sig := signals.got(); {
+	case err != nil && sig != nil:
+		if !silent(err) {
+			report(stderr, err)
+		}
+		return sig.code()
+	case brokenPipe(err, stdout):
+		return stopped{syscall.SIGPIPE}.code()
+	}
+	return report(stderr, err)
+}
+
+// brokenPipe reports whether err is that nobody reads our output any more:
+// whoever stopped reading wants to hear nothing of it.
+func brokenPipe(err error, stdout *os.File) bool {
+	var path *fs.PathError
+	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
+}
+
+// leaveRemovedFolder goes to the root if the working directory is no more: what
+// is started in it, sandboxes and servers, would fail.
+func leaveRemovedFolder() {
+	if _, err := unix.Getcwd(make([]byte, unix.PathMax)); errors.Is(err, unix.ENOENT) {
+		_ = os.Chdir("/") // it is always there
+	}
+}
+
+// flagsFirst moves the flags of a command before its arguments: people write
+// them in any order, and the cli package wants them first. What follows "--"
+// stays where it is. The "--" itself is an argument of exec alone, which has to
+// tell its own from those of the code.
+func flagsFirst(app *cli.App, args []string) []string {
+	var command *cli.Command
+	at := 1
+	for commands := app.Commands; at < len(args); at++ {
+		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[at]) })
+		if i < 0 {
+			break
+		}
+		command, commands = commands[i], commands[i].Subcommands
+	}
+	if command == nil || command.SkipFlagParsing {
+		return args
+	}
+	takesValue := map[string]bool{}
+	for _, f := range command.Flags {
+		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
+			for _, name := range f.Names() {
+				takesValue[name] = true
+			}
+		}
+	}
+	ordered, rest := slices.Clone(args[:at]), []string(nil)
+	for ; at < len(args); at++ {
+		arg := args[at]
+		if arg == "--" {
+			if command.Name != execName {
+				at++
+			}
+			rest = append(rest, args[at:]...)
+			break
+		}
+		if arg == "-" || !strings.HasPrefix(arg, "-") {
+			rest = append(rest, arg)
+			continue
+		}
+		ordered = append(ordered, arg)
+		if takesValue[strings.TrimLeft(arg, "-")] && at+1 < len(args) {
+			at++
+			ordered = append(ordered, args[at])
+		}
+	}
+	return append(append(ordered, "--"), rest...)
+}
+
+func newApp(s *streams) *cli.App {
+	return &cli.App{
+		Name:      "toolcell",
+		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
+		UsageText: "toolcell COMMAND [flags]\n\nOn a terminal start with: toolcell doctor; toolcell exec -c 'print(1+1)'",
+		Version:   version,
+		Reader:    s.in,
+		Writer:    s.out,
+		ErrWriter: s.err,
+		Commands: []*cli.Command{
+			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
+			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
+			completionCommand(s), completeCommand(s), manCommand(s),
+		},
+		OnUsageError:    usageError,
+		HideVersion:     true,
+		ExitErrHandler:  func(*cli.Context, error) {}, // report prints
+		CommandNotFound: func(c *cli.Context, name string) {},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("there is no command %q", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+}
+
+// streams are what a command has of its process: the standard streams, and the
+// signals.
+type streams struct {
+	in, out, err *os.File
+	signals      *signals
+}
+
+// An exitError ends the program with a code. Without an error nothing is
+// printed: the command has said it all.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef is an error of wrong usage.
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func usageError(_ *cli.Context, err error, _ bool) error {
+	return &exitError{exitUsage, err}
+}
+
+// report prints err for the user, with its cure, and gives the exit code.
+func report(w *os.File, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code := exitFail
+	var hint *oci.HintError
+	if errors.As(err, &hint) {
+		code = exitHost
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		code = exit.code
+	}
+	ink := inkFor(w)
+	if err.Error() != "" {
+		fmt.Fprintf(w, "%s %v\n", ink.red("toolcell:"), err)
+	}
+	if hint != nil {
+		fmt.Fprintf(w, "%s %s\n", ink.cyan("hint:"), hint.Hint)
+	}
+	if code == exitUsage {
+		fmt.Fprintln(w, ink.cyan("hint:"), "toolcell --help")
+	}
+	return code
+}

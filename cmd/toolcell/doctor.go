@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+	"github.com/urfave/cli/v2"
+)
+
+func doctorCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name:  "doctor",
+		Usage: "check whether this host can run sandboxes, and say what cures it if not",
+		Description: "Exit codes: 0 if nothing is missing, 1 if sandboxes run with something missing,\n" +
+			"3 if they cannot run.",
+		Flags:        append([]cli.Flag{jsonFlag()}, settingFlags()...),
+		OnUsageError: usageError,
+		Action:       func(c *cli.Context) error { return doctor(c, s) },
+	}
+}
+
+func doctor(c *cli.Context, s *streams) error {
+	if c.Args().Present() {
+		return usagef("doctor takes no arguments, got %q", c.Args().First())
+	}
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	d, err := findDirs(settings.StateDir)
+	if err != nil {
+		return err
+	}
+	if err := checkMounts(settings, d); err != nil {
+		return err
+	}
+	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache, Mounts: settings.Mounts}
+	needs.Python, needs.PythonErr = rootfs.HostPython(c.Context)
+	checks := append(oci.Examine(needs), policyCheck(settings)...)
+	checks = append(checks, sandboxCheck(c.Context, settings, s, checks, needs.PythonErr))
+	if c.Bool("json") {
+		err = printJSON(s.out, checks)
+	} else {
+		printChecks(s.out, inkFor(s.out), checks)
+	}
+	if code := doctorExit(checks); err == nil && code != exitOK {
+		return &exitError{code: code}
+	}
+	return err
+}
+
+func doctorExit(checks []oci.Check) int {
+	switch {
+	case count(checks, oci.CheckFatal) > 0:
+		return exitHost
+	case count(checks, oci.CheckDegraded) > 0:
+		return exitFail
+	}
+	return exitOK
+}
+
+func count(checks []oci.Check, status string) (n int) {
+	for _, c := range checks {
+		if c.Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// sandboxCheck does the real thing: Python in a sandbox, on the host's own
+// /usr, since it is the host that is examined and no registry.
+func sandboxCheck(ctx context.Context, settings Settings, s *streams, checks []oci.Check, pythonErr error) oci.Check {
+	settings.Image, settings.ImageNamed = "host", true
+	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
+	err := pythonErr
+	var took time.Duration
+	var version, cure string
+	if err == nil {
+		version, cure, took, err = tryPython(ctx, settings, s)
+	}
+	switch c := (oci.Check{Code: "RC-SANDBOX"}); {
+	case err == nil:
+		c.Status = oci.CheckOK
+		c.Text = fmt.Sprintf("Python %s of this host ran in a sandbox, in %d ms", version, took.Milliseconds())
+		return c
+	case pythonErr != nil && count(checks, oci.CheckFatal) == 0:
+		c.Status, c.Text = oci.CheckDegraded, "not tried, since this host has no Python for it"
+		c.Cure = "# try one of an image instead:\n" + self() + " exec -c 'print(1)'"
+		return c
+	default:
+		c.Status, c.Text = oci.CheckFatal, "a sandbox did not run: "+err.Error()
+		// Where a check has found the cause the cure stands there.
+		if i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal }); i >= 0 {
+			c.Text = "a sandbox cannot run, see " + checks[i].Code
+		} else {
+			c.Cure = cure
+		}
+		return c
+	}
+}
+
+// tryPython runs one line of Python in a sandbox.
+func tryPython(ctx context.Context, settings Settings, s *streams) (version, cure string, took time.Duration, err error) {
+	p, err := open(settings, newLogger(settings, s.err), func(string, bool) {}, &findings{}, false) // a check changes nothing and calls no server
+	if err != nil {
+		return "", "", 0, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	start := time.Now()
+	r := p.bridge.Run(ctx, bridge.Request{Code: "import sys; print(sys.version.split()[0])", Timeout: 30 * time.Second})
+	if r.IsError() {
+		return "", r.Hint, 0, errors.New(r.Error)
+	}
+	return strings.Join(r.Stdout, " "), "", time.Since(start), nil
+}
+
+// printChecks prints a line for each check, with the cure below it, and what
+// they come to.
+func printChecks(w io.Writer, ink ink, checks []oci.Check) {
+	width := 0
+	for _, c := range checks {
+		width = max(width, len(c.Code))
+	}
+	indent := strings.Repeat(" ", len("degraded  ")+width+1)
+	for _, c := range checks {
+		pad := strings.Repeat(" ", len("degraded ")-len(c.Status))
+		fmt.Fprintf(w, "%s%s %-*s %s\n", ink.status(c.Status), pad, width, c.Code, c.Text)
+		if c.Cure != "" {
+			fmt.Fprintf(w, "%scure: %s\n", indent, strings.ReplaceAll(c.Cure, "\n", "\n"+indent+"      "))
+		}
+	}
+	fmt.Fprintln(w, summary(checks))
+}
+
+func summary(checks []oci.Check) string {
+	switch fatal, missing := count(checks, oci.CheckFatal), count(checks, oci.CheckDegraded); {
+	case fatal > 0:
+		i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal })
+		return "this host cannot run sandboxes; first cure " + checks[i].Code
+	case missing == 1:
+		return "this host can run sandboxes, with 1 thing missing"
+	case missing > 1:
+		return fmt.Sprintf("this host can run sandboxes, with %d things missing", missing)
+	}
+	return "this host can run sandboxes"
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+)
+
+// execName is the command that hands arguments on.
+const execName = "exec"
+
+func execCommand(s *streams) *cli.Command {
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
+		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
+		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *; may be repeated"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no notes on stderr"},
+	}
+	return &cli.Command{
+		Name:      execName,
+		Usage:     "run Python as run_python does, from a shell",
+		ArgsUsage: "[-i] [-c CODE | FILE | -] [-- ARGUMENT…]",
+		Description: "Output goes to standard output and error as the code writes it, and the exit code is the\n" +
+			"code's; 128+n if signal n ended it. What follows -- is in sys.argv. With --output the result\n" +
+			"is printed as an MCP client would get it.",
+		Flags: append(flags, settingFlags()...),
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return usagef("%w; arguments for the code stand after --", err)
+		},
+		Action: func(c *cli.Context) error { return execAction(c, s) },
+	}
+}
+
+func execAction(c *cli.Context, s *streams) (err error) {
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	if !c.IsSet("log-level") {
+		settings.LogLevel = slog.LevelWarn // a shell user wants the output alone
+	}
+	if c.Bool("i") {
+		return execPrompt(c, s, settings)
+	}
+	code, err := readScript(c, s.in)
+	if err != nil {
+		return err
+	}
+	p, err := openForShell(c, s, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	req := shellRequest(c, s, settings, code.argv)
+	req.Code = code.text
+	ctx, cancel := context.WithCancelCause(c.Context)
+	defer cancel(nil)
+	if !settings.OutputNamed {
+		// As in any pipeline, what nobody reads is not worth going on for.
+		broken := func() { cancel(unix.EPIPE) }
+		req.Stdout, req.Stderr = live{s.out, ctx, broken, nil}, live{s.err, ctx, broken, nil}
+	}
+	r := p.bridge.Run(ctx, req)
+	if errors.Is(context.Cause(ctx), unix.EPIPE) {
+		return &exitError{code: stopped{unix.SIGPIPE}.code()}
+	}
+	if settings.OutputNamed {
+		if _, err := fmt.Fprintln(s.out, r.Text(settings.Output)); err != nil {
+			return err
+		}
+	} else {
+		printResult(r, s, c.Bool("quiet"))
+	}
+	if !c.Bool("quiet") {
+		printLeavings(r, s)
+	}
+	return exitOf(r)
+}
+
+// openForShell opens what it takes to run code for whoever sits at the shell.
+func openForShell(c *cli.Context, s *streams, settings Settings) (*parts, error) {
+	log := newLogger(settings, s.err)
+	found, err := findServers(settings, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.ask(c.Context, s); err != nil {
+		return nil, err
+	}
+	found.report()
+	return open(settings, log, newRefresher(c, true, log).start, found, false)
+}
+
+func shellRequest(c *cli.Context, s *streams, settings Settings, argv []string) bridge.Request {
+	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: pullProgress(s.err)}
+	if c.IsSet("timeout") {
+		req.Timeout = settings.Timeout
+	}
+	return req
+}
+
+// live is a stream that shows what the code writes as it is written. It tells
+// when its reader is gone, and one that does not read holds nothing up once ctx
+// has ended.
+type live struct {
+	file   *os.File
+	ctx    context.Context
+	broken func()
+	where  *cursor // is told what is written, if not nil
+}
+
+func (l live) Write(b []byte) (int, error) {
+	l.where.wrote(b)
+	wrote, kept := make(chan error, 1), bytes.Clone(b)
+	go func() {
+		_, err := l.file.Write(kept)
+		wrote <- err
+	}()
+	select {
+	case err := <-wrote:
+		if errors.Is(err, unix.EPIPE) {
+			l.broken()
+		}
+		return len(b), err
+	case <-l.ctx.Done():
+		return 0, context.Cause(l.ctx)
+	}
+}
+
+// printResult prints what the streams have not shown yet.
+func printResult(r *bridge.Result, s *streams, quiet bool) {
+	if r.Result != "" {
+		fmt.Fprintln(s.out, r.Result)
+	}
+	ink, stopped := inkFor(s.err), s.signals.got() != nil
+	switch {
+	case stopped: // the user knows
+	case r.IsError() && r.Status != bridge.StatusError:
+		fmt.Fprintf(s.err, "%s %s: %s\n", ink.red("toolcell:"), r.Status, r.Error)
+		for _, l := range r.Stack {
+			fmt.Fprintf(s.err, "  %s\n", l)
+		}
+	case r.ExitCode != nil && *r.ExitCode > 128:
+		fmt.Fprintf(s.err, "%s %s\n", ink.red("toolcell:"), r.Error) // a shell says so too
+	}
+	if r.Hint != "" && !stopped {
+		fmt.Fprintf(s.err, "%s %s\n", ink.cyan("hint:"), r.Hint)
+	}
+	for _, l := range r.CallLines() {
+		fmt.Fprintf(s.err, "toolcell: %s\n", l)
+	}
+	for _, n := range r.Notes {
+		if !quiet && !stopped {
+			fmt.Fprintf(s.err, "%s %s\n", ink.yellow("toolcell: note:"), n)
+		}
+	}
+}
+
+// printLeavings says where the files and pictures of a run are.
+func printLeavings(r *bridge.Result, s *streams) {
+	for _, l := range r.Leavings() {
+		fmt.Fprintf(s.err, "toolcell: kept %s (%s)\n", l.Path, l.Text)
+	}
+}
+
+// exitOf gives the exit code of a run: the code's own where there is one.
+func exitOf(r *bridge.Result) error {
+	var hint *oci.HintError
+	switch {
+	case !r.IsError():
+		return nil
+	case r.ExitCode != nil && *r.ExitCode != 0:
+		return &exitError{code: *r.ExitCode}
+	case r.Status == bridge.StatusValidation:
+		return &exitError{code: exitUsage}
+	case errors.As(r.Cause(), &hint):
+		return &exitError{code: exitHost}
+	}
+	return &exitError{code: exitFail}
+}

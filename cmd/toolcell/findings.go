@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/mcpproxy"
+)
+
+// findings are the user's servers, and what the user said of their files.
+type findings struct {
+	options mcpproxy.DiscoverOptions
+	trust   mcpproxy.Trust
+	values  mcpproxy.Values
+	log     *slog.Logger
+	config  mcpproxy.Config
+}
+
+// findServers reads the config files of all MCP clients.
+func findServers(s Settings, log *slog.Logger) (*findings, error) {
+	d, err := findDirs(s.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	home, _ := os.UserHomeDir() // without one there is nothing to find there
+	dir, _ := os.Getwd()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // trust is kept by path: one for each file
+	}
+	f := &findings{trust: mcpproxy.NewTrust(d.state), values: mcpproxy.NewValues(d.state), log: log}
+	f.options = mcpproxy.DiscoverOptions{
+		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: self(),
+		Trusted: f.trust.State, Values: f.values.Of,
+	}
+	f.config = mcpproxy.Discover(f.options)
+	return f, nil
+}
+
+// report logs what had to be left out, one line for each file that waits for
+// trust.
+func (f *findings) report() { reportProblems(f.log, f.config) }
+
+func reportProblems(log *slog.Logger, config mcpproxy.Config) {
+	for _, p := range config.Problems {
+		if !p.Skipped && p.Status != mcpproxy.StatusUntrusted {
+			log.Warn("leaving out a server", "reason", p.String())
+		}
+	}
+	for _, p := range config.Projects {
+		log.Warn("leaving out the servers of a project's file that is not trusted", "file", p.Path,
+			"servers", len(p.Starts), "changed", p.Changed, "cure", "read it, then run: toolcell servers trust "+p.Path)
+	}
+}
+
+// keepCurrent lets the proxy follow changes of the config files. Every run
+// looks anew, in case the kernel has not told of a change yet, or cannot.
+func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *mcpproxy.Watcher) {
+	w := mcpproxy.Watch(context.Background(), f.options, f.config, func(config mcpproxy.Config) {
+		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
+		reportProblems(f.log, config)
+		proxy.Update(config)
+	}, f.trust.File(), f.values.File())
+	return current{proxy, w}, w
+}
+
+// current is a proxy that looks for changes of the config when it is asked for
+// the servers: once a run, at its start, and not in every call of a tool.
+type current struct {
+	*mcpproxy.Proxy
+	watcher *mcpproxy.Watcher
+}
+
+func (c current) Servers() []mcpproxy.ServerStatus {
+	c.watcher.Refresh()
+	return c.Proxy.Servers()
+}
+
+// ask asks, once for each file and on a terminal only, whether the files of
+// the project may start commands.
+func (f *findings) ask(ctx context.Context, s *streams) error {
+	if !terminal(s.in) || !terminal(s.err) {
+		return nil
+	}
+	asked := false
+	for _, p := range f.config.Projects {
+		if p.Declined {
+			continue
+		}
+		showProject(s.err, p)
+		fmt.Fprint(s.err, "Allow it? What they do is not sandboxed. [y/N] ")
+		answer, err := readLine(ctx, s.in)
+		if err != nil {
+			fmt.Fprintln(s.err)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			break // the end of the input is no answer
+		}
+		yes := strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
+		if err := f.trust.Set(p.Path, p.Sum, yes); err != nil {
+			return fmt.Errorf("keeping the answer: %w", err)
+		}
+		if !yes {
+			fmt.Fprintf(s.err, "toolcell: its servers are left out; to allow them later: toolcell servers trust %s\n", p.Path)
+		}
+		asked = true
+	}
+	if asked {
+		f.config = mcpproxy.Discover(f.options)
+	}
+	return nil
+}
+
+// showProject prints what a file of a project would start.
+func showProject(w io.Writer, p mcpproxy.Project) {
+	how := "This project's file would start commands on your machine"
+	if p.Changed {
+		how = "This project's file has changed since you trusted it, and would start commands on your machine"
+	}
+	fmt.Fprintf(w, "%s:\n  %s\n", how, p.Path)
+	showStarts(w, p)
+}
+
+func showStarts(w io.Writer, p mcpproxy.Project) {
+	for i, start := range p.Starts {
+		if i == 50 {
+			fmt.Fprintf(w, "    and %d more\n", len(p.Starts)-i)
+			break
+		}
+		fmt.Fprintf(w, "    %s: %s\n", oneLine(start.Server, 60), start.Command)
+	}
+}
+
+// readLine reads a line that a person types. It returns early when ctx ends,
+// and leaves the reading behind: the program is about to end.
+func readLine(ctx context.Context, in *os.File) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	typed := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(io.LimitReader(in, maxTyped)).ReadString('\n')
+		typed <- line{strings.TrimRight(text, "\r\n"), err}
+	}()
+	select {
+	case l := <-typed:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+const maxTyped = 1 << 20

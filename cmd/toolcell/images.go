@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs"
+	"github.com/urfave/cli/v2"
+)
+
+func imagesCommand(s *streams) *cli.Command {
+	flags := settingFlags(imageKnobs...)
+	withJSON := append(slices.Clone(flags), jsonFlag())
+	return &cli.Command{
+		Name:         "images",
+		Usage:        "pull, list and remove images",
+		OnUsageError: usageError,
+		Subcommands: []*cli.Command{
+			{
+				Name: "pull", Usage: "fetch an image and unpack it, asking the registry even if its tag is here",
+				ArgsUsage: "REF", OnUsageError: usageError,
+				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the image's modules to the first run"}}, flags...),
+				Action: func(c *cli.Context) error { return imagesPull(c, s) },
+			},
+			{
+				Name: "list", Aliases: []string{"ls"}, Usage: "show what is here",
+				Flags: withJSON, OnUsageError: usageError,
+				Action: func(c *cli.Context) error { return imagesList(c, s) },
+			},
+			{
+				Name: "inspect", Usage: "show all that is known of images, as JSON",
+				ArgsUsage: "REF|DIGEST…", Flags: withJSON, OnUsageError: usageError,
+				Action: func(c *cli.Context) error { return imagesInspect(c, s) },
+			},
+			{
+				Name: "rm", Usage: "remove images; one with several names loses only the one given",
+				ArgsUsage: "REF|DIGEST…", Flags: flags, OnUsageError: usageError,
+				Action: func(c *cli.Context) error { return imagesRemove(c, s) },
+			},
+			{
+				Name: "prune", Usage: "remove images without a name, and by age or size; never one in use",
+				Flags: append([]cli.Flag{
+					&cli.StringFlag{Name: "unused", Usage: "also those not used for so many days, a `NUMBER`"},
+					&cli.StringFlag{Name: "max-size", Usage: "also those used least recently, until the others take at most so many `BYTES` (k, m, g)"},
+				}, flags...), OnUsageError: usageError,
+				Action: func(c *cli.Context) error { return imagesPrune(c, s) },
+			},
+			{
+				Name: "verify", Usage: "read images again and compare all of them with their digests; all images unless some are named",
+				ArgsUsage: "[REF|DIGEST…]", OnUsageError: usageError,
+				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "repair", Usage: "fetch again what is damaged"}}, flags...),
+				Action: func(c *cli.Context) error { return imagesVerify(c, s) },
+			},
+			{
+				Name: "refresh", Hidden: true, ArgsUsage: "REF", OnUsageError: usageError,
+				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, flags...),
+				Action: func(c *cli.Context) error { return imagesRefresh(c, s) },
+			},
+		},
+		Action: needSubcommand,
+	}
+}
+
+// needSubcommand is the action of a command that does nothing by itself.
+func needSubcommand(c *cli.Context) error {
+	if c.Args().Present() {
+		return usagef("%s has no command %q", c.Command.Name, c.Args().First())
+	}
+	return cli.ShowSubcommandHelp(c)
+}
+
+func imagesPull(c *cli.Context, s *streams) error {
+	if c.NArg() != 1 {
+		return usagef("images pull takes one reference, such as %s", defaultImage)
+	}
+	settings, store, d, err := openImages(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	start := time.Now()
+	show, closeBars := func(rootfs.Progress) {}, func() {}
+	if terminal(s.err) {
+		b := newBars(c.Context, s.err)
+		show, closeBars = b.show, b.close
+	}
+	root, err := store.Pull(c.Context, c.Args().First(), show)
+	closeBars()
+	if err != nil {
+		return d.explain(err)
+	}
+	if !c.Bool("no-compile") && store.NeedsBytecode(root) {
+		if terminal(s.err) {
+			fmt.Fprintln(s.err, "compiling the image's modules, so that imports are fast")
+		}
+		if err := compileModules(c.Context, d, settings, store, root); err != nil {
+			if c.Context.Err() != nil {
+				return err
+			}
+			fmt.Fprintf(s.err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
+		}
+	}
+	fmt.Fprintf(s.out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
+	return nil
+}
+
+// listedImage is a row of a list: an image under one of its names.
+type listedImage struct {
+	Ref string `json:"ref"`
+	rootfs.Image
+}
+
+func imagesList(c *cli.Context, s *streams) error {
+	if c.Args().Present() {
+		return usagef("images list takes no arguments, got %q", c.Args().First())
+	}
+	_, store, _, err := openImages(c)
+	if err != nil {
+		return err
+	}
+	all, err := store.List()
+	if err != nil {
+		return err
+	}
+	var rows []listedImage
+	for _, i := range all {
+		if len(i.Refs) == 0 {
+			rows = append(rows, listedImage{"", i})
+		}
+		for _, ref := range i.Refs {
+			rows = append(rows, listedImage{ref, i})
+		}
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, rows)
+	}
+	var cells [][]string
+	for _, r := range rows {
+		if r.Ref == "" {
+			r.Ref = "<no name>"
+		}
+		cells = append(cells, []string{
+			r.Ref, fmt.Sprintf("%.19s", r.Digest), megabytes(r.Size), megabytes(r.Shared),
+			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
+		})
+	}
+	return printTable(s.out, []column{
+		{name: "IMAGE", end: true},
+		{name: "DIGEST"},
+		{name: "SIZE", right: true},
+		{name: "SHARED", right: true},
+		{name: "PULLED"},
+		{name: "LAST USED"},
+	}, cells)
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func imagesInspect(c *cli.Context, s *streams) error {
+	_, store, _, err := openImages(c)
+	if err != nil {
+		return err
+	}
+	found, err := findImages(c, store)
+	if err != nil {
+		return err
+	}
+	return printJSON(s.out, found)
+}
+
+// findImages gives the images that the arguments name.
+func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err error) {
+	if !c.Args().Present() {
+		return nil, usagef("images %s takes references or digests of images", c.Command.Name)
+	}
+	for _, name := range c.Args().Slice() {
+		i, err := store.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, i)
+	}
+	return found, nil
+}
+
+// openImages opens the store for a command that looks at images.
+func openImages(c *cli.Context) (Settings, *rootfs.Store, dirs, error) {
+	settings, err := readSettings(c)
+	if err != nil {
+		return settings, nil, dirs{}, err
+	}
+	d, err := findDirs(settings.StateDir)
+	if err != nil {
+		return settings, nil, d, err
+	}
+	store, err := openStore(d, settings)
+	return settings, store, d, err
+}

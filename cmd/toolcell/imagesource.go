@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+)
+
+// retryDefault is how long the host's Python stands in for the default image
+// before the registry is asked again.
+const retryDefault = 10 * time.Minute
+
+// An imageSource gives the image that code runs on.
+type imageSource struct {
+	store *rootfs.Store
+	ref   string
+	named bool
+
+	runner  string // made again if somebody removed it
+	dirs    dirs
+	mounts  []oci.Mount
+	refresh func(ref string, ask bool)
+
+	mu      sync.Mutex
+	last    bridge.Image // found at lastAt
+	lastAt  time.Time
+	instead string    // why the host's Python stands in, if it does
+	until   time.Time // until then
+}
+
+// get makes the image ready. The default image may be out of reach, and then
+// the host's own Python serves, which is said; an image that the user named
+// is never replaced by another.
+func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	i.mu.Lock()
+	last, at := i.last, i.lastAt
+	i.mu.Unlock()
+	if time.Since(at) < lookAgain && there(last.Root.Dir) && there(i.runner) {
+		return last, nil
+	}
+	image, err := i.find(ctx, progress)
+	if err == nil {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.last, i.lastAt = image, time.Now()
+	}
+	return image, err
+}
+
+// lookAgain is how long what was found is not looked at again: many short runs
+// come one after another, and to look takes as long as some of them.
+const lookAgain = time.Second
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// find makes the image ready, as get says.
+func (i *imageSource) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	leaveRemovedFolder()
+	if _, err := os.Stat(i.runner); err != nil {
+		if _, err := bridge.WriteRunner(filepath.Dir(i.runner)); err != nil {
+			return bridge.Image{}, i.dirs.explain(err)
+		}
+	}
+	if note := i.standIn(); note != "" {
+		return i.ensure(ctx, "host", note, progress)
+	}
+	image, err := i.ensure(ctx, i.ref, "", progress)
+	if err == nil || i.named || ctx.Err() != nil {
+		return image, err
+	}
+	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
+	image, hostErr := i.ensure(ctx, "host", note, progress)
+	if hostErr != nil {
+		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
+	}
+	i.mu.Lock()
+	i.instead, i.until = note, time.Now().Add(retryDefault)
+	i.mu.Unlock()
+	return image, nil
+}
+
+// cached gives the image if it is there already.
+func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
+	root := i.store.Cached(ctx, i.ref)
+	if root == nil || makeRoom(root, i.mounts) != nil { // the first run says why
+		return bridge.Image{}, false
+	}
+	return i.image(i.ref, root), true
+}
+
+func (i *imageSource) standIn() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if time.Now().After(i.until) {
+		return ""
+	}
+	return i.instead
+}
+
+func (i *imageSource) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+	root, err := i.store.Ensure(ctx, ref, func(p rootfs.Progress) {
+		if progress != nil {
+			progress(p.Done, p.Total, p.Text)
+		}
+	})
+	if err != nil {
+		return bridge.Image{}, i.dirs.explain(err)
+	}
+	if err := makeRoom(root, i.mounts); err != nil {
+		return bridge.Image{}, i.dirs.explain(err)
+	}
+	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) || i.store.NeedsProgram(root, i.runner) {
+		i.refresh(ref, ask)
+	}
+	image := i.image(ref, root)
+	if note != "" {
+		image.Notes = append(image.Notes, note)
+	}
+	return image, nil
+}
+
+func (i *imageSource) image(ref string, root *rootfs.Root) bridge.Image {
+	return bridge.Image{
+		Name: ref, Root: sandboxRoot(root), Python: root.Python, Runner: i.store.Program(root, i.runner), Env: root.Env,
+	}
+}
+
+func sandboxRoot(root *rootfs.Root) oci.Root {
+	r := oci.Root{Dir: root.Dir}
+	for _, b := range root.Binds {
+		r.Binds = append(r.Binds, oci.Bind(b))
+	}
+	return r
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+	"github.com/urfave/cli/v2"
+)
+
+func imagesRemove(c *cli.Context, s *streams) (err error) {
+	if !c.Args().Present() {
+		return usagef("images rm takes references or digests of images")
+	}
+	_, store, d, err := openImages(c)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.Args().Slice() {
+		freed, rmErr := store.Remove(name)
+		if rmErr != nil {
+			err = errors.Join(err, d.explain(rmErr))
+			continue
+		}
+		fmt.Fprintf(s.out, "%s: %s free\n", name, megabytes(freed))
+	}
+	return err
+}
+
+func imagesPrune(c *cli.Context, s *streams) error {
+	if c.Args().Present() {
+		return usagef("images prune takes no arguments, got %q", c.Args().First())
+	}
+	var p rootfs.Pruning
+	if v := c.String("unused"); v != "" {
+		days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
+		if err != nil || days < 0 || days > 1e5 {
+			return usagef("--unused: %q is not a number of days", v)
+		}
+		p.Unused = max(1, time.Duration(days*float64(24*time.Hour)))
+	}
+	if v := c.String("max-size"); v != "" {
+		n, err := parseBytes(v)
+		if err != nil {
+			return usagef("--max-size: %q is %v", v, err)
+		}
+		p.Size = n
+	}
+	_, store, d, err := openImages(c)
+	if err != nil {
+		return err
+	}
+	removed, freed, err := store.Prune(p)
+	for _, i := range removed {
+		fmt.Fprintf(s.out, "%.19s %s\n", i.Digest, strings.Join(i.Refs, " "))
+	}
+	fmt.Fprintf(s.out, "%d images removed, %s free\n", len(removed), megabytes(freed))
+	return d.explain(err)
+}
+
+func imagesVerify(c *cli.Context, s *streams) error {
+	_, store, d, err := openImages(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var chosen []*rootfs.Image
+	if c.Args().Present() {
+		chosen, err = findImages(c, store)
+	} else {
+		var all []rootfs.Image
+		all, err = store.List()
+		for i := range all {
+			chosen = append(chosen, &all[i])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	damaged := false
+	for _, i := range chosen {
+		damage, err := store.Verify(c.Context, i)
+		if err != nil {
+			return d.explain(err)
+		}
+		name := strings.Join(append(slices.Clone(i.Refs), i.Digest), " ")
+		if len(damage) == 0 {
+			fmt.Fprintf(s.out, "%s: as its digest says\n", name)
+			continue
+		}
+		fmt.Fprintf(s.out, "%s: damaged\n  %s\n", name, strings.Join(damage, "\n  "))
+		if !c.Bool("repair") {
+			damaged = true
+			continue
+		}
+		if err := repair(c, s, store, i); err != nil {
+			return d.explain(err)
+		}
+	}
+	if damaged {
+		return &exitError{exitFail, &oci.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
+	}
+	return nil
+}
+
+// repair fetches an image again, under the names that it has.
+func repair(c *cli.Context, s *streams, store *rootfs.Store, i *rootfs.Image) error {
+	if err := store.Discard(c.Context, i); err != nil {
+		return fmt.Errorf("repairing image %s: %w", i.Digest, err)
+	}
+	for _, ref := range i.Refs {
+		root, err := store.Pull(c.Context, ref, nil)
+		if err != nil {
+			return fmt.Errorf("fetching the damaged image again: %w", err)
+		}
+		fmt.Fprintf(s.out, "  fetched again: %s %s\n", ref, root.Digest)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// maxEdited bounds a file that is read to be changed, as discovery does.
+const maxEdited = 16 << 20
+
+// An editedFile is a file of another program that is to be changed: it keeps
+// its mode, its owner, and its place behind symbolic links, and is whole at
+// every moment.
+type editedFile struct {
+	path          string // as it is known
+	real          string // what links lead to
+	before, after []byte
+	mode          fs.FileMode // 0 if there is no file
+	uid, gid      int
+}
+
+func openEdited(path string) (*editedFile, error) {
+	f := &editedFile{path: path, real: path}
+	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	} else if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if f.real, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, fmt.Errorf("%s is a link that leads nowhere; remove or mend it", path)
+		}
+	}
+	r, err := os.OpenFile(f.real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would make us wait for ever
+	if err != nil {
+		return nil, fmt.Errorf("reading %w", err)
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if f.before, err = io.ReadAll(io.LimitReader(r, maxEdited+1)); err != nil {
+		return nil, fmt.Errorf("reading %w", err)
+	}
+	if len(f.before) > maxEdited {
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxEdited>>20)
+	}
+	f.after, f.mode = f.before, info.Mode().Perm()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		f.uid, f.gid = int(st.Uid), int(st.Gid)
+	}
+	return f, nil
+}
+
+func (f *editedFile) changed() bool { return !bytes.Equal(f.before, f.after) }
+
+// write puts the new text in the file's place. A file that is new is for its
+// owner alone: what is in it may be secret.
+func (f *editedFile) write() (err error) {
+	if !f.changed() {
+		return nil
+	}
+	dir := filepath.Dir(f.real)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("writing %s: %w", f.path, err)
+	}
+	temp, err := os.CreateTemp(dir, "."+filepath.Base(f.real)+".toolcell-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.path, err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temp.Name())
+			err = fmt.Errorf("writing %s: %w", f.path, err)
+		}
+	}()
+	_, err = temp.Write(f.after)
+	if f.mode != 0 {
+		err = errors.Join(err, temp.Chown(f.uid, f.gid), temp.Chmod(f.mode))
+	}
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	// Clients write their files as well.
+	if now, err := openEdited(f.path); err != nil || !bytes.Equal(now.before, f.before) {
+		return errors.Join(errors.New("it changed in the meantime; end the client and try again"), err)
+	}
+	return os.Rename(temp.Name(), f.real)
+}
+
+// remove takes away a file that was new.
+func (f *editedFile) remove() error { return os.Remove(f.real) }
+
+// backup keeps the text as it was beside the file, for those who may read it.
+func (f *editedFile) backup() (string, error) {
+	if f.mode == 0 {
+		return "", nil
+	}
+	b := &editedFile{path: f.path + ".before-toolcell"}
+	old, err := openEdited(b.path)
+	if err != nil {
+		return "", fmt.Errorf("keeping a backup: %w", err)
+	}
+	old.after, old.mode, old.uid, old.gid = f.before, f.mode, f.uid, f.gid
+	if err := old.write(); err != nil {
+		return "", fmt.Errorf("keeping a backup: %w", err)
+	}
+	return b.path, nil
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+)
+
+// A bill is what servers cost in each request of a client that has them
+// directly: the model is told all their tools.
+type bill struct {
+	rows  []billRow
+	total int
+	own   int // what toolcell costs instead
+}
+
+type billRow struct {
+	server        string
+	tools, tokens int
+	err           error
+}
+
+// toolText is what a model is told of a tool, as clients hand it on.
+func toolText(t mcpproxy.Tool) (string, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // \u003c for < would cost more than it does
+	err := e.Encode(struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}{t.Name, t.Description, t.InputSchema})
+	return strings.TrimSpace(text.String()), err
+}
+
+// aboutTokens estimates the tokens of a tool's text: a word is about one, and so
+// are two marks of punctuation. The vocabulary of a tokenizer would make this
+// program a quarter larger; over the tools of a server the estimate is within
+// some 15 % of one.
+func aboutTokens(text string) int {
+	words, marks, inWord := 0, 0, false
+	for _, c := range text {
+		letter := unicode.IsLetter(c) || unicode.IsDigit(c)
+		if letter && !inWord {
+			words++
+		} else if !letter && c != ' ' {
+			marks++
+		}
+		inWord = letter
+	}
+	return words + marks/2
+}
+
+// countTokens asks servers for their tools, or takes what is known of them. One
+// that cannot be asked is in the bill with the reason.
+func countTokens(ctx context.Context, i *installer, names []string, own mcpproxy.Server) *bill {
+	config := i.found.config
+	p := mcpproxy.New(config, mcpproxy.Options{
+		Log: i.found.log, ClientVersion: version, TokenDir: tokenDir(i.settings), CatalogueDir: catalogueDir(i.settings),
+	})
+	defer p.Close()
+	self := mcpproxy.New(mcpproxy.Config{Servers: []mcpproxy.Server{own}}, mcpproxy.Options{Log: i.found.log, ClientVersion: version})
+	defer self.Close()
+	b := &bill{rows: make([]billRow, len(names))}
+	ask := func(p *mcpproxy.Proxy, name string) (r billRow) {
+		tools, err := p.Tools(ctx, name)
+		r = billRow{server: name, tools: len(tools), err: err}
+		for _, t := range tools {
+			text, err := toolText(t)
+			r.tokens, r.err = r.tokens+aboutTokens(text), errors.Join(r.err, err)
+		}
+		return r
+	}
+	var all sync.WaitGroup
+	for n, name := range names {
+		all.Go(func() { b.rows[n] = ask(p, name) })
+	}
+	b.own = ask(self, own.Name).tokens
+	all.Wait()
+	for _, r := range b.rows {
+		b.total += r.tokens
+	}
+	return b
+}
+
+func (b *bill) print(w *os.File) {
+	unasked := 0
+	var cells [][]string
+	for _, r := range b.rows {
+		if r.err != nil {
+			unasked++
+			cells = append(cells, []string{r.server, "?", "could not be asked: " + oneLine(r.err.Error(), 200)})
+			continue
+		}
+		cells = append(cells, []string{r.server, strconv.Itoa(r.tools), strconv.Itoa(r.tokens)})
+	}
+	cells = append(cells, []string{"all together", "", strconv.Itoa(b.total)}, []string{"toolcell instead", "1", strconv.Itoa(b.own)})
+	_ = printTable(w, []column{{name: "SERVER"}, {name: "TOOLS", right: true}, {name: "TOKENS, ABOUT, IN EACH REQUEST"}}, cells) // a terminal that is gone
+	more := ""
+	if unasked > 0 {
+		more = fmt.Sprintf(", and those of %d server%s that could not be asked", unasked, plural(unasked))
+	}
+	fmt.Fprintf(w, "saves about %d tokens in each request%s\n", max(0, b.total-b.own), more)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+)
+
+// uninstall takes back what install did to a file. As long as nobody changed it
+// since, it becomes what it was to the byte; otherwise the entry is taken out of
+// the text, and servers that were moved are put back into it.
+func uninstall(c *cli.Context, s *streams) error {
+	i, err := newInstaller(c, s)
+	if err != nil {
+		return err
+	}
+	record, known, err := i.installs.Of(i.place.File)
+	if err != nil {
+		return err
+	}
+	u := &undoing{installer: i, record: record}
+	if len(record.Moved) > 0 {
+		if u.moved, err = openEdited(record.MovedTo); err != nil {
+			return err
+		}
+	}
+	if err := u.plan(known); err != nil {
+		return fmt.Errorf("%s: %w", i.place.File, err)
+	}
+	if !i.file.changed() && !u.gone && u.moved == nil {
+		fmt.Fprintf(s.out, "nothing to do: toolcell is not in %s\n", i.place.File)
+		return i.installs.Forget(i.place.File)
+	}
+	if c.Bool("dry-run") {
+		return (&change{installer: i, moved: u.moved}).show(s.out)
+	}
+	return u.write()
+}
+
+// undoing is what uninstall is about to do.
+type undoing struct {
+	*installer
+	record mcpproxy.Install
+	moved  *editedFile // the file with servers that were moved; nil if none were
+	gone   bool        // the client's file was not there before
+	exact  bool
+}
+
+func (u *undoing) plan(known bool) (err error) {
+	if u.moved != nil {
+		u.file.after, u.moved.after, err = u.place.MoveBack(u.file.after, u.moved.before, u.record.Moved)
+		if err != nil {
+			return err
+		}
+	}
+	untouched := known && u.record.Sum == sumOf(u.file.before) && (u.moved == nil || u.record.MovedSum == sumOf(u.moved.before))
+	if untouched && u.record.Backup == "" {
+		u.gone, u.exact, u.file.after = true, true, nil
+		return nil
+	}
+	if untouched {
+		if backup, err := openEdited(u.record.Backup); err == nil && backup.mode != 0 {
+			// A backup that has an entry is of an update: it is no way out.
+			if name, _, err := u.place.Others(backup.before); err == nil && name == "" {
+				u.exact, u.file.after = true, backup.before
+				return nil
+			}
+		}
+	}
+	name := u.c.String("name")
+	if name == "" {
+		name = u.record.Name
+	}
+	text, was, err := u.place.Uninstall(u.file.after, name, u.record.MadeKey)
+	if err == nil && was == "" && u.c.String("name") == "" { // it was renamed by hand
+		text, _, err = u.place.Uninstall(u.file.after, "", u.record.MadeKey)
+	}
+	u.file.after = text
+	return err
+}
+
+// write puts the client's file right first: what is in both files counts once.
+func (u *undoing) write() error {
+	if u.gone {
+		if err := u.file.remove(); err != nil {
+			return err
+		}
+	} else if err := u.file.write(); err != nil {
+		return err
+	}
+	if u.moved != nil {
+		if err := u.writeMoved(); err != nil {
+			return err
+		}
+	}
+	if err := u.installs.Forget(u.place.File); err != nil {
+		return err
+	}
+	switch {
+	case u.gone:
+		fmt.Fprintf(u.s.out, "removed: %s, which was not there before\n", u.place.File)
+	case u.exact:
+		fmt.Fprintf(u.s.out, "restored as it was before: %s\n", u.place.File)
+		_ = os.Remove(u.record.Backup) // it says the same
+	default:
+		fmt.Fprintf(u.s.out, "taken out of %s; the rest of it is as it is now\n", u.place.File)
+		if u.record.Backup != "" {
+			fmt.Fprintf(u.s.out, "  before: %s\n", u.record.Backup)
+		}
+	}
+	if u.moved != nil {
+		fmt.Fprintf(u.s.out, "put back: %d server%s\n", len(u.record.Moved), plural(len(u.record.Moved)))
+	}
+	return nil
+}
+
+// writeMoved removes the file of moved servers if none are left, with the values
+// that were set for them.
+func (u *undoing) writeMoved() error {
+	if u.place.HasServers(u.moved.after) {
+		return u.moved.write()
+	}
+	values := u.found.values
+	for _, id := range sortedIDs(values.Of(u.moved.path)) {
+		if _, err := values.Forget(u.moved.path, id); err != nil {
+			return err
+		}
+	}
+	if u.moved.mode == 0 {
+		return nil
+	}
+	return u.moved.remove()
+}
+
+func sortedIDs(values map[string]string) (ids []string) {
+	for id := range values {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

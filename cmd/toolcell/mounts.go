@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+)
+
+// closedSources are folders of the host that no code is shown, nor anything in
+// them or above them: they are the system's, or tell what may do what.
+var closedSources = []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/root"}
+
+// neededTargets are places that the sandbox needs as they are, with all that is
+// in them.
+var neededTargets = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/sys", "/dev", "/run", "/workspace/out",
+}
+
+// ownTargets are the sandbox's own places; what is in them may be mounted on.
+var ownTargets = []string{"/tmp", "/workspace"}
+
+// mounts reads the folders that sandboxes are shown.
+func (r *settingReader) mounts(name string) []oci.Mount {
+	var out []oci.Mount
+	for _, text := range strings.Split(r.value(name), ",") {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		m, err := parseMount(strings.TrimSpace(text))
+		if err == nil {
+			err = clash(m, out)
+		}
+		if err != nil {
+			r.fail(name, "of no use: %v", err)
+			return nil
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// parseMount reads SOURCE:TARGET, with :ro or :rw behind it.
+func parseMount(text string) (m oci.Mount, err error) {
+	parts := strings.Split(text, ":")
+	if len(parts) == 3 && (parts[2] == "ro" || parts[2] == "rw") {
+		m.Writable = parts[2] == "rw"
+		parts = parts[:2]
+	}
+	if len(parts) != 2 {
+		return m, fmt.Errorf("%q is not SOURCE:TARGET[:ro|:rw], such as /data:/data:ro (no path can have a : or a , in it)", text)
+	}
+	for _, path := range parts {
+		if !filepath.IsAbs(path) {
+			return m, fmt.Errorf("%q is not an absolute path", path)
+		}
+	}
+	m.Target = filepath.Clean(parts[1])
+	if strings.Contains(parts[1]+"/", "/../") {
+		return m, fmt.Errorf("the place %q has .. in it", parts[1])
+	}
+	if err := checkTarget(m.Target); err != nil {
+		return m, err
+	}
+	// Whatever leads there, it is the place itself that counts.
+	if m.Source, err = filepath.EvalSymlinks(parts[0]); err != nil {
+		return m, fmt.Errorf("%q cannot be shown: %w", parts[0], errors.Unwrap(err))
+	}
+	info, err := os.Stat(m.Source)
+	if err != nil {
+		return m, err
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return m, fmt.Errorf("%q is neither a folder nor a file", parts[0])
+	}
+	return m, nil
+}
+
+func checkTarget(target string) error {
+	for _, needed := range neededTargets {
+		if within(target, needed) || within(needed, target) && target != "/workspace" {
+			return fmt.Errorf("nothing can be shown at %q: the sandbox needs %s as it is; take /data or /workspace/data", target, needed)
+		}
+	}
+	if slices.Contains(ownTargets, target) {
+		return fmt.Errorf("nothing can be shown at %q, which is the sandbox's own; take %s/data", target, target)
+	}
+	return nil
+}
+
+// clash reports that two mounts are in each other's way. A source in another
+// one that code can write to could be replaced by a link.
+func clash(m oci.Mount, others []oci.Mount) error {
+	for _, o := range others {
+		if within(m.Target, o.Target) || within(o.Target, m.Target) {
+			return fmt.Errorf("%q and %q cannot be shown one in the other", o.Target, m.Target)
+		}
+		if o.Writable && o.Source != m.Source && within(m.Source, o.Source) || m.Writable && o.Source != m.Source && within(o.Source, m.Source) {
+			return fmt.Errorf("of %q and %q one is in the other, which code may write to", o.Source, m.Source)
+		}
+	}
+	return nil
+}
+
+// checkMounts refuses what no code may see: the host's own folders, the user's
+// home as a whole, and where toolcell keeps its files and reads what it allows.
+func checkMounts(s Settings, d dirs) error {
+	home, _ := os.UserHomeDir()
+	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	for _, m := range s.Mounts {
+		refuse := func(why string) error {
+			return usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
+		}
+		if m.Source == "/" {
+			return refuse("it is the whole host")
+		}
+		if home != "" && within(resolved(home), m.Source) {
+			return refuse("it is your home, or has it in it")
+		}
+		for _, dir := range closedSources {
+			if within(m.Source, dir) || within(dir, m.Source) {
+				return refuse(dir + " is the system's")
+			}
+		}
+		for _, dir := range []string{d.cache, d.state, d.run, filepath.Join(config, "toolcell")} {
+			if dir = resolved(dir); within(m.Source, dir) || within(dir, m.Source) {
+				return refuse("toolcell's own files are in " + dir)
+			}
+		}
+		if exe := self(); m.Writable && exe != "" && within(exe, m.Source) {
+			return refuse("code could replace this program, " + exe)
+		}
+	}
+	return nil
+}
+
+// resolved is a path without symbolic links, as far as it is there.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if up := filepath.Dir(path); up != path {
+		return filepath.Join(resolved(up), filepath.Base(path))
+	}
+	return path
+}
+
+// makeRoom makes the places in an image at which mounts are shown. Those in
+// the sandbox's own file systems are made with them.
+func makeRoom(root *rootfs.Root, mounts []oci.Mount) error {
+	for _, m := range mounts {
+		if within(root.Python, m.Target) {
+			return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)
+		}
+		for _, b := range root.Binds {
+			if within(m.Target, b.Target) || within(b.Target, m.Target) {
+				return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the sandbox needs %s as it is; choose another place", m.Source, m.Target, b.Target)
+			}
+		}
+		if slices.ContainsFunc(ownTargets, func(own string) bool { return within(m.Target, own) }) {
+			continue
+		}
+		info, err := os.Stat(m.Source)
+		if err == nil {
+			err = root.AddMountPoint(m.Target, info.IsDir())
+		}
+		if err != nil {
+			return fmt.Errorf("showing %q in the sandbox (MCP_BRIDGE_MOUNTS): %w", m.Source, err)
+		}
+	}
+	return nil
+}

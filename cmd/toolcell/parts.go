@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+	"golang.org/x/sys/unix"
+)
+
+// dirs are the folders that the program works in.
+type dirs struct {
+	cache string // images: can be made again
+	state string // what the user would miss: saved tools, files of runs
+	run   string // what goes on now
+}
+
+// findDirs follows the XDG Base Directory Specification, unless one folder is
+// named for everything.
+func findDirs(one string) (dirs, error) {
+	if one != "" {
+		abs, err := filepath.Abs(one)
+		if err != nil {
+			return dirs{}, fmt.Errorf("finding the state folder: %w", err)
+		}
+		return dirs{filepath.Join(abs, "cache"), filepath.Join(abs, "state"), filepath.Join(abs, "run")}, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil && (os.Getenv("XDG_CACHE_HOME") == "" || os.Getenv("XDG_STATE_HOME") == "") {
+		return dirs{}, &exitError{exitUsage, errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
+	}
+	d := dirs{
+		cache: filepath.Join(xdg("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),
+		state: filepath.Join(xdg("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "toolcell"),
+	}
+	// Without a runtime folder, which some MCP clients do not pass on, the
+	// state folder serves: what a reboot leaves in it is swept.
+	d.run = filepath.Join(d.state, "run")
+	if dir := xdg("XDG_RUNTIME_DIR", ""); dir != "" {
+		d.run = filepath.Join(dir, "toolcell")
+	}
+	return d, nil
+}
+
+// xdg reads one of the specification's variables: "All paths set in these
+// environment variables must be absolute", others count as unset.
+func xdg(name, otherwise string) string {
+	if v := os.Getenv(name); filepath.IsAbs(v) {
+		return v
+	}
+	return otherwise
+}
+
+// tools is where saved tools are kept.
+func (d dirs) tools() string { return filepath.Join(d.state, "tools") }
+
+// project is whose saved tools this process sees.
+func project() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // it was removed: no project is left in it
+	}
+	home, _ := os.UserHomeDir() // without one it is no project's neighbour
+	return bridge.ProjectOf(dir, home)
+}
+
+// parts are the pieces of the program, wired together for a command that runs
+// code.
+type parts struct {
+	bridge  *bridge.Server
+	runtime *oci.Runtime
+	proxy   *mcpproxy.Proxy
+	watcher *mcpproxy.Watcher // nil unless the config files are watched
+	store   *rootfs.Store
+}
+
+// open wires everything. Nothing is started or fetched yet. Refresh is called
+// when there is work to do on the image in the background. Found are the user's
+// servers, which are kept up to date if watch is set.
+func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), found *findings, watch bool) (*parts, error) {
+	d, err := findDirs(s.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMounts(s, d); err != nil {
+		return nil, err
+	}
+	store, err := openStore(d, s)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	runtime, err := oci.Open(d.run, s.UID, s.GID)
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	runtime.Mount(s.Mounts)
+	proxy := mcpproxy.New(found.config, mcpproxy.Options{
+		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
+		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
+	})
+	var upstreams bridge.Upstreams = proxy
+	var watcher *mcpproxy.Watcher
+	if watch {
+		upstreams, watcher = found.keepCurrent(proxy)
+	}
+	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, mounts: s.Mounts, refresh: refresh}
+	server := bridge.New(bridge.Options{
+		Rootfs:      images.get,
+		Cached:      images.cached,
+		Warm:        runtime.Warm,
+		Preload:     s.Preload,
+		Sandbox:     sandbox{runtime, d},
+		Upstreams:   upstreams,
+		RunnerFile:  runner,
+		ToolsDir:    d.tools(),
+		Project:     project(),
+		Policy:      loadPolicy(s, log),
+		RunsDir:     filepath.Join(d.state, "runs"),
+		Files:       s.Files,
+		Pictures:    s.Pictures,
+		Version:     version,
+		Timeout:     s.Timeout,
+		MaxTimeout:  s.MaxTimeout,
+		Limits:      s.Limits,
+		MaxParallel: maxParallel(s.Sessions),
+		Sessions:    s.Sessions,
+		SessionIdle: s.SessionIdle,
+		SessionsDir: sessionsDir(d, watch),
+		Output:      s.Output,
+		Missing:     func() []string { return runtime.Missing(s.Limits) },
+		Isolation:   func() string { return runtime.Isolation(s.Limits) },
+		Log:         log,
+	})
+	return &parts{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
+}
+
+// sessionsDir is where it is noted which sessions there are. Those of a command
+// end with it, and nobody asks for them again.
+func sessionsDir(d dirs, serves bool) string {
+	if !serves {
+		return ""
+	}
+	return filepath.Join(d.state, "sessions")
+}
+
+// Close ends everything, what uses before what is used.
+func (p *parts) Close() error {
+	p.bridge.Close()
+	if p.watcher != nil {
+		p.watcher.Close()
+	}
+	return errors.Join(p.proxy.Close(), p.runtime.Close(), p.store.Close())
+}
+
+func openStore(d dirs, s Settings) (*rootfs.Store, error) {
+	store, err := rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{
+		Mirrors: s.Registries.mirrors, PlainHTTP: s.Registries.plain, CAFile: s.Registries.ca,
+	})
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.bytes, int(s.MaxImage.files)
+	return store, nil
+}
+
+// A sandbox is the runtime, whose errors say what to do about the folders.
+type sandbox struct {
+	*oci.Runtime
+	dirs dirs
+}
+
+func (s sandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
+	exit, err := s.Runtime.Run(ctx, p)
+	return exit, s.dirs.explain(err)
+}
+
+// Descriptors that a sandbox needs while it starts, and that everything else
+// needs.
+const (
+	sandboxFiles = 24
+	otherFiles   = 24
+)
+
+// maxParallel is how many runs go on at once, beside idle sessions: no more
+// than the limit of open files carries, so that the others wait instead of
+// failing.
+func maxParallel(sessions int) int {
+	const most = 16
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > uint64(otherFiles+(most+sessions)*sandboxFiles) {
+		return most
+	}
+	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
+}
+
+// self is the resolved path of this program.
+func self() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		return real
+	}
+	return exe
+}
+
+// newLogger writes structured lines to stderr: stdout is the protocol.
+func newLogger(s Settings, w *os.File) *slog.Logger {
+	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
+	if s.Runtime != "auto" && s.Runtime != "" {
+		log.Warn("MCP_BRIDGE_RUNTIME is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)
+	}
+	return log
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/urfave/cli/v2"
+)
+
+// policyFile is the file that says what code may call, and whether the user
+// named it. It is empty where there is no place for one.
+func policyFile(s Settings) (file string, named bool) {
+	if s.Policy != "" {
+		if abs, err := filepath.Abs(s.Policy); err == nil {
+			return abs, true
+		}
+		return s.Policy, true
+	}
+	home, err := os.UserHomeDir()
+	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	if !filepath.IsAbs(config) || err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
+		return "", false
+	}
+	return filepath.Join(config, "toolcell", "policy.toml"), false
+}
+
+// loadPolicy reads it. A file that is wrong does not keep the program from
+// starting: it keeps code from calling anything, which each call then says.
+func loadPolicy(s Settings, log *slog.Logger) *mcpproxy.Policy {
+	file, named := policyFile(s)
+	if file == "" {
+		return nil
+	}
+	return mcpproxy.LoadPolicy(file, named, log)
+}
+
+// noteStrays tells of sections of the policy that are about no server.
+func noteStrays(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
+	s, err := readSettings(c)
+	if err != nil {
+		return // whoever called has said so
+	}
+	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).Strays(servers) {
+		file, _ := policyFile(s)
+		fmt.Fprintf(w, "toolcell: note: %s, %s is about none of these servers\n", file, name)
+	}
+}
+
+// policyCheck is doctor's line on the policy, if there is one.
+func policyCheck(s Settings) []oci.Check {
+	file, _ := policyFile(s)
+	p := loadPolicy(s, slog.New(slog.DiscardHandler))
+	n, ok := p.Sections()
+	switch err := p.Err(); {
+	case err != nil:
+		return []oci.Check{{
+			Code: "RC-POLICY", Status: oci.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
+			Cure: "# mend the file, or take it away:\n${EDITOR:-vi} " + file,
+		}}
+	case ok:
+		return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: fmt.Sprintf("%s says in %s what code may call", file, sections(n))}}
+	}
+	return nil
+}
+
+func sections(n int) string {
+	if n == 1 {
+		return "1 section"
+	}
+	return fmt.Sprintf("%d sections", n)
+}

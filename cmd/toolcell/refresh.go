@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+	"github.com/urfave/cli/v2"
+)
+
+// What an image needs beyond being unpacked happens in a process of its own,
+// `toolcell images refresh`, so that no run waits for it: asking the registry
+// whether a tag has moved, and compiling the image's modules, once.
+
+// A refresher starts that process, one at a time.
+type refresher struct {
+	args []string // of `toolcell images refresh`, before the reference
+	stay bool     // it may outlive this process
+	log  *slog.Logger
+
+	mu   sync.Mutex
+	life io.Closer // the process ends when this is closed
+	done chan struct{}
+}
+
+// newRefresher takes over the settings that were given as flags; the others are
+// in the environment.
+func newRefresher(c *cli.Context, stay bool, log *slog.Logger) *refresher {
+	args := []string{"images", "refresh"}
+	for _, name := range imageKnobs {
+		if c.IsSet(name) {
+			args = append(args, "--"+name+"="+c.String(name))
+		}
+	}
+	return &refresher{args: args, stay: stay, log: log}
+}
+
+// start is for imageSource.refresh. That it fails is nothing for a user: what is
+// to be done is tried again at a later run.
+func (r *refresher) start(ref string, ask bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done != nil {
+		select {
+		case <-r.done:
+		default:
+			return // one is at work
+		}
+	}
+	if err := r.launch(ref, ask); err != nil {
+		r.log.Debug("not refreshing the image", "reason", err)
+	}
+}
+
+func (r *refresher) launch(ref string, ask bool) error {
+	args := append([]string(nil), r.args...)
+	if ask {
+		args = append(args, "--ask")
+	}
+	if !r.stay {
+		args = append(args, "--until-eof")
+	}
+	cmd := exec.Command("/proc/self/exe", append(args, "--", ref)...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the terminal does not end it
+	if !r.stay {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return err
+		}
+		r.life = in
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	r.done = done
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	return nil
+}
+
+// close ends the process, if it is not to stay, and waits for it.
+func (r *refresher) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.life == nil {
+		return
+	}
+	r.life.Close()
+	select {
+	case <-r.done:
+	case <-time.After(5 * time.Second): // it ends in any case
+	}
+}
+
+func imagesRefresh(c *cli.Context, s *streams) error {
+	if c.NArg() != 1 {
+		return usagef("images refresh takes one reference")
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	if c.Bool("until-eof") {
+		go func() {
+			_, _ = io.Copy(io.Discard, s.in)
+			cancel()
+		}()
+	}
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	d, err := findDirs(settings.StateDir)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(d, settings)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ref := c.Args().First()
+	if c.Bool("ask") {
+		// If it fails the image that is here serves on.
+		if _, err := store.Pull(ctx, ref, nil); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	store.Policy = rootfs.PullNever
+	root, err := store.Ensure(ctx, ref, nil)
+	if err != nil {
+		return err
+	}
+	return compileModules(ctx, d, settings, store, root)
+}
+
+// compileTime is far beyond what the largest image needs.
+const compileTime = 20 * time.Minute
+
+// compileModules gives an image bytecode of its modules and of the runner,
+// unless it has it.
+func compileModules(ctx context.Context, d dirs, s Settings, store *rootfs.Store, root *rootfs.Root) (err error) {
+	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
+	if err != nil {
+		return d.explain(err)
+	}
+	if !store.NeedsBytecode(root) && !store.NeedsProgram(root, runner) {
+		return nil
+	}
+	runtime, err := oci.Open(d.run, s.UID, s.GID)
+	if err != nil {
+		return d.explain(err)
+	}
+	defer func() { err = errors.Join(err, runtime.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, compileTime)
+	defer cancel()
+	compile := func(args []string, binds ...oci.Bind) func(ctx context.Context, out *os.File) error {
+		return func(ctx context.Context, out *os.File) error {
+			exit, err := runtime.Run(ctx, oci.Process{
+				Root: sandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
+				Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
+			})
+			if err == nil && exit.Code != 0 && ctx.Err() == nil {
+				err = fmt.Errorf("the image's Python ended with status %d", exit.Code)
+			}
+			return err
+		}
+	}
+	// The runner comes first: it is quick, and every run gains.
+	bind := oci.Bind{Source: runner, Target: bridge.RunnerPath}
+	return errors.Join(
+		store.AddProgram(ctx, root, runner, compile(root.CompileProgramArgs(bind.Target), bind)),
+		store.AddBytecode(ctx, root, compile(root.CompileArgs())),
+	)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/toolcell/toolcell/oci"
+	"github.com/urfave/cli/v2"
+)
+
+func serveCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name:         "serve",
+		Aliases:      []string{"run"},
+		Usage:        "be an MCP server on standard input and output",
+		Flags:        settingFlags(),
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("serve takes no arguments, got %q", c.Args().First())
+			}
+			return serve(c, s)
+		},
+	}
+}
+
+func serve(c *cli.Context, s *streams) (err error) {
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	log := newLogger(settings, s.err)
+	refresh := newRefresher(c, false, log)
+	defer refresh.close()
+	found, err := findServers(settings, log)
+	if err != nil {
+		return err
+	}
+	found.report()
+	p, err := open(settings, log, refresh.start, found, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if terminal(s.in) {
+		fmt.Fprintln(s.err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
+	}
+	// Fewer wait than may run: where files are few, a run needs those that the
+	// making of another would take.
+	p.runtime.Keep(oci.Warmth{Start: settings.Start, Max: maxParallel(settings.Sessions) - 1, Idle: settings.IdleTimeout})
+	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
+		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
+	}
+	in, end := waitable(s.in)
+	defer end()
+	return p.bridge.Serve(c.Context, in, s.out)
+}
+
+// terminal reports whether a person is at the other end of f.
+func terminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && !isNull(st)
+}
+
+// isNull reports whether a file is /dev/null, a character device as well.
+func isNull(st os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(st, null)
+}

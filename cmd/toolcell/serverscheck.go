@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+)
+
+// A checked server is a row of servers check.
+type checked struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // ready, failed, or why it is not started
+	Tools  int    `json:"tools"`
+	Millis int64  `json:"ms"` // until its tools were known
+	Source string `json:"source"`
+	Error  string `json:"error,omitempty"`
+}
+
+// serversCheck starts servers, a few at a time, and fails if one cannot be
+// used. What the user switched off, or what counts once, is left out unless it
+// is named.
+func serversCheck(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	names := c.Args().Slice()
+	if len(names) == 0 {
+		printProblems(s.err, p.Servers(), p.Problems())
+	}
+	var rows []checked
+	for _, st := range p.Servers() {
+		if len(names) == 0 && (st.Status == mcpproxy.StatusDisabled || skipped(p, st)) {
+			continue
+		}
+		if len(names) == 0 || slices.Contains(names, st.Name) || slices.Contains(names, st.Alias) && st.Alias != "" {
+			rows = append(rows, checked{Name: st.Name, Status: st.Status, Source: st.Source, Error: st.Error})
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(p.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Name == name || st.Alias == name }) {
+			_, err := p.Lookup(name)
+			return err
+		}
+	}
+	var several errgroup.Group
+	several.SetLimit(4)
+	for i := range rows {
+		if rows[i].Status == "idle" {
+			several.Go(func() error { rows[i].start(c.Context, p); return nil })
+		}
+	}
+	_ = several.Wait() // each row has its own outcome
+	err := printChecked(c, s, rows)
+	if bad := slices.IndexFunc(rows, func(r checked) bool { return r.Status != "ready" }); bad >= 0 && err == nil {
+		err = &exitError{code: exitFail} // the table says why
+	}
+	return err
+}
+
+// skipped reports whether an entry was left out for a reason that needs no cure.
+func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
+	return slices.ContainsFunc(p.Problems(), func(pr mcpproxy.Problem) bool {
+		return pr.Server == st.Name && pr.Source == st.Source && pr.Skipped && pr.Status == st.Status
+	})
+}
+
+func (r *checked) start(ctx context.Context, p *mcpproxy.Proxy) {
+	began := time.Now()
+	tools, err := p.Tools(ctx, r.Name)
+	r.Tools, r.Millis, r.Status = len(tools), time.Since(began).Milliseconds(), "ready"
+	if err != nil {
+		r.Status, r.Error = "failed", err.Error()
+		if errors.Is(err, context.Canceled) {
+			r.Error = "interrupted"
+		}
+	}
+}
+
+func printChecked(c *cli.Context, s *streams, rows []checked) error {
+	if c.Bool("json") {
+		return printJSON(s.out, rows)
+	}
+	var cells [][]string
+	for _, r := range rows {
+		tools, took := "", ""
+		if r.Status == "ready" {
+			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
+		}
+		cells = append(cells, []string{r.Name, r.Status, tools, took, oneLine(r.Error, 400)})
+	}
+	return printTable(s.out, []column{
+		{name: "NAME"},
+		{name: "STATUS", colour: inkFor(s.out).status},
+		{name: "TOOLS", right: true},
+		{name: "TIME", right: true},
+		{name: "REMARK", wrap: true},
+	}, cells)
+}

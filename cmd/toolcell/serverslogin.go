@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+)
+
+// loginWithin is how long the user may take in the browser.
+const loginWithin = 10 * time.Minute
+
+// loginFlags adds the flag of `servers login` to it.
+func loginFlags(login *cli.Command) *cli.Command {
+	login.Flags = append(login.Flags, &cli.BoolFlag{Name: "no-browser", Usage: "only print the address, open no browser"})
+	return login
+}
+
+func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	if c.NArg() != 1 {
+		return usagef("servers login takes the name of one server")
+	}
+	name := c.Args().First()
+	ctx, cancel := context.WithTimeoutCause(c.Context, loginWithin, fmt.Errorf("it was not done within %v", loginWithin))
+	defer cancel()
+	err := p.Login(ctx, name, func(address string) {
+		fmt.Fprintf(s.err, "Log in at this address:\n\n    %s\n\n", address)
+		if !c.Bool("no-browser") && openBrowser(address) {
+			fmt.Fprintln(s.err, "A browser should have opened. Waiting for it to come back …")
+			return
+		}
+		fmt.Fprintln(s.err, "Open it in a browser of this host. Waiting for it to come back …")
+	})
+	if err != nil {
+		return err
+	}
+	tools, err := p.Tools(ctx, name)
+	if err != nil {
+		return fmt.Errorf("logged in to %q, but it cannot be used: %w", name, err)
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
+	}
+	_, err = fmt.Fprintf(s.out, "logged in to %q, which has %d tools\n", name, len(tools))
+	return err
+}
+
+func serversLogout(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+	if c.NArg() != 1 {
+		return usagef("servers logout takes the name of one server")
+	}
+	was, err := p.Logout(c.Args().First())
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
+	}
+	if !was {
+		fmt.Fprintf(s.out, "there was no login to %q\n", c.Args().First())
+		return nil
+	}
+	fmt.Fprintf(s.out, "forgot the login to %q\n", c.Args().First())
+	return nil
+}
+
+// openBrowser starts what the desktop opens addresses with, and does not wait
+// for it: some browsers run on in it.
+func openBrowser(address string) bool {
+	path, err := exec.LookPath("xdg-open")
+	if err != nil {
+		return false
+	}
+	cmd := exec.Command(path, address)
+	if err := cmd.Start(); err != nil {
+		return false
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err == nil
+	case <-time.After(2 * time.Second):
+		return true
+	}
+}
+
+// tokenDir is where logins are kept. Without a home there is none.
+func tokenDir(s Settings) string {
+	d, err := findDirs(s.StateDir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d.state, "logins")
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+)
+
+func serversSetCommand(s *streams) *cli.Command {
+	flags := []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "forget the value"}, jsonFlag()}
+	return &cli.Command{
+		Name: "set", Usage: "give a server a value that its config file asks for or names", ArgsUsage: "NAME INPUT",
+		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
+			"folder, in a file that only you can read. A variable of the environment goes before it.",
+		Flags: append(flags, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Action: func(c *cli.Context) error { return serversSet(c, s) },
+	}
+}
+
+func serversSet(c *cli.Context, s *streams) error {
+	if n := c.NArg(); n < 1 || n > 2 {
+		return usagef("servers set takes the name of a server and of the input or variable to set")
+	}
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	found, err := findServers(settings, newLogger(settings, s.err))
+	if err != nil {
+		return err
+	}
+	in, err := chooseInput(found.config, c.Args().Get(0), c.Args().Get(1))
+	if err != nil {
+		return err
+	}
+	if c.Bool("remove") {
+		was, err := found.values.Forget(in.Source, in.ID)
+		if err == nil && !was {
+			err = fmt.Errorf("%q of server %q has no value that was set", in.ID, in.Server)
+		}
+		if err == nil && c.Bool("json") {
+			err = printJSON(s.out, []valueSet{{in.Server, in.ID, in.Source, false}})
+		}
+		return err
+	}
+	value, err := readValue(c.Context, s, in)
+	if err != nil {
+		return err
+	}
+	if err := found.values.Set(in.Source, in.ID, value); err != nil {
+		return fmt.Errorf("keeping the value: %w", err)
+	}
+	if c.Bool("json") {
+		err = printJSON(s.out, []valueSet{{in.Server, in.ID, in.Source, true}})
+	} else {
+		_, err = fmt.Fprintf(s.out, "set: %s, for %s\n", in.ID, in.Source)
+	}
+	if os.Getenv(in.Variable()) != "" {
+		fmt.Fprintf(s.err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
+	}
+	return err
+}
+
+// A valueSet is the row of servers set. The value itself is nobody's to see.
+type valueSet struct {
+	Server string `json:"server"`
+	Input  string `json:"input"`
+	Source string `json:"source"`
+	Set    bool   `json:"set"`
+}
+
+// chooseInput finds the input that is meant: among those of the server's name
+// one without a value goes before one with. Without an id there must be one only.
+func chooseInput(config mcpproxy.Config, server, id string) (mcpproxy.Input, error) {
+	var all []mcpproxy.Input
+	for _, in := range config.Inputs {
+		if in.Server == server && (id == "" || in.ID == id) {
+			all = append(all, in)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b mcpproxy.Input) int {
+		switch {
+		case a.Set == b.Set:
+			return 0
+		case a.Set:
+			return 1
+		}
+		return -1
+	})
+	var ids []string
+	for _, in := range config.Inputs {
+		if in.Server == server && !slices.Contains(ids, in.ID) {
+			ids = append(ids, in.ID)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return mcpproxy.Input{}, &exitError{exitFail, fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
+	case len(all) == 0:
+		return mcpproxy.Input{}, &exitError{exitFail, fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
+	case id == "" && len(ids) > 1:
+		return mcpproxy.Input{}, usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
+	}
+	return all[0], nil
+}
+
+// readValue asks for the value, without showing a secret.
+func readValue(ctx context.Context, s *streams, in mcpproxy.Input) (value string, err error) {
+	if terminal(s.in) && terminal(s.err) {
+		value, err = askValue(ctx, s, in)
+	} else {
+		var all []byte
+		all, err = io.ReadAll(io.LimitReader(s.in, maxTyped+1))
+		value = strings.TrimSuffix(strings.TrimSuffix(string(all), "\n"), "\r")
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("reading the value: %w", err)
+	case value == "":
+		return "", errors.New("the value is empty; nothing was set")
+	case len(value) > maxTyped:
+		return "", fmt.Errorf("the value has more than %d bytes", maxTyped)
+	case strings.ContainsRune(value, 0):
+		return "", errors.New("the value has a NUL character in it, which no variable can have")
+	case len(in.Options) > 0 && !slices.Contains(in.Options, value):
+		return "", fmt.Errorf("%q must be one of %s", in.ID, strings.Join(in.Options, ", "))
+	}
+	return value, nil
+}
+
+func askValue(ctx context.Context, s *streams, in mcpproxy.Input) (string, error) {
+	prompt := oneLine(in.ID, 100)
+	if in.Description != "" {
+		prompt = oneLine(in.Description, 200) + " (" + prompt + ")"
+	}
+	if len(in.Options) > 0 {
+		prompt += ", one of " + oneLine(strings.Join(in.Options, ", "), 300)
+	}
+	if in.Default != "" {
+		prompt += " [" + oneLine(in.Default, 100) + "]"
+	}
+	if in.Secret { // before anything can be typed
+		show, err := hideTyping(s.in)
+		if err != nil {
+			return "", fmt.Errorf("hiding what is typed: %w", err)
+		}
+		defer func() {
+			show()
+			fmt.Fprintln(s.err)
+		}()
+	}
+	fmt.Fprint(s.err, prompt+": ")
+	value, err := readLine(ctx, s.in)
+	if value == "" && err == nil {
+		value = in.Default
+	}
+	return value, err
+}
+
+// hideTyping makes a terminal show nothing of what is typed, until show.
+func hideTyping(f *os.File) (show func(), err error) {
+	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		return nil, err
+	}
+	hidden := *was
+	hidden.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &hidden); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }, nil
+}

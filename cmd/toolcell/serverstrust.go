@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/urfave/cli/v2"
+)
+
+// findKnobs are the settings of commands that only look for servers.
+var findKnobs = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
+
+func serversTrustCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
+		Flags: append([]cli.Flag{jsonFlag()}, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Action: func(c *cli.Context) error { return eachProjectFile(c, s, trustFile) },
+	}
+}
+
+func serversUntrustCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name: "untrust", Usage: "take that back", ArgsUsage: "FILE…",
+		Flags: append([]cli.Flag{jsonFlag()}, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Action: func(c *cli.Context) error { return eachProjectFile(c, s, untrustFile) },
+	}
+}
+
+// A trusting is a row of servers trust and servers untrust.
+type trusting struct {
+	File    string `json:"file"`
+	Trusted bool   `json:"trusted"`
+	Changed bool   `json:"changed"` // by this command
+}
+
+// eachProjectFile runs action on every file that the command line names. What
+// it tells is for people: with --json the rows are printed.
+func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *findings, file string) (trusting, error)) error {
+	if !c.Args().Present() {
+		return usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
+	}
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	var rows []trusting
+	var tell io.Writer = s.out
+	if c.Bool("json") {
+		tell = io.Discard
+	}
+	for _, arg := range c.Args().Slice() {
+		found, err := findServers(settings, newLogger(settings, s.err))
+		if err != nil {
+			return err
+		}
+		file, err := filepath.Abs(arg)
+		if err != nil {
+			return err
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			file = filepath.Join(dir, filepath.Base(file))
+		}
+		row, err := action(tell, found, file)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, rows)
+	}
+	return nil
+}
+
+func trustFile(tell io.Writer, f *findings, file string) (trusting, error) {
+	if _, err := os.Stat(file); err != nil {
+		return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
+	}
+	f.options.Dir = mcpproxy.ProjectOf(file)
+	if f.options.Dir == "" {
+		return trusting{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
+	}
+	config := mcpproxy.Discover(f.options)
+	for _, p := range config.Projects {
+		if p.Path != file {
+			continue
+		}
+		if err := f.trust.Set(file, p.Sum, true); err != nil {
+			return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
+		}
+		fmt.Fprintf(tell, "trusted as it is now: %s\n", file)
+		showStarts(tell, p)
+		return trusting{file, true, true}, nil
+	}
+	for _, p := range config.Problems {
+		if p.Source == file && !p.Skipped {
+			return trusting{}, fmt.Errorf("trusting %s: %s", file, p.Reason)
+		}
+	}
+	fmt.Fprintf(tell, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
+	return trusting{file, true, false}, nil
+}
+
+func untrustFile(tell io.Writer, f *findings, file string) (trusting, error) {
+	was, err := f.trust.Forget(file)
+	if err != nil {
+		return trusting{}, fmt.Errorf("taking trust from %s: %w", file, err)
+	}
+	if !was {
+		fmt.Fprintf(tell, "nothing to do: %s was not trusted\n", file)
+		return trusting{file, false, false}, nil
+	}
+	fmt.Fprintf(tell, "no longer trusted: %s\n", file)
+	return trusting{file, false, true}, nil
+}

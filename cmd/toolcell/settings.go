@@ -1,0 +1,374 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+	"github.com/urfave/cli/v2"
+)
+
+const defaultImage = "python:3.14-slim"
+
+// Settings are the knobs that every command shares, each a flag with an
+// environment twin.
+type Settings struct {
+	Image       string
+	ImageNamed  bool // the user chose it: nothing may stand in for it
+	Timeout     time.Duration
+	MaxTimeout  time.Duration
+	Limits      oci.Limits
+	UID, GID    uint32
+	IdleTimeout time.Duration
+	Sessions    int
+	SessionIdle time.Duration
+	StateDir    string
+	Pull        rootfs.PullPolicy
+	Registries  registrySettings
+	MaxImage    imageLimits
+	Output      bridge.OutputMode
+	OutputNamed bool
+	LogLevel    slog.Level
+	AllowSelf   bool
+	Servers     string
+	Policy      string
+	Start       string
+	Preload     []string
+	Files       bridge.FileLimits
+	Pictures    bridge.PictureLimits
+	Mounts      []oci.Mount
+	Runtime     string
+}
+
+// registrySettings say how to reach registries.
+type registrySettings struct {
+	mirrors map[string][]string
+	plain   []string // hosts that may be spoken to unencrypted
+	ca      string   // a file of certificates
+}
+
+// imageLimits bound what an image may unpack to.
+type imageLimits struct{ bytes, files int64 }
+
+// A knob is one of them, before it is read.
+type knob struct{ name, env, value, usage string }
+
+// knobs are the flags behind Settings, their environment twins, defaults and
+// usage. All are strings, parsed below: an error then names the setting as the
+// user wrote it, flag or variable.
+var knobs = []knob{
+	{"image", "MCP_BRIDGE_IMAGE", defaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
+	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
+	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
+	{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
+	{"pids", "MCP_BRIDGE_PIDS", "128", "the most processes and threads in a sandbox, a `NUMBER`"},
+	{"cpus", "MCP_BRIDGE_CPUS", "", "CPU limit of a sandbox, a `NUMBER` of processors such as 1.5"},
+	{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "`UID:GID` inside the sandbox"},
+	{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle upstream servers are released"},
+	{"sessions", "MCP_BRIDGE_SESSIONS", "4", "the most sessions kept at once, a `NUMBER`; 0 for none"},
+	{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` after its last run when a session is ended"},
+	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
+	{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry for the image, a `POLICY`: missing, always or never"},
+	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
+	{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates that registries may use, besides the system's"},
+	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
+	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use, a `WAY`: auto, fork or container"},
+	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
+	{"mounts", "MCP_BRIDGE_MOUNTS", "", "folders and files of this host that code can read, `SOURCE:TARGET`, with commas between; with :rw behind one it can write there too"},
+	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
+	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have, a `NUMBER`"},
+	{"pictures", "MCP_BRIDGE_PICTURES", "8", "the most pictures that a result carries, a `NUMBER`; others are kept as files"},
+	{"picture-size", "MCP_BRIDGE_PICTURE_SIZE", "1024", "the most `PIXELS` of the longer side of a picture; a larger one is scaled"},
+	{"picture-bytes", "MCP_BRIDGE_PICTURE_BYTES", "400k", "the most `BYTES` of a picture (k, m)"},
+	{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` for which the files of a run are kept"},
+	{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "the most `BYTES` that files of runs take; beyond, the oldest are removed (k, m, g)"},
+	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
+	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
+	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "1 to list this program itself among the servers, a `BOOL`"},
+	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
+	{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml"},
+	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; there is no `NAME` to choose"},
+}
+
+// imageKnobs are the settings that commands about images have.
+var imageKnobs = []string{"state-dir", "pull", "registry-mirrors", "registry-ca", "insecure-registries", "image-max-size", "image-max-files"}
+
+// settingFlags gives the flags of all settings, or of those named.
+func settingFlags(only ...string) []cli.Flag {
+	var flags []cli.Flag
+	for _, k := range knobs {
+		if len(only) > 0 && !slices.Contains(only, k.name) {
+			continue
+		}
+		flags = append(flags, &cli.StringFlag{Name: k.name, EnvVars: []string{k.env}, Value: k.value, Usage: k.usage})
+	}
+	return flags
+}
+
+// readSettings parses and checks all of them.
+func readSettings(c *cli.Context) (Settings, error) {
+	r := settingReader{c: c}
+	s := Settings{
+		Image:       r.value("image"),
+		ImageNamed:  c.IsSet("image") && c.String("image") != "",
+		Timeout:     r.duration("timeout"),
+		MaxTimeout:  r.duration("max-timeout"),
+		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
+		IdleTimeout: r.duration("idle-timeout"),
+		Sessions:    r.sessions("sessions"),
+		SessionIdle: r.duration("session-idle-timeout"),
+		StateDir:    r.value("state-dir"),
+		Pull:        r.policy("pull"),
+		Registries:  r.registries(),
+		MaxImage:    imageLimits{bytes: r.size("image-max-size"), files: r.count("image-max-files")},
+		Output:      r.output("output"),
+		OutputNamed: c.IsSet("output") && c.String("output") != "",
+		LogLevel:    r.level("log-level"),
+		AllowSelf:   r.boolean("allow-self-server"),
+		Servers:     r.value("servers-config"),
+		Policy:      r.value("policy"),
+		Start:       r.start("start"),
+		Preload:     r.modules("preload"),
+		Files:       bridge.FileLimits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
+		Pictures:    r.pictures(),
+		Mounts:      r.mounts("mounts"),
+		Runtime:     r.value("runtime"),
+	}
+	s.UID, s.GID = r.user("container-user")
+	return s, r.err
+}
+
+// A settingReader parses settings and keeps the first error.
+type settingReader struct {
+	c   *cli.Context
+	err error
+}
+
+// value gives a setting as text. One that is set to nothing counts as not set,
+// since clients' configs often hold empty strings.
+func (r *settingReader) value(name string) string {
+	if v := strings.Trim(strings.TrimSpace(r.c.String(name)), `"`); v != "" {
+		return v
+	}
+	for _, k := range knobs {
+		if k.name == name {
+			return k.value
+		}
+	}
+	panic("no setting " + name + ": add it to knobs")
+}
+
+// fail notes that a setting cannot be read, by both of its names.
+func (r *settingReader) fail(name, format string, args ...any) {
+	if r.err != nil {
+		return
+	}
+	for _, k := range knobs {
+		if k.name == name {
+			r.err = usagef("setting --%s (%s): %q is %s", name, k.env, r.value(name), fmt.Sprintf(format, args...))
+		}
+	}
+}
+
+func (r *settingReader) duration(name string) time.Duration {
+	d, err := parseDuration(r.value(name))
+	if err != nil {
+		r.fail(name, "%v", err)
+	}
+	return d
+}
+
+// parseDuration takes seconds as a bare number, or a Go duration.
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil && n > 0 && n < 1e9 {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("not a time; write 30, 30s or 2m")
+	}
+	if d <= 0 {
+		return 0, fmt.Errorf("not more than 0")
+	}
+	return d, nil
+}
+
+func (r *settingReader) bytes(name string) int64 {
+	n := r.size(name)
+	if n < minMemory {
+		r.fail(name, "too small: Python needs at least %dm", minMemory>>20)
+	}
+	return n
+}
+
+func (r *settingReader) size(name string) int64 {
+	n, err := parseBytes(r.value(name))
+	if err != nil {
+		r.fail(name, "%v", err)
+	}
+	return n
+}
+
+func (r *settingReader) policy(name string) rootfs.PullPolicy {
+	p := rootfs.PullPolicy(strings.ToLower(r.value(name)))
+	if p != rootfs.PullMissing && p != rootfs.PullAlways && p != rootfs.PullNever {
+		r.fail(name, "none of missing, always, never")
+	}
+	return p
+}
+
+func (r *settingReader) start(name string) string {
+	s := strings.ToLower(r.value(name))
+	if s != oci.StartAuto && s != oci.StartFork && s != oci.StartContainer {
+		r.fail(name, "none of auto, fork, container")
+	}
+	return s
+}
+
+// modules reads names of Python modules.
+func (r *settingReader) modules(name string) []string {
+	names := strings.FieldsFunc(r.value(name), func(c rune) bool { return c == ',' || c == ' ' })
+	for _, n := range names {
+		if !moduleName.MatchString(n) {
+			r.fail(name, "no list of Python modules such as numpy,pandas: %q", n)
+		}
+	}
+	return names
+}
+
+var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
+
+func (r *settingReader) pictures() bridge.PictureLimits {
+	l := bridge.PictureLimits{Count: r.atLeast("pictures", 0), Side: r.atLeast("picture-size", 16), Bytes: int(r.size("picture-bytes"))}
+	if l.Count == 0 {
+		l.Count = bridge.NoPictures
+	}
+	if l.Bytes < 4<<10 || l.Bytes > 10<<20 {
+		r.fail("picture-bytes", "not between 4k and 10m")
+	}
+	return l
+}
+
+// atLeast reads a whole number.
+func (r *settingReader) atLeast(name string, least int) int {
+	n, err := strconv.ParseInt(r.value(name), 10, 16)
+	if err != nil || int(n) < least {
+		r.fail(name, "not a whole number from %d to %d", least, math.MaxInt16)
+	}
+	return int(n)
+}
+
+func (r *settingReader) registries() registrySettings {
+	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))
+	if err != nil {
+		r.fail("registry-mirrors", "of no use: %v", err)
+	}
+	plain = append(plain, strings.FieldsFunc(r.value("insecure-registries"), func(c rune) bool { return c == ',' || c == ' ' })...)
+	return registrySettings{mirrors, plain, r.value("registry-ca")}
+}
+
+// minMemory is what a sandbox needs to start at all.
+const minMemory = 16 << 20
+
+// parseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
+// podman and docker take them.
+func parseBytes(s string) (int64, error) {
+	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s), "b"), "i")
+	shift := 0
+	if i := strings.IndexAny(t, "kmgt"); i >= 0 && i == len(t)-1 {
+		shift = map[byte]int{'k': 10, 'm': 20, 'g': 30, 't': 40}[t[i]]
+		t = t[:i]
+	}
+	n, err := strconv.ParseFloat(t, 64)
+	if err != nil || n <= 0 || n*float64(int64(1)<<shift) > 1<<60 {
+		return 0, fmt.Errorf("not a size; write a number with k, m or g, such as 512m")
+	}
+	return int64(n * float64(int64(1)<<shift)), nil
+}
+
+func (r *settingReader) count(name string) int64 {
+	n, err := strconv.ParseInt(r.value(name), 10, 32)
+	if err != nil || n < 4 {
+		r.fail(name, "not a whole number of at least 4")
+	}
+	return n
+}
+
+// maxSessions keeps the sum of what sessions hold within reason.
+const maxSessions = 64
+
+func (r *settingReader) sessions(name string) int {
+	n, err := strconv.Atoi(r.value(name))
+	if err != nil || n < 0 || n > maxSessions {
+		r.fail(name, "not a whole number from 0 to %d", maxSessions)
+	}
+	return n
+}
+
+func (r *settingReader) cpus(name string) float64 {
+	v := r.value(name)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || n < 0.01 || n > 10000 {
+		r.fail(name, "not a number of processors such as 1.5")
+	}
+	return n
+}
+
+func (r *settingReader) user(name string) (uid, gid uint32) {
+	u, g, ok := strings.Cut(r.value(name), ":")
+	if !ok {
+		g = u
+	}
+	un, err1 := strconv.ParseUint(u, 10, 31)
+	gn, err2 := strconv.ParseUint(g, 10, 31)
+	if err1 != nil || err2 != nil || un == 0 || gn == 0 {
+		r.fail(name, "not UID:GID, two numbers above 0")
+	}
+	return uint32(un), uint32(gn)
+}
+
+func (r *settingReader) output(name string) bridge.OutputMode {
+	m, err := bridge.ParseOutputMode(r.value(name))
+	if err != nil {
+		r.fail(name, "none of compact, toon, json")
+	}
+	return m
+}
+
+func (r *settingReader) level(name string) slog.Level {
+	v := strings.ToUpper(r.value(name))
+	switch v { // the names that Python's logging has besides
+	case "WARNING":
+		v = "WARN"
+	case "CRITICAL":
+		v = "ERROR"
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(v)); err != nil {
+		r.fail(name, "none of DEBUG, INFO, WARN, ERROR")
+	}
+	return l
+}
+
+func (r *settingReader) boolean(name string) bool {
+	switch strings.ToLower(r.value(name)) {
+	case "1", "true", "yes", "on":
+		return true
+	case "0", "false", "no", "off":
+		return false
+	}
+	r.fail(name, "neither 1 nor 0")
+	return false
+}

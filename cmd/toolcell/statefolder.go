@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/oci"
+	"golang.org/x/sys/unix"
+)
+
+// folderErrors are what is wrong with a folder that the user can put right, or
+// do without.
+var folderErrors = []unix.Errno{
+	unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOSPC, unix.EDQUOT, unix.ENOTDIR, unix.EISDIR, unix.EEXIST, unix.ELOOP,
+	unix.ENOTEMPTY, unix.ENAMETOOLONG, unix.EIO, unix.ESTALE,
+}
+
+// explain adds the cure to an error that one of the folders causes.
+func (d dirs) explain(err error) error {
+	var hint *oci.HintError
+	if errors.As(err, &hint) || !slices.ContainsFunc(folderErrors, func(e unix.Errno) bool { return errors.Is(err, e) }) {
+		return err
+	}
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path) && d.hold(path.Path):
+	case errors.As(err, &link) && d.hold(link.New):
+	default:
+		return err
+	}
+	if explained := oci.ExplainFolders(err, d.cache, d.state, d.run); errors.As(explained, &hint) {
+		return explained
+	}
+	return &oci.HintError{Err: err, Hint: "toolcell keeps its files in " + d.String() + ": put right or free what the error names, " +
+		"or set MCP_BRIDGE_STATE_DIR to a folder that you can write to"}
+}
+
+// hold reports whether a path is in one of the folders, or above one. A
+// relative one is in an image that is being unpacked.
+func (d dirs) hold(path string) bool {
+	return !filepath.IsAbs(path) || slices.ContainsFunc([]string{d.cache, d.state, d.run}, func(dir string) bool {
+		return within(path, dir) || within(dir, path)
+	})
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// String names the folders for the user.
+func (d dirs) String() string {
+	if one := filepath.Dir(d.run); one == filepath.Dir(d.cache) && one == filepath.Dir(d.state) {
+		return one
+	}
+	return d.cache + ", " + d.state + " and " + d.run
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/urfave/cli/v2"
+)
+
+// toolsKnobs are the settings of commands about saved tools.
+var toolsKnobs = []string{"state-dir"}
+
+func toolsCommand(s *streams) *cli.Command {
+	command := func(name, usage, args string, action func(*cli.Context, *streams, bridge.SavedTools) error) *cli.Command {
+		return &cli.Command{
+			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
+			Flags: append([]cli.Flag{jsonFlag()}, settingFlags(toolsKnobs...)...),
+			Action: func(c *cli.Context) error {
+				saved, err := openSavedTools(c)
+				if err != nil {
+					return err
+				}
+				return action(c, s, saved)
+			},
+		}
+	}
+	return &cli.Command{
+		Name: "tools", Usage: "show, export and remove the tools that code has saved in this project",
+		OnUsageError: usageError, Action: needSubcommand,
+		Subcommands: []*cli.Command{
+			command("list", "show the saved tools of this project", "", toolsList),
+			command("show", "show saved tools with their source", "NAME…", toolsShow),
+			command("rm", "remove saved tools", "NAME…", toolsRemove),
+			command("export", "print saved tools, or all of them, as one Python module", "[NAME]…", toolsExport),
+		},
+	}
+}
+
+// openSavedTools gives the tools of the project that the working directory is in.
+func openSavedTools(c *cli.Context) (bridge.SavedTools, error) {
+	settings, err := readSettings(c)
+	if err != nil {
+		return bridge.SavedTools{}, err
+	}
+	d, err := findDirs(settings.StateDir)
+	if err != nil {
+		return bridge.SavedTools{}, err
+	}
+	return bridge.OpenSavedTools(d.tools(), project()), nil
+}
+
+func toolsList(c *cli.Context, s *streams, saved bridge.SavedTools) error {
+	if c.Args().Present() {
+		return usagef("tools list takes no arguments, got %q", c.Args().First())
+	}
+	tools, problems := saved.List()
+	err := errors.Join(problems...)
+	if c.Bool("json") {
+		return errors.Join(printJSON(s.out, tools), err)
+	}
+	if len(tools) == 0 && err == nil {
+		fmt.Fprintf(s.err, "toolcell: no tools are saved in %s\nhint: code saves a function with runtime.save_tool(function)\n", projectName(saved))
+		return nil
+	}
+	var rows [][]string
+	for _, t := range tools {
+		rows = append(rows, []string{t.Name + oneLine(t.Signature, descriptionWidth), savedOn(t), firstLine(t.Doc)})
+	}
+	return errors.Join(printTable(s.out, []column{{name: "TOOL"}, {name: "SAVED"}, {name: "DESCRIPTION"}}, rows), err)
+}
+
+func projectName(saved bridge.SavedTools) string {
+	if p := saved.Project(); p != "" {
+		return p
+	}
+	return "this place, which is no project"
+}
+
+func savedOn(t bridge.SavedTool) string {
+	if t.Saved.IsZero() {
+		return ""
+	}
+	return t.Saved.Local().Format(time.DateTime)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return oneLine(line, descriptionWidth)
+}
+
+func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
+	if !c.Args().Present() {
+		return usagef("tools show takes names of saved tools; toolcell tools list shows them")
+	}
+	var tools []bridge.SavedTool
+	for _, name := range c.Args().Slice() {
+		t, err := saved.Show(name)
+		if err != nil {
+			return hintAtTools(err)
+		}
+		tools = append(tools, t)
+	}
+	if c.Bool("json") {
+		return printJSON(s.out, tools)
+	}
+	ink := inkFor(s.out)
+	for i, t := range tools {
+		if i > 0 {
+			fmt.Fprintln(s.out)
+		}
+		about := "# " + t.Name
+		if on := savedOn(t); on != "" {
+			about += ", saved " + on
+		}
+		if len(t.Imports) > 0 {
+			about += ", needs " + strings.Join(t.Imports, ", ")
+		}
+		source := strings.Trim(t.Source, "\n")
+		if terminal(s.out) {
+			source = plainText(source)
+		}
+		if _, err := fmt.Fprintf(s.out, "%s\n%s\n", ink.cyan(plain(about)), source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func toolsRemove(c *cli.Context, s *streams, saved bridge.SavedTools) (err error) {
+	if !c.Args().Present() {
+		return usagef("tools rm takes names of saved tools; toolcell tools list shows them")
+	}
+	var removed []map[string]string
+	for _, name := range c.Args().Slice() {
+		if rmErr := saved.Remove(name); rmErr != nil {
+			err = errors.Join(err, hintAtTools(rmErr))
+			continue
+		}
+		removed = append(removed, map[string]string{"name": name})
+		if !c.Bool("json") {
+			fmt.Fprintf(s.out, "removed: %s\n", name)
+		}
+	}
+	if c.Bool("json") {
+		err = errors.Join(err, printJSON(s.out, removed))
+	}
+	return err
+}
+
+func toolsExport(c *cli.Context, s *streams, saved bridge.SavedTools) error {
+	if !c.Bool("json") {
+		return hintAtTools(saved.Export(s.out, c.Args().Slice()...))
+	}
+	var text strings.Builder
+	if err := saved.Export(&text, c.Args().Slice()...); err != nil {
+		return hintAtTools(err)
+	}
+	return printJSON(s.out, []map[string]string{{"module": text.String()}})
+}
+
+// hintAtTools says of a name that is none where to look: tools are kept by
+// project.
+func hintAtTools(err error) error {
+	if errors.Is(err, bridge.ErrNoSavedTool) {
+		return &exitError{exitFail, &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
+	}
+	return err
+}

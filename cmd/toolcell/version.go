@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+)
+
+func versionCommand(s *streams) *cli.Command {
+	return &cli.Command{
+		Name:         "version",
+		Usage:        "print the version",
+		Flags:        []cli.Flag{jsonFlag()},
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("version takes no arguments, got %q", c.Args().First())
+			}
+			if c.Bool("json") {
+				return printJSON(s.out, []map[string]string{
+					{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
+				})
+			}
+			_, err := fmt.Fprintf(s.out, "toolcell %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
