@@ -22,7 +22,7 @@ export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-t
 export TOOLCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/npm
 PREFIX ?= /usr/local
 
-.PHONY: build run test test-deps test-vm lint fuzz soak install clean FORCE
+.PHONY: build run check test test-deps test-vm lint vulncheck fuzz soak install clean FORCE
 
 build: bin/toolcell
 
@@ -36,6 +36,10 @@ deps:
 
 run: bin/toolcell bin/calendar bin/tasks bin/demo
 	@bin/demo -toolcell bin/toolcell -calendar bin/calendar -tasks bin/tasks
+
+# Unit tests that need no root, network or images: under a minute once it is built.
+check: | deps
+	go test -short -tags $(TAGS) $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/toolcell)
 
 test: test-deps
 	@$(MAKE) --no-print-directory -j3 test-images test-npm vet # each waits much
@@ -83,6 +87,10 @@ lint: vet
 	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags $(TAGS); \
 	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
 	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
+
+# Known vulnerabilities in what is compiled in; asks vuln.go.dev.
+vulncheck: | deps
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -tags $(TAGS) ./...
 
 # Runs beside podman, bubblewrap and bare Python, if they are there, and calls
 # beside the SDK's client: a table, and docs/benchmarks/speed.json. Fifteen minutes.

@@ -82,7 +82,8 @@ deb() { # ARCH ROOT
 Package: toolcell
 Version: $debian
 Architecture: $1
-Maintainer: The toolcell authors <authors@toolcell.invalid>
+Maintainer: The toolcell authors
+Homepage: https://github.com/toolcell/toolcell
 Installed-Size: $(($(find "$2/usr" -type f -printf "%s+")1023 >> 10))
 Section: utils
 Priority: optional
