@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestCatalogueFigures measures what docs/catalogue.md says of 100 servers with
+// TestCatalogueFigures measures what docs/catalog.md says of 100 servers with
 // 100 tools each: make bench-servers.
 func TestCatalogueFigures(t *testing.T) {
 	dir := t.TempDir()
