@@ -14,7 +14,7 @@ import (
 // it says about how the test is to take it:
 //
 //	<!-- not run: WHY -->     it cannot be run here
-//	<!-- exit: 0, 3 -->       its commands end with these codes
+//	<!-- exit: 0, 3 -->       its commands end with these codes; "0 or 1" allows both
 //	<!-- error: TEXT -->      Python that fails with TEXT in its result
 //	<!-- prints -->           what the block before it prints, … standing for anything
 //	<!-- session: NAME -->    Python that runs in a session

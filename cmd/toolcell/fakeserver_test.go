@@ -96,8 +96,6 @@ func fakeServer(name string) {
 	}
 	if name == "spy" {
 		tools = spyTools
-	} else if doc, ok := docTools[name]; ok {
-		tools, name = doc, strings.TrimPrefix(name, "docs-")
 	}
 	for tool, fn := range tools {
 		mcp.AddTool(s, &mcp.Tool{Name: tool, Description: name + ": " + strings.ReplaceAll(tool, "_", " ")},

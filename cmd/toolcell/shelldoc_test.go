@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -54,13 +52,13 @@ func docHost(t *testing.T, h *host) (e env, dir string) {
 	e = h.ownState(t)
 	home := e["MCP_BRIDGE_STATE_DIR"]
 	dir = filepath.Join(home, "project")
-	all, err := os.ReadFile(fakeConfig(t, nil))
-	if err := errors.Join(err, os.Mkdir(dir, 0o755), os.Mkdir(filepath.Join(home, "MCPs"), 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(filepath.Join(home, "MCPs"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	config := onlyServers(t, all, "github", "jira")
-	if err := os.WriteFile(filepath.Join(home, "MCPs", "work.json"), config, 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range exampleServers(t, home) {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	e["HOME"], e["MCP_BRIDGE_IMAGE"], e["PATH"] = home, "host", filepath.Dir(bin)+":"+os.Getenv("PATH")
 	return e, dir
@@ -144,25 +142,4 @@ func cutMark(line string) (mark, typed string, ok bool) {
 		}
 	}
 	return "", "", false
-}
-
-// onlyServers leaves these servers in a config.
-func onlyServers(t *testing.T, config []byte, names ...string) []byte {
-	t.Helper()
-	var all struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	if err := json.Unmarshal(config, &all); err != nil {
-		t.Fatal(err)
-	}
-	for name := range all.Servers {
-		if !slices.Contains(names, name) {
-			delete(all.Servers, name)
-		}
-	}
-	body, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
 }
