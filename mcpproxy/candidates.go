@@ -154,3 +154,12 @@ func ProjectOf(file string) string {
 		}
 	}
 }
+
+// isConfigName reports whether a file in a folder of config files is one.
+func isConfigName(name string) bool {
+	switch filepath.Ext(name) {
+	case ".json", ".jsonc", ".toml", ".yaml", ".yml":
+		return !strings.HasPrefix(name, ".")
+	}
+	return false
+}

@@ -66,32 +66,3 @@ func quoted(names []string, n int) string {
 	}
 	return b.String()
 }
-
-func noTool(server, tool string, list *toolList) error {
-	if len(list.tools) == 0 {
-		return fmt.Errorf("server %q has no tool %q: it has no tools", server, printable(tool, maxToolName))
-	}
-	names := make([]string, len(list.tools))
-	for i, t := range list.tools {
-		names[i] = t.Name
-	}
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, printable(tool, maxToolName), quoted(nearest(tool, names, 3), 3))
-}
-
-func noServer(name string, servers []Server, problems []Problem) error {
-	for _, p := range problems {
-		if p.Server == name {
-			return fmt.Errorf("server %q cannot be used: %s (%s)", name, p.Reason, p.Source)
-		}
-	}
-	if len(servers) == 0 {
-		return fmt.Errorf("there is no server %q: no servers are configured", printable(name, maxNameLength))
-	}
-	names := make([]string, len(servers))
-	for i, s := range servers {
-		names[i] = s.Name
-	}
-	near := nearest(name, names, 1)
-	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
-		printable(name, maxNameLength), quoted(near, 1), quoted(names, 20))
-}

@@ -7,19 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 )
-
-// isConfigName reports whether a file in a folder of config files is one.
-func isConfigName(name string) bool {
-	switch filepath.Ext(name) {
-	case ".json", ".jsonc", ".toml", ".yaml", ".yml":
-		return !strings.HasPrefix(name, ".")
-	}
-	return false
-}
 
 // readRegular reads a regular file of bounded size. It opens without waiting,
 // because a named pipe in place of the file would hang discovery for ever.

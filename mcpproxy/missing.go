@@ -1,0 +1,34 @@
+package mcpproxy
+
+import "fmt"
+
+// noTool explains that a server has no such tool, and names the nearest ones.
+func noTool(server, tool string, list *toolList) error {
+	if len(list.tools) == 0 {
+		return fmt.Errorf("server %q has no tool %q: it has no tools", server, printable(tool, maxToolName))
+	}
+	names := make([]string, len(list.tools))
+	for i, t := range list.tools {
+		names[i] = t.Name
+	}
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, printable(tool, maxToolName), quoted(nearest(tool, names, 3), 3))
+}
+
+// noServer explains why a server cannot be used, or names those that can.
+func noServer(name string, servers []Server, problems []Problem) error {
+	for _, p := range problems {
+		if p.Server == name {
+			return fmt.Errorf("server %q cannot be used: %s (%s)", name, p.Reason, p.Source)
+		}
+	}
+	if len(servers) == 0 {
+		return fmt.Errorf("there is no server %q: no servers are configured", printable(name, maxNameLength))
+	}
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	near := nearest(name, names, 1)
+	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
+		printable(name, maxNameLength), quoted(near, 1), quoted(names, 20))
+}
