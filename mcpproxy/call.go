@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -134,7 +135,7 @@ func (u *upstream) explain(s *session, err error, what string, effect error) err
 	}
 	var wireErr *jsonrpc.Error
 	if errors.As(err, &wireErr) {
-		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: clip(u.secrets.hide(wireErr.Message), maxErrorText)})
+		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.hide(wireErr.Message), maxErrorText)})
 	}
 	var failed *httpError
 	if errors.As(err, &failed) && !failed.expired {

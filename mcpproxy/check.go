@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"net/url"
 	"regexp"
 	"strings"
@@ -61,14 +62,14 @@ func checkRemote(s Server) error {
 	case err != nil || strings.ContainsFunc(s.URL, unicode.IsControl):
 		return errors.New("its URL is no URL") // it may hold a token, so it is not quoted
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("its URL begins with %q; only http and https are supported", printable(u.Scheme, 32)+":")
+		return fmt.Errorf("its URL begins with %q; only http and https are supported", text.Printable(u.Scheme, 32)+":")
 	case u.Hostname() == "":
 		return errors.New("its URL names no host")
 	}
 	size := 0
 	for _, k := range sortedKeys(s.Headers) {
 		if !headerName.MatchString(k) {
-			return fmt.Errorf("%q is no name for a header", printable(k, 64))
+			return fmt.Errorf("%q is no name for a header", text.Printable(k, 64))
 		}
 		if strings.ContainsFunc(s.Headers[k], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 			return fmt.Errorf("the value of the header %q has characters that no header can have", k)

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"bufio"
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"io"
 	"log/slog"
 	"strings"
@@ -45,7 +46,7 @@ func (d *diagnosis) readFrom(r io.Reader) {
 
 // add takes in one line, or a piece of one.
 func (d *diagnosis) add(stream string, line []byte) {
-	text := printable(d.hidden.hide(string(line[:min(len(line), diagnosisLine)])), diagnosisLine)
+	text := text.Printable(d.hidden.hide(string(line[:min(len(line), diagnosisLine)])), diagnosisLine)
 	if text == "" {
 		return
 	}

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -144,7 +145,7 @@ func (d *discovery) leaveOut(f *configFile, e found) {
 	case isNeed(e.err):
 		p.Status, p.Reason = StatusNeedsValue, e.err.Error()
 	case e.err != nil:
-		p.Server, p.Reason = printable(e.name, 64), e.err.Error()
+		p.Server, p.Reason = text.Printable(e.name, 64), e.err.Error()
 	default:
 		p.Reason, p.Skipped = "skipped: this program itself", true
 	}

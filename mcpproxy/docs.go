@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // ToolDoc is what a script reads about a tool. The texts in it are the
@@ -76,7 +77,7 @@ func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *too
 func newDoc(s Server, t Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
 	if !full {
-		doc.Description = summary(t.Description)
+		doc.Description = text.Summary(t.Description)
 		return doc
 	}
 	doc.Signature, doc.InputSchema = NewSignature(t).Doc(t.Alias), t.InputSchema

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"path/filepath"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func parseEntry(f *configFile, m member, x *expander) (s Server, disabled bool, 
 	}
 	kind, urlKey := e.transport()
 	s.Transport = kind
-	s.Description = clip(e.text("description"), maxDescription)
+	s.Description = text.Clip(e.text("description"), maxDescription)
 	s.AllowTools, s.DenyTools = e.tools(f.dialect.fields.allow), e.tools(f.dialect.fields.deny)
 	if len(s.AllowTools) == 0 && f.dialect.allowAll || len(s.AllowTools) == 1 && s.AllowTools[0] == "*" {
 		s.AllowTools = nil
@@ -155,7 +156,7 @@ func (e *entry) passed(env map[string]string) map[string]string {
 				name = object.Name
 			}
 			if !variableName.MatchString(name) {
-				e.fail("%q has %q, which is no name for a variable", key, printable(name, 64))
+				e.fail("%q has %q, which is no name for a variable", key, text.Printable(name, 64))
 				return env
 			}
 			if env == nil {
@@ -173,11 +174,11 @@ func (e *entry) passed(env map[string]string) map[string]string {
 // values of its environment and headers are left out.
 func (s Server) launch() string {
 	if s.Transport != Stdio {
-		return clip(printable(s.URL, 1024), 1024)
+		return text.Clip(text.Printable(s.URL, 1024), 1024)
 	}
 	var words []string
 	for _, k := range sortedKeys(s.Env) {
-		words = append(words, shellWord(clip(k, 128))+"=…")
+		words = append(words, shellWord(text.Clip(k, 128))+"=…")
 	}
 	for _, w := range append([]string{s.Command}, s.Args...) {
 		words = append(words, shellWord(w))
@@ -185,5 +186,5 @@ func (s Server) launch() string {
 	if s.Dir != "" {
 		words = append(words, "(in "+shellWord(s.Dir)+")")
 	}
-	return clip(strings.Join(words, " "), 2048)
+	return text.Clip(strings.Join(words, " "), 2048)
 }

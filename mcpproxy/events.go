@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // events is the body of a stream of server-sent events on its way to the SDK.
@@ -115,9 +116,9 @@ func (e *events) next() (event, error) {
 		case "event":
 			ev.name = string(bytes.TrimSpace(value))
 		case "id":
-			ev.id = printable(string(value), 4096)
+			ev.id = text.Printable(string(value), 4096)
 		case "retry":
-			ev.retry = printable(string(value), 20)
+			ev.retry = text.Printable(string(value), 20)
 		case "data":
 			if ev.hasData {
 				ev.data = append(ev.data, '\n')
@@ -150,7 +151,7 @@ func (e *events) take(ev event) error {
 	e.begun = true
 	if e.r.transport == SSE {
 		if first && ev.name != "endpoint" {
-			err := e.r.failure(0, "began its stream with the event \""+printable(ev.name, 40)+"\" instead of the address to send to (the endpoint event)")
+			err := e.r.failure(0, "began its stream with the event \""+text.Printable(ev.name, 40)+"\" instead of the address to send to (the endpoint event)")
 			err.notMCP = true
 			return err
 		}

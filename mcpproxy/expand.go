@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -128,9 +129,9 @@ func (x *expander) expand(s string) (string, error) {
 }
 
 // braced gives the value of ${text}.
-func (x *expander) braced(text string) (string, error) {
-	kind, rest, colon := strings.Cut(text, ":")
-	name, fallback, hasFallback := strings.Cut(text, ":-")
+func (x *expander) braced(txt string) (string, error) {
+	kind, rest, colon := strings.Cut(txt, ":")
+	name, fallback, hasFallback := strings.Cut(txt, ":-")
 	switch {
 	case colon && kind == "env" && x.syntax&envColon != 0:
 		return x.named(rest)
@@ -138,17 +139,17 @@ func (x *expander) braced(text string) (string, error) {
 		return x.file(rest)
 	case colon && kind == "input" && x.syntax&inputRefs != 0:
 		return x.input(rest)
-	case x.syntax&folders != 0 && x.folders[text] != "":
-		return x.folders[text], nil
+	case x.syntax&folders != 0 && x.folders[txt] != "":
+		return x.folders[txt], nil
 	case x.syntax&braces != 0 && hasFallback && x.syntax&defaults != 0 && variableName.MatchString(name):
 		if strings.Contains(fallback, "${") {
 			return "", fmt.Errorf("the default of ${%s} has a variable in it, which is not supported", name)
 		}
 		return x.otherwise(name, fallback), nil
-	case x.syntax&braces != 0 && variableName.MatchString(text):
-		return x.named(text)
+	case x.syntax&braces != 0 && variableName.MatchString(txt):
+		return x.named(txt)
 	}
-	return "", fmt.Errorf("${%s} is not supported here, only %s", printable(text, 64), x.syntax)
+	return "", fmt.Errorf("${%s} is not supported here, only %s", text.Printable(txt, 64), x.syntax)
 }
 
 // String names the syntaxes for an error.
@@ -192,7 +193,7 @@ func (x *expander) otherwise(name, fallback string) string {
 // in its place.
 func (x *expander) named(name string) (string, error) {
 	if !variableName.MatchString(name) {
-		return "", fmt.Errorf("%q is no name for a variable", printable(name, 64))
+		return "", fmt.Errorf("%q is no name for a variable", text.Printable(name, 64))
 	}
 	return x.ask(Input{ID: name, Secret: true}), nil
 }
@@ -200,7 +201,7 @@ func (x *expander) named(name string) (string, error) {
 // input gives what the client would ask its user for.
 func (x *expander) input(id string) (string, error) {
 	if !inputName().MatchString(id) {
-		return "", fmt.Errorf("%q is no name for an input", printable(id, 64))
+		return "", fmt.Errorf("%q is no name for an input", text.Printable(id, 64))
 	}
 	in, ok := x.inputs[id]
 	if !ok {
@@ -210,10 +211,10 @@ func (x *expander) input(id string) (string, error) {
 	return x.ask(in), nil
 }
 
-func (x *expander) secret(text string) (string, error) {
-	name, ok := strings.CutPrefix(text, "secrets.")
+func (x *expander) secret(txt string) (string, error) {
+	name, ok := strings.CutPrefix(txt, "secrets.")
 	if x.syntax&secretRefs == 0 || !ok {
-		return "", fmt.Errorf("${{ %s }} is not supported here, only %s", printable(text, 64), x.syntax)
+		return "", fmt.Errorf("${{ %s }} is not supported here, only %s", text.Printable(txt, 64), x.syntax)
 	}
 	return x.named(name)
 }
@@ -242,11 +243,11 @@ func (x *expander) file(path string) (string, error) {
 	data, err := x.read(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("the file %s is not there", printable(path, 300))
+		return "", fmt.Errorf("the file %s is not there", text.Printable(path, 300))
 	case err != nil:
-		return "", fmt.Errorf("the file %s: %s", printable(path, 300), reason(err))
+		return "", fmt.Errorf("the file %s: %s", text.Printable(path, 300), reason(err))
 	case !utf8.Valid(data):
-		return "", fmt.Errorf("the file %s is not text", printable(path, 300))
+		return "", fmt.Errorf("the file %s is not text", text.Printable(path, 300))
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
 }

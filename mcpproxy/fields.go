@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"sort"
 	"strings"
 	"time"
@@ -146,7 +147,7 @@ func (e *entry) table(key string) map[string]string {
 	}
 	table := make(map[string]string, len(all))
 	for _, m := range all {
-		table[m.name] = e.scalar(fmt.Sprintf("%q in %q", printable(m.name, 64), key), m.value)
+		table[m.name] = e.scalar(fmt.Sprintf("%q in %q", text.Printable(m.name, 64), key), m.value)
 	}
 	return table
 }
@@ -210,7 +211,7 @@ func (e *entry) transport() (t Transport, urlKey string) {
 	case kind == "ws" || kind == "websocket":
 		e.fail("transport %q is not supported; stdio, http and sse are", kind)
 	case kind != "" && !known:
-		e.fail("transport %q is unknown", printable(kind, 64))
+		e.fail("transport %q is unknown", text.Printable(kind, 64))
 	case kind == "" && hasURL:
 		t = e.dialect.bare
 		if t == "" {

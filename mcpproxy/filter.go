@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
 
 // A toolFilter is what a client's file says of the tools of one server: a list
 // of those to show, of those to hide, or both. Entries are names, in which * and ?
@@ -30,7 +33,7 @@ func (f toolFilter) refuses(name string) string {
 	if len(f.allow) == 0 {
 		return f.source + " allows no tool of this server"
 	}
-	return fmt.Sprintf("%s allows only %s", f.source, quoted(f.allow, 10))
+	return fmt.Sprintf("%s allows only %s", f.source, text.QuoteList(f.allow, 10))
 }
 
 // matches reports whether name is what pattern says: * is any characters, ? is

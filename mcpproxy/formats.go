@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -45,14 +46,14 @@ func fromJSONC(data []byte) ([]byte, error) {
 	if json.Valid(data) {
 		return data, nil // nearly always, and ~/.claude.json may be large
 	}
-	text, err := hujson.Standardize(data)
+	txt, err := hujson.Standardize(data)
 	if ended, again := hujson.Standardize(append(bytes.Clone(data), '\n')); err != nil && again == nil {
 		return ended, nil // it wants an end to the last comment
 	}
 	if err != nil {
-		return nil, fmt.Errorf("is not JSON: %s", printable(strings.TrimPrefix(err.Error(), "hujson: "), 300))
+		return nil, fmt.Errorf("is not JSON: %s", text.Printable(strings.TrimPrefix(err.Error(), "hujson: "), 300))
 	}
-	return text, nil
+	return txt, nil
 }
 
 // tooDeep finds where brackets are nested deeper than maxDepth, -1 if they are

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const eventStream = "text/event-stream"
@@ -81,13 +82,13 @@ func (r *remote) refused(resp *http.Response) error {
 		}
 		return fail("does not allow this (%s)", status)
 	case http.StatusTooManyRequests:
-		if after := printable(resp.Header.Get("Retry-After"), 40); after != "" {
+		if after := text.Printable(resp.Header.Get("Retry-After"), 40); after != "" {
 			return fail("takes no more requests for now (%s, try again after %s s)", status, after)
 		}
 		return fail("takes no more requests for now (%s)", status)
 	}
 	if wireErr := wireError(body); wireErr != nil {
-		err := r.failure(resp.StatusCode, "refused ("+status+"): "+printable(wireErr.Message, maxExcerpt))
+		err := r.failure(resp.StatusCode, "refused ("+status+"): "+text.Printable(wireErr.Message, maxExcerpt))
 		err.err = wireErr
 		return err
 	}
@@ -115,7 +116,7 @@ func (r *remote) notMCP(resp *http.Response) error {
 	if kind == "" {
 		kind = "nothing"
 	}
-	text := fmt.Sprintf("answered with %s instead of MCP", printable(kind, 80))
+	text := fmt.Sprintf("answered with %s instead of MCP", text.Printable(kind, 80))
 	if said := excerpt(errorBody(resp)); said != "" {
 		text += ": " + said
 	}
@@ -175,16 +176,16 @@ func excerpt(body []byte) string {
 	if isNull(body) {
 		return ""
 	}
-	text := string(body)
-	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "<") {
-		if m := title().FindStringSubmatch(text); m != nil && strings.TrimSpace(m[1]) != "" {
-			text = m[1]
+	txt := string(body)
+	if trimmed := strings.TrimSpace(txt); strings.HasPrefix(trimmed, "<") {
+		if m := title().FindStringSubmatch(txt); m != nil && strings.TrimSpace(m[1]) != "" {
+			txt = m[1]
 		} else {
-			text = markup().ReplaceAllString(text, " ")
+			txt = markup().ReplaceAllString(txt, " ")
 		}
 	}
-	short := printable(text, maxExcerpt)
-	if len(strings.TrimSpace(text)) > maxExcerpt {
+	short := text.Printable(txt, maxExcerpt)
+	if len(strings.TrimSpace(txt)) > maxExcerpt {
 		short += "…"
 	}
 	return short
@@ -247,5 +248,5 @@ func plain(err error) string {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return printable(err.Error(), maxExcerpt)
+	return text.Printable(err.Error(), maxExcerpt)
 }

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ func (b *inbox) progressed(params json.RawMessage) {
 	defer b.mu.Unlock()
 	if l := b.told[token]; l != nil && l.pace.allow(time.Now()) {
 		select {
-		case l.news <- progress{p.Progress, p.Total, printable(p.Message, maxProgressText)}:
+		case l.news <- progress{p.Progress, p.Total, text.Printable(p.Message, maxProgressText)}:
 		default: // the caller is slower than the server
 		}
 	}

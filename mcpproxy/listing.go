@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"time"
 )
 
@@ -122,11 +123,11 @@ func (u *upstream) introduce(s *session) {
 		return
 	}
 	u.record.remember(func(m *memo) {
-		m.Instructions = cutAfter(clean(said.Instructions), maxInstructions)
+		m.Instructions = text.CutAfter(text.Clean(said.Instructions), maxInstructions)
 		if info := said.ServerInfo; info != nil {
-			m.Title, _ = splitAt(clean(info.Title), maxTitle)
-			m.Release, _ = splitAt(clean(info.Version), maxTitle)
-			m.About = summary(clean(info.Description))
+			m.Title, _ = text.SplitAt(text.Clean(info.Title), maxTitle)
+			m.Release, _ = text.SplitAt(text.Clean(info.Version), maxTitle)
+			m.About = text.Summary(text.Clean(info.Description))
 		}
 	})
 }
@@ -139,7 +140,7 @@ func (u *upstream) described() Server {
 	s := u.server
 	if s.Description == "" {
 		m := u.record.memo()
-		for _, text := range []string{m.About, summary(m.Instructions), m.Title} {
+		for _, text := range []string{m.About, text.Summary(m.Instructions), m.Title} {
 			if s.Description == "" {
 				s.Description = text
 			}

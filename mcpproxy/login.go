@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
 )
 
@@ -257,7 +258,7 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if code := q.Get("error"); code != "" || q.Get("code") == "" {
-		err := fmt.Errorf("the authorization server refused: %s", printable(strings.TrimSpace(code+" "+q.Get("error_description")), maxExcerpt))
+		err := fmt.Errorf("the authorization server refused: %s", text.Printable(strings.TrimSpace(code+" "+q.Get("error_description")), maxExcerpt))
 		select {
 		case b.refused <- err:
 		default:

@@ -1,17 +1,20 @@
 package mcpproxy
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
 
 // noTool explains that a server has no such tool, and names the nearest ones.
 func noTool(server, tool string, list *toolList) error {
 	if len(list.tools) == 0 {
-		return fmt.Errorf("server %q has no tool %q: it has no tools", server, printable(tool, maxToolName))
+		return fmt.Errorf("server %q has no tool %q: it has no tools", server, text.Printable(tool, maxToolName))
 	}
 	names := make([]string, len(list.tools))
 	for i, t := range list.tools {
 		names[i] = t.Name
 	}
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, printable(tool, maxToolName), quoted(nearest(tool, names, 3), 3))
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
 }
 
 // noServer explains why a server cannot be used, or names those that can.
@@ -22,13 +25,13 @@ func noServer(name string, servers []Server, problems []Problem) error {
 		}
 	}
 	if len(servers) == 0 {
-		return fmt.Errorf("there is no server %q: no servers are configured", printable(name, maxNameLength))
+		return fmt.Errorf("there is no server %q: no servers are configured", text.Printable(name, maxNameLength))
 	}
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	near := nearest(name, names, 1)
+	near := text.Nearest(name, names, 1)
 	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
-		printable(name, maxNameLength), quoted(near, 1), quoted(names, 20))
+		text.Printable(name, maxNameLength), text.QuoteList(near, 1), text.QuoteList(names, 20))
 }

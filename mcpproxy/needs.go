@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 )
 
@@ -34,11 +35,11 @@ func needs(server string, missing []Input) error {
 			variables = append(variables, in.ID)
 			continue
 		}
-		text := fmt.Sprintf("%q", in.ID)
+		txt := fmt.Sprintf("%q", in.ID)
 		if in.Description != "" {
-			text += " (" + printable(in.Description, 200) + ")"
+			txt += " (" + text.Printable(in.Description, 200) + ")"
 		}
-		asked = append(asked, text)
+		asked = append(asked, txt)
 	}
 	var parts []string
 	if len(variables) > 0 {
@@ -60,7 +61,7 @@ func plural(n int) string {
 
 // shellWord writes a word so that a shell reads it as one.
 func shellWord(s string) string {
-	s = printable(s, 4096)
+	s = text.Printable(s, 4096)
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:@%+,", r))
 	}) {

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,7 @@ func PlaceOf(o DiscoverOptions, client string, project bool) (Place, error) {
 		}
 		names = append(names, t.name)
 	}
-	return Place{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, nearest(client, names, 1)[0], strings.Join(names, ", "))
+	return Place{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, text.Nearest(client, names, 1)[0], strings.Join(names, ", "))
 }
 
 func placeOf(o DiscoverOptions, t target, project bool) (Place, error) {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A glob is a pattern of names: * stands for any text, ? for one character.
@@ -22,7 +23,7 @@ func parseGlob(at toml.Key, pattern string) (glob, error) {
 	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
 		return glob{}, &fault{at, fmt.Sprintf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)}
 	case len(pattern) > maxToolName:
-		return glob{}, &fault{at, fmt.Sprintf("the glob %q… has more than %d bytes", clip(pattern, 40), maxToolName)}
+		return glob{}, &fault{at, fmt.Sprintf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxToolName)}
 	}
 	return glob{pattern, []rune(strings.ToLower(pattern))}, nil
 }
@@ -69,5 +70,5 @@ func listed(globs []glob) string {
 	if len(texts) == 0 {
 		return "no tools"
 	}
-	return quoted(texts, 10)
+	return text.QuoteList(texts, 10)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -44,7 +45,7 @@ func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawM
 	if uri == "" || len(uri) > maxURI {
 		return nil, fmt.Errorf("reading a resource of server %q: the URI is empty or longer than %d bytes", server, maxURI)
 	}
-	return p.one(ctx, server, fmt.Sprintf("reading resource %q", printable(uri, 200)), "resources", hasResources,
+	return p.one(ctx, server, fmt.Sprintf("reading resource %q", text.Printable(uri, 200)), "resources", hasResources,
 		methodReadResource, &rawParams{URI: uri})
 }
 
@@ -58,7 +59,7 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 		}
 		params.Arguments = raw
 	}
-	return p.one(ctx, server, fmt.Sprintf("getting prompt %q", printable(name, maxToolName)), "prompts", hasPrompts,
+	return p.one(ctx, server, fmt.Sprintf("getting prompt %q", text.Printable(name, maxToolName)), "prompts", hasPrompts,
 		methodGetPrompt, params)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"maps"
 	"slices"
 )
@@ -21,11 +22,11 @@ const (
 func tame(schema json.RawMessage) json.RawMessage {
 	long := len(schema) > longSchema
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
-		schema = editTexts(schema, func(text string) string {
-			if text = clean(text); long {
-				text = cutAfter(text, maxDoc)
+		schema = editTexts(schema, func(txt string) string {
+			if txt = text.Clean(txt); long {
+				txt = text.CutAfter(txt, text.MaxDescription)
 			}
-			return text
+			return txt
 		})
 	}
 	if len(schema) > maxSchema {
@@ -132,8 +133,8 @@ func outlined(schema json.RawMessage) json.RawMessage {
 
 // cut bounds an outline, so that one tool cannot fill the index.
 func (o *outline) cut(depth int) {
-	o.Title, _ = splitAt(o.Title, outlineText)
-	o.Description, _ = splitAt(o.Description, outlineText)
+	o.Title, _ = text.SplitAt(o.Title, outlineText)
+	o.Description, _ = text.SplitAt(o.Description, outlineText)
 	o.Enum = slices.DeleteFunc(o.Enum, func(v json.RawMessage) bool { return len(v) > outlineText })
 	o.Enum = o.Enum[:min(len(o.Enum), outlineValues)]
 	if depth == 0 {

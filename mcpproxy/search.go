@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"cmp"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"math"
 	"slices"
 )
@@ -45,7 +46,7 @@ func newIndex(docs []indexed) *index {
 	go theSayings() // the first query needs them too, and they take as long
 	ix := &index{lexical: newLexical(docs), meaning: newMeanings(docs), actions: make([]action, len(docs))}
 	for i, d := range docs {
-		ix.actions[i] = actionOf(words(clip(d.tool.Name, maxIndexedText)))
+		ix.actions[i] = actionOf(words(text.Clip(d.tool.Name, maxIndexedText)))
 	}
 	return ix
 }

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"math"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func newLexical(docs []indexed) *lexical {
 	for i, d := range docs {
 		s, ok := about[d.server.Name]
 		if !ok {
-			s = [2][]string{words(d.server.Name), words(clip(d.server.Description, maxIndexedText))}
+			s = [2][]string{words(d.server.Name), words(text.Clip(d.server.Description, maxIndexedText))}
 			about[d.server.Name] = s
 		}
 		clear(counts)
@@ -54,11 +55,11 @@ func newLexical(docs []indexed) *lexical {
 			words  []string
 			weight float64
 		}{
-			{words(clip(d.tool.Name, maxIndexedText)), weightTool},
-			{words(clip(d.tool.Title, maxIndexedText)), weightTitle},
+			{words(text.Clip(d.tool.Name, maxIndexedText)), weightTool},
+			{words(text.Clip(d.tool.Title, maxIndexedText)), weightTitle},
 			{s[0], weightServer},
 			{parameters(d.tool.InputSchema), weightParameter},
-			{words(clip(d.tool.Description, maxIndexedText)), weightDescription},
+			{words(text.Clip(d.tool.Description, maxIndexedText)), weightDescription},
 			{s[1], weightAbout},
 		} {
 			for _, w := range f.words {
@@ -141,7 +142,7 @@ func (l *lexical) understand(query string) question {
 		if len(q.words) == maxQueryWords {
 			break
 		}
-		w = strings.ToLower(clip(w, maxWord))
+		w = strings.ToLower(text.Clip(w, maxWord))
 		s := stem(w)
 		if !stopWords[w] {
 			q.telling++

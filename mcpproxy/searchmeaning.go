@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	_ "embed"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"math"
 	"sort"
 	"strings"
@@ -88,16 +89,16 @@ func newMeanings(docs []indexed) *meanings {
 	m := &meanings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
 	find := theVectors.remembering()
 	for i, d := range docs {
-		tool := clip(d.tool.Name, maxMeantSentence)
+		tool := text.Clip(d.tool.Name, maxMeantSentence)
 		if d.tool.Title != "" {
-			tool += " " + clip(d.tool.Title, maxMeantSentence)
+			tool += " " + text.Clip(d.tool.Title, maxMeantSentence)
 		}
-		about := strings.Join(strings.Fields(clip(d.tool.Description, maxIndexedText)), " ")
+		about := strings.Join(strings.Fields(text.Clip(d.tool.Description, maxIndexedText)), " ")
 		var sum [dims]float32
 		for _, text := range []string{
 			d.server.Name + " " + tool,
-			d.server.Name + " " + tool + " " + clip(about, maxMeantText),
-			tool + " " + clip(firstSentence(about), maxMeantSentence),
+			d.server.Name + " " + tool + " " + text.Clip(about, maxMeantText),
+			tool + " " + text.Clip(firstSentence(about), maxMeantSentence),
 		} {
 			one := inTools.vectorOf(lowered(text), find)
 			normalise(&one)
@@ -110,10 +111,10 @@ func newMeanings(docs []indexed) *meanings {
 	return m
 }
 
-func lowered(text string) []string {
-	all := split(text)
+func lowered(txt string) []string {
+	all := split(txt)
 	for i, w := range all {
-		all[i] = strings.ToLower(clip(w, maxWord))
+		all[i] = strings.ToLower(text.Clip(w, maxWord))
 	}
 	return all
 }

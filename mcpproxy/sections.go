@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,7 +123,7 @@ func (f *configFile) readInputs(top []member) {
 	_ = json.Unmarshal(raw, &all) // what is not as it should be is not described
 	f.inputs = map[string]Input{}
 	for _, in := range all {
-		i := Input{ID: in.ID, Description: clip(in.Description, 1024), Default: in.Default, Secret: in.Password}
+		i := Input{ID: in.ID, Description: text.Clip(in.Description, 1024), Default: in.Default, Secret: in.Password}
 		for _, o := range in.Options {
 			if m, ok := o.(map[string]any); ok { // {"label": …, "value": …}
 				o = m["value"]

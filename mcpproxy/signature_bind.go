@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,27 +179,27 @@ func (s *Signature) find(name string) int {
 }
 
 func (s *Signature) unknown(name string) string {
-	text := "has no parameter " + quote(name)
+	txt := "has no parameter " + quote(name)
 	if len(s.Parameters) == 0 {
-		return text
+		return txt
 	}
 	names := make([]string, len(s.Parameters))
 	for i := range s.Parameters {
 		names[i] = s.Parameters[i].python()
 	}
-	if meant := nearest(name, names, 1)[0]; likely(name, meant) {
-		text += " (did you mean " + quote(meant) + "?)"
+	if meant := text.Nearest(name, names, 1)[0]; likely(name, meant) {
+		txt += " (did you mean " + quote(meant) + "?)"
 	}
-	return text
+	return txt
 }
 
 // likely reports whether one name may be meant by another.
 func likely(a, b string) bool {
-	a, b = strings.ToLower(clip(a, 64)), strings.ToLower(clip(b, 64))
+	a, b = strings.ToLower(text.Clip(a, 64)), strings.ToLower(text.Clip(b, 64))
 	if len(a) > 2 && strings.Contains(b, a) || len(b) > 2 && strings.Contains(a, b) {
 		return true
 	}
-	return 2*editDistance(a, b) <= max(len(a), len(b))
+	return 2*text.EditDistance(a, b) <= max(len(a), len(b))
 }
 
 func (s *Signature) tooMany(tool string, n int) error {
@@ -223,13 +224,13 @@ func (p *Parameter) check(tool string, value json.RawMessage) error {
 	if typ.kind != kindLiteral || isNull(value) || len(value) == 0 {
 		return nil
 	}
-	text := string(value)
-	if value[0] == '"' && json.Unmarshal(value, &text) != nil {
+	txt := string(value)
+	if value[0] == '"' && json.Unmarshal(value, &txt) != nil {
 		return nil
 	}
 	var known []string
 	for _, v := range typ.values {
-		if strings.EqualFold(v.text, text) || sameNumber(v.text, text) {
+		if strings.EqualFold(v.text, txt) || sameNumber(v.text, txt) {
 			return nil
 		}
 		known = append(known, v.text)
@@ -240,10 +241,10 @@ func (p *Parameter) check(tool string, value json.RawMessage) error {
 	}
 	near := ""
 	if len(known) > shownLiterals {
-		near = "; the nearest is " + quote(nearest(text, known, 1)[0])
+		near = "; the nearest is " + quote(text.Nearest(txt, known, 1)[0])
 	}
 	return &ArgumentError{ValueError, fmt.Sprintf("%s() got %s for %s, which must be one of %s%s",
-		tool, printable(clip(string(value), shownLiteral), shownLiteral), p.python(), strings.Join(first20(shown), ", "), near)}
+		tool, text.Printable(text.Clip(string(value), shownLiteral), shownLiteral), p.python(), strings.Join(first20(shown), ", "), near)}
 }
 
 func sameNumber(a, b string) bool {
@@ -254,7 +255,7 @@ func sameNumber(a, b string) bool {
 
 // quote writes a name for a message as Python does.
 func quote(name string) string {
-	return "'" + strings.ReplaceAll(printable(name, shownLiteral), "'", `\'`) + "'"
+	return "'" + strings.ReplaceAll(text.Printable(name, shownLiteral), "'", `\'`) + "'"
 }
 
 func joined(parts []string) string {

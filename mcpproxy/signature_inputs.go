@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strings"
 	"unicode"
@@ -143,9 +144,9 @@ func (in *inputs) parameter(p property, needed bool, taken map[string]bool) Para
 	if schema == nil {
 		return out
 	}
-	out.Description = printable(schema.str("description"), maxParameterText)
+	out.Description = text.Printable(schema.str("description"), maxParameterText)
 	if p.schema != schema && p.schema.str("description") != "" {
-		out.Description = printable(p.schema.str("description"), maxParameterText)
+		out.Description = text.Printable(p.schema.str("description"), maxParameterText)
 	}
 	out.comment = demands(schema)
 	value := p.schema.get("default")
@@ -215,5 +216,5 @@ func demands(n *node) string {
 	if pattern := n.str("pattern"); pattern != "" && len(pattern) <= 60 {
 		all = append(all, "matches "+pattern)
 	}
-	return printable(strings.Join(all, ", "), 160)
+	return text.Printable(strings.Join(all, ", "), 160)
 }

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"maps"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func (p *pyType) abouts(lines []string, path string, most int) []string {
 		lines = arg.abouts(lines, path, most)
 	}
 	for _, f := range p.fields {
-		at := path + "." + printable(f.name, shownLiteral)
+		at := path + "." + text.Printable(f.name, shownLiteral)
 		if f.about != "" && len(lines) < most {
 			lines = append(lines, "#   "+at+": "+f.about)
 		}
@@ -84,7 +85,7 @@ func (p *pyType) abouts(lines []string, path string, most int) []string {
 func (p *Parameter) about(limit int) string {
 	var parts []string
 	if p.Alias != "" {
-		parts = append(parts, pyString(clip(p.Name, shownLiteral)))
+		parts = append(parts, pyString(text.Clip(p.Name, shownLiteral)))
 	}
 	if text := shorten(p.Description, limit); text != "" {
 		parts = append(parts, text)
@@ -101,11 +102,11 @@ func (p *Parameter) about(limit int) string {
 
 // shorten makes one line of foreign text, cut at a word.
 func shorten(s string, limit int) string {
-	s = printable(s, 4*limit+100)
+	s = text.Printable(s, 4*limit+100)
 	if len(s) <= limit {
 		return s
 	}
-	s = clip(s, limit)
+	s = text.Clip(s, limit)
 	if i := strings.LastIndexByte(s, ' '); i > limit/2 {
 		s = s[:i]
 	}
@@ -197,20 +198,20 @@ func (w *stubWriter) declaration(t Tool, s *Signature, record func(*pyType) stri
 		returns = " -> " + s.Returns.typ.text(maxTypeDepth, record)
 		w.prefix = strings.TrimSuffix(w.prefix, "Result")
 	}
-	text := s.write("async def "+t.Alias, returns, comment, false, func(p *Parameter) string {
+	txt := s.write("async def "+t.Alias, returns, comment, false, func(p *Parameter) string {
 		w.prefix = className(t.Alias, "Tool") + className(p.Name, "Value")
 		return p.typ.text(maxTypeDepth, record)
 	})
-	text += ":"
+	txt += ":"
 	if doc := shorten(t.Description, about); doc != "" {
-		text += "\n    " + docstring(doc) + "\n"
+		txt += "\n    " + docstring(doc) + "\n"
 	} else {
-		text += " ...\n"
+		txt += " ...\n"
 	}
 	if t.Name != t.Alias {
-		text = "# tool " + pyString(clip(t.Name, maxParameterName)) + "\n" + text
+		txt = "# tool " + pyString(text.Clip(t.Name, maxParameterName)) + "\n" + txt
 	}
-	return w.pending.String() + text
+	return w.pending.String() + txt
 }
 
 // docstring quotes foreign text so that it cannot end the quotation.
@@ -236,13 +237,13 @@ func (w *stubWriter) record(p *pyType) string {
 	for _, f := range p.fields {
 		outer := w.prefix
 		w.prefix = base + className(f.name, "Value")
-		text := f.typ.text(maxTypeDepth, w.record)
+		txt := f.typ.text(maxTypeDepth, w.record)
 		w.prefix = outer
 		if !f.required {
-			text = "NotRequired[" + text + "]"
+			txt = "NotRequired[" + txt + "]"
 		}
 		plain = plain && isIdentifier(f.name)
-		fields = append(fields, pyString(clip(f.name, shownLiteral))+": "+text)
+		fields = append(fields, pyString(text.Clip(f.name, shownLiteral))+": "+txt)
 	}
 	content := strings.Join(fields, ", ")
 	if name, ok := w.classes[content]; ok {
@@ -281,7 +282,7 @@ func (w *stubWriter) cut(tools []Tool, server string) {
 // finish puts before the functions what they need.
 func (w *stubWriter) finish(s Server) string {
 	body := w.body.String()
-	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(clip(s.Name, maxNameLength)), s.Alias)
+	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(s.Name, maxNameLength)), s.Alias)
 	words := strings.FieldsFunc(body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var imports []string
 	for _, name := range []string{"Any", "Literal", "NotRequired", "TypedDict"} {

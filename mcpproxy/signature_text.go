@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +89,7 @@ func (p *pyType) text(depth int, record func(*pyType) string) string {
 			if f.required {
 				mark = ": "
 			}
-			parts[i] = pyString(clip(f.name, shownLiteral)) + mark + inside(f.typ)
+			parts[i] = pyString(text.Clip(f.name, shownLiteral)) + mark + inside(f.typ)
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
@@ -121,40 +122,40 @@ func literalText(values []*node, depth int) string {
 // python writes a JSON value as a Python one, or as ... if that takes more than
 // limit bytes.
 func (n *node) python(limit int) string {
-	var text string
+	var txt string
 	switch n.kind {
 	case '"':
 		if len(n.text) > limit {
 			return "..."
 		}
-		text = pyString(n.text)
+		txt = pyString(n.text)
 	case '0':
-		text = n.text
+		txt = n.text
 	case 't':
-		text = "True"
+		txt = "True"
 	case 'f':
-		text = "False"
+		txt = "False"
 	case 'n':
-		text = "None"
+		txt = "None"
 	default:
 		parts := make([]string, 0, len(n.values))
 		size := 0
 		for i, v := range n.values {
 			part := v.python(limit)
 			if n.kind == '{' {
-				part = pyString(clip(n.keys[i], limit)) + ": " + part
+				part = pyString(text.Clip(n.keys[i], limit)) + ": " + part
 			}
 			if size += len(part); size > limit {
 				return "..."
 			}
 			parts = append(parts, part)
 		}
-		text = string(n.kind) + strings.Join(parts, ", ") + string(n.kind+2)
+		txt = string(n.kind) + strings.Join(parts, ", ") + string(n.kind+2)
 	}
-	if len(text) > limit {
+	if len(txt) > limit {
 		return "..."
 	}
-	return text
+	return txt
 }
 
 // pyString writes text as a Python string in double quotes. Only what prints
@@ -168,7 +169,7 @@ func pyString(s string) string {
 func className(name, fallback string) string {
 	var b strings.Builder
 	up := true
-	for _, r := range clip(name, 60) {
+	for _, r := range text.Clip(name, 60) {
 		switch {
 		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) && b.Len() > 0):
 			if up {

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 func fromTOML(data []byte) ([]byte, error) {
@@ -27,9 +28,9 @@ func fromTOML(data []byte) ([]byte, error) {
 	var wrong toml.ParseError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, fmt.Errorf("is not TOML: line %d, column %d: %s", wrong.Position.Line, wrong.Position.Col, printable(wrong.Message, 300))
+		return nil, fmt.Errorf("is not TOML: line %d, column %d: %s", wrong.Position.Line, wrong.Position.Col, text.Printable(wrong.Message, 300))
 	case err != nil:
-		return nil, fmt.Errorf("is not TOML: %s", printable(err.Error(), 300))
+		return nil, fmt.Errorf("is not TOML: %s", text.Printable(err.Error(), 300))
 	}
 	w := tomlWriter{order: map[string]int{}}
 	for i, key := range meta.Keys() {

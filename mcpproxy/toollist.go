@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync/atomic"
 	"unicode"
@@ -145,7 +146,7 @@ func (l *toolList) missing(server, tool string) error {
 		}
 	}
 	for _, t := range l.definitions.left {
-		if t.Name == printable(tool, maxToolName) {
+		if t.Name == text.Printable(tool, maxToolName) {
 			return fmt.Errorf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
 		}
 	}
@@ -160,7 +161,7 @@ func checkToolName(name string) error {
 		return fmt.Errorf("its name is longer than %d bytes", maxToolName)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return errors.New("its name contains control characters")
-	case strings.ContainsFunc(name, isHidden):
+	case strings.ContainsFunc(name, text.IsInvisible):
 		return errors.New("its name contains invisible characters")
 	}
 	return nil

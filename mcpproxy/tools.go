@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -130,7 +131,7 @@ func (b *toolBuilder) add(page []json.RawMessage) bool {
 
 // leaveOut notes why, for the log and for who asks for the tool.
 func (b *toolBuilder) leaveOut(name string, reason error) {
-	name = printable(name, maxToolName)
+	name = text.Printable(name, maxToolName)
 	if len(b.left) < maxLeftOut {
 		b.log.Warn("leaving out a tool", "tool", name, "reason", reason)
 		b.left = append(b.left, leftOut{name, reason.Error()})
@@ -152,8 +153,8 @@ func readTool(raw json.RawMessage) (Tool, error) {
 		return t, err
 	}
 	t.Alias = "" // not a field of the protocol
-	t.Title, _ = splitAt(clean(t.Title), maxTitle)
-	t.Description = cutAfter(clean(t.Description), maxDoc)
+	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
+	t.Description = text.CutAfter(text.Clean(t.Description), text.MaxDescription)
 	t.InputSchema = tame(object(t.InputSchema, `{"type":"object"}`))
 	t.OutputSchema = tame(object(t.OutputSchema, ""))
 	if t.Annotations = object(t.Annotations, ""); len(t.Annotations) > maxAnnotation {

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync"
 	"unicode"
@@ -21,10 +22,10 @@ var stopWords = map[string]bool{
 // words splits text into stems: at everything that is no letter or digit,
 // between letters and digits, and at the humps of camelCase. If there is
 // nothing but stop words, they stay.
-func words(text string) []string {
+func words(txt string) []string {
 	var all, telling []string
-	for _, w := range split(text) {
-		w = strings.ToLower(clip(w, maxWord))
+	for _, w := range split(txt) {
+		w = strings.ToLower(text.Clip(w, maxWord))
 		all = append(all, stem(w))
 		if !stopWords[w] {
 			telling = append(telling, stem(w))
@@ -40,7 +41,7 @@ func words(text string) []string {
 func stems(phrase string) []string {
 	all := split(phrase)
 	for i, w := range all {
-		all[i] = stem(strings.ToLower(clip(w, maxWord)))
+		all[i] = stem(strings.ToLower(text.Clip(w, maxWord)))
 	}
 	return all
 }

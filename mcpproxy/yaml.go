@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"go.yaml.in/yaml/v3"
 )
 
 func fromYAML(data []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("is not YAML: %s", printable(strings.TrimPrefix(err.Error(), "yaml: "), 300))
+		return nil, fmt.Errorf("is not YAML: %s", text.Printable(strings.TrimPrefix(err.Error(), "yaml: "), 300))
 	}
 	var w yamlWriter
 	w.node(&doc, 0)

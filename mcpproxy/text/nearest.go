@@ -1,4 +1,4 @@
-package mcpproxy
+package text
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// nearest returns the n names most like want, most like first.
-func nearest(want string, names []string, n int) []string {
+// Nearest returns the n names most like want, most like first.
+func Nearest(want string, names []string, n int) []string {
 	type scored struct {
 		name     string
 		distance int
 	}
-	want = strings.ToLower(clip(want, 64))
+	want = strings.ToLower(Clip(want, 64))
 	all := make([]scored, 0, len(names))
 	for _, name := range names {
-		low := strings.ToLower(clip(name, 64))
-		d := 2 * editDistance(want, low)
+		low := strings.ToLower(Clip(name, 64))
+		d := 2 * EditDistance(want, low)
 		if want != "" && (strings.Contains(low, want) || strings.Contains(want, low)) {
 			d /= 4 // "issue" means "create_issue" more than it means "tissue"
 		}
@@ -30,8 +30,8 @@ func nearest(want string, names []string, n int) []string {
 	return best
 }
 
-// editDistance is the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
+// EditDistance is the Levenshtein distance in bytes.
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -51,8 +51,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// quoted lists names for a message, at most n of them.
-func quoted(names []string, n int) string {
+// QuoteList lists names for a message, at most n of them.
+func QuoteList(names []string, n int) string {
 	var b strings.Builder
 	for i, name := range names {
 		if i == n {

@@ -1,4 +1,4 @@
-package mcpproxy
+package text
 
 import (
 	"strings"
@@ -30,8 +30,8 @@ func TestCleanTakesOutWhatNobodySees(t *testing.T) {
 		"fillers":                     {"a\u3164\u115f\uffa0\u034fb", "ab"},
 		"no UTF-8":                    {"a\xffb", "a\ufffdb"},
 	} {
-		if got := clean(tt.in); got != tt.want {
-			t.Errorf("%s: clean(%q) = %q, want %q", name, tt.in, got, tt.want)
+		if got := Clean(tt.in); got != tt.want {
+			t.Errorf("%s: Clean(%q) = %q, want %q", name, tt.in, got, tt.want)
 		}
 	}
 }
@@ -40,14 +40,14 @@ func FuzzClean(f *testing.F) {
 	f.Add("a\x1b[31mb\u202e\U000e0041")
 	f.Add("\x1b]0;")
 	f.Fuzz(func(t *testing.T, s string) {
-		got := clean(s)
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, isHidden) {
-			t.Errorf("clean(%q) = %q", s, got)
+		got := Clean(s)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, IsInvisible) {
+			t.Errorf("Clean(%q) = %q", s, got)
 		}
-		if again := clean(got); again != got {
+		if again := Clean(got); again != got {
 			t.Errorf("cleaning %q twice gives %q", got, again)
 		}
-		if sum := summary(got); utf8.RuneCountInString(sum) > maxSummary+4 {
+		if sum := Summary(got); utf8.RuneCountInString(sum) > MaxSummary+4 {
 			t.Errorf("a summary of %d characters", utf8.RuneCountInString(sum))
 		}
 	})
@@ -64,17 +64,17 @@ func TestSummaryIsWholeSentences(t *testing.T) {
 		"no space":               {strings.Repeat("日", 500), strings.Repeat("日", 400) + " […]"},
 		"sentence of ideographs": {"終。" + strings.Repeat("日", 500), "終。 […]"},
 	} {
-		if got := summary(tt.in); got != tt.want {
+		if got := Summary(tt.in); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
 
 func TestACutTextSaysHowMuchIsGone(t *testing.T) {
-	if got := cutAfter("äöüß", 4); got != "äöüß" {
+	if got := CutAfter("äöüß", 4); got != "äöüß" {
 		t.Errorf("got %q", got)
 	}
-	if got, want := cutAfter("äöüß and more", 4), "äöüß\n[… 9 more characters were cut]"; got != want {
+	if got, want := CutAfter("äöüß and more", 4), "äöüß\n[… 9 more characters were cut]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package mcpproxy
+package text
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	maxDoc     = 4000 // characters of a description
-	maxSummary = 400  // characters of one in a list
+	MaxDescription = 4000 // characters of a description
+	MaxSummary     = 400  // characters of one in a list
 )
 
-// clean takes out of foreign text what a terminal would obey and what a person
+// Clean takes out of foreign text what a terminal would obey and what a person
 // would not see: escape sequences, control characters, overrides of the writing
 // direction, and invisible characters, in which instructions to a model can be
 // hidden (Unicode tags, variation selectors).
-func clean(s string) string {
+func Clean(s string) string {
 	if isClean(s) {
 		return s
 	}
@@ -39,7 +39,7 @@ func clean(s string) string {
 			}
 			i += n
 			continue
-		case !isHidden(r):
+		case !IsInvisible(r):
 			b.WriteRune(r) // a byte that is no UTF-8 becomes U+FFFD
 		}
 		joiners = 0
@@ -98,8 +98,8 @@ func isJoiner(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || r == '\ufe0e' || r == '\ufe0f'
 }
 
-// isHidden reports whether a character has no place in a text to read.
-func isHidden(r rune) bool {
+// IsInvisible reports whether a character has no place in a text to read.
+func IsInvisible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || isJoiner(r):
 		return false
@@ -111,19 +111,19 @@ func isHidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// cutAfter cuts text after n characters and says how many are gone.
-func cutAfter(s string, n int) string {
-	cut, rest := splitAt(s, n)
+// CutAfter cuts text after n characters and says how many are gone.
+func CutAfter(s string, n int) string {
+	cut, rest := SplitAt(s, n)
 	if rest == "" {
 		return s
 	}
 	return fmt.Sprintf("%s\n[… %d more characters were cut]", cut, utf8.RuneCountInString(rest))
 }
 
-// summary is the sentences that fit into maxSummary characters, at least part
+// Summary returns the sentences of s that fit into MaxSummary characters, at least part
 // of one. What is short stays whole.
-func summary(s string) string {
-	cut, rest := splitAt(s, maxSummary)
+func Summary(s string) string {
+	cut, rest := SplitAt(s, MaxSummary)
 	if rest == "" {
 		return s
 	}
@@ -151,8 +151,8 @@ func summary(s string) string {
 	return strings.TrimSpace(cut[:end]) + " […]"
 }
 
-// splitAt divides s after n characters.
-func splitAt(s string, n int) (head, rest string) {
+// SplitAt divides s after n characters.
+func SplitAt(s string, n int) (head, rest string) {
 	if len(s) <= n {
 		return s, ""
 	}
