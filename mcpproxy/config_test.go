@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"maps"
 	"os"
 	"path/filepath"
@@ -283,7 +284,7 @@ func TestAliases(t *testing.T) {
 		{"--", "tool_3"},
 		{"a日", "a_"},
 	} {
-		if got := Alias(tt.name, "tool", taken); got != tt.want {
+		if got := pyname.Alias(tt.name, "tool", taken); got != tt.want {
 			t.Errorf("Alias(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"path/filepath"
 	"strings"
 )
@@ -35,7 +36,7 @@ func (d *discovery) open(p candidate) (*configFile, error) {
 	f.data = []byte(p.text)
 	if p.text == "" {
 		var err error
-		if f.data, err = readRegular(p.path, maxConfigSize); err != nil {
+		if f.data, err = statefile.ReadRegular(p.path, maxConfigSize); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +91,7 @@ func (f *configFile) read(path string) ([]byte, error) {
 	if _, known := f.reads[path]; !known && len(f.reads) == maxNamedFiles {
 		return nil, fmt.Errorf("is one of more than %d that the config names", maxNamedFiles)
 	}
-	data, err := readRegular(path, maxNamedFile)
+	data, err := statefile.ReadRegular(path, maxNamedFile)
 	sum := sha256.Sum256(data)
 	f.reads[path] = sum[:]
 	return data, err

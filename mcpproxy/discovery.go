@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"io/fs"
 	"os"
@@ -37,7 +38,7 @@ func (d *discovery) folder(p candidate) {
 	entries, err := os.ReadDir(p.path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			d.problem(Problem{Source: p.path, Reason: "reading the folder: " + reason(err)})
+			d.problem(Problem{Source: p.path, Reason: "reading the folder: " + statefile.Reason(err)})
 		}
 		return
 	}
@@ -65,7 +66,7 @@ func (d *discovery) file(p candidate) {
 	f, err := d.open(p)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
-			d.problem(Problem{Source: p.path, Client: p.dialect.client, Reason: reason(err)})
+			d.problem(Problem{Source: p.path, Client: p.dialect.client, Reason: statefile.Reason(err)})
 		}
 		return
 	}

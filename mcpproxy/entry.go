@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"path/filepath"
 	"strings"
@@ -122,7 +123,7 @@ func (e *entry) environment(f *configFile) map[string]string {
 	}
 	data, err := f.read(path)
 	if err != nil {
-		e.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, reason(err))
+		e.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, statefile.Reason(err))
 		return env
 	}
 	all, err := parseDotenv(data)

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"os"
 	"path/filepath"
@@ -245,7 +246,7 @@ func (x *expander) file(path string) (string, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return "", fmt.Errorf("the file %s is not there", text.Printable(path, 300))
 	case err != nil:
-		return "", fmt.Errorf("the file %s: %s", text.Printable(path, 300), reason(err))
+		return "", fmt.Errorf("the file %s: %s", text.Printable(path, 300), statefile.Reason(err))
 	case !utf8.Valid(data):
 		return "", fmt.Errorf("the file %s is not text", text.Printable(path, 300))
 	}

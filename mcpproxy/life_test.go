@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,7 +108,7 @@ func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	named := func(name string, env ...string) Server {
 		s := fake(t, append(env, "FAKE_STARTS", starts)...)
-		s.Name, s.Alias = name, identifier(name)
+		s.Name, s.Alias = name, pyname.Identifier(name)
 		return s
 	}
 	kept, changed, removed := named("kept"), named("changed"), named("removed")

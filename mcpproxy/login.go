@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
 )
@@ -53,7 +54,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 	if k == nil || k.path == "" {
 		return false, nil
 	}
-	unlock, err := lockFile(context.Background(), k.path+".lock")
+	unlock, err := statefile.Lock(context.Background(), k.path+".lock")
 	if err != nil {
 		return false, fmt.Errorf("forgetting the login of server %q: %w", u.server.Name, err)
 	}

@@ -1,9 +1,12 @@
 package mcpproxy
 
-import "path/filepath"
+import (
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"path/filepath"
+)
 
 // Installs remembers what was done to clients' files, so that it can be undone.
-type Installs struct{ file stateFile[Install] }
+type Installs struct{ file statefile.File[Install] }
 
 // An Install is what was done to one file.
 type Install struct {
@@ -20,22 +23,22 @@ type Install struct {
 
 // NewInstalls keeps its file in dir.
 func NewInstalls(dir string) Installs {
-	return Installs{stateFile[Install]{filepath.Join(dir, "installs.json")}}
+	return Installs{statefile.File[Install]{Path: filepath.Join(dir, "installs.json")}}
 }
 
 // Of is what was done to a file, if anything.
 func (i Installs) Of(file string) (Install, bool, error) {
-	all, err := i.file.read()
+	all, err := i.file.Read()
 	done, ok := all[file]
 	return done, ok, err
 }
 
 // Set notes what was done to a file.
 func (i Installs) Set(file string, done Install) error {
-	return i.file.change(func(all map[string]Install) { all[file] = done })
+	return i.file.Change(func(all map[string]Install) { all[file] = done })
 }
 
 // Forget notes that it is undone.
 func (i Installs) Forget(file string) error {
-	return i.file.change(func(all map[string]Install) { delete(all, file) })
+	return i.file.Change(func(all map[string]Install) { delete(all, file) })
 }

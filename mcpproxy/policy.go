@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -170,7 +171,7 @@ func stampOf(file string) (fileStamp, fs.FileInfo) {
 		return fileStamp{}, nil
 	}
 	if err != nil {
-		return fileStamp{there: true, fault: reason(err)}, nil
+		return fileStamp{there: true, fault: statefile.Reason(err)}, nil
 	}
 	st := fileStamp{there: true, size: info.Size(), mtime: info.ModTime()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 func readRules(file, name string) (*rules, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
 	if err != nil {
-		return nil, fmt.Errorf("policy %s: %s", name, reason(err))
+		return nil, fmt.Errorf("policy %s: %s", name, statefile.Reason(err))
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -34,7 +35,7 @@ func readRules(file, name string) (*rules, error) {
 	text, err := io.ReadAll(io.LimitReader(f, maxPolicySize+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("policy %s: %s", name, reason(err))
+		return nil, fmt.Errorf("policy %s: %s", name, statefile.Reason(err))
 	case len(text) > maxPolicySize:
 		return nil, fmt.Errorf("policy %s: it has more than %d bytes", name, maxPolicySize)
 	}

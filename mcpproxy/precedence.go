@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (d *discovery) add(f *configFile, e found) {
 		d.problem(Problem{Source: f.place.path, Server: e.name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
 		return
 	}
-	e.server.Alias = serverAlias(e.name, d.aliases)
+	e.server.Alias = pyname.Server(e.name, d.aliases)
 	d.claims[e.name] = claim{len(d.config.Servers), id, f.place.path, f.dialect.client, f.place.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strings"
@@ -170,7 +171,7 @@ func isIdentifier(name string) bool {
 			return false
 		}
 	}
-	return name != "" && !pythonKeywords[name]
+	return name != "" && !pyname.Keywords[name]
 }
 
 // parameterAlias is Alias, but the case stays as it is: it is the server's own
@@ -185,7 +186,7 @@ func parameterAlias(name string, taken map[string]bool) string {
 	if r, _ := utf8.DecodeRuneInString(base); unicode.IsDigit(r) {
 		base = "_" + base
 	}
-	return take(base, "arg", taken)
+	return pyname.Unique(base, "arg", taken)
 }
 
 // demands says in a few words what a schema demands of a value beyond its type.

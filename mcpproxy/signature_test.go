@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tiktoken-go/tokenizer"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // signed reads a signature from an input schema.
@@ -295,7 +296,7 @@ func realTools(t testing.TB) map[string][]Tool {
 		}
 		taken := map[string]bool{}
 		for i := range tools {
-			tools[i].Alias = Alias(tools[i].Name, "tool", taken)
+			tools[i].Alias = pyname.Alias(tools[i].Name, "tool", taken)
 		}
 		all[strings.TrimSuffix(filepath.Base(file), ".json")] = tools
 	}

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strconv"
@@ -181,7 +182,7 @@ func className(name, fallback string) string {
 			up = true
 		}
 	}
-	if b.Len() == 0 || pythonKeywords[b.String()] {
+	if b.Len() == 0 || pyname.Keywords[b.String()] {
 		return fallback
 	}
 	return b.String()

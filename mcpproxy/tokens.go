@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"golang.org/x/oauth2"
 	"golang.org/x/sys/unix"
 )
@@ -126,7 +127,7 @@ func (k *loginKeep) replace(ctx context.Context, kept *login) error {
 		return err
 	}
 	defer leave()
-	unlock, err := lockFile(ctx, k.path+".lock")
+	unlock, err := statefile.Lock(ctx, k.path+".lock")
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (k *loginKeep) usable(rejected string) bool {
 // renew gets a new token for the refresh token, unless another process has
 // done so in the meantime.
 func (k *loginKeep) renew(ctx context.Context, rejected string) error {
-	unlock, err := lockFile(ctx, k.path+".lock")
+	unlock, err := statefile.Lock(ctx, k.path+".lock")
 	if err != nil {
 		return fmt.Errorf("renewing the login of server %q: %w", k.name, err)
 	}
@@ -224,7 +225,7 @@ func (k *loginKeep) take(kept *login, stamp loginStamp) {
 func (k *loginKeep) store(kept *login) error {
 	body, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
-		err = replaceFile(k.path, body)
+		err = statefile.Replace(k.path, body)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the login of server %q: %w", k.name, err)

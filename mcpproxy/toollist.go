@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync/atomic"
@@ -85,10 +86,10 @@ func newToolList(d definitions, f toolFilter) *toolList {
 // toolAlias is Alias for tools. An attribute that begins with an underscore is
 // Python's own: __class__ of an object is never a tool.
 func toolAlias(name string, taken map[string]bool) string {
-	if id := strings.TrimLeft(identifier(name), "_"); id != "" {
+	if id := strings.TrimLeft(pyname.Identifier(name), "_"); id != "" {
 		name = id
 	}
-	return Alias(name, "tool", taken)
+	return pyname.Alias(name, "tool", taken)
 }
 
 // find returns the tool with this name or alias. One that cannot be unpacked

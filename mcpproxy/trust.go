@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "path/filepath"
+import (
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"path/filepath"
+)
 
 // A TrustState is what the user said of a file of a project.
 type TrustState int
@@ -16,7 +19,7 @@ const (
 
 // Trust remembers which files of projects may start commands, by their path
 // and by the digest of what they say.
-type Trust struct{ file stateFile[verdict] }
+type Trust struct{ file statefile.File[verdict] }
 
 // A verdict is what the user said of a file as it was then.
 type verdict struct {
@@ -25,15 +28,17 @@ type verdict struct {
 }
 
 // NewTrust keeps its file in dir.
-func NewTrust(dir string) Trust { return Trust{stateFile[verdict]{filepath.Join(dir, "trust.json")}} }
+func NewTrust(dir string) Trust {
+	return Trust{statefile.File[verdict]{Path: filepath.Join(dir, "trust.json")}}
+}
 
 // File is where it is kept.
-func (t Trust) File() string { return t.file.path }
+func (t Trust) File() string { return t.file.Path }
 
 // State is for DiscoverOptions.Trusted. When the record cannot be read, nothing
 // is trusted.
 func (t Trust) State(file, sum string) TrustState {
-	all, err := t.file.read()
+	all, err := t.file.Read()
 	if err != nil {
 		return Untrusted
 	}
@@ -52,12 +57,12 @@ func (t Trust) State(file, sum string) TrustState {
 
 // Set notes that the user trusts a file as it is, or declined to.
 func (t Trust) Set(file, sum string, trusted bool) error {
-	return t.file.change(func(all map[string]verdict) { all[file] = verdict{sum, trusted} })
+	return t.file.Change(func(all map[string]verdict) { all[file] = verdict{sum, trusted} })
 }
 
 // Forget takes trust back. It reports whether there was any.
 func (t Trust) Forget(file string) (was bool, err error) {
-	err = t.file.change(func(all map[string]verdict) {
+	err = t.file.Change(func(all map[string]verdict) {
 		was = all[file].Trusted
 		delete(all, file)
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -89,7 +90,7 @@ func keepAliases(servers []Server, before map[string]string) []Server {
 			continue
 		}
 		if taken[s.Alias] {
-			servers[i].Alias = serverAlias(s.Name, taken)
+			servers[i].Alias = pyname.Server(s.Name, taken)
 		}
 		taken[servers[i].Alias] = true
 	}

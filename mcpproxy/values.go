@@ -1,23 +1,28 @@
 package mcpproxy
 
-import "path/filepath"
+import (
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"path/filepath"
+)
 
 // Values remembers what the user set for inputs of config files: tokens mostly,
 // so the file is the user's alone.
-type Values struct{ file stateFile[map[string]string] }
+type Values struct {
+	file statefile.File[map[string]string]
+}
 
 // NewValues keeps its file in dir.
 func NewValues(dir string) Values {
-	return Values{stateFile[map[string]string]{filepath.Join(dir, "values.json")}}
+	return Values{statefile.File[map[string]string]{Path: filepath.Join(dir, "values.json")}}
 }
 
 // File is where it is kept.
-func (v Values) File() string { return v.file.path }
+func (v Values) File() string { return v.file.Path }
 
 // Of is for DiscoverOptions.Values. When the record cannot be read, nothing is
 // set.
 func (v Values) Of(file string) map[string]string {
-	all, err := v.file.read()
+	all, err := v.file.Read()
 	if err != nil {
 		return nil
 	}
@@ -26,7 +31,7 @@ func (v Values) Of(file string) map[string]string {
 
 // Set gives an input of a file its value.
 func (v Values) Set(file, id, value string) error {
-	return v.file.change(func(all map[string]map[string]string) {
+	return v.file.Change(func(all map[string]map[string]string) {
 		if all[file] == nil {
 			all[file] = map[string]string{}
 		}
@@ -36,7 +41,7 @@ func (v Values) Set(file, id, value string) error {
 
 // Forget removes a value. It reports whether there was one.
 func (v Values) Forget(file, id string) (was bool, err error) {
-	err = v.file.change(func(all map[string]map[string]string) {
+	err = v.file.Change(func(all map[string]map[string]string) {
 		_, was = all[file][id]
 		delete(all[file], id)
 		if len(all[file]) == 0 {

@@ -1,4 +1,7 @@
-package mcpproxy
+// Package statefile reads and writes the small files that this program keeps:
+// JSON, readable by the user only, replaced as a whole and locked while they
+// change, so that several processes can share them.
+package statefile
 
 import (
 	"context"
@@ -13,18 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stateFile is a small file of this program that several processes may change:
-// JSON, for the user alone, always whole.
-type stateFile[T any] struct{ path string }
+// A File is a map in a file at Path.
+type File[T any] struct{ Path string }
 
 // maxStateFile bounds such a file.
 const maxStateFile = 4 << 20
 
 const lockPoll = 20 * time.Millisecond
 
-func (r stateFile[T]) read() (map[string]T, error) {
+// Read returns what is recorded, empty if there is no file.
+func (r File[T]) Read() (map[string]T, error) {
 	all := map[string]T{}
-	data, err := readRegular(r.path, maxStateFile)
+	data, err := ReadRegular(r.Path, maxStateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -32,19 +35,20 @@ func (r stateFile[T]) read() (map[string]T, error) {
 		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %s; correct or remove it", r.path, reason(err))
+		return nil, fmt.Errorf("reading %s: %s; correct or remove it", r.Path, Reason(err))
 	}
 	return all, nil
 }
 
-// change lets a function change what is recorded, while no other process does.
-func (r stateFile[T]) change(f func(map[string]T)) (err error) {
-	unlock, err := lockFile(context.Background(), r.path+".lock")
+// Change calls f with what is recorded and writes the result, under a lock that
+// keeps other processes out.
+func (r File[T]) Change(f func(map[string]T)) (err error) {
+	unlock, err := Lock(context.Background(), r.Path+".lock")
 	if err != nil {
-		return fmt.Errorf("locking %s: %w", r.path, err)
+		return fmt.Errorf("locking %s: %w", r.Path, err)
 	}
 	defer unlock()
-	all, err := r.read()
+	all, err := r.Read()
 	if err != nil {
 		return err
 	}
@@ -53,17 +57,17 @@ func (r stateFile[T]) change(f func(map[string]T)) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(r.path, append(data, '\n')); err != nil {
-		return fmt.Errorf("writing %s: %w", r.path, err)
+	if err := Replace(r.Path, append(data, '\n')); err != nil {
+		return fmt.Errorf("writing %s: %w", r.Path, err)
 	}
 	return nil
 }
 
-// replaceFile writes a file for its owner alone, whole or not at all, and on the
-// disk before it has its name. The caller has a lock that covers it: the
-// temporary name is always the same, so that what a killed process left, which
-// may hold secrets, is overwritten and not left for ever.
-func replaceFile(path string, data []byte) (err error) {
+// Replace writes a file, mode 0600, whole or not at all, and syncs it before the
+// rename. The caller must hold a lock that covers it: the temporary name is
+// always the same, so that a file left by a killed process, which may hold
+// secrets, is overwritten.
+func Replace(path string, data []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -81,9 +85,9 @@ func replaceFile(path string, data []byte) (err error) {
 	return err
 }
 
-// lockFile takes a lock between processes. The file stays: to remove it would
-// let two hold it.
-func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+// Lock takes a lock between processes, waiting until ctx ends. The lock file
+// stays: removing it would let two processes hold the lock.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}

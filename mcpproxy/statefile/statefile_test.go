@@ -1,4 +1,4 @@
-package mcpproxy
+package statefile
 
 import (
 	"os"
@@ -10,21 +10,21 @@ import (
 // while it wrote may hold secrets, and is gone with the next change.
 func TestKilledWriterLeavesNothingForEver(t *testing.T) {
 	dir := t.TempDir()
-	file := stateFile[string]{filepath.Join(dir, "values.json")}
-	if err := os.WriteFile(file.path+".new", []byte(`{"a":"SECRET, and much longer than what comes`), 0o600); err != nil {
+	file := File[string]{filepath.Join(dir, "values.json")}
+	if err := os.WriteFile(file.Path+".new", []byte(`{"a":"SECRET, and much longer than what comes`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.change(func(all map[string]string) { all["a"] = "1" }); err != nil {
+	if err := file.Change(func(all map[string]string) { all["a"] = "1" }); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := file.read(); err != nil || all["a"] != "1" || len(all) != 1 {
+	if all, err := file.Read(); err != nil || all["a"] != "1" || len(all) != 1 {
 		t.Errorf("read %v, %v", all, err)
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 2 { // the file and its lock
 		t.Errorf("%v, %v", left, err)
 	}
-	if info, err := os.Stat(file.path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(file.Path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 }

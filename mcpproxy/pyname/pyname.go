@@ -1,13 +1,14 @@
-package mcpproxy
+// Package pyname turns names of servers and tools into Python identifiers.
+package pyname
 
 import (
 	"strconv"
 	"strings"
 )
 
-// pythonKeywords are the words that cannot be a Python identifier. Soft
+// Keywords are the words that cannot be a Python identifier. Soft
 // keywords (match, case, type, _) can, so they are not here.
-var pythonKeywords = map[string]bool{
+var Keywords = map[string]bool{
 	"False": true, "None": true, "True": true, "and": true, "as": true, "assert": true, "async": true,
 	"await": true, "break": true, "class": true, "continue": true, "def": true, "del": true, "elif": true,
 	"else": true, "except": true, "finally": true, "for": true, "from": true, "global": true, "if": true,
@@ -20,16 +21,16 @@ var pythonKeywords = map[string]bool{
 // that ASCII identifiers do not have. A name without a letter or digit becomes
 // fallback. A clash gets the suffix _2, _3 and so on, in the order of the calls.
 func Alias(name, fallback string, taken map[string]bool) string {
-	return take(identifier(name), fallback, taken)
+	return Unique(Identifier(name), fallback, taken)
 }
 
-// take makes a word a name of its own: no keyword, and not in taken, to which
-// it is added.
-func take(base, fallback string, taken map[string]bool) string {
+// Unique returns base, or fallback if base has no letters, with a suffix if it
+// is a keyword or in taken. It adds the result to taken.
+func Unique(base, fallback string, taken map[string]bool) string {
 	if strings.Trim(base, "_") == "" {
 		base = fallback
 	}
-	if pythonKeywords[base] {
+	if Keywords[base] {
 		base += "_"
 	}
 	alias := base
@@ -40,16 +41,18 @@ func take(base, fallback string, taken map[string]bool) string {
 	return alias
 }
 
-// serverAlias is Alias for servers. Scripts see a server as mcp_<alias>, and
+// Server is Alias for servers. Scripts see a server as mcp_<alias>, and
 // mcp_servers is already the dictionary of all of them.
-func serverAlias(name string, taken map[string]bool) string {
-	if identifier(name) == "servers" {
+func Server(name string, taken map[string]bool) string {
+	if Identifier(name) == "servers" {
 		name = "servers_"
 	}
 	return Alias(name, "server", taken)
 }
 
-func identifier(name string) string {
+// Identifier returns name in lower case, with an underscore for every character
+// that ASCII identifiers do not have, and before a leading digit.
+func Identifier(name string) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':

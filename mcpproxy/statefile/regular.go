@@ -1,4 +1,4 @@
-package mcpproxy
+package statefile
 
 import (
 	"bytes"
@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// readRegular reads a regular file of bounded size. It opens without waiting,
-// because a named pipe in place of the file would hang discovery for ever.
-func readRegular(path string, most int64) (data []byte, err error) {
+// ReadRegular reads a regular file of at most most bytes, without a leading byte
+// order mark. It opens with O_NONBLOCK, since a named pipe in place of the file
+// would block for ever.
+func ReadRegular(path string, most int64) (data []byte, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENOTDIR) { // a file where a folder would be: there is none
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
@@ -41,8 +42,9 @@ func readRegular(path string, most int64) (data []byte, err error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // editors on Windows leave a mark
 }
 
-// reason strips the path from a file error: a Problem already names the file.
-func reason(err error) string {
+// Reason is the text of a file error without the path, for messages that already
+// name the file.
+func Reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err.Error()
