@@ -78,7 +78,7 @@ func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 		return nil, &httpError{lost: true, text: "its answer broke off: " + plain(err)}
 	}
 	if len(raw) > r.limit {
-		return nil, &httpError{lost: true, text: "the server " + tooLong(r.limit).Error()}
+		return nil, &httpError{lost: true, text: "the server " + (&messageTooLongError{r.limit}).Error()}
 	}
 	for _, one := range batch(raw) {
 		msg, err := r.inbox.sort(one)

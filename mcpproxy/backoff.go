@@ -35,10 +35,3 @@ func (b *backoff) failed(now time.Time, lived time.Duration) {
 
 // pause is how long no start may be made yet.
 func (b *backoff) pause(now time.Time) time.Duration { return b.until.Sub(now) }
-
-// curableError is the failure of a start that costs nothing to try again, and
-// that the user may cure at any moment: there is no backoff from it.
-type curableError struct{ err error }
-
-func (e *curableError) Error() string { return e.err.Error() }
-func (e *curableError) Unwrap() error { return e.err }

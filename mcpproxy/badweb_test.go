@@ -258,7 +258,7 @@ func TestServerThatHangsOnDiscoverGetsTheOlderHandshake(t *testing.T) {
 	}))
 	p := proxyFor(t, Options{}, s)
 	mustCall(t, p, "echo", `{}`)
-	if !p.current().upstreams[0].record.manner().legacy {
+	if !p.current().upstreams[0].record.handshake().legacy {
 		t.Error("it is not remembered")
 	}
 }

@@ -9,14 +9,10 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-const (
-	methodCallTool = "tools/call"
-	maxErrorText   = 64 << 10
-)
+const maxErrorText = 64 << 10
 
 // ErrCallLost is in the error of a call whose server ended before it answered.
 // Whether the call took effect is not known, so it is never made again by itself.
@@ -75,16 +71,10 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err != nil {
 		return CallResult{}, err
 	}
-	params := &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema}
-	if r.Progress != nil {
-		token, stop := s.inbox.listen(r.Progress)
-		defer stop()
-		params.Meta = mcp.Meta{"progressToken": token}
-	}
 	if err := r.leave(u.server, t); err != nil {
 		return CallResult{}, err
 	}
-	res, err := s.request(ctx, methodCallTool, params)
+	res, err := s.request(ctx, methodCallTool, &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema, progress: r.Progress})
 	if err != nil {
 		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
 		if cause := context.Cause(ctx); cause != nil {
@@ -148,8 +138,9 @@ func (u *upstream) explain(s *session, err error, what string, effect error) err
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	how := "the server " + u.bury(s)
-	if errors.Is(err, errMessageTooLong) {
-		how = "the server " + tooLong(maxMessage).Error()
+	var long *messageTooLongError
+	if errors.As(err, &long) {
+		how = "the server " + long.Error()
 	}
 	if effect == nil {
 		return fmt.Errorf("%s: %s", what, how)
@@ -179,16 +170,4 @@ func checkArguments(args json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("the arguments are not a JSON object")
 	}
 	return args, nil
-}
-
-// check refuses what is no result to hand on. Under the 2026-07-28 protocol a
-// server may answer with questions to the user, whom a script cannot reach.
-func (r reply) check() error {
-	if t := bytes.TrimSpace(r.result); len(t) == 0 || t[0] != '{' {
-		return errors.New("the server's result is not an object")
-	}
-	if r.asks {
-		return errors.New("the tool asks the user for input, which is not supported inside run_python")
-	}
-	return nil
 }

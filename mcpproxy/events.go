@@ -63,9 +63,10 @@ func (e *events) Close() error {
 // ended notes why there is no answer to a call, or no more to any.
 func (e *events) ended(err error) {
 	var failed *httpError
+	var long *messageTooLongError
 	switch {
 	case errors.As(err, &failed):
-	case errors.Is(err, errMessageTooLong):
+	case errors.As(err, &long):
 		failed = &httpError{lost: true, text: "the server " + err.Error()}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		failed = &httpError{lost: true, text: "the server ended its answer before it was whole"}
@@ -73,7 +74,7 @@ func (e *events) ended(err error) {
 		failed = &httpError{lost: true, text: "its answer broke off: " + plain(err)}
 	}
 	switch {
-	case e.r.transport == SSE && errors.Is(err, errMessageTooLong):
+	case e.r.transport == SSE && long != nil:
 		e.r.fall(err)
 	case e.r.transport == SSE && failed.notMCP:
 		e.r.fall(failed)
@@ -133,7 +134,7 @@ func (e *events) line(limit int) ([]byte, error) {
 	for {
 		piece, err := e.in.ReadSlice('\n')
 		if len(line)+len(piece) > limit {
-			return nil, tooLong(e.r.limit)
+			return nil, &messageTooLongError{e.r.limit}
 		}
 		line = append(line, piece...)
 		if err == nil {

@@ -72,7 +72,7 @@ func (r *remote) refused(resp *http.Response) error {
 	name := r.server.Name
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		if r.login == nil {
+		if r.tokens == nil {
 			return fail("does not accept the Authorization header of the entry in %s (%s)", r.server.Source, status)
 		}
 		return &httpError{status: resp.StatusCode, login: true, text: loginNeeded(name)}

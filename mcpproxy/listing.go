@@ -108,7 +108,7 @@ func (u *upstream) asking(s *session) *flight[*toolList] {
 func (u *upstream) list(s *session, asOf int) (*toolList, error) {
 	ctx, cancel := context.WithTimeout(u.ctx, listWithin)
 	defer cancel()
-	d, err := listTools(ctx, s, u.dialer.log.With("server", u.server.Name))
+	d, err := listTools(ctx, s, u.log.With("server", u.server.Name))
 	if err != nil {
 		return nil, u.lost(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 	}
@@ -118,7 +118,7 @@ func (u *upstream) list(s *session, asOf int) (*toolList, error) {
 
 // introduce remembers what the server said of itself when it shook hands.
 func (u *upstream) introduce(s *session) {
-	said := s.mcp.InitializeResult()
+	said := s.initializeResult()
 	if said == nil {
 		return
 	}

@@ -33,7 +33,7 @@ func (p *Proxy) Login(ctx context.Context, server string, show func(address stri
 	switch {
 	case s.URL == "":
 		return fmt.Errorf("server %q is a command and takes no login; what it needs is in its own documentation", s.Name)
-	case u.dialer.login == nil:
+	case u.login == nil:
 		return fmt.Errorf("server %q has an Authorization header in %s, which is what it gets; take it out to log in instead", s.Name, s.Source)
 	case p.options.TokenDir == "":
 		return errors.New("there is no folder to keep logins in")
@@ -50,7 +50,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	k := u.dialer.login
+	k := u.login
 	if k == nil || k.path == "" {
 		return false, nil
 	}
@@ -70,7 +70,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 }
 
 func (u *upstream) logIn(ctx context.Context, show func(string)) error {
-	challenge, err := u.challenge(ctx)
+	challenge, err := challenge(ctx, u.server)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (u *upstream) logIn(ctx context.Context, show func(string)) error {
 		return err
 	}
 	defer back.close()
-	keep := u.dialer.login
+	keep := u.login
 	var got *login
 	shown := false
 	config := u.oauthConfig(back.url)
@@ -120,7 +120,7 @@ func (u *upstream) logIn(ctx context.Context, show func(string)) error {
 // itself.
 func (u *upstream) oauthConfig(redirect string) *auth.AuthorizationCodeHandlerConfig {
 	config := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: redirect, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: u.dialer.login.client,
+		RedirectURL: redirect, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: u.login.client,
 	}
 	o := u.server.OAuth
 	if o != nil && len(o.Scopes) > 0 {
@@ -140,50 +140,6 @@ func (u *upstream) oauthConfig(redirect string) *auth.AuthorizationCodeHandlerCo
 		},
 	}
 	return config
-}
-
-// challenge asks the server without a token and returns what it says.
-func (u *upstream) challenge(ctx context.Context) (*http.Response, error) {
-	methods := []string{http.MethodPost, http.MethodGet}
-	if u.server.Transport == SSE {
-		methods = methods[1:]
-	}
-	r, err := newRemote(u.server, HTTP, newInbox(func() {}), nil, maxErrorBody)
-	if err != nil {
-		return nil, err
-	}
-	defer r.finish()
-	defer r.stop()
-	var failure error
-	for _, method := range methods {
-		req, err := http.NewRequestWithContext(ctx, method, u.server.URL, nil)
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Accept", "application/json, "+eventStream)
-		if method == http.MethodPost {
-			req.Header.Set("Content-Type", "application/json")
-			setBody(req, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+legacyProtocol+
-				`","capabilities":{},"clientInfo":{"name":"toolcell","version":"1"}}}`))
-		}
-		resp, done, err := r.send(req)
-		if err != nil {
-			return nil, err
-		}
-		resp.Request = req
-		switch {
-		case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode < 300:
-			resp.Body.Close()
-			resp.Body = http.NoBody
-			done()
-			return resp, nil
-		case failure == nil:
-			failure = r.refused(resp)
-		}
-		resp.Body.Close()
-		done()
-	}
-	return nil, failure
 }
 
 // explainLogin adds what the user can do about it.

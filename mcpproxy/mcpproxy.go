@@ -90,17 +90,8 @@ func New(cfg Config, o Options) *Proxy {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.StartTimeout <= 0 {
-		o.StartTimeout = 30 * time.Second
-	}
-	if o.discoverPatience <= 0 {
-		o.discoverPatience = 5 * time.Second
-	}
 	if o.ClientName == "" {
 		o.ClientName = "toolcell"
-	}
-	if o.maxMessage <= 0 {
-		o.maxMessage = maxMessage
 	}
 	if o.CallsAtOnce <= 0 {
 		o.CallsAtOnce = 32

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -96,7 +98,7 @@ func startProcess(s Server, hidden *redactor, g *guard, log *slog.Logger) (_ *pr
 // HOME and proxies, with the entry's on top.
 func environment(s Server) []string {
 	env := os.Environ()
-	for _, k := range sortedKeys(s.Env) {
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, k+"="+s.Env[k])
 	}
 	return env

@@ -23,7 +23,7 @@ type remote struct {
 	origin    *url.URL
 	client    http.RoundTripper
 	inbox     *inbox
-	login     *loginKeep
+	tokens    tokenSource
 	limit     int // of one message
 
 	ctx    context.Context // ends with stop
@@ -39,7 +39,7 @@ type remote struct {
 	why  error // it is down, the first reason
 }
 
-func newRemote(s Server, t Transport, box *inbox, login *loginKeep, limit int) (*remote, error) {
+func newRemote(s Server, t Transport, box *inbox, tokens tokenSource, limit int) (*remote, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
 		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
@@ -49,7 +49,7 @@ func newRemote(s Server, t Transport, box *inbox, login *loginKeep, limit int) (
 	base.MaxIdleConnsPerHost = 16
 	base.IdleConnTimeout = 30 * time.Second
 	r := &remote{
-		server: s, transport: t, origin: origin, client: base, inbox: box, login: login,
+		server: s, transport: t, origin: origin, client: base, inbox: box, tokens: tokens,
 		limit: limit, fell: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -124,7 +124,7 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 // overHTTP is attempt for a URL.
 func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t Transport, legacy bool) (_ *session, suspect bool, err error) {
 	box := newInbox(d.changed)
-	r, err := newRemote(d.server, t, box, d.login, d.limit)
+	r, err := newRemote(d.server, t, box, d.tokens, d.maxMessage)
 	if err != nil {
 		return nil, false, err
 	}

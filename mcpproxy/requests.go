@@ -169,7 +169,7 @@ func answerOf(raw []byte) *answer {
 		case `"id"`:
 			number, ok = s.part(0)
 		case `"result"`:
-			a.reply, ok = s.reply()
+			a.reply, ok = readReply(&s)
 		}
 		return ok
 	})
@@ -192,14 +192,14 @@ func answerOf(raw []byte) *answer {
 // replyOf reads a result that the SDK handed over.
 func replyOf(raw json.RawMessage) reply {
 	s := scan{text: raw}
-	if r, ok := s.reply(); ok {
+	if r, ok := readReply(&s); ok {
 		return r
 	}
 	return reply{result: raw}
 }
 
-// reply passes over a result, which is an object.
-func (s *scan) reply() (r reply, ok bool) {
+// readReply passes over a result, which is an object.
+func readReply(s *scan) (r reply, ok bool) {
 	s.blank()
 	from := s.at
 	ok = s.object(func(name []byte) bool {

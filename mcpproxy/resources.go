@@ -13,12 +13,6 @@ import (
 )
 
 const (
-	methodListResources = "resources/list"
-	methodListTemplates = "resources/templates/list"
-	methodReadResource  = "resources/read"
-	methodListPrompts   = "prompts/list"
-	methodGetPrompt     = "prompts/get"
-
 	maxItems     = 20_000   // of one list
 	maxItemBytes = 16 << 20 // of one list
 	maxURI       = 64 << 10
@@ -65,13 +59,6 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 
 func hasResources(c *mcp.ServerCapabilities) bool { return c.Resources != nil }
 func hasPrompts(c *mcp.ServerCapabilities) bool   { return c.Prompts != nil }
-
-// offers reports whether the server said that it has something. One that said
-// nothing at all is asked.
-func (s *session) offers(has func(*mcp.ServerCapabilities) bool) bool {
-	said := s.mcp.InitializeResult()
-	return said == nil || said.Capabilities == nil || has(said.Capabilities)
-}
 
 // items joins the pages of a list; field is where each has its part.
 func (p *Proxy) items(ctx context.Context, server, method, what, field string, has func(*mcp.ServerCapabilities) bool) (json.RawMessage, error) {

@@ -181,10 +181,10 @@ func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err err
 
 // token returns what to authorize with, if the server wants a login.
 func (r *remote) token(ctx context.Context, rejected string) (string, error) {
-	if r.login == nil {
+	if r.tokens == nil {
 		return "", nil
 	}
-	token, err := r.login.token(ctx, rejected)
+	token, err := r.tokens.Token(ctx, rejected)
 	if err != nil {
 		return "", &httpError{text: err.Error(), login: true}
 	}

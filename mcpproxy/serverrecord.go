@@ -55,14 +55,14 @@ func (r *serverRecord) memo() memo {
 	return r.head.Memo
 }
 
-// manner returns what was found out about how the server wants to be spoken to.
-func (r *serverRecord) manner() manner {
+// handshake returns the handshake that the server took last time.
+func (r *serverRecord) handshake() handshake {
 	m := r.memo()
-	return manner{legacy: m.Legacy, transport: m.Transport}
+	return handshake{legacy: m.Legacy, transport: m.Transport}
 }
 
-// settle remembers in which manner the server was spoken to.
-func (r *serverRecord) settle(found manner) {
+// recordHandshake remembers the handshake that the server took.
+func (r *serverRecord) recordHandshake(found handshake) {
 	r.remember(func(m *memo) { m.Legacy, m.Transport = found.legacy, found.transport })
 }
 

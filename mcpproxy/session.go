@@ -1,32 +1,25 @@
 package mcpproxy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"maps"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// legacyProtocol is the last version whose handshake does not begin with
-// server/discover.
-const legacyProtocol = "2025-11-25"
-
-// rawPrefix marks the methods whose results the SDK is to hand over
-// undecoded; it is taken off before the request leaves. The typed results of the
-// SDK go through float64 and would change large integers.
-const rawPrefix = "toolcell/"
-
-// rawMethods are the requests whose results are wanted as the server wrote
-// them.
-var rawMethods = []string{
-	methodListTools, methodCallTool,
-	"resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get",
-}
+const (
+	methodListTools     = "tools/list"
+	methodCallTool      = "tools/call"
+	methodListResources = "resources/list"
+	methodListTemplates = "resources/templates/list"
+	methodReadResource  = "resources/read"
+	methodListPrompts   = "prompts/list"
+	methodGetPrompt     = "prompts/get"
+)
 
 // A link carries one session: a process and its pipes, or HTTP requests.
 type link interface {
@@ -62,10 +55,13 @@ type rawParams struct {
 
 	// schema is the tool's, which may ask for arguments to be sent as headers.
 	schema json.RawMessage
+	// progress is called with what the server says of the request while it works
+	// on it; total is 0 if it is not known.
+	progress func(done, total float64, text string)
 }
 
-// with adds to what is said beside the parameters.
-func (p *rawParams) with(meta mcp.Meta) *rawParams {
+// withMeta returns the parameters with more metadata.
+func (p *rawParams) withMeta(meta mcp.Meta) *rawParams {
 	if len(meta) == 0 {
 		return p
 	}
@@ -88,8 +84,13 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 
 // request sends one request and waits for its result.
 func (s *session) request(ctx context.Context, method string, params *rawParams) (reply, error) {
+	if params.progress != nil {
+		token, stop := s.inbox.listen(params.progress)
+		defer stop()
+		params = params.withMeta(mcp.Meta{"progressToken": token})
+	}
 	if s.wire != nil {
-		return s.wire.request(ctx, method, params.with(s.meta))
+		return s.wire.request(ctx, method, params.withMeta(s.meta))
 	}
 	ex := &exchange{method: method, params: params}
 	ctx, ex.giveUp = context.WithCancel(context.WithValue(ctx, exchangeKey{}, ex))
@@ -100,6 +101,30 @@ func (s *session) request(ctx context.Context, method string, params *rawParams)
 	}
 	return replyOf(res.raw), nil
 }
+
+// initializeResult returns what the server said of itself when it shook hands,
+// or nil.
+func (s *session) initializeResult() *mcp.InitializeResult { return s.mcp.InitializeResult() }
+
+// offers reports whether the server said that it has something. One that said
+// nothing at all is asked.
+func (s *session) offers(has func(*mcp.ServerCapabilities) bool) bool {
+	said := s.initializeResult()
+	return said == nil || said.Capabilities == nil || has(said.Capabilities)
+}
+
+// down is closed when the server ended or stopped talking.
+func (s *session) down() <-chan struct{} { return s.link.down() }
+
+// ended waits for the end of the session and says in words how it came.
+func (s *session) ended() string { return s.link.ended() }
+
+// expired reports that the server ended a session that it no longer wanted,
+// which is no fault.
+func (s *session) expired() bool { return s.link.expired() }
+
+// age is how long ago the session began.
+func (s *session) age() time.Duration { return time.Since(s.since) }
 
 // broken reports whether the server ended or stopped talking.
 func (s *session) broken() bool {
@@ -121,218 +146,14 @@ func (s *session) close() {
 	}
 }
 
-// manner is what was found out about how a server wants to be spoken to. It is
-// kept from one start to the next.
-type manner struct {
-	legacy    bool      // it takes only the older handshake
-	transport Transport // what worked, of the two that Remote may be
-}
-
-// dialer opens sessions with one server.
-type dialer struct {
-	server  Server
-	log     *slog.Logger
-	client  *mcp.Implementation
-	timeout time.Duration // for a server to get ready
-	// patience is how long a server that has read server/discover may leave it
-	// without an answer before it is taken to hang on it.
-	patience time.Duration
-	// changed is called when the server says that its tools changed.
-	changed func()
-	secrets *redactor
-	guard   *guard     // of processes
-	limit   int        // of one message over HTTP
-	login   *loginKeep // of tokens; nil where headers of the entry authorize
-}
-
-// dial starts or reaches the server and shakes hands. Servers written before
-// 2026 may die or hang on server/discover; they get a new link and the older
-// handshake, and the manner reports it, so that the next start need not find
-// out again.
-func (d *dialer) dial(ctx context.Context, m manner) (*session, manner, error) {
-	if d.server.Transport != Remote {
-		return d.dialOver(ctx, d.server.Transport, m)
+// check refuses what is no result to hand on. Under the 2026-07-28 protocol a
+// server may answer with questions to the user, whom a script cannot reach.
+func (r reply) check() error {
+	if t := bytes.TrimSpace(r.result); len(t) == 0 || t[0] != '{' {
+		return errors.New("the server's result is not an object")
 	}
-	if m.transport != "" {
-		return d.dialOver(ctx, m.transport, m)
+	if r.asks {
+		return errors.New("the tool asks the user for input, which is not supported inside run_python")
 	}
-	s, found, err := d.dialOver(ctx, HTTP, m)
-	if err == nil || !speaksNoHTTP(err) || ctx.Err() != nil {
-		found.transport = HTTP
-		return s, found, err
-	}
-	s, found, second := d.dialOver(ctx, SSE, manner{})
-	found.transport = SSE
-	if second != nil {
-		return nil, m, fmt.Errorf("%w; and as an SSE server: %w", err, unwrapStart(second))
-	}
-	return s, found, nil
-}
-
-// dialOver dials over one transport.
-func (d *dialer) dialOver(ctx context.Context, t Transport, m manner) (*session, manner, error) {
-	if t == SSE {
-		m.legacy = true // this transport ended before server/discover came
-	}
-	s, suspect, err := d.attempt(ctx, t, m.legacy)
-	if suspect && ctx.Err() == nil {
-		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.secrets.hideError(err))
-		m.legacy = true
-		s, _, err = d.attempt(ctx, t, true)
-	}
-	if err != nil {
-		return nil, manner{}, &startError{d.server.Name, d.secrets.hideError(err)}
-	}
-	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
-		m.legacy = true // it need not be asked again
-	}
-	return s, m, nil
-}
-
-// attempt makes one link and one handshake. suspect means that it failed after
-// the server took server/discover, so that this may be the reason.
-func (d *dialer) attempt(ctx context.Context, t Transport, legacy bool) (_ *session, suspect bool, err error) {
-	tooLong := fmt.Errorf("was not ready within %v", d.timeout)
-	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.timeout, tooLong)
-	defer cancelTimeout()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if t == Stdio || t == "" {
-		return d.overProcess(ctx, cancel, legacy)
-	}
-	return d.overHTTP(ctx, cancel, t, legacy)
-}
-
-// overProcess is attempt for a command. A server that ended without having
-// read server/discover had another reason to.
-func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *session, suspect bool, err error) {
-	proc, err := startProcess(d.server, d.secrets, d.guard, d.log)
-	if err != nil {
-		return nil, false, err
-	}
-	box := newInbox(d.changed)
-	w := newWire(proc, box)
-	if !legacy {
-		go w.watchDiscover(ctx, d.patience, cancel)
-	}
-	cs, err := d.connect(ctx, w, legacy)
-	if err == nil {
-		return &session{link: proc, wire: w, meta: d.metaOf(cs), inbox: box, mcp: cs, since: time.Now()}, false, nil
-	}
-	cause := context.Cause(ctx)
-	_ = w.Close()
-	proc.stop()
-	suspect = !legacy && w.asked.Load() && (errors.Is(cause, errNoDiscover) || w.took.Load() || w.answered.Load())
-	return nil, suspect, explainProcess(proc, err, cause)
-}
-
-func (d *dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
-	var options mcp.ClientSessionOptions
-	if legacy {
-		options.ProtocolVersion = legacyProtocol
-	}
-	return d.newClient().Connect(ctx, t, &options)
-}
-
-// explainProcess says why a start failed. If we ended the server, its exit
-// status is our doing and only what it wrote is of interest.
-func explainProcess(proc *process, err, cause error) error {
-	if cause == nil && isLost(err) {
-		return &exitedError{proc.ended()}
-	}
-	if cause != nil {
-		err = cause
-	}
-	if tail := proc.diag.text(); tail != "" {
-		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
-	}
-	return err
-}
-
-// startError says that a server could not be started or reached.
-type startError struct {
-	server string
-	err    error
-}
-
-func (e *startError) Error() string {
-	var exited *exitedError
-	if errors.As(e.err, &exited) {
-		return fmt.Sprintf("server %q %s", e.server, e.err)
-	}
-	return fmt.Sprintf("starting server %q: %s", e.server, e.err)
-}
-func (e *startError) Unwrap() error { return e.err }
-
-// unwrapStart takes the name of the server off an error that has it already.
-func unwrapStart(err error) error {
-	var start *startError
-	if errors.As(err, &start) {
-		return start.err
-	}
-	return err
-}
-
-// exitedError says how a process ended that should not have.
-type exitedError struct{ how string }
-
-func (e *exitedError) Error() string { return e.how }
-
-var errNoDiscover = errors.New("did not answer server/discover")
-
-// watchDiscover cancels the handshake when the server has read the request
-// but leaves it unanswered. One that has not read it yet is still starting.
-func (w *wire) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(max(patience/50, time.Millisecond))
-	defer tick.Stop()
-	var taken time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			switch {
-			case w.answered.Load():
-				return
-			case !w.asked.Load() || !w.proc.tookInput():
-				taken = time.Time{}
-			case taken.IsZero():
-				taken = now
-			case now.Sub(taken) >= patience:
-				cancel(errNoDiscover)
-				return
-			}
-		}
-	}
-}
-
-// metaOf gives what is said in each request since protocol 2026-07-28, which has
-// no session (SEP-2575).
-func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
-	res := cs.InitializeResult()
-	if res == nil || res.ProtocolVersion <= legacyProtocol {
-		return nil
-	}
-	return mcp.Meta{
-		mcp.MetaKeyProtocolVersion:    res.ProtocolVersion,
-		mcp.MetaKeyClientInfo:         d.client,
-		mcp.MetaKeyClientCapabilities: struct{}{}, // none
-	}
-}
-
-// newClient makes a client for one session. It offers the server nothing:
-// capabilities are empty and not nil, which would advertise roots. The handler
-// of list_changed is there to make the SDK subscribe; the inbox of the link
-// takes the notification before it.
-func (d *dialer) newClient() *mcp.Client {
-	client := mcp.NewClient(d.client, &mcp.ClientOptions{
-		Capabilities:           &mcp.ClientCapabilities{},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.changed() },
-	})
-	for _, method := range rawMethods {
-		if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawPrefix+method); err != nil {
-			panic("mcpproxy: " + err.Error() + ": choose another rawPrefix")
-		}
-	}
-	return client
+	return nil
 }

@@ -81,9 +81,9 @@ func oauthClient() *http.Client {
 	}
 }
 
-// token returns the access token to send, or "" if there is no login. A token
+// Token returns the access token to send, or "" if there is no login. A token
 // that the server rejected, or that has come to its end, is renewed first.
-func (k *loginKeep) token(ctx context.Context, rejected string) (string, error) {
+func (k *loginKeep) Token(ctx context.Context, rejected string) (string, error) {
 	if k.path == "" {
 		return "", k.unless(rejected == "")
 	}

@@ -9,21 +9,16 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
-	methodListTools = "tools/list"
-
-	maxPages      = 1000
 	maxTools      = 20_000
 	maxToolBytes  = 64 << 20 // all definitions of one server
 	maxToolName   = 512
 	maxTitle      = 200 // characters
 	maxAnnotation = 2 << 10
 	maxLeftOut    = 20
-	maxCursor     = 64 << 10
 	listWithin    = 60 * time.Second // over all pages
 )
 
@@ -51,41 +46,6 @@ func listTools(ctx context.Context, s *session, log *slog.Logger) (definitions, 
 		return definitions{}, err
 	}
 	return b.finish()
-}
-
-var errTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
-
-// pages gives take one page of a list after the other, until there are no more
-// or it wants none. A server that does not know the method has an empty list.
-func (s *session) pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
-	cursors := map[string]bool{"": true}
-	for cursor, count := "", 0; ; count++ {
-		if count == maxPages {
-			return errTooManyPages
-		}
-		page, err := s.request(ctx, method, &rawParams{Cursor: cursor})
-		var wireErr *jsonrpc.Error
-		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 0 {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if more, err := take(page.result); err != nil || !more {
-			return err
-		}
-		var res struct {
-			NextCursor string `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(page.result, &res); err != nil {
-			return fmt.Errorf("reading the answer: %w", err)
-		}
-		cursor = res.NextCursor
-		if cursors[cursor] || len(cursor) > maxCursor { // a repeated cursor would go round for ever
-			return nil
-		}
-		cursors[cursor] = true
-	}
 }
 
 // toolBuilder makes definitions of what a server sends, whatever that is.

@@ -102,16 +102,18 @@ func (p *Proxy) newLife(s Server) *life {
 	o := p.options
 	l := &life{
 		record: newRecord(s, p.catalogue.shelf), secrets: newRedactor(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
-		ctx: p.ctx, finished: &p.finished,
+		ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
-	l.dialer = &dialer{
-		server: s, log: o.Log, timeout: cmp.Or(s.StartTimeout, o.StartTimeout), patience: o.discoverPatience,
+	options := dialOptions{
+		log: o.Log, timeout: cmp.Or(s.StartTimeout, o.StartTimeout), patience: o.discoverPatience,
 		client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
-		changed: (&upstream{server: s, life: l}).invalidate, secrets: l.secrets, guard: &p.guard, limit: o.maxMessage,
+		changed: (&upstream{server: s, life: l}).invalidate, secrets: l.secrets, guard: &p.guard, maxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
-		l.dialer.login = newLoginKeep(s, o.TokenDir, l.secrets)
+		l.login = newLoginKeep(s, o.TokenDir, l.secrets)
+		options.tokens = l.login
 	}
+	l.dialer = newDialer(s, options)
 	return l
 }
 

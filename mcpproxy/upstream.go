@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"log/slog"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -33,6 +30,8 @@ type upstream struct {
 type life struct {
 	record   *serverRecord // what is known of it, whether it runs or not
 	dialer   *dialer
+	login    *loginKeep // nil where headers of the entry authorize
+	log      *slog.Logger
 	secrets  *redactor
 	idle     time.Duration
 	turns    *semaphore.Weighted // calls at once
@@ -138,19 +137,19 @@ func (u *upstream) start() *flight[*session] {
 	}
 	f := newFlight[*session]()
 	u.starting = f
-	manner := u.record.manner()
+	known := u.record.handshake()
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
-		f.land(u.started(u.dialer.dial(u.ctx, manner)))
+		f.land(u.started(u.dialer.dial(u.ctx, known)))
 	}()
 	return f
 }
 
 // started takes in the outcome of a start.
-func (u *upstream) started(s *session, found manner, err error) (*session, error) {
+func (u *upstream) started(s *session, found handshake, err error) (*session, error) {
 	if err == nil {
-		u.record.settle(found)
+		u.record.recordHandshake(found)
 	}
 	u.mu.Lock()
 	u.starting = nil
@@ -182,9 +181,7 @@ func (u *upstream) started(s *session, found manner, err error) (*session, error
 // fail notes why the server does not run, and how long it lived. u.mu is held.
 func (u *upstream) fail(err error, lived time.Duration) {
 	u.failure, u.failedAt = err, time.Now()
-	var cure *curableError
-	var refused *httpError
-	if !errors.As(err, &cure) && !(errors.As(err, &refused) && refused.login) {
+	if !curable(err) {
 		u.backoff.failed(u.failedAt, lived)
 	}
 }
@@ -192,7 +189,7 @@ func (u *upstream) fail(err error, lived time.Duration) {
 // attend waits until the session ends by itself and clears it away.
 func (u *upstream) attend(s *session) {
 	defer u.finished.Done()
-	<-s.link.down()
+	<-s.down()
 	u.bury(s)
 }
 
@@ -201,13 +198,13 @@ func (u *upstream) attend(s *session) {
 // that we ended was detached before and leaves no failure.
 func (u *upstream) bury(s *session) (how string) {
 	s.close()
-	how = u.secrets.hide(s.link.ended())
+	how = u.secrets.hide(s.ended())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live == s {
 		u.detach()
-		if !s.link.expired() {
-			u.fail(&startError{u.server.Name, &exitedError{how}}, time.Since(s.since))
+		if !s.expired() {
+			u.fail(ended(u.server.Name, how), s.age())
 		}
 	}
 	return how
@@ -312,15 +309,4 @@ func (u *upstream) status() (state string, failure error) {
 		state = "idle"
 	}
 	return state, failure
-}
-
-// isLost reports whether err means that the connection broke, in contrast to
-// an answer that is an error.
-func isLost(err error) bool {
-	for _, broken := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, errMessageTooLong} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
-	return false
 }

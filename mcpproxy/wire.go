@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -23,11 +22,6 @@ const (
 
 	methodDiscover = "server/discover"
 )
-
-var errMessageTooLong = errors.New("sent a message longer than")
-
-// tooLong says that a server sent a message that is longer than limit.
-func tooLong(limit int) error { return fmt.Errorf("%w %d MiB", errMessageTooLong, limit>>20) }
 
 // wire is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
@@ -173,7 +167,7 @@ func (w *wire) readLine() ([]byte, error) {
 		}
 		if begun && wanted {
 			if len(line)+len(piece) > w.limit {
-				return nil, tooLong(w.limit)
+				return nil, &messageTooLongError{w.limit}
 			}
 			if cap(line)-len(line) < len(piece) {
 				line = slices.Grow(line, max(len(piece), 2*len(line))) // append grows by a quarter, and copies again and again

@@ -1,0 +1,52 @@
+package mcpproxy
+
+import (
+	"context"
+	"net/http"
+)
+
+// challenge asks a server without a token and returns what it says; the body
+// is gone. An error is in its place where that is neither an answer nor the
+// wish for a login.
+func challenge(ctx context.Context, s Server) (*http.Response, error) {
+	methods := []string{http.MethodPost, http.MethodGet}
+	if s.Transport == SSE {
+		methods = methods[1:]
+	}
+	r, err := newRemote(s, HTTP, newInbox(func() {}), nil, maxErrorBody)
+	if err != nil {
+		return nil, err
+	}
+	defer r.finish()
+	defer r.stop()
+	var failure error
+	for _, method := range methods {
+		req, err := http.NewRequestWithContext(ctx, method, s.URL, nil)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Accept", "application/json, "+eventStream)
+		if method == http.MethodPost {
+			req.Header.Set("Content-Type", "application/json")
+			setBody(req, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+legacyProtocol+
+				`","capabilities":{},"clientInfo":{"name":"toolcell","version":"1"}}}`))
+		}
+		resp, done, err := r.send(req)
+		if err != nil {
+			return nil, err
+		}
+		resp.Request = req
+		switch {
+		case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode < 300:
+			resp.Body.Close()
+			resp.Body = http.NoBody
+			done()
+			return resp, nil
+		case failure == nil:
+			failure = r.refused(resp)
+		}
+		resp.Body.Close()
+		done()
+	}
+	return nil, failure
+}

@@ -1,0 +1,145 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// legacyProtocol is the last version whose handshake does not begin with
+// server/discover.
+const legacyProtocol = "2025-11-25"
+
+// rawPrefix marks the methods whose results the SDK is to hand over
+// undecoded; it is taken off before the request leaves. The typed results of the
+// SDK go through float64 and would change large integers.
+const rawPrefix = "toolcell/"
+
+// rawMethods are the requests whose results are wanted as the server wrote
+// them.
+var rawMethods = []string{
+	methodListTools, methodCallTool,
+	methodListResources, methodListTemplates, methodReadResource, methodListPrompts, methodGetPrompt,
+}
+
+// attempt makes one link and one handshake. suspect means that it failed after
+// the server took server/discover, so that this may be the reason.
+func (d *dialer) attempt(ctx context.Context, t Transport, legacy bool) (_ *session, suspect bool, err error) {
+	tooLong := fmt.Errorf("was not ready within %v", d.timeout)
+	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.timeout, tooLong)
+	defer cancelTimeout()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if t == Stdio || t == "" {
+		return d.overProcess(ctx, cancel, legacy)
+	}
+	return d.overHTTP(ctx, cancel, t, legacy)
+}
+
+// overProcess is attempt for a command. A server that ended without having
+// read server/discover had another reason to.
+func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *session, suspect bool, err error) {
+	proc, err := startProcess(d.server, d.secrets, d.guard, d.log)
+	if err != nil {
+		return nil, false, err
+	}
+	box := newInbox(d.changed)
+	w := newWire(proc, box)
+	if !legacy {
+		go w.watchDiscover(ctx, d.patience, cancel)
+	}
+	cs, err := d.connect(ctx, w, legacy)
+	if err == nil {
+		return &session{link: proc, wire: w, meta: d.metaOf(cs), inbox: box, mcp: cs, since: time.Now()}, false, nil
+	}
+	cause := context.Cause(ctx)
+	_ = w.Close()
+	proc.stop()
+	suspect = !legacy && w.asked.Load() && (errors.Is(cause, errNoDiscover) || w.took.Load() || w.answered.Load())
+	return nil, suspect, explainProcess(proc, err, cause)
+}
+
+func (d *dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
+	var options mcp.ClientSessionOptions
+	if legacy {
+		options.ProtocolVersion = legacyProtocol
+	}
+	return d.newClient().Connect(ctx, t, &options)
+}
+
+// explainProcess says why a start failed. If we ended the server, its exit
+// status is our doing and only what it wrote is of interest.
+func explainProcess(proc *process, err, cause error) error {
+	if cause == nil && isLost(err) {
+		return &exitedError{proc.ended()}
+	}
+	if cause != nil {
+		err = cause
+	}
+	if tail := proc.diag.text(); tail != "" {
+		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
+	}
+	return err
+}
+
+var errNoDiscover = errors.New("did not answer server/discover")
+
+// watchDiscover cancels the handshake when the server has read the request
+// but leaves it unanswered. One that has not read it yet is still starting.
+func (w *wire) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(max(patience/50, time.Millisecond))
+	defer tick.Stop()
+	var taken time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			switch {
+			case w.answered.Load():
+				return
+			case !w.asked.Load() || !w.proc.tookInput():
+				taken = time.Time{}
+			case taken.IsZero():
+				taken = now
+			case now.Sub(taken) >= patience:
+				cancel(errNoDiscover)
+				return
+			}
+		}
+	}
+}
+
+// metaOf gives what is said in each request since protocol 2026-07-28, which has
+// no session (SEP-2575).
+func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
+	res := cs.InitializeResult()
+	if res == nil || res.ProtocolVersion <= legacyProtocol {
+		return nil
+	}
+	return mcp.Meta{
+		mcp.MetaKeyProtocolVersion:    res.ProtocolVersion,
+		mcp.MetaKeyClientInfo:         d.client,
+		mcp.MetaKeyClientCapabilities: struct{}{}, // none
+	}
+}
+
+// newClient makes a client for one session. It offers the server nothing:
+// capabilities are empty and not nil, which would advertise roots. The handler
+// of list_changed is there to make the SDK subscribe; the inbox of the link
+// takes the notification before it.
+func (d *dialer) newClient() *mcp.Client {
+	client := mcp.NewClient(d.client, &mcp.ClientOptions{
+		Capabilities:           &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.changed() },
+	})
+	for _, method := range rawMethods {
+		if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawPrefix+method); err != nil {
+			panic("mcpproxy: " + err.Error() + ": choose another rawPrefix")
+		}
+	}
+	return client
+}

@@ -1,0 +1,50 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	maxPages  = 1000 // of one list
+	maxCursor = 64 << 10
+)
+
+var errTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
+
+// pages gives take one page of a list after the other, until there are no more
+// or it wants none. A server that does not know the method has an empty list.
+func (s *session) pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
+	cursors := map[string]bool{"": true}
+	for cursor, count := "", 0; ; count++ {
+		if count == maxPages {
+			return errTooManyPages
+		}
+		page, err := s.request(ctx, method, &rawParams{Cursor: cursor})
+		var wireErr *jsonrpc.Error
+		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if more, err := take(page.result); err != nil || !more {
+			return err
+		}
+		var res struct {
+			NextCursor string `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(page.result, &res); err != nil {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		cursor = res.NextCursor
+		if cursors[cursor] || len(cursor) > maxCursor { // a repeated cursor would go round for ever
+			return nil
+		}
+		cursors[cursor] = true
+	}
+}
