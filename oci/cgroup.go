@@ -28,8 +28,6 @@ type cgroup struct {
 	Why               string // why Driver is none, for the user
 }
 
-func (c cgroup) uncounted() uncounted { return uncounted{memory: !c.Memory, cpu: !c.CPU} }
-
 // path names the sandbox's cgroup in the form that the driver wants: relative
 // for cgroupfs, so that it stays under the limits that hold for ourselves, or
 // "slice:prefix:name" for systemd.

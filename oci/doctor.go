@@ -2,7 +2,6 @@ package oci
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -51,13 +50,16 @@ type Needs struct {
 func Examine(n Needs) []Check {
 	h, err := probeHost(n.UID, n.GID)
 	f := gather(h)
+	shown, err2 := newSpecHost(h, n.Mounts)
+	if err == nil {
+		err = err2
+	}
 	f.needs = n
 	for _, dir := range n.Dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
 	f.hostErr = err
-	h.lookAtMounts(n.Mounts)
-	f.mounts = h.mountChecks()
+	f.mounts = shown.mountChecks()
 	return f.examine()
 }
 
@@ -82,7 +84,7 @@ func (f *facts) examine() []Check {
 // use of these folders, if they are to blame.
 func ExplainFolders(err error, dirs ...string) error {
 	h := host{euid: os.Geteuid()}
-	f := &facts{host: h, files: os.DirFS("/"), getenv: os.Getenv, user: userName(h.euid)}
+	f := &facts{host: h, system: thisSystem(), user: userName(h.euid)}
 	for _, dir := range dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
@@ -146,9 +148,3 @@ func (e *causedError) Error() string {
 	return e.check.Text + " (" + e.check.Code + "): " + e.err.Error()
 }
 func (e *causedError) Unwrap() error { return e.err }
-
-// there reports whether the host has a file.
-func (f *facts) there(path string) bool {
-	_, err := fs.Stat(f.files, path)
-	return err == nil || errors.Is(err, fs.ErrPermission)
-}

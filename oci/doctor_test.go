@@ -66,20 +66,22 @@ func (h fakeHost) facts() *facts {
 		all[name].Mode = mode
 	}
 	f := &facts{
+		system: system{
+			files: all,
+			getenv: func(name string) string {
+				if v, ok := h.env[name]; ok {
+					return v
+				}
+				return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}[name]
+			},
+			fileCaps: func(string) bool { return false },
+		},
 		host: host{
 			euid: 1000, uids: idMap{1000, 100000}, gids: idMap{1000, 100000},
 			cgroup: cgroup{Driver: cgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
 		needs: Needs{Limits: Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
-		files: all,
-		getenv: func(name string) string {
-			if v, ok := h.env[name]; ok {
-				return v
-			}
-			return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}[name]
-		},
-		fileCaps: func(string) bool { return false },
-		exe:      "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
+		exe:   "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
 		folders: []folder{{Path: "/home/ann/.cache/toolcell", At: "/home/ann/.cache", Owner: 1000, Free: 90 << 30}},
 	}
 	if h.change != nil {

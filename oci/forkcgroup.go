@@ -34,7 +34,7 @@ type cgroupMaker struct {
 type place struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
-func newCgroupMaker(p Process, h host) (*cgroupMaker, error) {
+func newCgroupMaker(p Process, h specHost) (*cgroupMaker, error) {
 	if h.cgroup.Driver == cgroupNone {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) 
 }
 
 // cgroupConfig gives the cgroup that a fresh sandbox for p would have.
-func cgroupConfig(p Process, h host, id string) (*cgroups.Cgroup, error) {
+func cgroupConfig(p Process, h specHost, id string) (*cgroups.Cgroup, error) {
 	config, err := convert(newSpec(p, h, id), h, id)
 	if err != nil {
 		return nil, err

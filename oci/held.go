@@ -1,17 +1,12 @@
 package oci
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/cgroups"
-	"golang.org/x/sys/unix"
 )
 
 // A limitWatch is what the host does about the limits of one sandbox while it
@@ -167,35 +162,6 @@ func counterPath(m cgroups.Manager, controller string) string {
 	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }
 
-// openKernel opens a file of the kernel's that never makes a reader wait.
-// os.Open would have the poller wait for it, in three times as many calls.
-func openKernel(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// readNow gives what is in a short file of the kernel's at this moment.
-func readNow(f *os.File) ([]byte, error) {
-	b := make([]byte, 4096)
-	n, err := f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return b[:n], nil
-}
-
-func readKernel(path string) ([]byte, error) {
-	f, err := openKernel(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readNow(f)
-}
-
 // notePIDs reads whether the cgroup has refused a process. Where systemd has
 // removed the scope already it cannot be known any more.
 func (w *limitWatch) notePIDs() {
@@ -205,19 +171,4 @@ func (w *limitWatch) notePIDs() {
 	if b, err := w.s.counter("pids"); err == nil && countOf(b, "max") > 0 {
 		w.pids.Store(true)
 	}
-}
-
-// countOf reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
-func countOf(file []byte, name string) int64 {
-	for line := range bytes.Lines(file) {
-		fields := bytes.Fields(line)
-		if len(fields) >= 2 && string(bytes.TrimSuffix(fields[0], []byte(":"))) == name {
-			n, err := strconv.ParseInt(string(fields[1]), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }

@@ -6,33 +6,24 @@ import (
 	"os/user"
 	"strconv"
 
-	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
-// A host is what there is to build a sandbox with: who we are, which ids and
-// cgroups we may use. newSpec depends on it and on nothing else.
+// A host says what there is to build a sandbox with: who we are, and which ids
+// and cgroups we may use.
 type host struct {
 	euid      int
 	admin     bool // we hold CAP_SYS_ADMIN: real root, not root of a container
 	uids      idMap
 	gids      idMap
 	cgroup    cgroup
-	noProc    bool // no /proc can be mounted: ours is partly covered
-	seccomp   *specs.LinuxSeccomp
-	makers    *specs.LinuxSeccomp // a template's, once one is started
-	exe       string              // this program's file, for sandboxes to start from
-	maxFiles  uint64              // RLIMIT_NOFILE's hard limit, 0 if there is none
-	maxLocked uint64              // RLIMIT_MEMLOCK's
-	maxProcs  uint64              // RLIMIT_NPROC's hard limit, 0 if there is none
-	mounts    []hostMount         // what of it sandboxes are shown
-	noIDMap   bool                // and cannot be shown as another id's
+	noProc    bool   // no /proc can be mounted: ours is partly covered
+	exe       string // this program's file, for sandboxes to start from
+	maxFiles  uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
+	maxLocked uint64 // RLIMIT_MEMLOCK's
+	maxProcs  uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
+	noIDMap   bool   // no mount can show its owner's files as another id's
 }
-
-// nested reports whether the sandbox needs a user namespace in a user
-// namespace: only one id can be mapped, and the code shall not be root inside;
-// or the /proc of others has to be covered before the code runs.
-func (h host) nested() bool { return h.uids.User < 0 || h.gids.User < 0 || h.noProc }
 
 // probeHost finds out what this host gives. wantUID and wantGID are the ids
 // that code is to have inside.
@@ -41,9 +32,6 @@ func probeHost(wantUID, wantGID uint32) (host, error) {
 	h.admin = h.euid == 0 && holdsSysAdmin()
 	h.cgroup = detectCgroup(h.euid)
 	var err error
-	if h.seccomp, err = seccompProfile(h.cgroup.uncounted()); err != nil {
-		return h, err
-	}
 	if h.exe, err = os.Executable(); err != nil {
 		return h, fmt.Errorf("finding this program's file: %w", err)
 	}
@@ -97,8 +85,7 @@ func userName(uid int) string {
 // do their work: without them subordinate ids cannot be mapped by an ordinary
 // user.
 func haveMappingTools() bool {
-	f := facts{files: os.DirFS("/"), getenv: os.Getenv, fileCaps: hasFileCaps}
-	return f.mapsSubordinateIDs()
+	return thisSystem().mapsSubordinateIDs()
 }
 
 func readRanges(path string) ([]idRange, error) {

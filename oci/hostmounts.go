@@ -43,7 +43,7 @@ type hostMount struct {
 // An ordinary user has subordinate ids for the code, which own nothing either.
 // Where she mounts what is hers, and others may not use it, the code gets her
 // own id, as on a host that has only that one (docs/security.md).
-func (h *host) lookAtMounts(ms []Mount) {
+func (h *specHost) lookAtMounts(ms []Mount) {
 	for _, m := range ms {
 		p := hostMount{Mount: m}
 		if st, err := os.Stat(m.Source); err == nil { // checkMounts tells what is wrong
@@ -78,7 +78,7 @@ func (m hostMount) lacks(mode fs.FileMode) string {
 }
 
 // denied says what the code cannot do with a mount, as far as its top tells.
-func (h host) denied(m hostMount) string {
+func (h specHost) denied(m hostMount) string {
 	uid := h.uids.User
 	if uid < 0 {
 		uid = h.uids.Root
@@ -92,13 +92,13 @@ func (h host) denied(m hostMount) string {
 	return m.lacks(m.Mode)
 }
 
-func (h host) hasGroup(gid int64) bool {
+func (h specHost) hasGroup(gid int64) bool {
 	groups, _ := os.Getgroups()
 	return gid == int64(os.Getegid()) || slices.Contains(groups, int(gid))
 }
 
 // mountChecks says of each mount whether the code can use it.
-func (h host) mountChecks() (checks []Check) {
+func (h specHost) mountChecks() (checks []Check) {
 	const code = "RC-MOUNT"
 	for _, m := range h.mounts {
 		how := "read"
@@ -119,7 +119,7 @@ func (h host) mountChecks() (checks []Check) {
 	return checks
 }
 
-func (h host) deniedText(m hostMount, denied string) string {
+func (h specHost) deniedText(m hostMount, denied string) string {
 	who := fmt.Sprintf("uid %d", h.uids.User)
 	if h.uids.User < 0 {
 		who = fmt.Sprintf("uid %d", h.uids.Root)
@@ -128,7 +128,7 @@ func (h host) deniedText(m hostMount, denied string) string {
 		denied, m.Target, m.Source, m.Owner, m.Mode, who)
 }
 
-func (h host) deniedCure(m hostMount, denied string) string {
+func (h specHost) deniedCure(m hostMount, denied string) string {
 	bits := map[string]string{"read": "r", "write": "w"}[denied]
 	if m.Dir && denied == "read" {
 		bits = "rx"
@@ -147,7 +147,7 @@ func (h host) deniedCure(m hostMount, denied string) string {
 }
 
 // deniedMounts are the notes about mounts that the code cannot use as asked.
-func (h host) deniedMounts() (notes []string) {
+func (h specHost) deniedMounts() (notes []string) {
 	for _, c := range h.mountChecks() {
 		if c.Status != CheckOK {
 			notes = append(notes, c.Text+"; to cure it: "+c.Cure)
@@ -158,7 +158,7 @@ func (h host) deniedMounts() (notes []string) {
 
 // checkMounts reports a source that is not what it was: code that may write
 // could have put a link in the place of a folder of its own.
-func (h host) checkMounts() error {
+func (h specHost) checkMounts() error {
 	for _, m := range h.mounts {
 		real, err := filepath.EvalSymlinks(m.Source)
 		if err == nil && real != m.Source {
@@ -172,7 +172,7 @@ func (h host) checkMounts() error {
 }
 
 // hostMounts are the mounts of the specification.
-func hostMounts(h host) (out []specs.Mount) {
+func hostMounts(h specHost) (out []specs.Mount) {
 	for _, m := range h.mounts {
 		s := specs.Mount{
 			Destination: path.Clean(m.Target), Type: "bind", Source: m.Source,
@@ -235,7 +235,7 @@ const writeEnv = "_TOOLCELL_WRITE"
 
 // writableTargets are those for Landlock; what lies on a tmpfs is covered by
 // the rule for that.
-func (h host) writableTargets() []string {
+func (h specHost) writableTargets() []string {
 	out := []string{}
 	for _, m := range h.mounts {
 		if m.Writable && !onTmpfs(m.Target) {
@@ -252,7 +252,7 @@ func idMapRefused(err error) bool {
 }
 
 // withoutIDMaps notes that mounts have to do without here.
-func (r *Runtime) withoutIDMaps() host {
+func (r *Runtime) withoutIDMaps() specHost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.host.noIDMap, r.host.mounts = true, nil

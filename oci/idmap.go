@@ -6,8 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-
-	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
 // sandboxBase is the first host id of the range that real root maps sandboxes
@@ -68,16 +66,6 @@ func mapAsUser(self int64, subordinate []idRange) idMap {
 		}
 	}
 	return idMap{Root: self, User: -1}
-}
-
-// mappings gives the map as runtime-spec wants it, want being the container
-// id that the code runs as.
-func (m idMap) mappings(want uint32) []specs.LinuxIDMapping {
-	out := []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(m.Root), Size: 1}}
-	if m.User >= 0 && want != 0 {
-		out = append(out, specs.LinuxIDMapping{ContainerID: want, HostID: uint32(m.User), Size: 1})
-	}
-	return out
 }
 
 // parseIDMapFile reads /proc/self/uid_map or gid_map: lines of "inside outside

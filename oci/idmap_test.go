@@ -4,8 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
 func TestMapAsRoot(t *testing.T) {
@@ -49,17 +47,6 @@ func TestMapAsUser(t *testing.T) {
 		if got := mapAsUser(1000, tt.subordinate); got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
 		}
-	}
-}
-
-func TestMappingsNeverGiveMoreThanTwoIDs(t *testing.T) {
-	got := idMap{Root: 1000, User: 100000}.mappings(65534)
-	want := []specs.LinuxIDMapping{{ContainerID: 0, HostID: 1000, Size: 1}, {ContainerID: 65534, HostID: 100000, Size: 1}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := (idMap{Root: 1000, User: -1}).mappings(65534); len(got) != 1 {
-		t.Errorf("with one id: got %+v", got)
 	}
 }
 

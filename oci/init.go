@@ -34,11 +34,6 @@ func init() {
 			}
 			libcontainer.Init()
 		}
-	case "probe":
-		if os.Getenv(probeEnv) != "" {
-			probeInside()
-			os.Exit(0)
-		}
 	case "nest":
 		if os.Getenv(nestEnv) != "" {
 			nest()

@@ -17,7 +17,7 @@ import (
 
 // launch starts p as the first process of a new sandbox, which is the
 // caller's to destroy.
-func (r *Runtime) launch(p Process, h host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+func (r *Runtime) launch(p Process, h specHost) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := newID()
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +58,7 @@ func procRefused(err error) bool {
 }
 
 // withoutProc notes that no sandbox can have a /proc here.
-func (r *Runtime) withoutProc() host {
+func (r *Runtime) withoutProc() specHost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.host.noProc = true
@@ -71,7 +71,7 @@ var converting sync.Mutex
 // convert makes libcontainer's configuration of a specification. The library
 // writes the owner into devices that all its configurations share: one at a
 // time, and each gets devices of its own.
-func convert(s *specs.Spec, h host, id string) (*configs.Config, error) {
+func convert(s *specs.Spec, h specHost, id string) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
@@ -93,7 +93,7 @@ func convert(s *specs.Spec, h host, id string) (*configs.Config, error) {
 
 // start makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (r *Runtime) start(s *specs.Spec, h host, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
+func (r *Runtime) start(s *specs.Spec, h specHost, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
 	config, err := convert(s, h, id)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func resources(l Limits, c cgroup) *specs.LinuxResources {
 // sysctls keep the buffers of TCP connections from growing by themselves where
 // nobody counts them; they belong to the sandbox's own network namespace
 // (ip-sysctl, tcp_rmem and tcp_wmem).
-func sysctls(h host) map[string]string {
+func sysctls(h specHost) map[string]string {
 	if h.cgroup.Memory || h.noProc {
 		return nil
 	}
@@ -94,7 +94,7 @@ var rlimitNumbers = map[string]int{
 
 // rlimits are the limits that need no cgroup. A limit above the host's own
 // hard limit cannot be set by an ordinary user, so the lower of both is taken.
-func rlimits(l Limits, h host) []specs.POSIXRlimit {
+func rlimits(l Limits, h specHost) []specs.POSIXRlimit {
 	files := uint64(maxFiles)
 	if h.maxFiles > 0 {
 		files = min(files, h.maxFiles)

@@ -110,7 +110,7 @@ type Runtime struct {
 	mounts   []Mount
 	once     sync.Once
 	mu       sync.Mutex // guards what follows, once the host was probed, and lock
-	host     host
+	host     specHost
 	hostErr  error
 	copied   string // this program, if sandboxes need a copy of it
 
@@ -156,7 +156,7 @@ func (r *Runtime) Missing(l Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(missing(h, l), h.deniedMounts(), r.pool.said())
+	return slices.Concat(missing(h.host, l), h.deniedMounts(), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -169,14 +169,17 @@ func (r *Runtime) Isolation(l Limits) string {
 	if err != nil {
 		return ""
 	}
-	return isolation(h, l)
+	return isolation(h.host, l)
 }
 
-func (r *Runtime) probe() (host, error) {
+func (r *Runtime) probe() (specHost, error) {
 	r.once.Do(func() {
-		r.host, r.hostErr = probeHost(r.uid, r.gid)
-		r.host.lookAtMounts(r.mounts)
-		sweepProbes(r.host.cgroup)
+		h, err := probeHost(r.uid, r.gid)
+		if err == nil {
+			r.host, err = newSpecHost(h, r.mounts)
+		}
+		r.hostErr = err
+		sweepProbes(h.cgroup)
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,7 +231,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 }
 
 // begin starts p in a fresh sandbox.
-func (r *Runtime) begin(p Process, h host) (*container, lifeline, host, error) {
+func (r *Runtime) begin(p Process, h specHost) (*container, lifeline, specHost, error) {
 	line, err := newLifeline()
 	if err != nil {
 		return nil, line, h, err
@@ -246,15 +249,15 @@ func (r *Runtime) begin(p Process, h host) (*container, lifeline, host, error) {
 	line.theirs.Close()
 	if err != nil {
 		line.close()
-		return nil, line, h, startError(err, h, r.dir, p.Root.Dir)
+		return nil, line, h, startError(err, h.host, r.dir, p.Root.Dir)
 	}
 	return &container{c, process}, line, h, nil
 }
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
 // is called once they are kept, if the process has a control socket.
-func attend(ctx context.Context, p Process, s sandbox, h host, talk func()) (Exit, error) {
-	limits := watchLimits(s, p.Limits, h)
+func attend(ctx context.Context, p Process, s sandbox, h specHost, talk func()) (Exit, error) {
+	limits := watchLimits(s, p.Limits, h.host)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
 	if p.Urge != nil {

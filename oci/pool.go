@@ -39,7 +39,7 @@ type pool struct {
 	warmth Warmth
 	key    *poolKey // nil if it is for none
 	p      Process
-	h      host
+	h      specHost
 	ready  []*warm
 	making int
 	makers int // goroutines
@@ -84,7 +84,7 @@ func (r *Runtime) Warm(p Process) {
 
 // warm gives a sandbox for p that is ready, or quickly made, and what to call
 // when the run is over; nil if there is none.
-func (r *Runtime) warm(ctx context.Context, p Process, h host) (*warm, func()) {
+func (r *Runtime) warm(ctx context.Context, p Process, h specHost) (*warm, func()) {
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
@@ -107,7 +107,7 @@ type poolKey struct {
 // is another: a sandbox still has the old one.
 type fileKey struct{ Dev, Ino uint64 }
 
-func keyOf(p Process, h host) *poolKey {
+func keyOf(p Process, h specHost) *poolKey {
 	k := &poolKey{nil, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid}
 	add := func(path string) {
 		var st unix.Stat_t
@@ -124,7 +124,7 @@ func keyOf(p Process, h host) *poolKey {
 	return k
 }
 
-func (o *pool) prepare(p Process, h host) {
+func (o *pool) prepare(p Process, h specHost) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.warmth.Max <= 0 {
@@ -135,7 +135,7 @@ func (o *pool) prepare(p Process, h host) {
 }
 
 // take gives a warm sandbox, and what ends its use.
-func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
+func (o *pool) take(ctx context.Context, p Process, h specHost) (*warm, func()) {
 	o.mu.Lock()
 	if o.closed || o.warmth.Max <= 0 {
 		o.mu.Unlock()
@@ -170,7 +170,7 @@ func (o *pool) take(ctx context.Context, p Process, h host) (*warm, func()) {
 }
 
 // is makes p the process that the pool is for.
-func (o *pool) is(p Process, h host) {
+func (o *pool) is(p Process, h specHost) {
 	key := keyOf(p, h)
 	o.used()
 	if reflect.DeepEqual(key, o.key) {
@@ -334,14 +334,4 @@ func (o *pool) said() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.notes)
-}
-
-// memoryAvailable is how much memory programs could have without swapping
-// (proc(5), MemAvailable); plenty, if the kernel does not tell.
-func memoryAvailable() int64 {
-	b, err := readKernel("/proc/meminfo")
-	if n := countOf(b, "MemAvailable"); err == nil && n > 0 {
-		return n << 10
-	}
-	return 1 << 62
 }

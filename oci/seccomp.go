@@ -45,6 +45,8 @@ var makers = []string{"clone", "unshare", "mount", "keyctl"}
 // that of a template.
 type uncounted struct{ memory, cpu, template bool }
 
+func uncountedBy(c cgroup) uncounted { return uncounted{memory: !c.Memory, cpu: !c.CPU} }
+
 // String and parseUncounted hand it on to the stage that loads the filter.
 func (u uncounted) String() string {
 	text := fmt.Sprintf("memory=%t,cpu=%t", u.memory, u.cpu)

@@ -15,7 +15,7 @@ var firstToGo = 1000
 // newSpec writes down the whole sandbox as an OCI runtime specification. It
 // is a pure function: the golden files in testdata show what a sandbox is, for
 // a reviewer who has never seen this program.
-func newSpec(p Process, h host, id string) *specs.Spec {
+func newSpec(p Process, h specHost, id string) *specs.Spec {
 	uid, gid := p.uid, p.gid
 	args := append([]string{pid1Path}, p.Args...)
 	control := 0
@@ -23,7 +23,7 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		control = 1
 	}
 	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)
-	un, filter := h.cgroup.uncounted(), h.seccomp
+	un, filter := uncountedBy(h.cgroup), h.seccomp
 	if p.template {
 		lifeline += ":1"
 		un.template, filter = true, h.makers
@@ -68,8 +68,8 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		Hostname: "toolcell",
 		Mounts:   mounts(p, h),
 		Linux: &specs.Linux{
-			UIDMappings: h.uids.mappings(p.uid),
-			GIDMappings: h.gids.mappings(p.gid),
+			UIDMappings: mappings(h.uids, p.uid),
+			GIDMappings: mappings(h.gids, p.gid),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.UserNamespace},
 				{Type: specs.MountNamespace},
@@ -99,4 +99,14 @@ func newSpec(p Process, h host, id string) *specs.Spec {
 		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(readonlyPaths), inProc)
 	}
 	return s
+}
+
+// mappings gives the map as runtime-spec wants it, want being the container
+// id that the code runs as.
+func mappings(m idMap, want uint32) []specs.LinuxIDMapping {
+	out := []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(m.Root), Size: 1}}
+	if m.User >= 0 && want != 0 {
+		out = append(out, specs.LinuxIDMapping{ContainerID: want, HostID: uint32(m.User), Size: 1})
+	}
+	return out
 }

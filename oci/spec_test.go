@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -34,14 +35,14 @@ func TestNewSpecGolden(t *testing.T) {
 	alone := idMap{Root: 1000, User: -1}
 	for name, tt := range map[string]struct {
 		process Process
-		host    host
+		host    specHost
 	}{
-		"root-cgroup1":    {process, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
-		"user-systemd":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp}},
-		"user-no-cgroup":  {process, host{euid: 1000, uids: user, gids: user, seccomp: seccomp, maxFiles: 1024, maxProcs: 100}},
-		"user-one-id":     {process, host{euid: 1000, uids: alone, gids: alone, seccomp: seccomp, exe: "/usr/local/bin/toolcell"}},
-		"user-no-proc":    {process, host{euid: 1000, uids: user, gids: user, cgroup: v2, seccomp: seccomp, exe: "/usr/local/bin/toolcell", noProc: true}},
-		"root-host-image": {onHost, host{uids: root, gids: root, cgroup: everything, seccomp: seccomp}},
+		"root-cgroup1":    {process, specHost{host: host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
+		"user-systemd":    {process, specHost{host: host{euid: 1000, uids: user, gids: user, cgroup: v2}, seccomp: seccomp}},
+		"user-no-cgroup":  {process, specHost{host: host{euid: 1000, uids: user, gids: user, maxFiles: 1024, maxProcs: 100}, seccomp: seccomp}},
+		"user-one-id":     {process, specHost{host: host{euid: 1000, uids: alone, gids: alone, exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
+		"user-no-proc":    {process, specHost{host: host{euid: 1000, uids: user, gids: user, cgroup: v2, exe: "/usr/local/bin/toolcell", noProc: true}, seccomp: seccomp}},
+		"root-host-image": {onHost, specHost{host: host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(newSpec(tt.process, tt.host, "0123456789abcdef"), "", "  ")
@@ -67,7 +68,7 @@ func TestNewSpecGolden(t *testing.T) {
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
 	two := idMap{Root: 1000, User: 100000}
-	got := newSpec(Process{}, host{euid: 1000, uids: two, gids: two}, "x").Process.Capabilities
+	got := newSpec(Process{}, specHost{host: host{euid: 1000, uids: two, gids: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
 	}
@@ -101,5 +102,16 @@ func TestSeccompProfile(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestMappingsNeverGiveMoreThanTwoIDs(t *testing.T) {
+	got := mappings(idMap{Root: 1000, User: 100000}, 65534)
+	want := []specs.LinuxIDMapping{{ContainerID: 0, HostID: 1000, Size: 1}, {ContainerID: 65534, HostID: 100000, Size: 1}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := mappings(idMap{Root: 1000, User: -1}, 65534); len(got) != 1 {
+		t.Errorf("with one id: got %+v", got)
 	}
 }

@@ -42,7 +42,7 @@ type template struct {
 	*starter
 	r *Runtime
 	p Process
-	h host
+	h specHost
 
 	cgroups *cgroupMaker // nil where there are none
 
@@ -59,7 +59,7 @@ type starter struct {
 	s     *container
 	line  lifeline
 	conn  *net.UnixConn
-	h     host
+	h     specHost
 	said  *lastWords
 	notes []string      // modules that could not be had, and why
 	ended chan struct{} // its first process has
@@ -94,7 +94,7 @@ func (e *refusedError) Error() string { return "forking from a template: " + e.w
 
 // newStarterConfig writes down what makes a fork the same sandbox as newSpec
 // does: both read the same lists.
-func newStarterConfig(p Process, h host, template bool) (starterConfig, error) {
+func newStarterConfig(p Process, h specHost, template bool) (starterConfig, error) {
 	c := starterConfig{
 		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
 		Template: template, UID: p.uid, GID: p.gid,
@@ -132,7 +132,7 @@ func newStarterConfig(p Process, h host, template bool) (starterConfig, error) {
 
 // startProgram starts fork.py in a fresh sandbox, which is to be a template or
 // to wait for its one use.
-func (r *Runtime) startProgram(p Process, h host, template bool) (_ *starter, err error) {
+func (r *Runtime) startProgram(p Process, h specHost, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (r *Runtime) startProgram(p Process, h host, template bool) (_ *starter, er
 	p.Control, p.Stdout, p.Stderr = func(net.Conn) {}, said.w, said.w
 	p.template = template
 	if template {
-		un := h.cgroup.uncounted()
+		un := uncountedBy(h.cgroup)
 		un.template = true
 		if h.makers, err = seccompProfile(un); err != nil {
 			return nil, errors.Join(err, said.w.Close())
@@ -250,7 +250,7 @@ func (s *starter) gone() bool {
 }
 
 // newTemplate starts a template for p.
-func (r *Runtime) newTemplate(p Process, h host) (*template, error) {
+func (r *Runtime) newTemplate(p Process, h specHost) (*template, error) {
 	if h.noProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}

@@ -3,6 +3,7 @@ package oci
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -23,8 +24,18 @@ const (
 	stepProc  = "proc"  // mount a /proc
 )
 
-// probeEnv makes a child of ours try, tell and end (init.go).
+// probeEnv makes a child of ours try, tell and end.
 const probeEnv = "_TOOLCELL_PROBE"
+
+// init turns this process into such a child if it was started as one. It stands
+// here, and not in main, so that no binary or test that probes the host can
+// forget it.
+func init() {
+	if len(os.Args) == 2 && os.Args[1] == "probe" && os.Getenv(probeEnv) != "" {
+		probeInside()
+		os.Exit(0)
+	}
+}
 
 // tryNamespaces makes the namespaces of a sandbox around a child. That they
 // can be made is not enough: where AppArmor restricts user namespaces the
