@@ -19,6 +19,10 @@ const (
 	cgroupSystemd = "systemd" // a transient scope of the user's systemd manager
 )
 
+// cpuPeriod is the length of the window in which CPU time is counted, in
+// microseconds; 100 ms is the kernel's default.
+const cpuPeriod = 100_000
+
 // A cgroup says which limits can be set on this host, and through what.
 type cgroup struct {
 	Driver            string

@@ -25,14 +25,14 @@ type folder struct {
 }
 
 // lookAt tries a folder out, without making it.
-func lookAt(path string, h host) folder {
+func lookAt(path string, h Host) folder {
 	f := searchOnly(path, h)
 	f.Err = tryWrite(f.At)
 	return f
 }
 
 // searchOnly looks at a folder that nothing is to be written to.
-func searchOnly(path string, h host) folder {
+func searchOnly(path string, h Host) folder {
 	f := folder{Path: path, At: path, Free: -1, Closed: closedTo(path, h)}
 	for {
 		st, err := os.Stat(f.At)
@@ -78,7 +78,7 @@ func cause(err error) error {
 // closedTo finds the first folder on the way to a path that sandboxes cannot
 // search. Root of a container maps them to ids that own nothing, and cannot
 // mount their root elsewhere (staging.go).
-func closedTo(path string, h host) string {
+func closedTo(path string, h Host) string {
 	if h.euid != 0 || h.admin || h.uids.Root == 0 {
 		return ""
 	}

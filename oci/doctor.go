@@ -83,7 +83,7 @@ func (f *facts) examine() []Check {
 // ExplainFolders puts the cause and its cure in front of an error of making
 // use of these folders, if they are to blame.
 func ExplainFolders(err error, dirs ...string) error {
-	h := host{euid: os.Geteuid()}
+	h := Host{euid: os.Geteuid()}
 	f := &facts{host: h, system: thisSystem(), user: userName(h.euid)}
 	for _, dir := range dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
@@ -99,7 +99,7 @@ func ExplainFolders(err error, dirs ...string) error {
 // startError puts the cause and its cure in front of an error that the host
 // is to blame for. It asks the checks that doctor prints, so that both say the
 // same. dir and rootfs are the folders that the start needed.
-func startError(err error, h host, dir, rootfs string) error {
+func startError(err error, h Host, dir, rootfs string) error {
 	// First: for want of these the checks would fail as well.
 	for _, s := range scarcities {
 		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {

@@ -76,7 +76,7 @@ func (h fakeHost) facts() *facts {
 			},
 			fileCaps: func(string) bool { return false },
 		},
-		host: host{
+		host: Host{
 			euid: 1000, uids: idMap{1000, 100000}, gids: idMap{1000, 100000},
 			cgroup: cgroup{Driver: cgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
@@ -91,7 +91,7 @@ func (h fakeHost) facts() *facts {
 }
 
 func stopped(step string, err error) func(*facts) {
-	return func(f *facts) { f.trial = trial{step, err} }
+	return func(f *facts) { f.trial = NamespaceProbe{step, err} }
 }
 
 // asRoot is root of a host, or of a container if it may not do much.
@@ -593,7 +593,7 @@ func TestShellQuote(t *testing.T) {
 
 func TestLookAt(t *testing.T) {
 	dir := t.TempDir()
-	f := lookAt(filepath.Join(dir, "not", "there"), host{euid: os.Geteuid()})
+	f := lookAt(filepath.Join(dir, "not", "there"), Host{euid: os.Geteuid()})
 	if f.Err != nil || f.At != dir || f.Owner != os.Geteuid() || f.Free <= 0 {
 		t.Errorf("got %+v", f)
 	}
@@ -604,7 +604,7 @@ func TestLookAt(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := lookAt(file, host{euid: os.Geteuid()}); f.Err == nil {
+	if f := lookAt(file, Host{euid: os.Geteuid()}); f.Err == nil {
 		t.Errorf("a file passes for a folder: %+v", f)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "closed"), 0o700); err != nil {
@@ -615,7 +615,7 @@ func TestLookAt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inContainer := host{uids: idMap{65534, 65535}}
+	inContainer := Host{uids: idMap{65534, 65535}}
 	if got := closedTo(filepath.Join(dir, "closed", "a"), inContainer); got != filepath.Join(dir, "closed") {
 		t.Errorf("closed to sandboxes: %q", got)
 	}

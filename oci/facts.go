@@ -14,12 +14,12 @@ import (
 // it and can be tried on hosts that exist only in a test.
 type facts struct {
 	system
-	host     host
+	host     Host
 	hostErr  error // why that is not known
 	needs    Needs
 	exe      string // this program, symbolic links resolved
 	user     string // who runs it
-	trial    trial  // of a sandbox's namespaces
+	trial    NamespaceProbe  // of a sandbox's namespaces
 	seccomp  error  // why no filter can be loaded
 	landlock int    // its version, 0 if there is none
 	folders  []folder
@@ -27,7 +27,7 @@ type facts struct {
 }
 
 // gather reads the facts of this host.
-func gather(h host) *facts {
+func gather(h Host) *facts {
 	f := &facts{
 		system: thisSystem(), host: h,
 		exe: h.exe, user: userName(os.Geteuid()),

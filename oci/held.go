@@ -24,7 +24,7 @@ type limitWatch struct {
 }
 
 // watchLimits begins once the sandbox has started.
-func watchLimits(s sandbox, l Limits, h host) *limitWatch {
+func watchLimits(s sandbox, l Limits, h Host) *limitWatch {
 	w := &limitWatch{s: s, cgroup: h.cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A host says what there is to build a sandbox with: who we are, and which ids
+// A Host says what there is to build a sandbox with: who we are, and which ids
 // and cgroups we may use.
-type host struct {
+type Host struct {
 	euid      int
 	admin     bool // we hold CAP_SYS_ADMIN: real root, not root of a container
 	uids      idMap
@@ -27,8 +27,8 @@ type host struct {
 
 // probeHost finds out what this host gives. wantUID and wantGID are the ids
 // that code is to have inside.
-func probeHost(wantUID, wantGID uint32) (host, error) {
-	h := host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxLocked: hardLimit(unix.RLIMIT_MEMLOCK), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
+func probeHost(wantUID, wantGID uint32) (Host, error) {
+	h := Host{euid: os.Geteuid(), maxFiles: hardLimit(unix.RLIMIT_NOFILE), maxLocked: hardLimit(unix.RLIMIT_MEMLOCK), maxProcs: hardLimit(unix.RLIMIT_NPROC)}
 	h.admin = h.euid == 0 && holdsSysAdmin()
 	h.cgroup = detectCgroup(h.euid)
 	var err error
@@ -43,7 +43,7 @@ func probeHost(wantUID, wantGID uint32) (host, error) {
 	return h, err
 }
 
-func (h *host) mapRoot(wantUID, wantGID uint32) error {
+func (h *Host) mapRoot(wantUID, wantGID uint32) error {
 	uids, err := readRanges("/proc/self/uid_map")
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (h *host) mapRoot(wantUID, wantGID uint32) error {
 	return nil
 }
 
-func (h *host) mapUser() {
+func (h *Host) mapUser() {
 	uid, gid := os.Geteuid(), os.Getegid()
 	h.uids, h.gids = idMap{Root: int64(uid), User: -1}, idMap{Root: int64(gid), User: -1}
 	if !haveMappingTools() {
@@ -86,25 +86,6 @@ func userName(uid int) string {
 // user.
 func haveMappingTools() bool {
 	return thisSystem().mapsSubordinateIDs()
-}
-
-func readRanges(path string) ([]idRange, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the id map: %w", err)
-	}
-	defer f.Close()
-	return parseIDMapFile(f)
-}
-
-// readSubIDs gives what the file grants to the user; none if there is no file.
-func readSubIDs(path, name string, uid int) []idRange {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	return parseSubIDFile(f, name, uid)
 }
 
 func hardLimit(which int) uint64 {

@@ -217,13 +217,6 @@ func showAs(id, as int64) (out []specs.LinuxIDMapping) {
 	return out
 }
 
-// hasAllIDs reports whether this is the host's own user namespace, in which
-// every id can be mapped.
-func hasAllIDs() bool {
-	ranges, err := readRanges("/proc/self/uid_map")
-	return err == nil && len(ranges) == 1 && ranges[0] == idRange{0, 1<<32 - 1}
-}
-
 // onTmpfs reports whether a path is below one of the writable places, each of
 // which a sandbox has for itself.
 func onTmpfs(name string) bool {

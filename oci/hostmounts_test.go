@@ -58,7 +58,7 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		if err := os.Chmod(at, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		h := specHost{host: host{euid: max(self, 1), uids: user, gids: user}}
+		h := specHost{Host: Host{euid: max(self, 1), uids: user, gids: user}}
 		if self == 0 {
 			if err := os.Chown(at, h.euid, h.euid); err != nil {
 				t.Fatal(err)
@@ -70,7 +70,7 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		}
 	}
 	// What is another's does not make code anybody else.
-	h := specHost{host: host{euid: self + 1000, uids: user, gids: user}}
+	h := specHost{Host: Host{euid: self + 1000, uids: user, gids: user}}
 	h.lookAtMounts([]Mount{{dir, "/data", true}})
 	if h.uids.User != 100000 {
 		t.Errorf("for another's folder the code's id is %d", h.uids.User)
@@ -78,13 +78,13 @@ func TestMountsChooseTheIDs(t *testing.T) {
 }
 
 func TestRootsFilesAreNeverTheCodes(t *testing.T) {
-	h := specHost{host: host{admin: true, uids: idMap{sandboxBase, sandboxBase + 65534}, gids: idMap{sandboxBase, sandboxBase + 65534}}}
+	h := specHost{Host: Host{admin: true, uids: idMap{sandboxBase, sandboxBase + 65534}, gids: idMap{sandboxBase, sandboxBase + 65534}}}
 	h.mounts = []hostMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 0, Mapped: true}}
 	m := hostMounts(h)[0]
 	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: sandboxBase + 65534, Size: 1}) {
 		t.Errorf("groups are shown as %v", m.GIDMappings)
 	}
-	h = specHost{host: host{admin: true, uids: h.uids, gids: h.gids}}
+	h = specHost{Host: Host{admin: true, uids: h.uids, gids: h.gids}}
 	h.lookAtMounts([]Mount{{"/", "/data", true}})
 	if h.mounts[0].Mapped {
 		t.Error("root's own folder is mapped")

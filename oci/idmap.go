@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -104,4 +105,30 @@ func parseSubIDFile(r io.Reader, name string, uid int) []idRange {
 		}
 	}
 	return out
+}
+
+// hasAllIDs reports whether this is the host's own user namespace, in which
+// every id can be mapped.
+func hasAllIDs() bool {
+	ranges, err := readRanges("/proc/self/uid_map")
+	return err == nil && len(ranges) == 1 && ranges[0] == idRange{0, 1<<32 - 1}
+}
+
+func readRanges(path string) ([]idRange, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the id map: %w", err)
+	}
+	defer f.Close()
+	return parseIDMapFile(f)
+}
+
+// readSubIDs gives what the file grants to the user; none if there is no file.
+func readSubIDs(path, name string, uid int) []idRange {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return parseSubIDFile(f, name, uid)
 }

@@ -32,10 +32,6 @@ func (l Limits) Words() map[string]string {
 	return words
 }
 
-// cpuPeriod is the length of the window in which CPU time is counted, in
-// microseconds; 100 ms is the kernel's default.
-const cpuPeriod = 100_000
-
 // resources gives the limits as cgroup settings, nil where there is no cgroup
 // to set them on: libcontainer fails the start rather than leave one out.
 func resources(l Limits, c cgroup) *specs.LinuxResources {

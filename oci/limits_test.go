@@ -53,7 +53,7 @@ func TestIsolationNamesWhatIsLacking(t *testing.T) {
 	noCPU := all
 	noCPU.CPU = false
 	l := Limits{Memory: 1, PIDs: 1, CPUs: 1}
-	for want, h := range map[string]host{
+	for want, h := range map[string]Host{
 		"":                              {uids: two, gids: two, cgroup: all},
 		"one-id":                        {uids: one, gids: one, cgroup: all},
 		"watched-limits":                {uids: two, gids: two, cgroup: noCPU},
@@ -67,7 +67,7 @@ func TestIsolationNamesWhatIsLacking(t *testing.T) {
 			t.Errorf("%s: missing says %q", want, words)
 		}
 	}
-	if got := isolation(host{uids: two, gids: two}, Limits{}); got != "" {
+	if got := isolation(Host{uids: two, gids: two}, Limits{}); got != "" {
 		t.Errorf("without limits nothing is watched, got %q", got)
 	}
 }

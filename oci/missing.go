@@ -4,7 +4,7 @@ import "strings"
 
 // isolation names in what a sandbox on h differs from a full one; it is empty
 // if in nothing.
-func isolation(h host, l Limits) string {
+func isolation(h Host, l Limits) string {
 	var out []string
 	if h.uids.User < 0 || h.gids.User < 0 {
 		out = append(out, "one-id")
@@ -19,7 +19,7 @@ func isolation(h host, l Limits) string {
 }
 
 // missing says what h cannot give, each with its price.
-func missing(h host, l Limits) []string {
+func missing(h Host, l Limits) []string {
 	var out []string
 	c := h.cgroup
 	why := c.Why

@@ -156,7 +156,7 @@ func (r *Runtime) Missing(l Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(missing(h.host, l), h.deniedMounts(), r.pool.said())
+	return slices.Concat(missing(h.Host, l), h.deniedMounts(), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -169,7 +169,7 @@ func (r *Runtime) Isolation(l Limits) string {
 	if err != nil {
 		return ""
 	}
-	return isolation(h.host, l)
+	return isolation(h.Host, l)
 }
 
 func (r *Runtime) probe() (specHost, error) {
@@ -249,7 +249,7 @@ func (r *Runtime) begin(p Process, h specHost) (*container, lifeline, specHost, 
 	line.theirs.Close()
 	if err != nil {
 		line.close()
-		return nil, line, h, startError(err, h.host, r.dir, p.Root.Dir)
+		return nil, line, h, startError(err, h.Host, r.dir, p.Root.Dir)
 	}
 	return &container{c, process}, line, h, nil
 }
@@ -257,7 +257,7 @@ func (r *Runtime) begin(p Process, h specHost) (*container, lifeline, specHost, 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
 // is called once they are kept, if the process has a control socket.
 func attend(ctx context.Context, p Process, s sandbox, h specHost, talk func()) (Exit, error) {
-	limits := watchLimits(s, p.Limits, h.host)
+	limits := watchLimits(s, p.Limits, h.Host)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
 	if p.Urge != nil {

@@ -37,12 +37,12 @@ func TestNewSpecGolden(t *testing.T) {
 		process Process
 		host    specHost
 	}{
-		"root-cgroup1":    {process, specHost{host: host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
-		"user-systemd":    {process, specHost{host: host{euid: 1000, uids: user, gids: user, cgroup: v2}, seccomp: seccomp}},
-		"user-no-cgroup":  {process, specHost{host: host{euid: 1000, uids: user, gids: user, maxFiles: 1024, maxProcs: 100}, seccomp: seccomp}},
-		"user-one-id":     {process, specHost{host: host{euid: 1000, uids: alone, gids: alone, exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
-		"user-no-proc":    {process, specHost{host: host{euid: 1000, uids: user, gids: user, cgroup: v2, exe: "/usr/local/bin/toolcell", noProc: true}, seccomp: seccomp}},
-		"root-host-image": {onHost, specHost{host: host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
+		"root-cgroup1":    {process, specHost{Host: Host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
+		"user-systemd":    {process, specHost{Host: Host{euid: 1000, uids: user, gids: user, cgroup: v2}, seccomp: seccomp}},
+		"user-no-cgroup":  {process, specHost{Host: Host{euid: 1000, uids: user, gids: user, maxFiles: 1024, maxProcs: 100}, seccomp: seccomp}},
+		"user-one-id":     {process, specHost{Host: Host{euid: 1000, uids: alone, gids: alone, exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
+		"user-no-proc":    {process, specHost{Host: Host{euid: 1000, uids: user, gids: user, cgroup: v2, exe: "/usr/local/bin/toolcell", noProc: true}, seccomp: seccomp}},
+		"root-host-image": {onHost, specHost{Host: Host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(newSpec(tt.process, tt.host, "0123456789abcdef"), "", "  ")
@@ -68,7 +68,7 @@ func TestNewSpecGolden(t *testing.T) {
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
 	two := idMap{Root: 1000, User: 100000}
-	got := newSpec(Process{}, specHost{host: host{euid: 1000, uids: two, gids: two}}, "x").Process.Capabilities
+	got := newSpec(Process{}, specHost{Host: Host{euid: 1000, uids: two, gids: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
 	}

@@ -8,15 +8,15 @@ import (
 // as the code will see them, and the filters of system calls. newSpec depends
 // on it and on nothing else.
 type specHost struct {
-	host
+	Host
 	mounts  []hostMount         // what of it sandboxes are shown
 	seccomp *specs.LinuxSeccomp // of every sandbox but a template
 	makers  *specs.LinuxSeccomp // a template's, once one is started
 }
 
 // newSpecHost decides for a host how sandboxes see ms, and what they may call.
-func newSpecHost(h host, ms []Mount) (specHost, error) {
-	s := specHost{host: h}
+func newSpecHost(h Host, ms []Mount) (specHost, error) {
+	s := specHost{Host: h}
 	s.lookAtMounts(ms)
 	var err error
 	s.seccomp, err = seccompProfile(uncountedBy(h.cgroup))

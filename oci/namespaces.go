@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A trial is how far a child of ours came on its way into a sandbox.
-type trial struct {
+// A NamespaceProbe is how far a child of ours came on its way into a sandbox.
+type NamespaceProbe struct {
 	Stopped string // at which step, "" if it came through
 	Err     error  // what the kernel said there
 }
@@ -41,7 +41,7 @@ func init() {
 // can be made is not enough: where AppArmor restricts user namespaces the
 // child is without capabilities in its own, and in a container it may be
 // forbidden to mount.
-func tryNamespaces(h host) trial {
+func tryNamespaces(h Host) NamespaceProbe {
 	c := exec.Command("/proc/self/exe", "probe")
 	c.Env = []string{probeEnv + "=1"}
 	c.SysProcAttr = &syscall.SysProcAttr{
@@ -58,14 +58,14 @@ func tryNamespaces(h host) trial {
 		if errors.As(err, &errno) {
 			err = errno
 		}
-		return trial{stepMake, err}
+		return NamespaceProbe{stepMake, err}
 	}
 	var step string
 	var errno int
 	if n, _ := fmt.Sscanf(string(out), "stopped at %s %d", &step, &errno); n == 2 {
-		return trial{step, syscall.Errno(errno)}
+		return NamespaceProbe{step, syscall.Errno(errno)}
 	}
-	return trial{}
+	return NamespaceProbe{}
 }
 
 // probeInside is the child's part. Its mount namespace came with a new user
