@@ -2,6 +2,7 @@ package oci
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/oci/host"
 	"strings"
 )
 
@@ -9,13 +10,13 @@ import (
 // What that costs is said in the words of a run's own notes.
 func (f *facts) cgroupCheck() Check {
 	h, l := f.host, f.needs.Limits
-	h.noProc = false // procCheck's matter
+	h.NoProc = false // procCheck's matter
 	lost := missing(h, l)
-	c := h.cgroup
-	if l.PIDs > 0 && !c.PIDs && c.Driver != cgroupNone {
+	c := h.Cgroup
+	if l.PIDs > 0 && !c.PIDs && c.Driver != host.CgroupNone {
 		lost = append(lost, "processes are counted by an rlimit instead of a cgroup")
 	}
-	if len(lost) == 0 && c.Driver == cgroupNone {
+	if len(lost) == 0 && c.Driver == host.CgroupNone {
 		lost = []string{"there is no cgroup: " + c.Why}
 	}
 	if len(lost) == 0 {
@@ -23,17 +24,17 @@ func (f *facts) cgroupCheck() Check {
 	}
 	text := strings.Join(lost, "; ")
 	switch {
-	case f.wsl() == 2 && (!c.V2 || !f.systemd()):
+	case f.wsl() == 2 && (!c.V2 || !f.Systemd()):
 		return f.wsl2Check(text)
-	case h.euid == 0:
+	case h.EUID == 0:
 		return f.rootCgroupCheck(text)
 	case !c.V2:
 		return degraded("RC-CGROUP-V1", text, f.cgroup2Cure())
-	case !f.systemd():
+	case !f.Systemd():
 		return degraded("RC-CGROUP-NONE", text+"; nothing else hands one to an ordinary user", "")
-	case c.Driver == cgroupNone && !f.there(f.runtimeDir()+"/bus"):
+	case c.Driver == host.CgroupNone && !f.Exists(f.runtimeDir()+"/bus"):
 		return degraded("RC-CGROUP-BUS", text, f.userManagerCure())
-	case c.Driver == cgroupNone && f.getenv("XDG_RUNTIME_DIR") != "/"+f.runtimeDir() && f.getenv("XDG_RUNTIME_DIR") != "":
+	case c.Driver == host.CgroupNone && f.Getenv("XDG_RUNTIME_DIR") != "/"+f.runtimeDir() && f.Getenv("XDG_RUNTIME_DIR") != "":
 		return degraded("RC-CGROUP-BUS", text, "export XDG_RUNTIME_DIR=/"+f.runtimeDir())
 	}
 	return degraded("RC-CGROUP-DELEGATE", text, f.delegateCure())
@@ -41,19 +42,19 @@ func (f *facts) cgroupCheck() Check {
 
 // unusedController tells of a limit that nobody has asked for yet.
 func (f *facts) unusedController() string {
-	if f.host.cgroup.CPU {
+	if f.host.Cgroup.CPU {
 		return ""
 	}
 	return " (CPU time could not be limited, if MCP_BRIDGE_CPUS were set)"
 }
 
-func (f *facts) runtimeDir() string { return fmt.Sprintf("run/user/%d", f.host.euid) }
+func (f *facts) runtimeDir() string { return fmt.Sprintf("run/user/%d", f.host.EUID) }
 
 // rootCgroupCheck: on a host root may make cgroups; where it may not, this is
 // a container, or something that is like one.
 func (f *facts) rootCgroupCheck(text string) Check {
 	readOnly := false
-	for line := range strings.Lines(f.read("proc/self/mountinfo")) {
+	for line := range strings.Lines(f.Read("proc/self/mountinfo")) {
 		m := strings.Fields(line)
 		if len(m) > 5 && strings.HasPrefix(m[4], "/sys/fs/cgroup") && strings.HasPrefix(m[5]+",", "ro,") {
 			readOnly = true
@@ -63,10 +64,10 @@ func (f *facts) rootCgroupCheck(text string) Check {
 		text += "; /sys/fs/cgroup is read-only, as in most containers"
 	}
 	cure := ""
-	switch e := f.container(); {
-	case (e == engineDocker || e == enginePodman) && !f.host.admin:
+	switch e := f.Container(); {
+	case (e == host.EngineDocker || e == host.EnginePodman) && !f.host.Admin:
 		cure = "# limit the container as a whole, for example:\n" + e + " run --memory=2g --pids-limit=1024 --cpus=2 …"
-	case e == engineKubernetes && !f.host.admin:
+	case e == host.EngineKubernetes && !f.host.Admin:
 		cure = "# limit the container as a whole, in the pod:\nresources: {limits: {memory: 2Gi, cpu: \"2\"}}"
 	}
 	return degraded("RC-CGROUP-ROOT", text, cure)
@@ -78,11 +79,11 @@ func (f *facts) cgroup2Cure() string {
 	const parameter = "systemd.unified_cgroup_hierarchy=1"
 	restart := "# then start the machine again"
 	switch {
-	case !f.systemd() || f.container() != "":
+	case !f.Systemd() || f.Container() != "":
 		return ""
-	case f.program("grubby") != "":
+	case f.Program("grubby") != "":
 		return f.asRoot(`grubby --update-kernel=ALL --args="`+parameter+`"`, restart)
-	case f.program("update-grub") != "" && f.there("etc/default/grub"):
+	case f.Program("update-grub") != "" && f.Exists("etc/default/grub"):
 		return f.asRoot("mkdir -p /etc/default/grub.d",
 			`echo 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX `+parameter+`"' | tee /etc/default/grub.d/toolcell.cfg`,
 			"update-grub", restart)
@@ -101,7 +102,7 @@ func (f *facts) delegateCure() string {
 // userManagerCure starts the user's systemd manager and its bus, which other
 // ways in than a login (su, cron, a service) do not.
 func (f *facts) userManagerCure() string {
-	if f.there(f.runtimeDir() + "/systemd") { // it runs, without a bus
+	if f.Exists(f.runtimeDir() + "/systemd") { // it runs, without a bus
 		return f.install(packageNames{"apt-get": "dbus-user-session"})
 	}
 	return f.asRoot("loginctl enable-linger " + f.user)
@@ -111,12 +112,12 @@ func (f *facts) userManagerCure() string {
 // systemd only if asked to in older versions.
 func (f *facts) wsl2Check(text string) Check {
 	var cure []string
-	if !f.host.cgroup.V2 {
+	if !f.host.Cgroup.V2 {
 		cure = append(cure, `# put this in the file %UserProfile%\.wslconfig on Windows:`,
 			"[wsl2]", "kernelCommandLine = cgroup_no_v1=all systemd.unified_cgroup_hierarchy=1")
 	}
-	if !f.systemd() {
-		if strings.Contains(f.read("etc/wsl.conf"), "[boot]") {
+	if !f.Systemd() {
+		if strings.Contains(f.Read("etc/wsl.conf"), "[boot]") {
 			cure = append(cure, "# put this in /etc/wsl.conf, under [boot]:", "systemd=true")
 		} else {
 			cure = append(cure, f.asRoot(`printf '[boot]\nsystemd=true\n' | tee -a /etc/wsl.conf`))

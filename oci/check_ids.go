@@ -3,6 +3,7 @@ package oci
 import (
 	"bufio"
 	"fmt"
+	"github.com/toolcell/toolcell/oci/host"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,13 +16,13 @@ const oneID = "code that broke out of a sandbox would have your own id, and a st
 // can be in the way of a second id.
 func (f *facts) idChecks() []Check {
 	h := f.host
-	oneIDMapped := h.uids.User < 0 || h.gids.User < 0
+	oneIDMapped := h.UIDs.User < 0 || h.GIDs.User < 0
 	switch {
-	case !oneIDMapped && h.euid == 0:
-		return []Check{okay("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.uids.Root, h.uids.User))}
+	case !oneIDMapped && h.EUID == 0:
+		return []Check{okay("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.UIDs.Root, h.UIDs.User))}
 	case !oneIDMapped:
-		return []Check{okay("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.uids.User))}
-	case h.euid == 0:
+		return []Check{okay("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.UIDs.User))}
+	case h.EUID == 0:
 		return []Check{degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+oneID, "")}
 	}
 	var checks []Check
@@ -37,10 +38,10 @@ func (f *facts) idChecks() []Check {
 // subIDCheck looks for the user's lines in /etc/subuid and /etc/subgid.
 func (f *facts) subIDCheck() (Check, bool) {
 	none := func(file string, self int64) bool {
-		ranges := parseSubIDFile(strings.NewReader(f.read(file)), f.user, f.host.euid)
-		return mapAsUser(self, ranges).User < 0
+		ranges := host.ParseSubIDFile(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
+		return host.MapAsUser(self, ranges).User < 0
 	}
-	uids, gids := none("etc/subuid", f.host.uids.Root), none("etc/subgid", f.host.gids.Root)
+	uids, gids := none("etc/subuid", f.host.UIDs.Root), none("etc/subgid", f.host.GIDs.Root)
 	where := "/etc/subuid and /etc/subgid have no line"
 	switch {
 	case !uids && !gids:
@@ -61,8 +62,8 @@ func (f *facts) subIDCure(uids, gids bool) string {
 	}
 	first, last := strconv.FormatInt(start, 10), strconv.FormatInt(start+subIDCount-1, 10)
 	// usermod knows only users of /etc/passwd, and BusyBox has none.
-	known := strings.Contains("\n"+f.read("etc/passwd"), "\n"+f.user+":")
-	if f.program("usermod") == "" || !known {
+	known := strings.Contains("\n"+f.Read("etc/passwd"), "\n"+f.user+":")
+	if f.Program("usermod") == "" || !known {
 		var files []string
 		if uids {
 			files = append(files, "/etc/subuid")
@@ -88,14 +89,14 @@ const subIDCount = 65536
 // freeIDs finds a range, from where useradd starts, that overlaps neither
 // those of others nor a user or group.
 func (f *facts) freeIDs() (start int64, ok bool) {
-	var taken []idRange
+	var taken []host.IDRange
 	for _, file := range []struct {
 		path     string
 		from, in int // the fields of the first id and of the number of them, -1: one
 	}{{"etc/subuid", 1, 2}, {"etc/subgid", 1, 2}, {"etc/passwd", 2, -1}, {"etc/group", 2, -1}} {
-		for s := bufio.NewScanner(strings.NewReader(f.read(file.path))); s.Scan(); {
+		for s := bufio.NewScanner(strings.NewReader(f.Read(file.path))); s.Scan(); {
 			fields := strings.Split(strings.TrimSpace(s.Text()), ":")
-			r := idRange{Size: 1}
+			r := host.IDRange{Size: 1}
 			if len(fields) <= max(file.from, file.in) {
 				continue
 			}
@@ -109,27 +110,27 @@ func (f *facts) freeIDs() (start int64, ok bool) {
 			}
 		}
 	}
-	slices.SortFunc(taken, func(a, b idRange) int { return int(a.Start - b.Start) })
+	slices.SortFunc(taken, func(a, b host.IDRange) int { return int(a.Start - b.Start) })
 	start = 100000
 	for _, r := range taken {
 		if r.Start < start+subIDCount && start < r.Start+r.Size {
 			start = r.Start + r.Size
 		}
 	}
-	return start, start+subIDCount <= sandboxBase // from there on ids are ours (idmap.go)
+	return start, start+subIDCount <= host.SandboxBase // from there on ids are ours (idmap.go)
 }
 
 // idToolCheck looks for what keeps newuidmap and newgidmap from mapping.
 func (f *facts) idToolCheck() (Check, bool) {
 	var missing, hidden, weak []string
 	for _, name := range []string{"newuidmap", "newgidmap"} {
-		switch t := f.idTool(name); {
-		case t.path == "" && t.beside == "":
+		switch t := f.IDTool(name); {
+		case t.Path == "" && t.Beside == "":
 			missing = append(missing, name)
-		case t.path == "":
-			hidden = append(hidden, t.beside)
-		case !t.able:
-			weak = append(weak, t.path)
+		case t.Path == "":
+			hidden = append(hidden, t.Beside)
+		case !t.Able:
+			weak = append(weak, t.Path)
 		}
 	}
 	switch {
@@ -143,7 +144,7 @@ func (f *facts) idToolCheck() (Check, bool) {
 	case len(weak) > 0:
 		return degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
 			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true
-	case f.noNewPrivs():
+	case f.NoNewPrivs():
 		return degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+oneID,
 			"# start toolcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
 	}

@@ -2,11 +2,12 @@ package oci
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/oci/host"
 	"strings"
 )
 
 // release is the kernel's version, as uname -r gives it.
-func (f *facts) release() string { return f.read("proc/sys/kernel/osrelease") }
+func (f *facts) release() string { return f.Read("proc/sys/kernel/osrelease") }
 
 // olderThan compares the kernel's version, as far as it can be read.
 func (f *facts) olderThan(major, minor int) bool {
@@ -26,7 +27,7 @@ func (f *facts) kernelCheck() Check {
 		return f.wsl1Check()
 	case f.olderThan(4, 6):
 		return fatal("RC-KERNEL", text+" is too old: cgroup namespaces came with 4.6", "# start this machine with a newer kernel, best 5.14 or later")
-	case f.olderThan(5, 14) && !f.host.cgroup.PIDs:
+	case f.olderThan(5, 14) && !f.host.Cgroup.PIDs:
 		return degraded("RC-KERNEL", text+": before 5.14 the limit on processes counts all that run under one user id, so that busy sandboxes "+
 			"hold each other up; here no cgroup counts them instead", "# start this machine with a kernel of 5.14 or later")
 	}
@@ -47,7 +48,7 @@ func (f *facts) wsl() int {
 }
 
 func (f *facts) wsl1Check() Check {
-	name := f.getenv("WSL_DISTRO_NAME")
+	name := f.Getenv("WSL_DISTRO_NAME")
 	cure := "# in PowerShell on Windows:\n"
 	if name == "" {
 		cure += "wsl --list --verbose    # shows the name to put for NAME\n"
@@ -75,16 +76,16 @@ func (f *facts) landlockCheck() Check {
 // procCheck: the kernel mounts no /proc that would show what is covered in
 // ours (mount_namespaces(7)).
 func (f *facts) procCheck() Check {
-	if f.trial.Stopped != stepProc {
+	if f.trial.Stopped != host.StepProc {
 		return okay("RC-PROC", "a sandbox can have a /proc of its own")
 	}
 	cure := ""
-	switch f.container() {
-	case engineDocker:
+	switch f.Container() {
+	case host.EngineDocker:
 		cure = "# start the container with this flag more:\n--security-opt systempaths=unconfined"
-	case enginePodman:
+	case host.EnginePodman:
 		cure = "# start the container with this flag more:\n--security-opt unmask=ALL"
-	case engineKubernetes:
+	case host.EngineKubernetes:
 		cure = "# in the pod (Kubernetes 1.33 or later):\nspec:\n  hostUsers: false\n  containers:\n  - securityContext:\n      procMount: Unmasked"
 	}
 	text := "sandboxes have no /proc, and Python code that reads it fails: the one here is partly covered"
@@ -97,7 +98,7 @@ func (f *facts) procCheck() Check {
 // procCovers names some of what is mounted over parts of /proc.
 func (f *facts) procCovers() string {
 	var over []string
-	for line := range strings.Lines(f.read("proc/self/mountinfo")) {
+	for line := range strings.Lines(f.Read("proc/self/mountinfo")) {
 		if m := strings.Fields(line); len(m) > 4 && strings.HasPrefix(m[4], "/proc/") && m[4] != "/proc/sys/fs/binfmt_misc" {
 			over = append(over, m[4])
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,14 +26,14 @@ type folder struct {
 }
 
 // lookAt tries a folder out, without making it.
-func lookAt(path string, h Host) folder {
+func lookAt(path string, h host.Host) folder {
 	f := searchOnly(path, h)
 	f.Err = tryWrite(f.At)
 	return f
 }
 
 // searchOnly looks at a folder that nothing is to be written to.
-func searchOnly(path string, h Host) folder {
+func searchOnly(path string, h host.Host) folder {
 	f := folder{Path: path, At: path, Free: -1, Closed: closedTo(path, h)}
 	for {
 		st, err := os.Stat(f.At)
@@ -78,8 +79,8 @@ func cause(err error) error {
 // closedTo finds the first folder on the way to a path that sandboxes cannot
 // search. Root of a container maps them to ids that own nothing, and cannot
 // mount their root elsewhere (staging.go).
-func closedTo(path string, h Host) string {
-	if h.euid != 0 || h.admin || h.uids.Root == 0 {
+func closedTo(path string, h host.Host) string {
+	if h.EUID != 0 || h.Admin || h.UIDs.Root == 0 {
 		return ""
 	}
 	var way []string
@@ -141,7 +142,7 @@ func (f *facts) unwritableCheck(dir folder) Check {
 	cure := f.elsewhere(f.ownFolder(), 0o700)
 	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
 		own := "chmod -R u+rwX " + shellQuote(dir.At)
-		if dir.Owner != f.host.euid {
+		if dir.Owner != f.host.EUID {
 			own = f.asRoot("chown -R " + f.user + " " + shellQuote(dir.At))
 		}
 		cure = own + "\n# or use another folder:\n" + cure
@@ -164,7 +165,7 @@ func (f *facts) fullCheck(dir folder) Check {
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // ownFolder is a place that every Linux has and keeps over restarts.
-func (f *facts) ownFolder() string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.euid) }
+func (f *facts) ownFolder() string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.EUID) }
 
 // elsewhere makes a new state folder. mkdir fails if somebody else has put one
 // there.
@@ -186,17 +187,17 @@ func shellQuote(path string) string {
 const minFiles = 1024
 
 func (f *facts) filesCheck() Check {
-	n := f.host.maxFiles
+	n := f.host.MaxFiles
 	if n == 0 || n >= minFiles {
 		return okay("RC-FILES", "enough files can be open at once")
 	}
 	cure := ""
-	switch e := f.container(); {
-	case e == engineDocker || e == enginePodman:
+	switch e := f.Container(); {
+	case e == host.EngineDocker || e == host.EnginePodman:
 		cure = "# start the container with this flag more:\n--ulimit nofile=4096:4096"
-	case e == "" && f.there("etc/security/limits.d"):
+	case e == "" && f.Exists("etc/security/limits.d"):
 		cure = f.asRoot("echo '"+f.user+" hard nofile 4096' | tee /etc/security/limits.d/toolcell.conf", "# then log in again")
-	case f.host.euid == 0:
+	case f.host.EUID == 0:
 		cure = "ulimit -Hn 4096"
 	}
 	return degraded("RC-FILES", fmt.Sprintf("code can have only %d files open at once (ulimit -Hn), where 4096 are meant", n), cure)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,20 +19,20 @@ func (f *facts) userNamespaceCheck() Check {
 	switch {
 	case len(f.lacksCaps()) > 0:
 		return f.capsCheck(f.lacksCaps())
-	case t.Stopped == "" || t.Stopped == stepProc:
+	case t.Stopped == "" || t.Stopped == host.StepProc:
 		return okay("RC-USERNS", "user namespaces can be made and used")
 	case f.lacksNamespace() != "":
 		return f.forbidden("RC-USERNS", "this kernel has no "+f.lacksNamespace()+" namespaces",
 			"# start this machine with a kernel that has CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")
 	case f.zeroLimit() != "":
 		return f.forbidden("RC-USERNS-SYSCTL", "the setting "+f.zeroLimit()+" is 0", f.raise(f.zeroLimit(), 15000))
-	case t.Stopped == stepMake && errors.Is(t.Err, unix.EPERM) && f.sysctl(userCloneSetting) == 0 && !f.host.admin:
+	case t.Stopped == host.StepMake && errors.Is(t.Err, unix.EPERM) && f.Sysctl(userCloneSetting) == 0 && !f.host.Admin:
 		return f.forbidden("RC-USERNS-CLONE", "the setting "+userCloneSetting+" is 0", f.onHost(sysctlCure(userCloneSetting, "1")...))
-	case f.sysctl(appArmorSetting) == 1 && !f.host.admin && (f.container() == "" || t.Stopped == stepAdmin):
+	case f.Sysctl(appArmorSetting) == 1 && !f.host.Admin && (f.Container() == "" || t.Stopped == host.StepAdmin):
 		return f.forbidden("RC-USERNS-APPARMOR", "AppArmor gives no rights in a user namespace to a program without a profile", f.appArmorCure())
 	case errors.Is(t.Err, unix.ENOSPC) || errors.Is(t.Err, unix.EUSERS):
 		return f.limitCheck()
-	case f.container() != "":
+	case f.Container() != "":
 		return f.containerCheck()
 	}
 	return f.forbidden("RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that toolcell does not know (%v); "+
@@ -52,11 +53,11 @@ func (f *facts) forbidden(code, why, cure string) Check {
 // lacksNamespace names a kind of namespace that this kernel was built
 // without.
 func (f *facts) lacksNamespace() string {
-	if !f.there("proc/self/ns") {
+	if !f.Exists("proc/self/ns") {
 		return ""
 	}
 	for _, kind := range namespaceKinds {
-		if !f.there("proc/self/ns/" + kind) {
+		if !f.Exists("proc/self/ns/" + kind) {
 			return kind
 		}
 	}
@@ -66,7 +67,7 @@ func (f *facts) lacksNamespace() string {
 // zeroLimit names a setting that allows not a single namespace of its kind.
 func (f *facts) zeroLimit() string {
 	for _, kind := range namespaceKinds {
-		if name := "user.max_" + kind + "_namespaces"; f.sysctl(name) == 0 {
+		if name := "user.max_" + kind + "_namespaces"; f.Sysctl(name) == 0 {
 			return name
 		}
 	}
@@ -77,7 +78,7 @@ func (f *facts) zeroLimit() string {
 // which its root may change, but not for the next start of the machine.
 func (f *facts) raise(name string, to int) string {
 	set := sysctlCure(name, fmt.Sprint(to))
-	if f.host.euid == 0 && f.inUserNamespace() {
+	if f.host.EUID == 0 && f.InUserNamespace() {
 		return set[0]
 	}
 	return f.onHost(set...)
@@ -85,17 +86,17 @@ func (f *facts) raise(name string, to int) string {
 
 func (f *facts) limitCheck() Check {
 	const name = "user.max_user_namespaces"
-	limit := f.sysctl(name)
+	limit := f.Sysctl(name)
 	return f.forbidden("RC-USERNS-LIMIT", fmt.Sprintf("there are as many user namespaces as %s allows (%d), or 32 within each other", name, limit),
 		f.raise(name, max(15000, 2*limit)))
 }
 
 func (f *facts) capsCheck(lacks []string) Check {
 	cure := "# start toolcell with these capabilities: CAP_" + strings.Join(lacks, ", CAP_")
-	switch f.container() {
-	case engineDocker, enginePodman:
+	switch f.Container() {
+	case host.EngineDocker, host.EnginePodman:
 		cure = "# start the container with these flags more:\n--cap-add=" + strings.Join(lacks, " --cap-add=")
-	case engineKubernetes:
+	case host.EngineKubernetes:
 		cure = "# in the pod:\nspec:\n  containers:\n  - securityContext:\n      capabilities: {add: [" + strings.Join(lacks, ", ") + "]}"
 	}
 	return fatal("RC-CAPS", "root has no CAP_"+strings.Join(lacks, ", CAP_")+" here, and can make no sandbox with ids of its own", cure)
@@ -103,18 +104,18 @@ func (f *facts) capsCheck(lacks []string) Check {
 
 func (f *facts) containerCheck() Check {
 	cure := "# allow user namespaces and mounts in the settings of this container"
-	switch f.container() {
-	case engineDocker:
+	switch f.Container() {
+	case host.EngineDocker:
 		cure = "# start the container with these flags more:\n" +
 			"--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
-	case enginePodman:
+	case host.EnginePodman:
 		cure = "# start the container with these flags more:\n" +
 			"--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt label=disable --security-opt unmask=ALL"
-	case engineKubernetes:
+	case host.EngineKubernetes:
 		cure = "# in the pod (appArmorProfile: Kubernetes 1.30 or later):\nspec:\n  containers:\n  - securityContext:\n" +
 			"      seccompProfile: {type: Unconfined}\n      appArmorProfile: {type: Unconfined}"
 	}
-	return f.forbidden("RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.container(), f.trial.Err), cure)
+	return f.forbidden("RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.Container(), f.trial.Err), cure)
 }
 
 // appArmorCure is the profile that lets this program, and no other, use user
@@ -122,7 +123,7 @@ func (f *facts) containerCheck() Check {
 func (f *facts) appArmorCure() string {
 	all := sysctlCure(appArmorSetting, "0")
 	path, ok := appArmorPath(f.exe)
-	if !ok || f.container() != "" || f.inUserNamespace() {
+	if !ok || f.Container() != "" || f.InUserNamespace() {
 		return f.onHost(all...)
 	}
 	profile := `tee /etc/apparmor.d/toolcell <<'EOF'

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ type Needs struct {
 // Examine looks at what this host gives to such a server. It starts no
 // sandbox and leaves nothing behind.
 func Examine(n Needs) []Check {
-	h, err := probeHost(n.UID, n.GID)
+	h, err := host.Probe(n.UID, n.GID)
 	f := gather(h)
 	shown, err2 := newSpecHost(h, n.Mounts)
 	if err == nil {
@@ -71,7 +72,7 @@ func (f *facts) examine() []Check {
 	checks := []Check{f.kernelCheck(), f.userNamespaceCheck()}
 	checks = append(checks, f.idChecks()...)
 	checks = append(checks, f.cgroupCheck())
-	if f.trial.Stopped == "" || f.trial.Stopped == stepProc { // it came as far as to try
+	if f.trial.Stopped == "" || f.trial.Stopped == host.StepProc { // it came as far as to try
 		checks = append(checks, f.procCheck())
 	}
 	checks = append(checks, f.seccompCheck(), f.landlockCheck())
@@ -83,8 +84,8 @@ func (f *facts) examine() []Check {
 // ExplainFolders puts the cause and its cure in front of an error of making
 // use of these folders, if they are to blame.
 func ExplainFolders(err error, dirs ...string) error {
-	h := Host{euid: os.Geteuid()}
-	f := &facts{host: h, system: thisSystem(), user: userName(h.euid)}
+	h := host.Host{EUID: os.Geteuid()}
+	f := &facts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID)}
 	for _, dir := range dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
@@ -99,7 +100,7 @@ func ExplainFolders(err error, dirs ...string) error {
 // startError puts the cause and its cure in front of an error that the host
 // is to blame for. It asks the checks that doctor prints, so that both say the
 // same. dir and rootfs are the folders that the start needed.
-func startError(err error, h Host, dir, rootfs string) error {
+func startError(err error, h host.Host, dir, rootfs string) error {
 	// First: for want of these the checks would fail as well.
 	for _, s := range scarcities {
 		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,19 +67,19 @@ func (h fakeHost) facts() *facts {
 		all[name].Mode = mode
 	}
 	f := &facts{
-		system: system{
-			files: all,
-			getenv: func(name string) string {
+		System: host.System{
+			Files: all,
+			Getenv: func(name string) string {
 				if v, ok := h.env[name]; ok {
 					return v
 				}
 				return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}[name]
 			},
-			fileCaps: func(string) bool { return false },
+			FileCaps: func(string) bool { return false },
 		},
-		host: Host{
-			euid: 1000, uids: idMap{1000, 100000}, gids: idMap{1000, 100000},
-			cgroup: cgroup{Driver: cgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
+		host: host.Host{
+			EUID: 1000, UIDs: host.IDMap{Root: 1000, User: 100000}, GIDs: host.IDMap{Root: 1000, User: 100000},
+			Cgroup: host.Cgroup{Driver: host.CgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
 		needs: Needs{Limits: Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
 		exe:   "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
@@ -91,14 +92,14 @@ func (h fakeHost) facts() *facts {
 }
 
 func stopped(step string, err error) func(*facts) {
-	return func(f *facts) { f.trial = NamespaceProbe{step, err} }
+	return func(f *facts) { f.trial = host.NamespaceProbe{Stopped: step, Err: err} }
 }
 
 // asRoot is root of a host, or of a container if it may not do much.
 func asRoot(admin bool) func(*facts) {
 	return func(f *facts) {
-		f.user, f.host.euid, f.host.admin = "root", 0, admin
-		f.host.uids, f.host.gids = idMap{sandboxBase, sandboxBase + 65534}, idMap{sandboxBase, sandboxBase + 65534}
+		f.user, f.host.EUID, f.host.Admin = "root", 0, admin
+		f.host.UIDs, f.host.GIDs = host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}, host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}
 	}
 }
 
@@ -111,10 +112,10 @@ func both(changes ...func(*facts)) func(*facts) {
 }
 
 func noCgroup(v2 bool, why string) func(*facts) {
-	return func(f *facts) { f.host.cgroup = cgroup{V2: v2, Why: why} }
+	return func(f *facts) { f.host.Cgroup = host.Cgroup{V2: v2, Why: why} }
 }
 
-func oneMapped(f *facts) { f.host.uids.User, f.host.gids.User = -1, -1 }
+func oneMapped(f *facts) { f.host.UIDs.User, f.host.GIDs.User = -1, -1 }
 
 func folderIs(d folder) func(*facts) {
 	return func(f *facts) {
@@ -130,7 +131,7 @@ var fakeHosts = map[string]fakeHost{
 	"root":                   {change: asRoot(true)},
 	"Ubuntu 24.04": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n", "etc/os-release": "ID=ubuntu\nID_LIKE=debian\n"},
-		change: stopped(stepAdmin, unix.EPERM),
+		change: stopped(host.StepAdmin, unix.EPERM),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "sudo tee /etc/apparmor.d/toolcell <<'EOF'\nabi <abi/4.0>,\ninclude <tunables/global>\n" +
 			"profile toolcell \"/home/ann/.local/bin/toolcell\" flags=(unconfined) {\n  userns,\n}\nEOF\n" +
 			"sudo apparmor_parser -r /etc/apparmor.d/toolcell\n# or, for every program on this machine:\n" +
@@ -139,7 +140,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Ubuntu 24.04 without its profile for user namespaces": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
-		change: stopped(stepMake, unix.EACCES),
+		change: stopped(host.StepMake, unix.EACCES),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "profile toolcell"},
 	},
 	"Ubuntu 24.04 with our profile": {
@@ -147,17 +148,17 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Ubuntu 24.04 with a path that cannot stand in a profile": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
-		change: both(stopped(stepAdmin, unix.EPERM), func(f *facts) { f.exe = "/tmp/a\nb" }),
+		change: both(stopped(host.StepAdmin, unix.EPERM), func(f *facts) { f.exe = "/tmp/a\nb" }),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\necho"},
 	},
 	"unconfined Docker on Ubuntu 24.04": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n", ".dockerenv": ""},
-		change: both(asRoot(false), stopped(stepAdmin, unix.EPERM)),
+		change: both(asRoot(false), stopped(host.StepAdmin, unix.EPERM)),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "# on the host, outside this container:\nsudo sysctl -w kernel.apparmor"},
 	},
 	"Debian that forbids": {
 		files:  map[string]string{"proc/sys/kernel/unprivileged_userns_clone": "0\n"},
-		change: stopped(stepMake, unix.EPERM),
+		change: stopped(host.StepMake, unix.EPERM),
 		checks: map[string]string{"RC-USERNS-CLONE": "sudo sysctl -w kernel.unprivileged_userns_clone=1\n" +
 			"echo 'kernel.unprivileged_userns_clone=1' | sudo tee -a /etc/sysctl.d/60-toolcell.conf"},
 	},
@@ -167,31 +168,31 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"no user namespaces, by a setting": {
 		files:  map[string]string{"proc/sys/user/max_user_namespaces": "0\n"},
-		change: stopped(stepMake, unix.ENOSPC),
+		change: stopped(host.StepMake, unix.ENOSPC),
 		checks: map[string]string{"RC-USERNS-SYSCTL": "sudo sysctl -w user.max_user_namespaces=15000\n" +
 			"echo 'user.max_user_namespaces=15000' | sudo tee -a /etc/sysctl.d/60-toolcell.conf"},
 	},
 	"no user namespaces for root": {
 		files:  map[string]string{"proc/sys/user/max_user_namespaces": "0\n"},
-		change: both(asRoot(true), stopped(stepMake, unix.ENOSPC)),
+		change: both(asRoot(true), stopped(host.StepMake, unix.ENOSPC)),
 		checks: map[string]string{"RC-USERNS-SYSCTL": "sysctl -w user.max_user_namespaces=15000\necho 'user.max_user_namespaces=15000' | tee"},
 	},
 	"no network namespaces, in a user namespace": {
 		files:  map[string]string{"proc/sys/user/max_net_namespaces": "0\n", "proc/self/uid_map": "0 1000 1\n"},
-		change: both(asRoot(false), stopped(stepMake, unix.ENOSPC)),
+		change: both(asRoot(false), stopped(host.StepMake, unix.ENOSPC)),
 		checks: map[string]string{"RC-USERNS-SYSCTL": "sysctl -w user.max_net_namespaces=15000"},
 	},
 	"too many user namespaces": {
-		change: stopped(stepMake, unix.ENOSPC),
+		change: stopped(host.StepMake, unix.ENOSPC),
 		checks: map[string]string{"RC-USERNS-LIMIT": "sudo sysctl -w user.max_user_namespaces=192730"},
 	},
 	"a kernel without network namespaces": {
 		files:  map[string]string{"proc/self/ns/net": "-"},
-		change: stopped(stepMake, unix.EINVAL),
+		change: stopped(host.StepMake, unix.EINVAL),
 		checks: map[string]string{"RC-USERNS": "CONFIG_NET_NS"},
 	},
 	"a chroot": {
-		change: stopped(stepMake, unix.EPERM),
+		change: stopped(host.StepMake, unix.EPERM),
 		checks: map[string]string{"RC-USERNS-REFUSED": "sudo ausearch"},
 	},
 	"Docker": {
@@ -199,7 +200,7 @@ var fakeHosts = map[string]fakeHost{
 			".dockerenv": "", "proc/1/cgroup": "0::/\n", "run/systemd/system/": "-", "usr/bin/sudo": "-",
 			"proc/self/mountinfo": "1 2 0:3 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n",
 		},
-		change: both(asRoot(false), stopped(stepMake, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)")),
+		change: both(asRoot(false), stopped(host.StepMake, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)")),
 		checks: map[string]string{
 			"RC-USERNS-CONTAINER": "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined",
 			"RC-CGROUP-ROOT":      "docker run --memory=2g",
@@ -207,37 +208,37 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Docker, user namespaces allowed": {
 		files:  map[string]string{"proc/1/cgroup": dockerCgroup, "proc/self/mountinfo": "1 2 0:3 / /proc/kcore rw - tmpfs tmpfs rw\n1 2 0:3 / /proc/keys rw - tmpfs tmpfs rw\n"},
-		change: both(asRoot(false), stopped(stepProc, unix.EPERM)),
+		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM)),
 		checks: map[string]string{"RC-PROC": "--security-opt systempaths=unconfined"},
 	},
 	"Docker without capabilities": {
 		files:  map[string]string{".dockerenv": "", "proc/self/status": "CapEff:\t0000000000000040\n"},
-		change: both(asRoot(false), stopped(stepMake, unix.EPERM)),
+		change: both(asRoot(false), stopped(host.StepMake, unix.EPERM)),
 		checks: map[string]string{"RC-CAPS": "--cap-add=SETUID --cap-add=CHOWN --cap-add=DAC_OVERRIDE"},
 	},
 	"Kubernetes without capabilities": {
 		files:  map[string]string{"var/run/secrets/kubernetes.io/": "", "proc/self/status": "CapEff:\t0000000000000000\n"},
-		change: both(asRoot(false), stopped(stepMake, unix.EPERM)),
+		change: both(asRoot(false), stopped(host.StepMake, unix.EPERM)),
 		checks: map[string]string{"RC-CAPS": "capabilities: {add: [SETUID, SETGID, CHOWN, DAC_OVERRIDE]}"},
 	},
 	"Docker that forbids mounts": {
 		files:  map[string]string{".dockerenv": ""},
-		change: both(asRoot(false), stopped(stepMount, unix.EACCES)),
+		change: both(asRoot(false), stopped(host.StepMount, unix.EACCES)),
 		checks: map[string]string{"RC-USERNS-CONTAINER": "apparmor=unconfined"},
 	},
 	"Podman": {
 		files:  map[string]string{"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536\n"},
-		change: both(asRoot(false), stopped(stepProc, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)"), func(f *facts) { f.host.maxFiles = 512 }),
+		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)"), func(f *facts) { f.host.MaxFiles = 512 }),
 		checks: map[string]string{"RC-PROC": "--security-opt unmask=ALL", "RC-CGROUP-ROOT": "podman run --memory=2g", "RC-FILES": "--ulimit nofile=4096:4096"},
 	},
 	"Podman that forbids": {
 		files:  map[string]string{"run/systemd/container": "podman\n"},
-		change: both(asRoot(false), stopped(stepMake, unix.EPERM)),
+		change: both(asRoot(false), stopped(host.StepMake, unix.EPERM)),
 		checks: map[string]string{"RC-USERNS-CONTAINER": "label=disable --security-opt unmask=ALL"},
 	},
 	"Kubernetes": {
 		files:  map[string]string{"etc/hosts": "# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n", "proc/self/status": "NoNewPrivs:\t1\n", "run/systemd/system/": "-"},
-		change: both(stopped(stepMake, unix.EPERM), oneMapped, noCgroup(true, "no cgroup is delegated to this user, and systemd is not running")),
+		change: both(stopped(host.StepMake, unix.EPERM), oneMapped, noCgroup(true, "no cgroup is delegated to this user, and systemd is not running")),
 		checks: map[string]string{
 			"RC-USERNS-CONTAINER": "securityContext:\n      seccompProfile: {type: Unconfined}",
 			"RC-IDS-NOPRIVS":      "allowPrivilegeEscalation: true",
@@ -246,12 +247,12 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Kubernetes as root, user namespaces allowed": {
 		env:    map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
-		change: both(asRoot(false), stopped(stepProc, unix.EPERM), noCgroup(true, "read-only")),
+		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM), noCgroup(true, "read-only")),
 		checks: map[string]string{"RC-PROC": "hostUsers: false\n  containers:\n  - securityContext:\n      procMount: Unmasked", "RC-CGROUP-ROOT": "resources: {limits:"},
 	},
 	"LXC": {
 		files:  map[string]string{"run/systemd/container": "lxc\n"},
-		change: stopped(stepMake, unix.EPERM),
+		change: stopped(host.StepMake, unix.EPERM),
 		checks: map[string]string{"RC-USERNS-CONTAINER": "settings of this container"},
 	},
 	"WSL 2": {
@@ -344,25 +345,27 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"newuidmap with file capabilities": {
 		modes:  map[string]fs.FileMode{"usr/bin/newuidmap": 0o755, "usr/bin/newgidmap": 0o755},
-		change: func(f *facts) { f.fileCaps = func(string) bool { return true } },
+		change: func(f *facts) { f.FileCaps = func(string) bool { return true } },
 	},
 	"newuidmap that PATH does not find": {
 		env: map[string]string{"PATH": "/opt/bin"}, change: oneMapped,
 		checks: map[string]string{"RC-IDS-PATH": `export PATH="$PATH:/usr/bin"`},
 	},
 	"root of a user namespace": {
-		files:  map[string]string{"proc/self/uid_map": "0 1000 1\n"},
-		change: both(asRoot(false), func(f *facts) { f.host.uids, f.host.gids = idMap{0, -1}, idMap{0, -1} }),
+		files: map[string]string{"proc/self/uid_map": "0 1000 1\n"},
+		change: both(asRoot(false), func(f *facts) {
+			f.host.UIDs, f.host.GIDs = host.IDMap{Root: 0, User: -1}, host.IDMap{Root: 0, User: -1}
+		}),
 		checks: map[string]string{"RC-IDS-ROOT": ""},
 	},
-	"CPU time is not delegated, and not asked for": {change: func(f *facts) { f.host.cgroup.CPU = false }},
+	"CPU time is not delegated, and not asked for": {change: func(f *facts) { f.host.Cgroup.CPU = false }},
 	"CPU time is not delegated": {
-		change: func(f *facts) { f.host.cgroup.CPU, f.needs.Limits.CPUs = false, 2 },
+		change: func(f *facts) { f.host.Cgroup.CPU, f.needs.Limits.CPUs = false, 2 },
 		checks: map[string]string{"RC-CGROUP-DELEGATE": "sudo mkdir -p /etc/systemd/system/user@.service.d\n" +
 			"sudo tee /etc/systemd/system/user@.service.d/delegate.conf <<'EOF'\n[Service]\nDelegate=cpu cpuset io memory pids\nEOF\nsudo systemctl daemon-reload\n#"},
 	},
 	"processes are not delegated": {
-		change: func(f *facts) { f.host.cgroup.PIDs = false },
+		change: func(f *facts) { f.host.Cgroup.PIDs = false },
 		checks: map[string]string{"RC-CGROUP-DELEGATE": "Delegate=cpu"},
 	},
 	"nothing is delegated": {
@@ -411,7 +414,7 @@ var fakeHosts = map[string]fakeHost{
 		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export MCP_BRIDGE_STATE_DIR=/var/lib/toolcell"},
 	},
 	"few files": {
-		change: func(f *facts) { f.host.maxFiles = 256 },
+		change: func(f *facts) { f.host.MaxFiles = 256 },
 		checks: map[string]string{"RC-FILES": "echo 'ann hard nofile 4096' | sudo tee /etc/security/limits.d/toolcell.conf"},
 	},
 	"no /proc": {change: func(f *facts) { f.hostErr = fs.ErrNotExist }, checks: map[string]string{"RC-HOST": "/proc"}},
@@ -452,7 +455,7 @@ func TestRootIsNotToldToUseSudo(t *testing.T) {
 		f := h.facts()
 		for _, c := range f.examine() {
 			outside := strings.HasPrefix(c.Cure, "# on the host")
-			if f.host.euid == 0 && strings.Contains(c.Cure, "sudo") && !outside {
+			if f.host.EUID == 0 && strings.Contains(c.Cure, "sudo") && !outside {
 				t.Errorf("%s: %s: %s", name, c.Code, c.Cure)
 			}
 		}
@@ -593,7 +596,7 @@ func TestShellQuote(t *testing.T) {
 
 func TestLookAt(t *testing.T) {
 	dir := t.TempDir()
-	f := lookAt(filepath.Join(dir, "not", "there"), Host{euid: os.Geteuid()})
+	f := lookAt(filepath.Join(dir, "not", "there"), host.Host{EUID: os.Geteuid()})
 	if f.Err != nil || f.At != dir || f.Owner != os.Geteuid() || f.Free <= 0 {
 		t.Errorf("got %+v", f)
 	}
@@ -604,7 +607,7 @@ func TestLookAt(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := lookAt(file, Host{euid: os.Geteuid()}); f.Err == nil {
+	if f := lookAt(file, host.Host{EUID: os.Geteuid()}); f.Err == nil {
 		t.Errorf("a file passes for a folder: %+v", f)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "closed"), 0o700); err != nil {
@@ -615,7 +618,7 @@ func TestLookAt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inContainer := Host{uids: idMap{65534, 65535}}
+	inContainer := host.Host{UIDs: host.IDMap{Root: 65534, User: 65535}}
 	if got := closedTo(filepath.Join(dir, "closed", "a"), inContainer); got != filepath.Join(dir, "closed") {
 		t.Errorf("closed to sandboxes: %q", got)
 	}

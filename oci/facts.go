@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,25 +14,25 @@ import (
 // done beforehand, by gather, so that the checks themselves are functions of
 // it and can be tried on hosts that exist only in a test.
 type facts struct {
-	system
-	host     Host
+	host.System
+	host     host.Host
 	hostErr  error // why that is not known
 	needs    Needs
-	exe      string // this program, symbolic links resolved
-	user     string // who runs it
-	trial    NamespaceProbe  // of a sandbox's namespaces
-	seccomp  error  // why no filter can be loaded
-	landlock int    // its version, 0 if there is none
+	exe      string              // this program, symbolic links resolved
+	user     string              // who runs it
+	trial    host.NamespaceProbe // of a sandbox's namespaces
+	seccomp  error               // why no filter can be loaded
+	landlock int                 // its version, 0 if there is none
 	folders  []folder
 	mounts   []Check
 }
 
 // gather reads the facts of this host.
-func gather(h Host) *facts {
+func gather(h host.Host) *facts {
 	f := &facts{
-		system: thisSystem(), host: h,
-		exe: h.exe, user: userName(os.Geteuid()),
-		trial: tryNamespaces(h), seccomp: probeSeccomp(), landlock: probeLandlock(),
+		System: host.ThisSystem(), host: h,
+		exe: h.Exe, user: host.UserName(os.Geteuid()),
+		trial: host.ProbeNamespaces(h), seccomp: host.SeccompError(), landlock: host.LandlockVersion(),
 	}
 	if exe, err := os.Executable(); err == nil {
 		f.exe = exe // the kernel's name of it, so without symbolic links
@@ -43,11 +44,11 @@ func gather(h Host) *facts {
 // A line that is a comment stays as it is, and of a pipe it is the end that
 // needs the rights.
 func (f *facts) asRoot(commands ...string) string {
-	if f.host.euid == 0 && !f.inUserNamespace() {
+	if f.host.EUID == 0 && !f.InUserNamespace() {
 		return strings.Join(commands, "\n")
 	}
 	sudo := "sudo "
-	if f.program("sudo") == "" && f.program("doas") != "" {
+	if f.Program("sudo") == "" && f.Program("doas") != "" {
 		sudo = "doas "
 	}
 	return withSudo(sudo, commands)
@@ -72,9 +73,9 @@ func withSudo(sudo string, commands []string) string {
 // done from within a container or a user namespace.
 func (f *facts) onHost(commands ...string) string {
 	switch {
-	case f.container() != "" && !f.host.admin:
+	case f.Container() != "" && !f.host.Admin:
 		return "# on the host, outside this container:\n" + withSudo("sudo ", commands)
-	case f.inUserNamespace():
+	case f.InUserNamespace():
 		return "# on the host, outside this user namespace:\n" + withSudo("sudo ", commands)
 	}
 	return f.asRoot(commands...)
@@ -95,7 +96,7 @@ type packageNames map[string]string
 // known: os-release(5) tells the distribution and those it is like.
 func (f *facts) install(names packageNames) string {
 	var like []string
-	for line := range strings.Lines(f.read("etc/os-release")) {
+	for line := range strings.Lines(f.Read("etc/os-release")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		value = strings.Trim(value, `"'`)
 		switch key {
@@ -124,11 +125,11 @@ var packagers = map[string][]string{
 // some containers: to map ids that are not its own (user_namespaces(7)), to
 // give them the file that the sandbox's start waits at, and to open that.
 func (f *facts) lacksCaps() []string {
-	if f.host.euid != 0 || f.host.uids.Root == 0 {
+	if f.host.EUID != 0 || f.host.UIDs.Root == 0 {
 		return nil
 	}
 	var has uint64
-	for line := range strings.Lines(f.read("proc/self/status")) {
+	for line := range strings.Lines(f.Read("proc/self/status")) {
 		if set, ok := strings.CutPrefix(line, "CapEff:"); ok {
 			has, _ = strconv.ParseUint(strings.TrimSpace(set), 16, 64)
 		}

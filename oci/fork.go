@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -139,7 +140,7 @@ func (t *template) order(lifeline *os.File, now bool) error {
 // containers, before it is anything but a process of ours.
 func (f *fork) confine() error {
 	t := f.t
-	if t.h.cgroup.Driver != cgroupNone {
+	if t.h.Cgroup.Driver != host.CgroupNone {
 		config, m, err := f.takePlace()
 		if err != nil {
 			return fmt.Errorf("preparing the cgroup: %w", err)
@@ -151,14 +152,14 @@ func (f *fork) confine() error {
 		if err := m.Set(config.Resources); err != nil {
 			return fmt.Errorf("setting the limits: %w", err)
 		}
-		if !t.h.cgroup.V2 && t.h.cgroup.Memory {
+		if !t.h.Cgroup.V2 && t.h.Cgroup.Memory {
 			if f.memory, err = newOOMWatch(m.Path("memory")); err != nil {
 				return fmt.Errorf("watching the memory limit: %w", err)
 			}
 		}
 		f.openCounters()
 	}
-	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.cgroup.CPU {
+	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
 		return t.r.pin(f.host, cpus)
 	}
 	return nil
@@ -210,11 +211,11 @@ func (f *fork) cgroup() (cgroups.Manager, error) {
 // for that.
 func (f *fork) openCounters() {
 	f.counters = map[string]*os.File{}
-	for controller, there := range map[string]bool{"memory": f.t.h.cgroup.Memory, "pids": f.t.h.cgroup.PIDs} {
+	for controller, there := range map[string]bool{"memory": f.t.h.Cgroup.Memory, "pids": f.t.h.Cgroup.PIDs} {
 		if !there {
 			continue
 		}
-		if file, err := openKernel(counterPath(f.manager, controller)); err == nil {
+		if file, err := host.OpenKernelFile(counterPath(f.manager, controller)); err == nil {
 			f.counters[controller] = file
 		}
 	}
@@ -222,7 +223,7 @@ func (f *fork) openCounters() {
 
 func (f *fork) counter(controller string) ([]byte, error) {
 	if file := f.counters[controller]; file != nil {
-		return readNow(file)
+		return host.ReadAgain(file)
 	}
 	m, err := f.cgroup()
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
 // A cgroupMaker makes the cgroups of forks, all alike.
 type cgroupMaker struct {
-	of     cgroup
+	of     host.Cgroup
 	config *cgroups.Cgroup
 	paths  map[string]string // of version 1, by controller; for any, if nil
 	id     string            // that is in them
@@ -35,15 +36,15 @@ type place struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
 func newCgroupMaker(p Process, h specHost) (*cgroupMaker, error) {
-	if h.cgroup.Driver == cgroupNone {
+	if h.Cgroup.Driver == host.CgroupNone {
 		return nil, nil
 	}
 	id, err := newID()
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroupMaker{of: h.cgroup, id: id}
-	if c.config, err = cgroupConfig(p, h, id); err != nil || h.cgroup.V2 {
+	c := &cgroupMaker{of: h.Cgroup, id: id}
+	if c.config, err = cgroupConfig(p, h, id); err != nil || h.Cgroup.V2 {
 		return c, err
 	}
 	// With version 1 every move to another cgroup waits until all processors
@@ -54,7 +55,7 @@ func newCgroupMaker(p Process, h specHost) (*cgroupMaker, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited := map[string]bool{"memory": h.cgroup.Memory, "pids": h.cgroup.PIDs, "cpu": h.cgroup.CPU && p.Limits.CPUs > 0}
+	limited := map[string]bool{"memory": h.Cgroup.Memory, "pids": h.Cgroup.PIDs, "cpu": h.Cgroup.CPU && p.Limits.CPUs > 0}
 	c.paths = m.GetPaths()
 	maps.DeleteFunc(c.paths, func(controller, _ string) bool { return !limited[controller] })
 	r := *c.config.Resources
@@ -106,7 +107,7 @@ func (c *cgroupMaker) freed() *place {
 
 // leave is called once a fork and its cgroup are gone.
 func (c *cgroupMaker) leave(p *place) error {
-	if c.of.Driver == cgroupSystemd {
+	if c.of.Driver == host.CgroupSystemd {
 		// It may remember a unit for a while, and would refuse another of that name.
 		return os.RemoveAll(p.note)
 	}
@@ -129,7 +130,7 @@ func (c *cgroupMaker) forget() {
 // next prepares the cgroup of one fork.
 func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
 	config := *c.config
-	if c.of.Driver == cgroupSystemd {
+	if c.of.Driver == host.CgroupSystemd {
 		config.Name = id
 	} else {
 		config.Path = strings.Replace(config.Path, c.id, id, 1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // A limitWatch is what the host does about the limits of one sandbox while it
@@ -14,7 +15,7 @@ import (
 // kernel would end one process of it, and learns which limits were hit.
 type limitWatch struct {
 	s      sandbox
-	cgroup cgroup
+	cgroup host.Cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
 	events chan struct{}
 	oom    atomic.Bool
@@ -24,18 +25,18 @@ type limitWatch struct {
 }
 
 // watchLimits begins once the sandbox has started.
-func watchLimits(s sandbox, l Limits, h Host) *limitWatch {
-	w := &limitWatch{s: s, cgroup: h.cgroup, events: make(chan struct{})}
+func watchLimits(s sandbox, l Limits, h host.Host) *limitWatch {
+	w := &limitWatch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()
-	if !(h.cgroup.Memory && h.cgroup.PIDs) {
-		if h.cgroup.Memory {
+	if !(h.Cgroup.Memory && h.Cgroup.PIDs) {
+		if h.Cgroup.Memory {
 			l.Memory = 0
 		}
-		if h.cgroup.PIDs {
+		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = startMemoryWatch(s.pid(), !h.noProc, l, w.kill)
+		w.memory = startMemoryWatch(s.pid(), !h.NoProc, l, w.kill)
 	}
 	return w
 }
@@ -70,7 +71,7 @@ func (w *limitWatch) end(killed, there bool) (oom, pids bool) {
 	w.notePIDs()
 	switch {
 	case !w.cgroup.Memory:
-	case w.cgroup.Driver == cgroupFS || there:
+	case w.cgroup.Driver == host.CgroupFS || there:
 		if w.countOOM() > 0 {
 			w.oom.Store(true)
 		}
@@ -93,7 +94,7 @@ func (w *limitWatch) end(killed, there bool) (oom, pids bool) {
 // the kernel would then kill one process of the sandbox and let the others go
 // on; with v2 it kills them all.
 func (w *limitWatch) watchOOM() {
-	if !w.cgroup.Memory || w.cgroup.V2 && w.cgroup.Driver == cgroupFS {
+	if !w.cgroup.Memory || w.cgroup.V2 && w.cgroup.Driver == host.CgroupFS {
 		close(w.events)
 		return
 	}
@@ -115,7 +116,7 @@ func (w *limitWatch) watchOOM() {
 // that of the sandbox. systemd removes a scope as soon as it is empty, and the
 // kernel's count with it; but the counts above include those below.
 func (w *limitWatch) watchSlice() {
-	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != cgroupSystemd {
+	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != host.CgroupSystemd {
 		return
 	}
 	m, err := w.s.cgroup()
@@ -124,7 +125,7 @@ func (w *limitWatch) watchSlice() {
 	}
 	file := filepath.Join(filepath.Dir(m.Path("")), "memory.events")
 	if b, err := os.ReadFile(file); err == nil {
-		w.slice, w.before = file, countOf(b, "oom_kill")
+		w.slice, w.before = file, host.CountOf(b, "oom_kill")
 	}
 }
 
@@ -133,7 +134,7 @@ func (w *limitWatch) watchSlice() {
 // be known.
 func (w *limitWatch) sliceKilled() bool {
 	b, err := os.ReadFile(w.slice)
-	return err != nil || countOf(b, "oom_kill") > w.before
+	return err != nil || host.CountOf(b, "oom_kill") > w.before
 }
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
@@ -142,7 +143,7 @@ func (w *limitWatch) countOOM() int64 {
 	if err != nil {
 		return 0
 	}
-	return countOf(b, "oom_kill")
+	return host.CountOf(b, "oom_kill")
 }
 
 // counterOf names the file in which a controller of a cgroup counts what it did.
@@ -155,7 +156,7 @@ func counterOf(controller string, v2 bool) string {
 
 // readCounter reads the file in which a controller of a cgroup counts.
 func readCounter(m cgroups.Manager, controller string) ([]byte, error) {
-	return readKernel(counterPath(m, controller))
+	return host.ReadKernelFile(counterPath(m, controller))
 }
 
 func counterPath(m cgroups.Manager, controller string) string {
@@ -168,7 +169,7 @@ func (w *limitWatch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}
-	if b, err := w.s.counter("pids"); err == nil && countOf(b, "max") > 0 {
+	if b, err := w.s.counter("pids"); err == nil && host.CountOf(b, "max") > 0 {
 		w.pids.Store(true)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // A Mount is a folder or file of the host that every sandbox is shown.
@@ -53,10 +54,10 @@ func (h *specHost) lookAtMounts(ms []Mount) {
 		closed := p.Writable || p.lacks(p.Mode) != ""
 		switch {
 		case !closed:
-		case h.admin && h.uids.User >= 0 && h.gids.User >= 0:
-			p.Mapped = p.Owner != 0 && p.Owner != h.uids.User && !h.noIDMap && hasAllIDs()
-		case h.euid != 0 && p.Owner == int64(h.euid):
-			h.uids.User, h.gids.User = -1, -1
+		case h.Admin && h.UIDs.User >= 0 && h.GIDs.User >= 0:
+			p.Mapped = p.Owner != 0 && p.Owner != h.UIDs.User && !h.NoIDMap && host.HasAllIDs()
+		case h.EUID != 0 && p.Owner == int64(h.EUID):
+			h.UIDs.User, h.GIDs.User = -1, -1
 		}
 		h.mounts = append(h.mounts, p)
 	}
@@ -79,14 +80,14 @@ func (m hostMount) lacks(mode fs.FileMode) string {
 
 // denied says what the code cannot do with a mount, as far as its top tells.
 func (h specHost) denied(m hostMount) string {
-	uid := h.uids.User
+	uid := h.UIDs.User
 	if uid < 0 {
-		uid = h.uids.Root
+		uid = h.UIDs.Root
 	}
 	switch {
 	case m.Mapped || m.Owner == uid:
 		return m.lacks(m.Mode >> 6)
-	case h.uids.User < 0 && h.hasGroup(m.Group):
+	case h.UIDs.User < 0 && h.hasGroup(m.Group):
 		return m.lacks(m.Mode >> 3)
 	}
 	return m.lacks(m.Mode)
@@ -108,7 +109,7 @@ func (h specHost) mountChecks() (checks []Check) {
 		denied := h.denied(m)
 		if denied == "" {
 			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
-			if m.Owner == int64(h.euid) && h.euid != 0 && h.uids.User < 0 {
+			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
 				text += "; it has your own user id for that (isolation: one-id)"
 			}
 			checks = append(checks, okay(code, text))
@@ -120,9 +121,9 @@ func (h specHost) mountChecks() (checks []Check) {
 }
 
 func (h specHost) deniedText(m hostMount, denied string) string {
-	who := fmt.Sprintf("uid %d", h.uids.User)
-	if h.uids.User < 0 {
-		who = fmt.Sprintf("uid %d", h.uids.Root)
+	who := fmt.Sprintf("uid %d", h.UIDs.User)
+	if h.UIDs.User < 0 {
+		who = fmt.Sprintf("uid %d", h.UIDs.Root)
 	}
 	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is %s for it",
 		denied, m.Target, m.Source, m.Owner, m.Mode, who)
@@ -134,14 +135,14 @@ func (h specHost) deniedCure(m hostMount, denied string) string {
 		bits = "rx"
 	}
 	switch {
-	case h.euid != 0 && m.Owner == int64(h.euid):
+	case h.EUID != 0 && m.Owner == int64(h.EUID):
 		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, m.Source)
-	case h.admin && denied == "write":
+	case h.Admin && denied == "write":
 		or := ", or to an ordinary user"
 		if m.Owner != 0 {
 			or = "; its file system cannot show its owner's files as the code's"
 		}
-		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.uids.User, m.Source, or)
+		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.UIDs.User, m.Source, or)
 	}
 	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, m.Source)
 }
@@ -187,8 +188,8 @@ func hostMounts(h specHost) (out []specs.Mount) {
 				group = m.Owner // never a group of the system's
 			}
 			s.Options = append(s.Options, "idmap")
-			s.UIDMappings = showAs(m.Owner, h.uids.User)
-			s.GIDMappings = showAs(group, h.gids.User)
+			s.UIDMappings = showAs(m.Owner, h.UIDs.User)
+			s.GIDMappings = showAs(group, h.GIDs.User)
 		}
 		out = append(out, s)
 	}
@@ -248,7 +249,7 @@ func idMapRefused(err error) bool {
 func (r *Runtime) withoutIDMaps() specHost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.host.noIDMap, r.host.mounts = true, nil
+	r.host.NoIDMap, r.host.mounts = true, nil
 	r.host.lookAtMounts(r.mounts)
 	return r.host
 }

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // TestShowAs: one id is shown as another, and every other id but these two
 // stays what it is.
 func TestShowAs(t *testing.T) {
 	const last = 1<<32 - 2
-	for _, tt := range [][2]int64{{1000, sandboxBase}, {sandboxBase, 1000}, {1, 2}, {0, last}} {
+	for _, tt := range [][2]int64{{1000, host.SandboxBase}, {host.SandboxBase, 1000}, {1, 2}, {0, last}} {
 		id, as := tt[0], tt[1]
 		shown := func(id int64) int64 {
 			for _, m := range showAs(tt[0], tt[1]) {
@@ -23,7 +24,7 @@ func TestShowAs(t *testing.T) {
 			}
 			return -1
 		}
-		for _, other := range []int64{0, 1, 2, 3, 999, 1000, 1001, sandboxBase - 1, sandboxBase, sandboxBase + 1, last} {
+		for _, other := range []int64{0, 1, 2, 3, 999, 1000, 1001, host.SandboxBase - 1, host.SandboxBase, host.SandboxBase + 1, last} {
 			want := map[bool]int64{true: other, false: map[bool]int64{true: as, false: -1}[other == id]}[other != id && other != as]
 			if got := shown(other); got != want {
 				t.Errorf("%d as %d: %d is shown as %d, want %d", id, as, other, got, want)
@@ -39,7 +40,7 @@ func TestShowAs(t *testing.T) {
 func TestMountsChooseTheIDs(t *testing.T) {
 	dir := t.TempDir()
 	self := os.Geteuid()
-	user := idMap{Root: int64(self), User: 100000}
+	user := host.IDMap{Root: int64(self), User: 100000}
 	for name, tt := range map[string]struct {
 		mode     os.FileMode
 		writable bool
@@ -58,33 +59,33 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		if err := os.Chmod(at, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		h := specHost{Host: Host{euid: max(self, 1), uids: user, gids: user}}
+		h := specHost{Host: host.Host{EUID: max(self, 1), UIDs: user, GIDs: user}}
 		if self == 0 {
-			if err := os.Chown(at, h.euid, h.euid); err != nil {
+			if err := os.Chown(at, h.EUID, h.EUID); err != nil {
 				t.Fatal(err)
 			}
 		}
 		h.lookAtMounts([]Mount{{at, "/data", tt.writable}})
-		if h.uids.User != tt.want || h.nested() != (tt.want < 0) {
-			t.Errorf("%s: the code's id is %d, want %d", name, h.uids.User, tt.want)
+		if h.UIDs.User != tt.want || h.nested() != (tt.want < 0) {
+			t.Errorf("%s: the code's id is %d, want %d", name, h.UIDs.User, tt.want)
 		}
 	}
 	// What is another's does not make code anybody else.
-	h := specHost{Host: Host{euid: self + 1000, uids: user, gids: user}}
+	h := specHost{Host: host.Host{EUID: self + 1000, UIDs: user, GIDs: user}}
 	h.lookAtMounts([]Mount{{dir, "/data", true}})
-	if h.uids.User != 100000 {
-		t.Errorf("for another's folder the code's id is %d", h.uids.User)
+	if h.UIDs.User != 100000 {
+		t.Errorf("for another's folder the code's id is %d", h.UIDs.User)
 	}
 }
 
 func TestRootsFilesAreNeverTheCodes(t *testing.T) {
-	h := specHost{Host: Host{admin: true, uids: idMap{sandboxBase, sandboxBase + 65534}, gids: idMap{sandboxBase, sandboxBase + 65534}}}
+	h := specHost{Host: host.Host{Admin: true, UIDs: host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}, GIDs: host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}}}
 	h.mounts = []hostMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 0, Mapped: true}}
 	m := hostMounts(h)[0]
-	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: sandboxBase + 65534, Size: 1}) {
+	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: host.SandboxBase + 65534, Size: 1}) {
 		t.Errorf("groups are shown as %v", m.GIDMappings)
 	}
-	h = specHost{Host: Host{admin: true, uids: h.uids, gids: h.gids}}
+	h = specHost{Host: host.Host{Admin: true, UIDs: h.UIDs, GIDs: h.GIDs}}
 	h.lookAtMounts([]Mount{{"/", "/data", true}})
 	if h.mounts[0].Mapped {
 		t.Error("root's own folder is mapped")

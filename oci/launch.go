@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"github.com/opencontainers/runc/libcontainer/specconv"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // launch starts p as the first process of a new sandbox, which is the
@@ -26,10 +27,10 @@ func (r *Runtime) launch(p Process, h specHost) (c *libcontainer.Container, proc
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	if h.exe, err = r.program(dir); err != nil {
+	if h.Exe, err = r.program(dir); err != nil {
 		return nil, nil, err
 	}
-	err = onStage(h.admin, p.Root.Dir, func(rootfs string) (err error) {
+	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := newSpec(p, h, id)
 		process = newProcess(p, s)
@@ -61,7 +62,7 @@ func procRefused(err error) bool {
 func (r *Runtime) withoutProc() specHost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.host.noProc = true
+	r.host.NoProc = true
 	return r.host
 }
 
@@ -76,10 +77,10 @@ func convert(s *specs.Spec, h specHost, id string) (*configs.Config, error) {
 	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:       id,
-		UseSystemdCgroup: h.cgroup.Driver == cgroupSystemd,
+		UseSystemdCgroup: h.Cgroup.Driver == host.CgroupSystemd,
 		Spec:             s,
-		RootlessEUID:     !h.admin,
-		RootlessCgroups:  !h.admin || h.cgroup.Driver == cgroupNone,
+		RootlessEUID:     !h.Admin,
+		RootlessCgroups:  !h.Admin || h.Cgroup.Driver == host.CgroupNone,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("converting the sandbox specification: %w", err)
@@ -104,13 +105,13 @@ func (r *Runtime) start(s *specs.Spec, h specHost, dir, id string, p *libcontain
 	if err != nil {
 		return nil, fmt.Errorf("creating the sandbox: %w", err)
 	}
-	if err := noteCgroup(c, dir, h.cgroup); err != nil {
+	if err := noteCgroup(c, dir, h.Cgroup); err != nil {
 		return c, fmt.Errorf("noting the sandbox's cgroup: %w", err)
 	}
 	if err := c.Start(p); err != nil {
 		return c, fmt.Errorf("starting the sandbox: %w", err)
 	}
-	if l.CPUs > 0 && !h.cgroup.CPU {
+	if l.CPUs > 0 && !h.Cgroup.CPU {
 		pid, err := p.Pid()
 		if err == nil {
 			err = r.pin(pid, l.CPUs)

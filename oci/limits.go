@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,8 +35,8 @@ func (l Limits) Words() map[string]string {
 
 // resources gives the limits as cgroup settings, nil where there is no cgroup
 // to set them on: libcontainer fails the start rather than leave one out.
-func resources(l Limits, c cgroup) *specs.LinuxResources {
-	if c.Driver == cgroupNone {
+func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
+	if c.Driver == host.CgroupNone {
 		return nil
 	}
 	r := &specs.LinuxResources{}
@@ -54,7 +55,7 @@ func resources(l Limits, c cgroup) *specs.LinuxResources {
 		r.Pids = &specs.LinuxPids{Limit: &l.PIDs}
 	}
 	if l.CPUs > 0 && c.CPU {
-		quota, period := int64(l.CPUs*cpuPeriod), uint64(cpuPeriod)
+		quota, period := int64(l.CPUs*host.CpuPeriod), uint64(host.CpuPeriod)
 		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
 	}
 	return r
@@ -64,16 +65,16 @@ func resources(l Limits, c cgroup) *specs.LinuxResources {
 // nobody counts them; they belong to the sandbox's own network namespace
 // (ip-sysctl, tcp_rmem and tcp_wmem).
 func sysctls(h specHost) map[string]string {
-	if h.cgroup.Memory || h.noProc {
+	if h.Cgroup.Memory || h.NoProc {
 		return nil
 	}
 	return map[string]string{"net.ipv4.tcp_rmem": "4096 65536 131072", "net.ipv4.tcp_wmem": "4096 65536 131072"}
 }
 
-// maxFiles is how many descriptors a process in the sandbox may have open.
+// MaxFiles is how many descriptors a process in the sandbox may have open.
 const maxFiles = 4096
 
-// maxLocked is how much memory a process may pin, in bytes: what the kernel
+// MaxLocked is how much memory a process may pin, in bytes: what the kernel
 // gives to everyone (include/uapi/linux/resource.h, MLOCK_LIMIT).
 const maxLocked = 8 << 20
 
@@ -92,12 +93,12 @@ var rlimitNumbers = map[string]int{
 // hard limit cannot be set by an ordinary user, so the lower of both is taken.
 func rlimits(l Limits, h specHost) []specs.POSIXRlimit {
 	files := uint64(maxFiles)
-	if h.maxFiles > 0 {
-		files = min(files, h.maxFiles)
+	if h.MaxFiles > 0 {
+		files = min(files, h.MaxFiles)
 	}
 	locked := uint64(maxLocked)
-	if h.maxLocked > 0 {
-		locked = min(locked, h.maxLocked)
+	if h.MaxLocked > 0 {
+		locked = min(locked, h.MaxLocked)
 	}
 	out := []specs.POSIXRlimit{
 		{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
@@ -108,12 +109,12 @@ func rlimits(l Limits, h specHost) []specs.POSIXRlimit {
 		{Type: "RLIMIT_NICE", Hard: 0, Soft: 0},
 		{Type: "RLIMIT_RTPRIO", Hard: 0, Soft: 0},
 	}
-	if l.PIDs > 0 && !h.cgroup.PIDs {
+	if l.PIDs > 0 && !h.Cgroup.PIDs {
 		// Counted per user namespace since Linux 5.14, so one sandbox does
 		// not use up the share of another.
 		n := uint64(l.PIDs)
-		if h.maxProcs > 0 {
-			n = min(n, h.maxProcs)
+		if h.MaxProcs > 0 {
+			n = min(n, h.MaxProcs)
 		}
 		out = append(out, specs.POSIXRlimit{Type: "RLIMIT_NPROC", Hard: n, Soft: n})
 	}

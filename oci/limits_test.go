@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,27 +39,27 @@ func TestChooseGoesAroundTheProcessorsThereAre(t *testing.T) {
 func TestCountOf(t *testing.T) {
 	const status = "Name:\tVmRSS: 9 kB\nVmPTE:\t      44 kB\nVmRSS:\t    1234 kB\nThreads:\tmany\n"
 	for name, want := range map[string]int64{"VmRSS": 1234, "VmPTE": 44, "Threads": 0, "FDSize": 0} {
-		if got := countOf([]byte(status), name); got != want {
+		if got := host.CountOf([]byte(status), name); got != want {
 			t.Errorf("%s = %d, want %d", name, got, want)
 		}
 	}
-	if got := countOf([]byte("max 3\n"), "max"); got != 3 {
+	if got := host.CountOf([]byte("max 3\n"), "max"); got != 3 {
 		t.Errorf("max = %d, want 3", got)
 	}
 }
 
 func TestIsolationNamesWhatIsLacking(t *testing.T) {
-	two, one := idMap{Root: 1, User: 2}, idMap{Root: 1, User: -1}
-	all := cgroup{Driver: cgroupFS, Memory: true, PIDs: true, CPU: true}
+	two, one := host.IDMap{Root: 1, User: 2}, host.IDMap{Root: 1, User: -1}
+	all := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true}
 	noCPU := all
 	noCPU.CPU = false
 	l := Limits{Memory: 1, PIDs: 1, CPUs: 1}
-	for want, h := range map[string]Host{
-		"":                              {uids: two, gids: two, cgroup: all},
-		"one-id":                        {uids: one, gids: one, cgroup: all},
-		"watched-limits":                {uids: two, gids: two, cgroup: noCPU},
-		"one-id watched-limits no-proc": {uids: one, gids: two, noProc: true},
-		"no-proc":                       {uids: two, gids: two, cgroup: all, noProc: true},
+	for want, h := range map[string]host.Host{
+		"":                              {UIDs: two, GIDs: two, Cgroup: all},
+		"one-id":                        {UIDs: one, GIDs: one, Cgroup: all},
+		"watched-limits":                {UIDs: two, GIDs: two, Cgroup: noCPU},
+		"one-id watched-limits no-proc": {UIDs: one, GIDs: two, NoProc: true},
+		"no-proc":                       {UIDs: two, GIDs: two, Cgroup: all, NoProc: true},
 	} {
 		if got := isolation(h, l); got != want {
 			t.Errorf("isolation = %q, want %q", got, want)
@@ -67,7 +68,7 @@ func TestIsolationNamesWhatIsLacking(t *testing.T) {
 			t.Errorf("%s: missing says %q", want, words)
 		}
 	}
-	if got := isolation(Host{uids: two, gids: two}, Limits{}); got != "" {
+	if got := isolation(host.Host{UIDs: two, GIDs: two}, Limits{}); got != "" {
 		t.Errorf("without limits nothing is watched, got %q", got)
 	}
 }

@@ -1,27 +1,30 @@
 package oci
 
-import "strings"
+import (
+	"github.com/toolcell/toolcell/oci/host"
+	"strings"
+)
 
 // isolation names in what a sandbox on h differs from a full one; it is empty
 // if in nothing.
-func isolation(h Host, l Limits) string {
+func isolation(h host.Host, l Limits) string {
 	var out []string
-	if h.uids.User < 0 || h.gids.User < 0 {
+	if h.UIDs.User < 0 || h.GIDs.User < 0 {
 		out = append(out, "one-id")
 	}
-	if l.Memory > 0 && !h.cgroup.Memory || l.PIDs > 0 && !h.cgroup.PIDs || l.CPUs > 0 && !h.cgroup.CPU {
+	if l.Memory > 0 && !h.Cgroup.Memory || l.PIDs > 0 && !h.Cgroup.PIDs || l.CPUs > 0 && !h.Cgroup.CPU {
 		out = append(out, "watched-limits")
 	}
-	if h.noProc {
+	if h.NoProc {
 		out = append(out, "no-proc")
 	}
 	return strings.Join(out, " ")
 }
 
 // missing says what h cannot give, each with its price.
-func missing(h Host, l Limits) []string {
+func missing(h host.Host, l Limits) []string {
 	var out []string
-	c := h.cgroup
+	c := h.Cgroup
 	why := c.Why
 	if why == "" {
 		why = "its cgroup controller is not delegated"
@@ -32,7 +35,7 @@ func missing(h Host, l Limits) []string {
 	if l.CPUs > 0 && !c.CPU {
 		out = append(out, "CPU time is limited in whole processors, not by a cgroup: "+why)
 	}
-	if h.noProc {
+	if h.NoProc {
 		out = append(out, "the sandbox has no /proc: this host covers parts of its own, as containers do")
 	}
 	return out

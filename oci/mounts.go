@@ -70,7 +70,7 @@ func mounts(p Process, h specHost) []specs.Mount {
 		return specs.Mount{Destination: t.dest, Type: "tmpfs", Source: "tmpfs", Options: options}
 	}
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
-	if h.noProc {
+	if h.NoProc {
 		// libcontainer does not start without one. The nested stage covers it
 		// before the code runs (nest.go).
 		proc = specs.Mount{Destination: "/proc", Type: "bind", Source: "/proc", Options: []string{"rbind", "nosuid", "noexec", "nodev"}}
@@ -94,7 +94,7 @@ func mounts(p Process, h specHost) []specs.Mount {
 		out = append(out, readOnlyBind(b))
 	}
 	out = append(out, hostMounts(h)...)
-	return append(out, readOnlyBind(Bind{Source: h.exe, Target: pid1Path}))
+	return append(out, readOnlyBind(Bind{Source: h.Exe, Target: pid1Path}))
 }
 
 // readOnlyBind shows a directory or file of the host, with nothing of what is

@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -131,7 +132,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	}
 	// libcontainer logs to a logger of its own what it also returns as errors.
 	logrus.SetOutput(io.Discard)
-	go expectMoves()
+	go host.WarmCgroupMoves()
 	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
 	r.pool.r = r
 	r.life, r.end = context.WithCancel(context.Background())
@@ -174,12 +175,12 @@ func (r *Runtime) Isolation(l Limits) string {
 
 func (r *Runtime) probe() (specHost, error) {
 	r.once.Do(func() {
-		h, err := probeHost(r.uid, r.gid)
+		h, err := host.Probe(r.uid, r.gid)
 		if err == nil {
 			r.host, err = newSpecHost(h, r.mounts)
 		}
 		r.hostErr = err
-		sweepProbes(h.cgroup)
+		sweepProbes(h.Cgroup)
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,11 +239,11 @@ func (r *Runtime) begin(p Process, h specHost) (*container, lifeline, specHost, 
 	}
 	p.lifeline = line.theirs
 	c, process, err := r.launch(p, h)
-	if procRefused(err) && !h.noProc {
+	if procRefused(err) && !h.NoProc {
 		h = r.withoutProc()
 		c, process, err = r.launch(p, h)
 	}
-	if idMapRefused(err) && !h.noIDMap {
+	if idMapRefused(err) && !h.NoIDMap {
 		h = r.withoutIDMaps()
 		c, process, err = r.launch(p, h)
 	}

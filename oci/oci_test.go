@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,7 +56,7 @@ func openRuntime(t *testing.T) *Runtime {
 
 func needNamespaces(t *testing.T) {
 	t.Helper()
-	h, err := probeHost(65534, 65534)
+	h, err := host.Probe(65534, 65534)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,9 +117,9 @@ func (r *Runtime) program(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding this program's file: %w", err)
 	}
-	file, err := os.Stat(r.host.exe)
+	file, err := os.Stat(r.host.Exe)
 	if err == nil && os.SameFile(running, file) && file.Mode().Perm()&0o005 == 0o005 {
-		return r.host.exe, nil
+		return r.host.Exe, nil
 	}
 	copied := filepath.Join(dir, "init")
 	if err := copyProgram(copied); err != nil {

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"github.com/toolcell/toolcell/oci/host"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -40,7 +41,7 @@ func TestPid1(t *testing.T) {
 // TestLandlock shows the second lock by what nothing else refuses: a process
 // may write to its own files in /proc.
 func TestLandlock(t *testing.T) {
-	if probeLandlock() < 2 {
+	if host.LandlockVersion() < 2 {
 		t.Skip("this kernel has no Landlock of version 2 or later (CONFIG_SECURITY_LANDLOCK, lsm=)")
 	}
 	got, _ := sh(t.Context(), t, openRuntime(t), Process{},
@@ -74,10 +75,10 @@ func TestReplacedProgram(t *testing.T) {
 	if _, err := r.probe(); err != nil {
 		t.Fatal(err)
 	}
-	r.host.exe = filepath.Join(t.TempDir(), "another")
+	r.host.Exe = filepath.Join(t.TempDir(), "another")
 	for _, content := range []string{"", "#!/bin/sh\necho the other version\n"} {
 		if content != "" {
-			if err := os.WriteFile(r.host.exe, []byte(content), 0o755); err != nil {
+			if err := os.WriteFile(r.host.Exe, []byte(content), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

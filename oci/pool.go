@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -222,7 +223,7 @@ func (o *pool) pop() *warm {
 // want is how many shall wait: as many as lately ran at once, unless the host
 // has not even the memory for one more run.
 func (o *pool) want() int {
-	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && memoryAvailable() < o.p.Limits.Memory {
+	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && host.MemoryAvailable() < o.p.Limits.Memory {
 		return 0
 	}
 	return min(max(1, o.peak[0], o.peak[1]), o.warmth.Max)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -146,7 +147,7 @@ func TestForksLeaveNothing(t *testing.T) {
 			t.Errorf("left in the state folder: %s, of %v", e.Name(), ids)
 		}
 	}
-	if h, err := l.r.probe(); err == nil && h.cgroup.Driver == cgroupFS {
+	if h, err := l.r.probe(); err == nil && h.Cgroup.Driver == host.CgroupFS {
 		m, err := cgroupConfig(l.p, h, "x")
 		if err != nil || slices.Contains(ids, m.Path) {
 			t.Error(err)

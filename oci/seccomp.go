@@ -7,6 +7,7 @@ import (
 
 	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +46,7 @@ var makers = []string{"clone", "unshare", "mount", "keyctl"}
 // that of a template.
 type uncounted struct{ memory, cpu, template bool }
 
-func uncountedBy(c cgroup) uncounted { return uncounted{memory: !c.Memory, cpu: !c.CPU} }
+func uncountedBy(c host.Cgroup) uncounted { return uncounted{memory: !c.Memory, cpu: !c.CPU} }
 
 // String and parseUncounted hand it on to the stage that loads the filter.
 func (u uncounted) String() string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // firstToGo makes the kernel choose a sandbox before anything of the host's
@@ -23,7 +24,7 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 		control = 1
 	}
 	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)
-	un, filter := uncountedBy(h.cgroup), h.seccomp
+	un, filter := uncountedBy(h.Cgroup), h.seccomp
 	if p.template {
 		lifeline += ":1"
 		un.template, filter = true, h.makers
@@ -41,7 +42,7 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 		// inside in which that id has the number asked for (nest.go).
 		args = append([]string{pid1Path, "nest", un.String()}, args...)
 		hide := 0
-		if h.noProc {
+		if h.NoProc {
 			hide = 1
 		}
 		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", nestEnv, uid, gid, hide)}, env...)
@@ -68,8 +69,8 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 		Hostname: "toolcell",
 		Mounts:   mounts(p, h),
 		Linux: &specs.Linux{
-			UIDMappings: mappings(h.uids, p.uid),
-			GIDMappings: mappings(h.gids, p.gid),
+			UIDMappings: mappings(h.UIDs, p.uid),
+			GIDMappings: mappings(h.GIDs, p.gid),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.UserNamespace},
 				{Type: specs.MountNamespace},
@@ -81,8 +82,8 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 			},
 			MaskedPaths:   maskedPaths,
 			ReadonlyPaths: readonlyPaths,
-			CgroupsPath:   h.cgroup.path(id),
-			Resources:     resources(p.Limits, h.cgroup),
+			CgroupsPath:   h.Cgroup.Path(id),
+			Resources:     resources(p.Limits, h.Cgroup),
 			Sysctl:        sysctls(h),
 			// A mount made on the host while the sandbox runs must not show
 			// up inside.
@@ -103,7 +104,7 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 
 // mappings gives the map as runtime-spec wants it, want being the container
 // id that the code runs as.
-func mappings(m idMap, want uint32) []specs.LinuxIDMapping {
+func mappings(m host.IDMap, want uint32) []specs.LinuxIDMapping {
 	out := []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(m.Root), Size: 1}}
 	if m.User >= 0 && want != 0 {
 		out = append(out, specs.LinuxIDMapping{ContainerID: want, HostID: uint32(m.User), Size: 1})

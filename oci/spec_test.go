@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -27,22 +28,22 @@ func TestNewSpecGolden(t *testing.T) {
 	}
 	onHost := process
 	onHost.Root.Binds = []Bind{{Source: "/usr", Target: "/usr"}}
-	everything := cgroup{Driver: cgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
+	everything := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
 	v2 := everything
-	v2.Driver, v2.V2 = cgroupSystemd, true
-	root := idMap{Root: sandboxBase, User: sandboxBase + 65534}
-	user := idMap{Root: 1000, User: 100000}
-	alone := idMap{Root: 1000, User: -1}
+	v2.Driver, v2.V2 = host.CgroupSystemd, true
+	root := host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}
+	user := host.IDMap{Root: 1000, User: 100000}
+	alone := host.IDMap{Root: 1000, User: -1}
 	for name, tt := range map[string]struct {
 		process Process
 		host    specHost
 	}{
-		"root-cgroup1":    {process, specHost{Host: Host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
-		"user-systemd":    {process, specHost{Host: Host{euid: 1000, uids: user, gids: user, cgroup: v2}, seccomp: seccomp}},
-		"user-no-cgroup":  {process, specHost{Host: Host{euid: 1000, uids: user, gids: user, maxFiles: 1024, maxProcs: 100}, seccomp: seccomp}},
-		"user-one-id":     {process, specHost{Host: Host{euid: 1000, uids: alone, gids: alone, exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
-		"user-no-proc":    {process, specHost{Host: Host{euid: 1000, uids: user, gids: user, cgroup: v2, exe: "/usr/local/bin/toolcell", noProc: true}, seccomp: seccomp}},
-		"root-host-image": {onHost, specHost{Host: Host{uids: root, gids: root, cgroup: everything}, seccomp: seccomp}},
+		"root-cgroup1":    {process, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
+		"user-systemd":    {process, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2}, seccomp: seccomp}},
+		"user-no-cgroup":  {process, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, MaxFiles: 1024, MaxProcs: 100}, seccomp: seccomp}},
+		"user-one-id":     {process, specHost{Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
+		"user-no-proc":    {process, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true}, seccomp: seccomp}},
+		"root-host-image": {onHost, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(newSpec(tt.process, tt.host, "0123456789abcdef"), "", "  ")
@@ -67,8 +68,8 @@ func TestNewSpecGolden(t *testing.T) {
 }
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
-	two := idMap{Root: 1000, User: 100000}
-	got := newSpec(Process{}, specHost{Host: Host{euid: 1000, uids: two, gids: two}}, "x").Process.Capabilities
+	two := host.IDMap{Root: 1000, User: 100000}
+	got := newSpec(Process{}, specHost{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
 	}
@@ -106,12 +107,12 @@ func TestSeccompProfile(t *testing.T) {
 }
 
 func TestMappingsNeverGiveMoreThanTwoIDs(t *testing.T) {
-	got := mappings(idMap{Root: 1000, User: 100000}, 65534)
+	got := mappings(host.IDMap{Root: 1000, User: 100000}, 65534)
 	want := []specs.LinuxIDMapping{{ContainerID: 0, HostID: 1000, Size: 1}, {ContainerID: 65534, HostID: 100000, Size: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := mappings(idMap{Root: 1000, User: -1}, 65534); len(got) != 1 {
+	if got := mappings(host.IDMap{Root: 1000, User: -1}, 65534); len(got) != 1 {
 		t.Errorf("with one id: got %+v", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -86,8 +87,8 @@ const stateName = "state.json"
 // a server killed before that would leave a cgroup that nobody knows of. The
 // note says of no namespaces, so that to destroy the sandbox is to kill all in
 // its cgroup (libcontainer, state_linux.go, destroy).
-func noteCgroup(c *libcontainer.Container, dir string, g cgroup) error {
-	if g.Driver == cgroupNone {
+func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
+	if g.Driver == host.CgroupNone {
 		return nil
 	}
 	state, err := c.State()
@@ -169,12 +170,12 @@ func sweepInstance(inst string) {
 }
 
 // sweepProbes removes the cgroups of servers that were killed while they tried
-// what the host gives (cgroup.go, tryCgroupFS).
-func sweepProbes(g cgroup) {
-	if g.Driver != cgroupFS {
+// what the host gives (cgroup.go, host.tryCgroupFS).
+func sweepProbes(g host.Cgroup) {
+	if g.Driver != host.CgroupFS {
 		return
 	}
-	m, err := manager.New(&cgroups.Cgroup{Path: g.path("probe"), Resources: &cgroups.Resources{}})
+	m, err := manager.New(&cgroups.Cgroup{Path: g.Path("probe"), Resources: &cgroups.Resources{}})
 	if err != nil {
 		return
 	}

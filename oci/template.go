@@ -150,7 +150,7 @@ func (r *Runtime) startProgram(p Process, h specHost, template bool) (_ *starter
 	p.Control, p.Stdout, p.Stderr = func(net.Conn) {}, said.w, said.w
 	p.template = template
 	if template {
-		un := uncountedBy(h.cgroup)
+		un := uncountedBy(h.Cgroup)
 		un.template = true
 		if h.makers, err = seccompProfile(un); err != nil {
 			return nil, errors.Join(err, said.w.Close())
@@ -159,7 +159,7 @@ func (r *Runtime) startProgram(p Process, h specHost, template bool) (_ *starter
 		// there yet, and for the threads of libraries while they start.
 		p.Limits.PIDs = max(p.Limits.PIDs, 256)
 		p.Limits.CPUs = 0
-		if !h.cgroup.PIDs {
+		if !h.Cgroup.PIDs {
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
@@ -251,7 +251,7 @@ func (s *starter) gone() bool {
 
 // newTemplate starts a template for p.
 func (r *Runtime) newTemplate(p Process, h specHost) (*template, error) {
-	if h.noProc {
+	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}
 	s, err := r.startProgram(p, h, true)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -136,10 +137,10 @@ func (w *memoryWatch) tooMuch() bool {
 		if err != nil {
 			continue // it has ended
 		}
-		resident += countOf(status, "VmRSS") << 10
-		kernel += countOf(status, "VmPTE") << 10
-		kernel += max(0, countOf(status, "FDSize")-freeFiles) * fileBytes
-		threads += countOf(status, "Threads")
+		resident += host.CountOf(status, "VmRSS") << 10
+		kernel += host.CountOf(status, "VmPTE") << 10
+		kernel += max(0, host.CountOf(status, "FDSize")-freeFiles) * fileBytes
+		threads += host.CountOf(status, "Threads")
 	}
 	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
 		w.full.Store(true)
@@ -156,7 +157,7 @@ func (w *memoryWatch) tooMuch() bool {
 	var private int64
 	for _, dir := range dirs {
 		if rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup")); err == nil {
-			private += countOf(rollup, "Pss_Anon") << 10
+			private += host.CountOf(rollup, "Pss_Anon") << 10
 		}
 	}
 	return private+kernel > w.limits.Memory

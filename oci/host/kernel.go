@@ -1,4 +1,4 @@
-package oci
+package host
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeSeccomp reports whether filters can be loaded. The kernel reads the
+// SeccompError reports whether filters can be loaded. The kernel reads the
 // filter before anything else, so that without one it fails with EFAULT; it
 // has no effect.
-func probeSeccomp() error {
+func SeccompError() error {
 	const setModeFilter = 1
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, setModeFilter, 0, 0)
 	if errno == unix.EFAULT {
@@ -22,9 +22,9 @@ func probeSeccomp() error {
 	return errno
 }
 
-// probeLandlock asks for the version of Landlock, 0 if the kernel has or uses
+// LandlockVersion asks for the version of Landlock, 0 if the kernel has or uses
 // none (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
-func probeLandlock() int {
+func LandlockVersion() int {
 	const versionFlag = 1
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, versionFlag)
 	if errno != 0 {
@@ -33,9 +33,9 @@ func probeLandlock() int {
 	return int(version)
 }
 
-// openKernel opens a file of the kernel's that never makes a reader wait.
+// OpenKernelFile opens a file of the kernel's that never makes a reader wait.
 // os.Open would have the poller wait for it, in three times as many calls.
-func openKernel(path string) (*os.File, error) {
+func OpenKernelFile(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -43,8 +43,8 @@ func openKernel(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// readNow gives what is in a short file of the kernel's at this moment.
-func readNow(f *os.File) ([]byte, error) {
+// ReadAgain gives what is in a short file of the kernel's at this moment.
+func ReadAgain(f *os.File) ([]byte, error) {
 	b := make([]byte, 4096)
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -53,17 +53,17 @@ func readNow(f *os.File) ([]byte, error) {
 	return b[:n], nil
 }
 
-func readKernel(path string) ([]byte, error) {
-	f, err := openKernel(path)
+func ReadKernelFile(path string) ([]byte, error) {
+	f, err := OpenKernelFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readNow(f)
+	return ReadAgain(f)
 }
 
-// countOf reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
-func countOf(file []byte, name string) int64 {
+// CountOf reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
+func CountOf(file []byte, name string) int64 {
 	for line := range bytes.Lines(file) {
 		fields := bytes.Fields(line)
 		if len(fields) >= 2 && string(bytes.TrimSuffix(fields[0], []byte(":"))) == name {
@@ -77,11 +77,11 @@ func countOf(file []byte, name string) int64 {
 	return 0
 }
 
-// memoryAvailable is how much memory programs could have without swapping
+// MemoryAvailable is how much memory programs could have without swapping
 // (proc(5), MemAvailable); plenty, if the kernel does not tell.
-func memoryAvailable() int64 {
-	b, err := readKernel("/proc/meminfo")
-	if n := countOf(b, "MemAvailable"); err == nil && n > 0 {
+func MemoryAvailable() int64 {
+	b, err := ReadKernelFile("/proc/meminfo")
+	if n := CountOf(b, "MemAvailable"); err == nil && n > 0 {
 		return n << 10
 	}
 	return 1 << 62

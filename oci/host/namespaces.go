@@ -1,4 +1,4 @@
-package oci
+package host
 
 import (
 	"errors"
@@ -18,10 +18,10 @@ type NamespaceProbe struct {
 
 // The steps, in order.
 const (
-	stepMake  = "make"  // the namespaces themselves
-	stepAdmin = "admin" // use a capability in them
-	stepMount = "mount" // change a mount
-	stepProc  = "proc"  // mount a /proc
+	StepMake  = "make"  // the namespaces themselves
+	StepAdmin = "admin" // use a capability in them
+	StepMount = "mount" // change a mount
+	StepProc  = "proc"  // mount a /proc
 )
 
 // probeEnv makes a child of ours try, tell and end.
@@ -37,18 +37,18 @@ func init() {
 	}
 }
 
-// tryNamespaces makes the namespaces of a sandbox around a child. That they
+// ProbeNamespaces makes the namespaces of a sandbox around a child. That they
 // can be made is not enough: where AppArmor restricts user namespaces the
 // child is without capabilities in its own, and in a container it may be
 // forbidden to mount.
-func tryNamespaces(h Host) NamespaceProbe {
+func ProbeNamespaces(h Host) NamespaceProbe {
 	c := exec.Command("/proc/self/exe", "probe")
 	c.Env = []string{probeEnv + "=1"}
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.uids.Root), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.gids.Root), Size: 1}},
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.UIDs.Root), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.GIDs.Root), Size: 1}},
 		// Real root is not root in there, as mapped, and would lose it.
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
 	}
@@ -58,7 +58,7 @@ func tryNamespaces(h Host) NamespaceProbe {
 		if errors.As(err, &errno) {
 			err = errno
 		}
-		return NamespaceProbe{stepMake, err}
+		return NamespaceProbe{StepMake, err}
 	}
 	var step string
 	var errno int
@@ -75,9 +75,9 @@ func probeInside() {
 		step string
 		do   func() error
 	}{
-		{stepAdmin, func() error { return unix.Sethostname([]byte("toolcell")) }},
-		{stepMount, func() error { return unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, "") }},
-		{stepProc, func() error {
+		{StepAdmin, func() error { return unix.Sethostname([]byte("toolcell")) }},
+		{StepMount, func() error { return unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, "") }},
+		{StepProc, func() error {
 			return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 		}},
 	} {

@@ -1,4 +1,4 @@
-package oci
+package host
 
 import (
 	"errors"
@@ -14,17 +14,17 @@ import (
 
 // The ways in which a sandbox gets its cgroup.
 const (
-	cgroupNone    = ""        // none: we keep the limits by other means
-	cgroupFS      = "fs"      // a directory made by us
-	cgroupSystemd = "systemd" // a transient scope of the user's systemd manager
+	CgroupNone    = ""        // none: we keep the limits by other means
+	CgroupFS      = "fs"      // a directory made by us
+	CgroupSystemd = "systemd" // a transient scope of the user's systemd manager
 )
 
-// cpuPeriod is the length of the window in which CPU time is counted, in
+// CpuPeriod is the length of the window in which CPU time is counted, in
 // microseconds; 100 ms is the kernel's default.
-const cpuPeriod = 100_000
+const CpuPeriod = 100_000
 
 // A cgroup says which limits can be set on this host, and through what.
-type cgroup struct {
+type Cgroup struct {
 	Driver            string
 	V2                bool
 	Memory, PIDs, CPU bool
@@ -32,14 +32,14 @@ type cgroup struct {
 	Why               string // why Driver is none, for the user
 }
 
-// path names the sandbox's cgroup in the form that the driver wants: relative
+// Path names the sandbox's cgroup in the form that the driver wants: relative
 // for cgroupfs, so that it stays under the limits that hold for ourselves, or
 // "slice:prefix:name" for systemd.
-func (c cgroup) path(id string) string {
+func (c Cgroup) Path(id string) string {
 	switch c.Driver {
-	case cgroupFS:
+	case CgroupFS:
 		return "toolcell/" + id
-	case cgroupSystemd:
+	case CgroupSystemd:
 		return "user.slice:toolcell:" + id
 	}
 	return ""
@@ -48,32 +48,32 @@ func (c cgroup) path(id string) string {
 // detectCgroup finds a cgroup that really takes limits, by making one: mount
 // flags, ownership and controllers can each be in the way, and the result is
 // what counts.
-func detectCgroup(euid int) cgroup {
+func detectCgroup(euid int) Cgroup {
 	if !cgroups.IsCgroup2UnifiedMode() {
 		if euid != 0 {
-			return cgroup{Why: "this host has cgroup v1, which an ordinary user cannot use"}
+			return Cgroup{Why: "this host has cgroup v1, which an ordinary user cannot use"}
 		}
-		return tryCgroupFS(cgroup{Driver: cgroupFS})
+		return tryCgroupFS(Cgroup{Driver: CgroupFS})
 	}
 	if euid != 0 {
 		c, err := userSystemd(euid)
 		if err == nil {
 			return c
 		}
-		if fs := tryCgroupFS(cgroup{Driver: cgroupFS, V2: true}); fs.Driver != cgroupNone {
+		if fs := tryCgroupFS(Cgroup{Driver: CgroupFS, V2: true}); fs.Driver != CgroupNone {
 			return fs
 		}
-		return cgroup{V2: true, Why: err.Error()}
+		return Cgroup{V2: true, Why: err.Error()}
 	}
-	return tryCgroupFS(cgroup{Driver: cgroupFS, V2: true})
+	return tryCgroupFS(Cgroup{Driver: CgroupFS, V2: true})
 }
 
-// expectMoves moves this process to the cgroup that it is in. The first move of
+// WarmCgroupMoves moves this process to the cgroup that it is in. The first move of
 // all waits for a grace period of RCU, 5 to 15 ms, and those of the next 10 ms
 // need not (cgroup_threadgroup_rwsem, kernel/cgroup/cgroup.c): it had better
 // wait beside the preparations of a start than in the middle of it. Where we
 // may not write, nothing is lost.
-func expectMoves() {
+func WarmCgroupMoves() {
 	own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
 	if err != nil {
 		return
@@ -97,7 +97,7 @@ func expectMoves() {
 
 // userSystemd reports what the user's systemd manager may give out. Some MCP
 // clients do not pass XDG_RUNTIME_DIR on, without which its bus is not found.
-func userSystemd(euid int) (cgroup, error) {
+func userSystemd(euid int) (Cgroup, error) {
 	if os.Getenv("XDG_RUNTIME_DIR") == "" {
 		dir := fmt.Sprintf("/run/user/%d", euid)
 		if _, err := os.Stat(dir + "/bus"); err == nil {
@@ -105,17 +105,17 @@ func userSystemd(euid int) (cgroup, error) {
 		}
 	}
 	if !systemd.IsRunningSystemd() {
-		return cgroup{}, errors.New("no cgroup is delegated to this user, and systemd is not running")
+		return Cgroup{}, errors.New("no cgroup is delegated to this user, and systemd is not running")
 	}
 	if _, err := systemd.DetectUserDbusSessionBusAddress(); err != nil {
-		return cgroup{}, errors.New("the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)")
+		return Cgroup{}, errors.New("the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)")
 	}
 	dir := fmt.Sprintf("/sys/fs/cgroup/user.slice/user-%d.slice/user@%d.service", euid, euid)
 	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
-		return cgroup{}, fmt.Errorf("no cgroup is delegated to this user: %w", err)
+		return Cgroup{}, fmt.Errorf("no cgroup is delegated to this user: %w", err)
 	}
-	c := cgroup{Driver: cgroupSystemd, V2: true, Swap: true}
+	c := Cgroup{Driver: CgroupSystemd, V2: true, Swap: true}
 	for _, name := range strings.Fields(string(have)) {
 		switch name {
 		case "memory":
@@ -127,18 +127,18 @@ func userSystemd(euid int) (cgroup, error) {
 		}
 	}
 	if !c.Memory && !c.PIDs {
-		return cgroup{}, errors.New("systemd delegates neither memory nor pids to this user")
+		return Cgroup{}, errors.New("systemd delegates neither memory nor pids to this user")
 	}
 	return c, nil
 }
 
 // tryCgroupFS makes a cgroup with small limits and removes it again.
-func tryCgroupFS(c cgroup) cgroup {
+func tryCgroupFS(c Cgroup) Cgroup {
 	const memory, pids, quota = 64 << 20, 16, 50_000
 	limit := int64(pids)
 	try := func(r cgroups.Resources) error {
 		r.SkipDevices = true
-		m, err := manager.New(&cgroups.Cgroup{Path: c.path(fmt.Sprintf("probe-%d", os.Getpid())), Resources: &r})
+		m, err := manager.New(&cgroups.Cgroup{Path: c.Path(fmt.Sprintf("probe-%d", os.Getpid())), Resources: &r})
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func tryCgroupFS(c cgroup) cgroup {
 		}
 		return m.Set(&r)
 	}
-	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: cpuPeriod}
+	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: CpuPeriod}
 	if try(all) == nil {
 		// Most hosts that give something give everything, and each try takes
 		// as long as a run.
@@ -158,14 +158,14 @@ func tryCgroupFS(c cgroup) cgroup {
 	err := try(cgroups.Resources{Memory: memory})
 	c.Memory = err == nil
 	c.PIDs = try(cgroups.Resources{PidsLimit: &limit}) == nil
-	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: cpuPeriod}) == nil
+	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: CpuPeriod}) == nil
 	c.Swap = c.Memory && try(cgroups.Resources{Memory: memory, MemorySwap: memory}) == nil
 	if !c.Memory && !c.PIDs && !c.CPU {
 		var at *os.PathError
 		if errors.As(err, &at) {
 			err = at.Err // which file of the probe it was does not help anyone
 		}
-		return cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here (%v)", err)}
+		return Cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here (%v)", err)}
 	}
 	return c
 }

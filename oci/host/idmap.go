@@ -1,4 +1,4 @@
-package oci
+package host
 
 import (
 	"bufio"
@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// sandboxBase is the first host id of the range that real root maps sandboxes
+// SandboxBase is the first host id of the range that real root maps sandboxes
 // to. 1879048192 to 2147483647 is not given out by systemd, useradd or
 // container engines (systemd, "Users, Groups, UIDs and GIDs on systemd
 // systems"), so nothing on the host belongs to these ids.
-const sandboxBase = 1879048192
+const SandboxBase = 1879048192
 
-// An idRange is a run of ids that may be mapped: in the current user
+// An IDRange is a run of ids that may be mapped: in the current user
 // namespace, as in /proc/self/uid_map, or subordinate to the user, as in
 // /etc/subuid.
-type idRange struct{ Start, Size int64 }
+type IDRange struct{ Start, Size int64 }
 
 // contains reports whether id lies in the range.
-func (r idRange) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
+func (r IDRange) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
 
-// An idMap says which host ids stand behind the only two ids that a sandbox
+// An IDMap says which host ids stand behind the only two ids that a sandbox
 // has: 0, which owns its files and as which nothing of the user's runs, and
 // the id the code runs as.
-type idMap struct {
+type IDMap struct {
 	Root int64 // host id behind container id 0
 	User int64 // host id behind the user's id, or -1: there is no second id
 }
@@ -35,10 +35,10 @@ type idMap struct {
 // of the host's root writable to whoever breaks out. The host itself always
 // has enough ids for that. available is what the
 // current user namespace has (all ids on a host, 65536 in most containers).
-func mapAsRoot(available []idRange, want int64) idMap {
+func mapAsRoot(available []IDRange, want int64) IDMap {
 	for _, r := range available {
-		if r.contains(sandboxBase) && r.contains(sandboxBase+want) {
-			return idMap{Root: sandboxBase, User: sandboxBase + want}
+		if r.contains(SandboxBase) && r.contains(SandboxBase+want) {
+			return IDMap{Root: SandboxBase, User: SandboxBase + want}
 		}
 	}
 	// Inside a container: take the two highest ids that there are, which
@@ -52,27 +52,27 @@ func mapAsRoot(available []idRange, want int64) idMap {
 	}
 	if len(ids) < 2 {
 		// Root of a namespace that has hardly an id but 0, as unshare -r
-		// makes: 0 is some ordinary user, as in mapAsUser.
-		return idMap{Root: 0, User: -1}
+		// makes: 0 is some ordinary user, as in MapAsUser.
+		return IDMap{Root: 0, User: -1}
 	}
-	return idMap{Root: ids[1], User: ids[0]}
+	return IDMap{Root: ids[1], User: ids[0]}
 }
 
-// mapAsUser maps container root to the ordinary user herself, which needs no
+// MapAsUser maps container root to the ordinary user herself, which needs no
 // privilege, and the user's id to her first subordinate id if she has one.
-func mapAsUser(self int64, subordinate []idRange) idMap {
+func MapAsUser(self int64, subordinate []IDRange) IDMap {
 	for _, r := range subordinate {
 		if r.Size > 0 && !r.contains(self) {
-			return idMap{Root: self, User: r.Start}
+			return IDMap{Root: self, User: r.Start}
 		}
 	}
-	return idMap{Root: self, User: -1}
+	return IDMap{Root: self, User: -1}
 }
 
 // parseIDMapFile reads /proc/self/uid_map or gid_map: lines of "inside outside
 // size" (user_namespaces(7)). The ranges are of inside ids.
-func parseIDMapFile(r io.Reader) ([]idRange, error) {
-	var out []idRange
+func parseIDMapFile(r io.Reader) ([]IDRange, error) {
+	var out []IDRange
 	for s := bufio.NewScanner(r); s.Scan(); {
 		f := strings.Fields(s.Text())
 		if len(f) != 3 {
@@ -83,16 +83,16 @@ func parseIDMapFile(r io.Reader) ([]idRange, error) {
 		if err1 != nil || err2 != nil {
 			return nil, fmt.Errorf("reading id map line %q", s.Text())
 		}
-		out = append(out, idRange{start, size})
+		out = append(out, IDRange{start, size})
 	}
 	return out, nil
 }
 
-// parseSubIDFile reads /etc/subuid or /etc/subgid (subuid(5)): lines of
+// ParseSubIDFile reads /etc/subuid or /etc/subgid (subuid(5)): lines of
 // "name-or-uid:start:size". Lines of others and lines that make no sense are
 // passed over, as newuidmap does.
-func parseSubIDFile(r io.Reader, name string, uid int) []idRange {
-	var out []idRange
+func ParseSubIDFile(r io.Reader, name string, uid int) []IDRange {
+	var out []IDRange
 	for s := bufio.NewScanner(r); s.Scan(); {
 		f := strings.Split(strings.TrimSpace(s.Text()), ":")
 		if len(f) != 3 || (f[0] != name && f[0] != strconv.Itoa(uid)) {
@@ -101,20 +101,20 @@ func parseSubIDFile(r io.Reader, name string, uid int) []idRange {
 		start, err1 := strconv.ParseInt(f[1], 10, 64)
 		size, err2 := strconv.ParseInt(f[2], 10, 64)
 		if err1 == nil && err2 == nil && size > 0 && start > 0 {
-			out = append(out, idRange{start, size})
+			out = append(out, IDRange{start, size})
 		}
 	}
 	return out
 }
 
-// hasAllIDs reports whether this is the host's own user namespace, in which
+// HasAllIDs reports whether this is the host's own user namespace, in which
 // every id can be mapped.
-func hasAllIDs() bool {
+func HasAllIDs() bool {
 	ranges, err := readRanges("/proc/self/uid_map")
-	return err == nil && len(ranges) == 1 && ranges[0] == idRange{0, 1<<32 - 1}
+	return err == nil && len(ranges) == 1 && ranges[0] == IDRange{0, 1<<32 - 1}
 }
 
-func readRanges(path string) ([]idRange, error) {
+func readRanges(path string) ([]IDRange, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the id map: %w", err)
@@ -124,11 +124,11 @@ func readRanges(path string) ([]idRange, error) {
 }
 
 // readSubIDs gives what the file grants to the user; none if there is no file.
-func readSubIDs(path, name string, uid int) []idRange {
+func readSubIDs(path, name string, uid int) []IDRange {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	return parseSubIDFile(f, name, uid)
+	return ParseSubIDFile(f, name, uid)
 }

@@ -1,0 +1,115 @@
+// Package host finds out what this machine has to build sandboxes with: the
+// ids that may be mapped, cgroups that take limits, and namespaces. It changes
+// nothing that lasts.
+//
+// Namespaces are tried in a child, for which it starts this program again: init
+// in namespaces.go is the child's part, so every binary that imports this
+// package can probe.
+package host
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Host says what there is to build a sandbox with: who we are, and which ids
+// and cgroups we may use.
+type Host struct {
+	EUID      int
+	Admin     bool // we hold CAP_SYS_ADMIN: real root, not root of a container
+	UIDs      IDMap
+	GIDs      IDMap
+	Cgroup    Cgroup
+	NoProc    bool   // no /proc can be mounted: ours is partly covered
+	Exe       string // this program's file, for sandboxes to start from
+	MaxFiles  uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
+	MaxLocked uint64 // RLIMIT_MEMLOCK's
+	MaxProcs  uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
+	NoIDMap   bool   // no mount can show its owner's files as another id's
+}
+
+// Probe finds out what this host gives. wantUID and wantGID are the ids
+// that code is to have inside.
+func Probe(wantUID, wantGID uint32) (Host, error) {
+	h := Host{EUID: os.Geteuid(), MaxFiles: hardLimit(unix.RLIMIT_NOFILE), MaxLocked: hardLimit(unix.RLIMIT_MEMLOCK), MaxProcs: hardLimit(unix.RLIMIT_NPROC)}
+	h.Admin = h.EUID == 0 && holdsSysAdmin()
+	h.Cgroup = detectCgroup(h.EUID)
+	var err error
+	if h.Exe, err = os.Executable(); err != nil {
+		return h, fmt.Errorf("finding this program's file: %w", err)
+	}
+	if h.EUID == 0 {
+		err = h.mapRoot(wantUID, wantGID)
+	} else {
+		h.mapUser()
+	}
+	return h, err
+}
+
+func (h *Host) mapRoot(wantUID, wantGID uint32) error {
+	uids, err := readRanges("/proc/self/uid_map")
+	if err != nil {
+		return err
+	}
+	gids, err := readRanges("/proc/self/gid_map")
+	if err != nil {
+		return err
+	}
+	h.UIDs, h.GIDs = mapAsRoot(uids, int64(wantUID)), mapAsRoot(gids, int64(wantGID))
+	return nil
+}
+
+func (h *Host) mapUser() {
+	uid, gid := os.Geteuid(), os.Getegid()
+	h.UIDs, h.GIDs = IDMap{Root: int64(uid), User: -1}, IDMap{Root: int64(gid), User: -1}
+	if !haveMappingTools() {
+		return
+	}
+	name := UserName(uid)
+	h.UIDs = MapAsUser(int64(uid), readSubIDs("/etc/subuid", name, uid))
+	h.GIDs = MapAsUser(int64(gid), readSubIDs("/etc/subgid", name, uid))
+	if h.UIDs.User < 0 || h.GIDs.User < 0 {
+		// One without the other is of no use, and a map of a single id is
+		// written without the tools.
+		h.UIDs.User, h.GIDs.User = -1, -1
+	}
+}
+
+// UserName gives the name of a user, or the number where there is none.
+func UserName(uid int) string {
+	id := strconv.Itoa(uid)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}
+
+// haveMappingTools reports whether newuidmap and newgidmap are there and may
+// do their work: without them subordinate ids cannot be mapped by an ordinary
+// user.
+func haveMappingTools() bool {
+	return ThisSystem().mapsSubordinateIDs()
+}
+
+func hardLimit(which int) uint64 {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(which, &l); err != nil || l.Max == unix.RLIM_INFINITY {
+		return 0
+	}
+	return l.Max
+}
+
+// holdsSysAdmin reports whether this thread may make mount namespaces and
+// enter others. Root of a container usually may not.
+func holdsSysAdmin() bool {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &sets[0]); err != nil {
+		return false
+	}
+	return sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}

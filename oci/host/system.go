@@ -1,0 +1,137 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A system is a view of a host's files and environment. Tests make systems of
+// hosts that they do not run on.
+type System struct {
+	Files    fs.FS // the host's root directory
+	Getenv   func(name string) string
+	FileCaps func(path string) bool // the file has capabilities of its own
+}
+
+// ThisSystem is the host that this program runs on.
+func ThisSystem() System {
+	return System{Files: os.DirFS("/"), Getenv: os.Getenv, FileCaps: hasFileCaps}
+}
+
+// Read gives the text of a file of the host, nothing if it cannot be read.
+func (s System) Read(path string) string {
+	b, err := fs.ReadFile(s.Files, path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// number reads a file that holds a number, -1 if there is none.
+func (s System) number(path string) int {
+	n, err := strconv.Atoi(s.Read(path))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// Sysctl reads a kernel setting by its name, -1 if there is none.
+func (s System) Sysctl(name string) int {
+	return s.number("proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+}
+
+// Program finds a program in the usual places; an MCP client's PATH may lack
+// them.
+func (s System) Program(name string) string {
+	for _, dir := range []string{"usr/bin/", "usr/sbin/", "bin/", "sbin/"} {
+		if s.Exists(dir + name) {
+			return "/" + dir + name
+		}
+	}
+	return ""
+}
+
+// Systemd reports whether the host was started by it (sd_booted(3)).
+func (s System) Systemd() bool { return s.Exists("run/systemd/system") }
+
+// The container engines whose flags a cure names.
+const (
+	EngineDocker     = "docker"
+	EnginePodman     = "podman"
+	EngineKubernetes = "kubernetes"
+	engineOther      = "container"
+)
+
+// Container tells in what engine's container this is, by the marks that it
+// leaves; "" if there are none. An MCP client may pass no variables on, so
+// files count as well.
+func (s System) Container() string {
+	cgroup, kind := s.Read("proc/1/cgroup"), s.Read("run/systemd/container")
+	switch {
+	case s.Getenv("KUBERNETES_SERVICE_HOST") != "", s.Exists("var/run/secrets/kubernetes.io"),
+		strings.Contains(cgroup, "/kubepods"), strings.HasPrefix(s.Read("etc/hosts"), "# Kubernetes-managed"):
+		return EngineKubernetes
+	case s.Exists("run/.containerenv"), strings.Contains(cgroup, "/libpod"), kind == EnginePodman:
+		return EnginePodman
+	case s.Exists(".dockerenv"), strings.Contains(cgroup, "/docker"), kind == EngineDocker:
+		return EngineDocker
+	case kind != "" && kind != "wsl", strings.Contains(cgroup, "/lxc"):
+		return engineOther
+	}
+	return ""
+}
+
+// InUserNamespace reports whether we are in one already. The host's own maps
+// every id to itself (user_namespaces(7)).
+func (s System) InUserNamespace() bool {
+	m := strings.Fields(s.Read("proc/self/uid_map"))
+	return len(m) > 0 && !slices.Equal(m, []string{"0", "0", "4294967295"})
+}
+
+// IDTool looks for one of the programs that map subordinate ids.
+type idTool struct {
+	Path   string // where PATH finds it, "" if it does not
+	Beside string // where it is though PATH does not find it
+	Able   bool   // it may do what it is for: setuid root, or with capabilities
+}
+
+func (s System) IDTool(name string) idTool {
+	for _, dir := range strings.Split(s.Getenv("PATH"), ":") {
+		path := strings.Trim(dir, "/") + "/" + name
+		st, err := fs.Stat(s.Files, path)
+		if !strings.HasPrefix(dir, "/") || err != nil || st.IsDir() || st.Mode()&0o111 == 0 {
+			continue
+		}
+		return idTool{Path: "/" + path, Able: st.Mode()&fs.ModeSetuid != 0 || s.FileCaps("/"+path)}
+	}
+	return idTool{Beside: s.Program(name)}
+}
+
+// NoNewPrivs reports whether no program that we start can have more rights
+// than we have, however it is marked.
+func (s System) NoNewPrivs() bool {
+	return strings.Contains(s.Read("proc/self/status"), "NoNewPrivs:\t1")
+}
+
+// mapsSubordinateIDs reports whether both tools are there and can work.
+func (s System) mapsSubordinateIDs() bool {
+	return s.IDTool("newuidmap").Able && s.IDTool("newgidmap").Able && !s.NoNewPrivs()
+}
+
+// Exists reports whether the host has a file.
+func (s System) Exists(path string) bool {
+	_, err := fs.Stat(s.Files, path)
+	return err == nil || errors.Is(err, fs.ErrPermission)
+}
+
+func hasFileCaps(path string) bool {
+	n, err := unix.Getxattr(path, "security.capability", nil)
+	return err == nil && n > 0
+}
