@@ -71,7 +71,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err != nil {
 		return CallResult{}, err
 	}
-	if err := r.leave(u.server, t); err != nil {
+	if err := r.authorize(u.server, t); err != nil {
 		return CallResult{}, err
 	}
 	res, err := s.request(ctx, methodCallTool, &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema, progress: r.Progress})
@@ -89,6 +89,18 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		res.result = u.secrets.hideJSON(res.result)
 	}
 	return CallResult{res.result, res.isError}, nil
+}
+
+// authorize asks the policy whether the call may be made, and reports to Sent
+// that it goes out.
+func (r CallRequest) authorize(s Server, t Tool) error {
+	if err := r.Run.admit(s, t); err != nil {
+		return err
+	}
+	if r.Sent != nil {
+		r.Sent(t)
+	}
+	return nil
 }
 
 // resolve finds the tool. Before it gives up it asks the server again: some

@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 // Policy is what the user allows code to call, as one file says it. The file
@@ -141,18 +142,6 @@ func (r *Run) admit(s Server, t Tool) error {
 		return err
 	}
 	return r.count(append(r.rules.serverLimits(s), r.rules.toolLimits(s, t)...))
-}
-
-// leave is the last thing before a call goes out: the policy may forbid it,
-// and whoever asked is told that it goes.
-func (c CallRequest) leave(s Server, t Tool) error {
-	if err := c.Run.admit(s, t); err != nil {
-		return err
-	}
-	if c.Sent != nil {
-		c.Sent(t)
-	}
-	return nil
 }
 
 // A fileStamp tells one state of a file from another.

@@ -1,0 +1,38 @@
+package mcpproxy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Stubs writes the tools of a server, or those of them that are named, as the
+// text of a .pyi file. It is bounded, and what was cut is named at its end.
+func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
+	u, list, err := p.list(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	var tools []Tool
+	if len(names) > maxStubNames {
+		return "", fmt.Errorf("writing the stubs of server %q: %d tools are named, the most is %d; name none for all", u.server.Name, len(names), maxStubNames)
+	}
+	if len(names) == 0 {
+		if tools, err = list.all(); err != nil {
+			return "", fmt.Errorf("reading the tools of server %q: %w", u.server.Name, err)
+		}
+	} else {
+		for _, name := range names {
+			t, ok := list.find(name)
+			if !ok {
+				return "", list.missing(u.server.Name, name)
+			}
+			if !slices.ContainsFunc(tools, func(have Tool) bool { return have.Name == t.Name }) {
+				tools = append(tools, t)
+			}
+		}
+	}
+	w := newStubWriter(len(names) > 0)
+	w.add(tools, u.server.Alias, func(t Tool) *Signature { return p.signatures.of(u.server.Name, t) })
+	return w.finish(u.server), nil
+}
