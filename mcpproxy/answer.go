@@ -11,7 +11,7 @@ import (
 
 // openStream is the GET of an SSE server, or that which takes up an answer
 // again that was cut off.
-func (r *remote) openStream(req *http.Request, ex *exchange) (*http.Response, error) {
+func (r *remote) openStream(req *http.Request, call *httpCall) (*http.Response, error) {
 	resp, cancel, err := r.send(req)
 	if err != nil {
 		return nil, err
@@ -25,12 +25,12 @@ func (r *remote) openStream(req *http.Request, ex *exchange) (*http.Response, er
 		defer cancel()
 		return nil, r.notMCP(resp)
 	}
-	resp.Body = newEvents(r, resp.Body, cancel, ex)
+	resp.Body = newEvents(r, resp.Body, cancel, call)
 	return resp, nil
 }
 
-// judge lets an answer to a message through, or says what is wrong with it.
-func (r *remote) judge(resp *http.Response, cancel context.CancelFunc, isCall bool, ex *exchange) (_ *http.Response, err error) {
+// checkResponse lets an answer to a message through, or says what is wrong with it.
+func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, isCall bool, call *httpCall) (_ *http.Response, err error) {
 	done := cancel
 	defer func() {
 		if done != nil {
@@ -39,9 +39,9 @@ func (r *remote) judge(resp *http.Response, cancel context.CancelFunc, isCall bo
 		}
 	}()
 	if r.sessionGone(resp) {
-		r.fall(errExpired)
-		if ex != nil {
-			ex.failed.Store(&httpError{expired: true, lost: true, text: errExpired.Error()})
+		r.markDown(errExpired)
+		if call != nil {
+			call.failed.Store(&httpError{expired: true, lost: true, text: errExpired.Error()})
 		}
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
 		return resp, nil
@@ -58,7 +58,7 @@ func (r *remote) judge(resp *http.Response, cancel context.CancelFunc, isCall bo
 	switch mediaType(resp) {
 	case eventStream:
 		done = nil
-		resp.Body = newEvents(r, resp.Body, cancel, ex)
+		resp.Body = newEvents(r, resp.Body, cancel, call)
 		return resp, nil
 	case "application/json":
 		answer, err := r.readAnswer(resp.Body)
@@ -81,7 +81,7 @@ func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 		return nil, &httpError{lost: true, text: "the server " + (&messageTooLongError{r.limit}).Error()}
 	}
 	for _, one := range batch(raw) {
-		msg, err := r.inbox.sort(one)
+		msg, err := r.notes.decode(one)
 		if err != nil {
 			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + excerpt(one)}
 		}

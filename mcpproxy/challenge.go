@@ -13,7 +13,7 @@ func challenge(ctx context.Context, s Server) (*http.Response, error) {
 	if s.Transport == SSE {
 		methods = methods[1:]
 	}
-	r, err := newRemote(s, HTTP, newInbox(func() {}), nil, maxErrorBody)
+	r, err := newRemote(s, HTTP, newNotifications(func() {}), nil, maxErrorBody)
 	if err != nil {
 		return nil, err
 	}

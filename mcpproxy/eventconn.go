@@ -26,10 +26,10 @@ func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if req, ok := msg.(*jsonrpc.Request); !ok || !req.IsCall() {
 		return nil // a notification, which has no answer that could be missed
 	}
-	ex, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok || ex.failed.Load() == nil {
+	call, ok := ctx.Value(httpCallKey{}).(*httpCall)
+	if !ok || call.failed.Load() == nil {
 		return err
 	}
-	ex.giveUp() // nobody is to wait for the answer
+	call.giveUp() // nobody is to wait for the answer
 	return nil
 }

@@ -19,7 +19,7 @@ type events struct {
 	body   io.ReadCloser
 	in     *bufio.Reader
 	cancel context.CancelFunc
-	ex     *exchange // whose answer the stream is, if it is one
+	call   *httpCall // whose answer the stream is, if it is one
 
 	out      bytes.Buffer
 	begun    bool // an event came
@@ -28,8 +28,8 @@ type events struct {
 	err      error
 }
 
-func newEvents(r *remote, body io.ReadCloser, cancel context.CancelFunc, ex *exchange) *events {
-	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, ex: ex}
+func newEvents(r *remote, body io.ReadCloser, cancel context.CancelFunc, call *httpCall) *events {
+	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, call: call}
 }
 
 // Read implements io.Reader.
@@ -75,13 +75,13 @@ func (e *events) ended(err error) {
 	}
 	switch {
 	case e.r.transport == SSE && long != nil:
-		e.r.fall(err)
+		e.r.markDown(err)
 	case e.r.transport == SSE && failed.notMCP:
-		e.r.fall(failed)
+		e.r.markDown(failed)
 	case e.r.transport == SSE:
-		e.r.fall(errors.New("closed its stream of events"))
-	case e.ex != nil && !e.answered && !e.resume:
-		e.ex.failed.CompareAndSwap(nil, failed)
+		e.r.markDown(errors.New("closed its stream of events"))
+	case e.call != nil && !e.answered && !e.resume:
+		e.call.failed.CompareAndSwap(nil, failed)
 	}
 }
 
@@ -164,9 +164,9 @@ func (e *events) take(ev event) error {
 	var pass [][]byte
 	if ev.hasData && (ev.name == "" || ev.name == "message") && len(bytes.TrimSpace(ev.data)) > 0 {
 		for _, raw := range batch(ev.data) {
-			msg, err := e.r.inbox.sort(raw)
+			msg, err := e.r.notes.decode(raw)
 			if err != nil {
-				if e.ex != nil {
+				if e.call != nil {
 					return &httpError{lost: true, text: "the server sent what is not JSON-RPC: " + excerpt(raw)}
 				}
 				continue // on a stream for all, no call is to suffer from it

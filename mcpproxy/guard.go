@@ -38,13 +38,13 @@ type guard struct {
 }
 
 // watch puts a process group under guard.
-func (g *guard) watch(group int) { g.tell("+", group) }
+func (g *guard) watch(group int) { g.send("+", group) }
 
 // forget takes it back. It is called before the group's leader is reaped, so
 // that its id cannot be another's yet.
-func (g *guard) forget(group int) { g.tell("-", group) }
+func (g *guard) forget(group int) { g.send("-", group) }
 
-func (g *guard) tell(op string, group int) {
+func (g *guard) send(op string, group int) {
 	if g == nil {
 		return
 	}

@@ -46,14 +46,14 @@ func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	if err != nil {
 		return nil, false, err
 	}
-	box := newInbox(d.changed)
-	w := newWire(proc, box)
+	notes := newNotifications(d.changed)
+	w := newStdioTransport(proc, notes)
 	if !legacy {
 		go w.watchDiscover(ctx, d.patience, cancel)
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &session{link: proc, wire: w, meta: d.metaOf(cs), inbox: box, mcp: cs, since: time.Now()}, false, nil
+		return &session{link: proc, stdio: w, meta: d.metaOf(cs), notes: notes, mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
@@ -79,7 +79,7 @@ func explainProcess(proc *process, err, cause error) error {
 	if cause != nil {
 		err = cause
 	}
-	if tail := proc.diag.text(); tail != "" {
+	if tail := proc.output.last(); tail != "" {
 		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
 	}
 	return err
@@ -89,7 +89,7 @@ var errNoDiscover = errors.New("did not answer server/discover")
 
 // watchDiscover cancels the handshake when the server has read the request
 // but leaves it unanswered. One that has not read it yet is still starting.
-func (w *wire) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(max(patience/50, time.Millisecond))
 	defer tick.Stop()
 	var taken time.Time
@@ -99,9 +99,9 @@ func (w *wire) watchDiscover(ctx context.Context, patience time.Duration, cancel
 			return
 		case now := <-tick.C:
 			switch {
-			case w.answered.Load():
+			case t.answered.Load():
 				return
-			case !w.asked.Load() || !w.proc.tookInput():
+			case !t.asked.Load() || !t.proc.tookInput():
 				taken = time.Time{}
 			case taken.IsZero():
 				taken = now

@@ -14,21 +14,21 @@ import (
 const firstWithHeaders = "2026-07-28"
 
 // standardHeaders sets what the SDK would for a method that it knows.
-func standardHeaders(h http.Header, ex *exchange) {
+func standardHeaders(h http.Header, call *httpCall) {
 	if h.Get(versionKey) < firstWithHeaders {
 		return
 	}
-	h.Set("Mcp-Method", ex.method)
+	h.Set("Mcp-Method", call.method)
 	switch {
-	case ex.params.URI != "":
-		h.Set("Mcp-Name", headerText(ex.params.URI))
-	case ex.params.Name != "":
-		h.Set("Mcp-Name", headerText(ex.params.Name))
+	case call.params.URI != "":
+		h.Set("Mcp-Name", headerText(call.params.URI))
+	case call.params.Name != "":
+		h.Set("Mcp-Name", headerText(call.params.Name))
 	}
-	if len(ex.params.schema) > 0 && strings.Contains(string(ex.params.schema), "x-mcp-header") {
+	if len(call.params.schema) > 0 && strings.Contains(string(call.params.schema), "x-mcp-header") {
 		var args map[string]json.RawMessage
-		if json.Unmarshal(ex.params.Arguments, &args) == nil {
-			argumentHeaders(h, ex.params.schema, args)
+		if json.Unmarshal(call.params.Arguments, &args) == nil {
+			argumentHeaders(h, call.params.schema, args)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (r *remote) listen(request func() (*http.Request, error)) {
 	for pause := listenAgain; ; pause = min(2*pause, listenAgainMax) {
 		begun := time.Now()
 		req, err := request()
-		if err != nil || !r.hear(req) {
+		if err != nil || !r.readStream(req) {
 			return
 		}
 		if time.Since(begun) > listenAgainMax {
@@ -32,20 +32,20 @@ func (r *remote) listen(request func() (*http.Request, error)) {
 		}
 		timer := time.NewTimer(pause)
 		select {
-		case <-r.fell:
+		case <-r.isDown:
 			timer.Stop()
 			return
 		case <-r.ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
-			r.inbox.changed()
+			r.notes.changed()
 		}
 	}
 }
 
-// hear takes in one stream to its end, and reports whether to open it again.
-func (r *remote) hear(req *http.Request) bool {
+// readStream reads one stream to its end, and reports whether to open it again.
+func (r *remote) readStream(req *http.Request) bool {
 	resp, cancel, err := r.send(req)
 	if err != nil {
 		return r.ctx.Err() == nil
@@ -58,14 +58,14 @@ func (r *remote) hear(req *http.Request) bool {
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != eventStream {
 		return false // it offers no such stream
 	}
-	heard := newEvents(r, resp.Body, cancel, nil)
+	stream := newEvents(r, resp.Body, cancel, nil)
 	for {
-		ev, err := heard.next()
+		ev, err := stream.next()
 		if err != nil {
 			return r.ctx.Err() == nil
 		}
 		for _, raw := range batch(ev.data) {
-			if msg, err := r.inbox.sort(raw); err == nil {
+			if msg, err := r.notes.decode(raw); err == nil {
 				if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
 					r.answerPing(req)
 				}

@@ -16,7 +16,7 @@
 //	                all clients, discovery.go the story, trust.go what a
 //	                project's file may do, watch.go how changes are noticed
 //	upstream.go     the life of one connection; session.go opens it, over
-//	                process.go and wire.go or over remote.go
+//	                process.go and stdio.go or over remote.go
 //	catalogue.go    what is known of the tools, in memory and on disk
 //	search.go       which of them fit a need
 //	signature.go    how one is called from Python

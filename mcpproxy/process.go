@@ -33,9 +33,9 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
-	diag   *diagnosis
+	output *outputTail
 	guard  *guard
-	fell   chan struct{} // exited or read is closed, whichever came first
+	isDown chan struct{} // exited or read is closed, whichever came first
 	once   sync.Once
 	exited chan struct{} // the leader ended and its whole group was killed
 	done   chan struct{} // and it was reaped, its stderr read, its pipes closed
@@ -86,8 +86,8 @@ func startProcess(s Server, hidden *redactor, g *guard, log *slog.Logger) (_ *pr
 		return nil, err
 	}
 	p := &process{
-		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], diag: newDiagnosis(s.Name, hidden, log), guard: g,
-		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), fell: make(chan struct{}),
+		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], output: newOutputTail(s.Name, hidden, log), guard: g,
+		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), isDown: make(chan struct{}),
 	}
 	g.watch(cmd.Process.Pid)
 	go p.watch(pipes[2][0])
@@ -111,7 +111,7 @@ func (p *process) watch(stderr *os.File) {
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
-		p.diag.readFrom(stderr)
+		p.output.readFrom(stderr)
 	}()
 	awaitExit(p.cmd.Process.Pid)
 	p.signalGroup(unix.SIGKILL)
@@ -120,7 +120,7 @@ func (p *process) watch(stderr *os.File) {
 	p.mu.Unlock()
 	p.guard.forget(p.cmd.Process.Pid)
 	close(p.exited)
-	p.fall()
+	p.markDown()
 	_ = p.cmd.Wait() // a bad exit status is in ProcessState
 	p.state = p.cmd.ProcessState
 
@@ -140,10 +140,10 @@ func (p *process) watch(stderr *os.File) {
 	close(p.done)
 }
 
-func (p *process) fall() { p.once.Do(func() { close(p.fell) }) }
+func (p *process) markDown() { p.once.Do(func() { close(p.isDown) }) }
 
 // down implements link.
-func (p *process) down() <-chan struct{} { return p.fell }
+func (p *process) down() <-chan struct{} { return p.isDown }
 
 // expired implements link: a process that ends by itself is at fault.
 func (p *process) expired() bool { return false }
@@ -183,9 +183,9 @@ func (p *process) stop() {
 	<-p.done
 }
 
-// offer writes as much of a line as the server takes at once, and returns how
+// writeNow writes as much of a line as the server takes at once, and returns how
 // much that was.
-func (p *process) offer(line []byte) (n int, err error) {
+func (p *process) writeNow(line []byte) (n int, err error) {
 	conn, err := p.stdin.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -228,7 +228,7 @@ func (p *process) tookInput() bool {
 func (p *process) ended() string {
 	<-p.done
 	text := "exited: " + p.state.String()
-	if tail := p.diag.text(); tail != "" {
+	if tail := p.output.last(); tail != "" {
 		text += "; its stderr ended: " + tail
 	}
 	return text

@@ -22,7 +22,7 @@ type remote struct {
 	transport Transport
 	origin    *url.URL
 	client    http.RoundTripper
-	inbox     *inbox
+	notes     *notifications
 	tokens    tokenSource
 	limit     int // of one message
 
@@ -34,12 +34,12 @@ type remote struct {
 	answered  atomic.Bool // something came back
 	sessionID atomic.Value
 
-	fell chan struct{}
-	mu   sync.Mutex
-	why  error // it is down, the first reason
+	isDown chan struct{}
+	mu     sync.Mutex
+	why    error // it is down, the first reason
 }
 
-func newRemote(s Server, t Transport, box *inbox, tokens tokenSource, limit int) (*remote, error) {
+func newRemote(s Server, t Transport, notes *notifications, tokens tokenSource, limit int) (*remote, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
 		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
@@ -49,31 +49,31 @@ func newRemote(s Server, t Transport, box *inbox, tokens tokenSource, limit int)
 	base.MaxIdleConnsPerHost = 16
 	base.IdleConnTimeout = 30 * time.Second
 	r := &remote{
-		server: s, transport: t, origin: origin, client: base, inbox: box, tokens: tokens,
-		limit: limit, fell: make(chan struct{}),
+		server: s, transport: t, origin: origin, client: base, notes: notes, tokens: tokens,
+		limit: limit, isDown: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
 }
 
 // down implements link.
-func (r *remote) down() <-chan struct{} { return r.fell }
+func (r *remote) down() <-chan struct{} { return r.isDown }
 
-// fall takes the link out of use.
-func (r *remote) fall(why error) {
+// markDown takes the link out of use.
+func (r *remote) markDown(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
-	case <-r.fell:
+	case <-r.isDown:
 	default:
 		r.why = why
-		close(r.fell)
+		close(r.isDown)
 	}
 }
 
 // stop implements link.
 func (r *remote) stop() {
-	r.fall(errors.New("closed the connection"))
+	r.markDown(errors.New("closed the connection"))
 	r.cancel()
 }
 
@@ -85,7 +85,7 @@ func (r *remote) finish() {
 
 // ended implements link.
 func (r *remote) ended() string {
-	<-r.fell
+	<-r.isDown
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.why.Error()
@@ -123,8 +123,8 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 
 // overHTTP is attempt for a URL.
 func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t Transport, legacy bool) (_ *session, suspect bool, err error) {
-	box := newInbox(d.changed)
-	r, err := newRemote(d.server, t, box, d.tokens, d.maxMessage)
+	notes := newNotifications(d.changed)
+	r, err := newRemote(d.server, t, notes, d.tokens, d.maxMessage)
 	if err != nil {
 		return nil, false, err
 	}
@@ -143,17 +143,17 @@ func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 		err := cs.Wait()
 		switch {
 		case errors.Is(err, mcp.ErrSessionMissing):
-			r.fall(errExpired)
+			r.markDown(errExpired)
 		case err == nil || errors.Is(err, io.EOF):
-			r.fall(errors.New("closed the connection"))
+			r.markDown(errors.New("closed the connection"))
 		default:
-			r.fall(fmt.Errorf("broke the connection: %w", r.words(err)))
+			r.markDown(fmt.Errorf("broke the connection: %w", r.words(err)))
 		}
 	})
 	if res := cs.InitializeResult(); t == HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
 		r.work.Go(func() { r.listen(func() (*http.Request, error) { return r.standing(res.ProtocolVersion) }) })
 	}
-	return &session{link: r, inbox: box, mcp: cs, since: time.Now()}, false, nil
+	return &session{link: r, notes: notes, mcp: cs, since: time.Now()}, false, nil
 }
 
 // explainStart says why a handshake failed.

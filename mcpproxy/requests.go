@@ -58,15 +58,15 @@ func (r *requests) add() (id int64, came <-chan outcome, err error) {
 	return id, c, nil
 }
 
-func (r *requests) drop(id int64) {
+func (r *requests) forget(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.waiting, id)
 }
 
-// take hands an answer to the one who waits for it. It reports whether the
+// deliver hands an answer to the one who waits for it. It reports whether the
 // request was one of these, and not the SDK's.
-func (r *requests) take(id jsonrpc.ID, o outcome) bool {
+func (r *requests) deliver(id jsonrpc.ID, o outcome) bool {
 	number, ok := id.Raw().(int64)
 	if !ok || number <= firstID {
 		return false
@@ -80,8 +80,8 @@ func (r *requests) take(id jsonrpc.ID, o outcome) bool {
 	return true
 }
 
-// end fails what waits, and whatever would come.
-func (r *requests) end(err error) {
+// failAll fails what waits, and whatever would come.
+func (r *requests) failAll(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended != nil {
@@ -95,31 +95,31 @@ func (r *requests) end(err error) {
 }
 
 // request sends one request and waits for its result.
-func (w *wire) request(ctx context.Context, method string, params *rawParams) (reply, error) {
-	id, came, err := w.requests.add()
+func (t *stdioTransport) request(ctx context.Context, method string, params *rawParams) (reply, error) {
+	id, came, err := t.requests.add()
 	if err != nil {
 		return reply{}, err
 	}
-	defer w.requests.drop(id)
-	line, err := json.Marshal(call{"2.0", id, method, params})
+	defer t.requests.forget(id)
+	line, err := json.Marshal(requestMessage{"2.0", id, method, params})
 	if err != nil {
 		return reply{}, err
 	}
-	if err := w.send(ctx, line); err != nil {
-		w.giveUp(ctx, id)
+	if err := t.send(ctx, line); err != nil {
+		t.giveUp(ctx, id)
 		return reply{}, err
 	}
 	select {
 	case o := <-came:
 		return o.reply, o.err
 	case <-ctx.Done():
-		w.giveUp(ctx, id)
+		t.giveUp(ctx, id)
 		return reply{}, ctx.Err()
 	}
 }
 
-// call is a request as it is written.
-type call struct {
+// requestMessage is a request as it is written.
+type requestMessage struct {
 	Version string     `json:"jsonrpc"`
 	ID      int64      `json:"id"`
 	Method  string     `json:"method"`
@@ -128,7 +128,7 @@ type call struct {
 
 // giveUp tells the server that nobody waits for an answer any more, if ctx has
 // ended and the server takes it. The caller does not wait for that.
-func (w *wire) giveUp(ctx context.Context, id int64) {
+func (t *stdioTransport) giveUp(ctx context.Context, id int64) {
 	if ctx.Err() == nil {
 		return
 	}
@@ -143,7 +143,7 @@ func (w *wire) giveUp(ctx context.Context, id int64) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelGrace)
 		defer cancel()
-		_ = w.send(ctx, line) // a server that ended needs no telling
+		_ = t.send(ctx, line) // a server that ended needs no telling
 	}()
 }
 

@@ -113,14 +113,14 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
 	r := requests{waiting: map[int64]chan<- outcome{}}
 	answer := func(id any, text string) bool {
-		return r.take(idOf(t, id), outcome{reply: replyOf(json.RawMessage(text))})
+		return r.deliver(idOf(t, id), outcome{reply: replyOf(json.RawMessage(text))})
 	}
 	first, came, err := r.add()
 	if err != nil {
 		t.Fatal(err)
 	}
 	second, never, _ := r.add()
-	r.drop(second)
+	r.forget(second)
 	for id, ours := range map[any]bool{1.0: false, "x": false, fmt.Sprint(first): false, float64(firstID): false, float64(second): true, float64(second + 1): true} {
 		if answer(id, `{"stray":true}`) != ours {
 			t.Errorf("the answer to %v is ours: %v", id, !ours)
@@ -136,8 +136,8 @@ func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
 		t.Errorf("left: %d, %d, %v", len(came), len(never), r.waiting)
 	}
 	_, came, _ = r.add()
-	r.end(io.EOF)
-	r.end(io.ErrClosedPipe)
+	r.failAll(io.EOF)
+	r.failAll(io.ErrClosedPipe)
 	if o := <-came; o.err != io.EOF {
 		t.Errorf("at the end it got %v", o.err)
 	}
@@ -170,7 +170,7 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 	defer r.Close()
 	defer stdin.Close()
-	w := newWire(&process{stdin: stdin}, newInbox(func() {}))
+	w := newStdioTransport(&process{stdin: stdin}, newNotifications(func() {}))
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	long := strings.Repeat("x", 1<<20)

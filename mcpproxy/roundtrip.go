@@ -18,15 +18,15 @@ const (
 	sessionIDKey = "Mcp-Session-Id"
 	versionKey   = "Mcp-Protocol-Version"
 
-	maxHops       = 5
-	farewell      = time.Second // for the server to take that a session ends
-	maxErrorBody  = 64 << 10
-	errorBodyTime = 5 * time.Second
+	maxRedirects   = 5
+	endSessionTime = time.Second // for the server to take that a session ends
+	maxErrorBody   = 64 << 10
+	errorBodyTime  = 5 * time.Second
 )
 
-// An exchange is one request of ours and what became of it on the way, which
+// An httpCall is one request of ours and what became of it on the way, which
 // the SDK has no words for.
-type exchange struct {
+type httpCall struct {
 	method string
 	params *rawParams
 	giveUp context.CancelFunc
@@ -34,10 +34,10 @@ type exchange struct {
 	failed atomic.Pointer[httpError]
 }
 
-type exchangeKey struct{}
+type httpCallKey struct{}
 
 // explain prefers what the transport knows to what the SDK made of it.
-func (e *exchange) explain(err error) error {
+func (e *httpCall) explain(err error) error {
 	if failed := e.failed.Load(); failed != nil {
 		return failed
 	}
@@ -54,23 +54,23 @@ type outgoingBody struct {
 // the headers of the entry, to the server and to nobody else, and lets through
 // only answers that make sense.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
-	ex, _ := req.Context().Value(exchangeKey{}).(*exchange)
-	resp, err := r.roundTrip(req, ex)
-	if err != nil && ex != nil {
+	call, _ := req.Context().Value(httpCallKey{}).(*httpCall)
+	resp, err := r.roundTrip(req, call)
+	if err != nil && call != nil {
 		var failed *httpError
 		if errors.As(err, &failed) {
-			ex.failed.CompareAndSwap(nil, failed)
+			call.failed.CompareAndSwap(nil, failed)
 		}
 	}
 	return resp, err
 }
 
-func (r *remote) roundTrip(req *http.Request, ex *exchange) (*http.Response, error) {
+func (r *remote) roundTrip(req *http.Request, call *httpCall) (*http.Response, error) {
 	if req.Method == http.MethodDelete {
-		return r.sayFarewell(req)
+		return r.endSession(req)
 	}
 	if req.Method == http.MethodGet {
-		return r.openStream(req, ex)
+		return r.openStream(req, call)
 	}
 	body, err := io.ReadAll(req.Body)
 	req.Body.Close()
@@ -79,12 +79,12 @@ func (r *remote) roundTrip(req *http.Request, ex *exchange) (*http.Response, err
 	}
 	var msg outgoingBody
 	out := req.Clone(req.Context())
-	if ex != nil && ex.sent.CompareAndSwap(false, true) {
-		msg = outgoingBody{ID: json.RawMessage("0"), Method: ex.method}
-		body = bytes.Replace(body, []byte(`"`+rawPrefix+ex.method+`"`), []byte(`"`+ex.method+`"`), 1)
-		standardHeaders(out.Header, ex)
+	if call != nil && call.sent.CompareAndSwap(false, true) {
+		msg = outgoingBody{ID: json.RawMessage("0"), Method: call.method}
+		body = bytes.Replace(body, []byte(`"`+rawPrefix+call.method+`"`), []byte(`"`+call.method+`"`), 1)
+		standardHeaders(out.Header, call)
 	} else {
-		ex = nil // such as the note that the call was cancelled
+		call = nil // such as the note that the call was cancelled
 		if err := json.Unmarshal(body, &msg); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (r *remote) roundTrip(req *http.Request, ex *exchange) (*http.Response, err
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		return resp, nil // the SDK looks in it for the versions that the server has
 	}
-	return r.judge(resp, cancel, isCall, ex)
+	return r.checkResponse(resp, cancel, isCall, call)
 }
 
 // setBody gives a request a body that can be sent again.
@@ -136,7 +136,7 @@ func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err err
 		}
 	}()
 	var rejected string
-	for hops := 0; ; {
+	for redirects := 0; ; {
 		out := req.Clone(ctx)
 		if req.GetBody != nil {
 			if out.Body, err = req.GetBody(); err != nil {
@@ -170,7 +170,7 @@ func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err err
 			if req, err = r.follow(req, resp); err != nil {
 				return nil, nil, err
 			}
-			if hops++; hops > maxHops {
+			if redirects++; redirects > maxRedirects {
 				return nil, nil, r.failure(resp.StatusCode, "redirects in a circle")
 			}
 		default:
@@ -212,10 +212,10 @@ func (r *remote) setHeaders(req *http.Request) {
 	}
 }
 
-// sayFarewell tells the server that the session ends. It is a courtesy, for
+// endSession tells the server that the session ends. It is a courtesy, for
 // which nobody waits long.
-func (r *remote) sayFarewell(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), farewell)
+func (r *remote) endSession(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), endSessionTime)
 	defer cancel()
 	out := req.Clone(ctx)
 	r.setHeaders(out)

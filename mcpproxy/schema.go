@@ -16,10 +16,10 @@ const (
 	maxScannedJSON = 8 << 20
 )
 
-// tame makes a schema fit to be shown. Nearly all come out as the server wrote
+// sanitize makes a schema fit to be shown. Nearly all come out as the server wrote
 // them. Texts in it lose what nobody could see, and in a long one they are cut.
 // One that is still too large is left out, and says so.
-func tame(schema json.RawMessage) json.RawMessage {
+func sanitize(schema json.RawMessage) json.RawMessage {
 	long := len(schema) > longSchema
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
 		schema = editTexts(schema, func(txt string) string {

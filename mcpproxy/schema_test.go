@@ -17,7 +17,7 @@ func TestTameLeavesOrdinarySchemasAsTheyAre(t *testing.T) {
 		"texts in a list":        `{"description":["\u001b[0m"]}`,
 		"30 KB":                  `{"description":"` + strings.Repeat("d", 30<<10) + `"}`,
 	} {
-		if got := string(tame(json.RawMessage(schema))); got != schema {
+		if got := string(sanitize(json.RawMessage(schema))); got != schema {
 			t.Errorf("%s: %s became %s", name, schema, got)
 		}
 	}
@@ -30,12 +30,12 @@ func TestTameCleansAndCutsTexts(t *testing.T) {
 		"two":      {`{"title":"\u0007","description":"\u0007","$comment":"\ud83d\ude00"}`, `{"title":"","description":"","$comment":"\ud83d\ude00"}`},
 		"key next": {`{"title":"a\u0007","x":"b\u0007"}`, `{"title":"a","x":"b\u0007"}`},
 	} {
-		if got := string(tame(json.RawMessage(tt.in))); got != tt.want {
+		if got := string(sanitize(json.RawMessage(tt.in))); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
 	}
 	megabyte := `{"type":"object","properties":{"n":{"description":"` + strings.Repeat("d", 1<<20) + `","maximum":9007199254740993}}}`
-	got := tame(json.RawMessage(megabyte))
+	got := sanitize(json.RawMessage(megabyte))
 	if len(got) > 5000 || !json.Valid(got) || !strings.Contains(string(got), "1044576 more characters were cut") || !strings.Contains(string(got), "9007199254740993") {
 		t.Errorf("a megabyte of description became %d bytes: %.200s", len(got), got)
 	}
@@ -46,7 +46,7 @@ func TestTameLeavesOutWhatIsStillTooLarge(t *testing.T) {
 		"values":   `{"enum":["` + strings.Repeat("v", 1<<20) + `"]}`,
 		"gigantic": `{"description":"` + strings.Repeat("v", maxScannedJSON) + `"}`,
 	} {
-		got := tame(json.RawMessage(schema))
+		got := sanitize(json.RawMessage(schema))
 		if len(got) > 200 || !json.Valid(got) || !strings.Contains(string(got), "is left out: it has") {
 			t.Errorf("%s: %.300s", name, got)
 		}

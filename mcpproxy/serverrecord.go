@@ -40,7 +40,7 @@ type serverRecord struct {
 	following     bool // a goroutine asks after each change
 	learning      *flight[*toolList]
 	tried         time.Time          // when a refresh began, so that a broken server is not started again and again
-	vain          *flight[*toolList] // for which somebody's patience ran out
+	timedOut      *flight[*toolList] // for which a caller stopped waiting
 }
 
 func newRecord(s Server, shelf shelf) *serverRecord {
@@ -125,7 +125,7 @@ var errNotYet = errors.New("it is still starting or has not answered yet; search
 // whose patience ran out does not lose the same time again.
 func (r *serverRecord) await(ctx context.Context, f *flight[*toolList], patience time.Duration) (*toolList, error) {
 	r.mu.Lock()
-	if r.vain == f {
+	if r.timedOut == f {
 		patience = 0
 	}
 	r.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *serverRecord) await(ctx context.Context, f *flight[*toolList], patience
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.vain = f
+	r.timedOut = f
 	return nil, errNotYet
 }
 

@@ -38,9 +38,9 @@ type link interface {
 // session is one live connection: a link and the MCP session over it.
 type session struct {
 	link  link
-	wire  *wire    // of stdio
-	meta  mcp.Meta // that the protocol wants in each request over it
-	inbox *inbox
+	stdio *stdioTransport // nil over HTTP
+	meta  mcp.Meta        // that the protocol wants in each request over it
+	notes *notifications
 	mcp   *mcp.ClientSession
 	since time.Time
 }
@@ -85,19 +85,19 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 // request sends one request and waits for its result.
 func (s *session) request(ctx context.Context, method string, params *rawParams) (reply, error) {
 	if params.progress != nil {
-		token, stop := s.inbox.listen(params.progress)
+		token, stop := s.notes.listen(params.progress)
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
-	if s.wire != nil {
-		return s.wire.request(ctx, method, params.withMeta(s.meta))
+	if s.stdio != nil {
+		return s.stdio.request(ctx, method, params.withMeta(s.meta))
 	}
-	ex := &exchange{method: method, params: params}
-	ctx, ex.giveUp = context.WithCancel(context.WithValue(ctx, exchangeKey{}, ex))
-	defer ex.giveUp()
+	call := &httpCall{method: method, params: params}
+	ctx, call.giveUp = context.WithCancel(context.WithValue(ctx, httpCallKey{}, call))
+	defer call.giveUp()
 	res, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, s.mcp, rawPrefix+method, params)
 	if err != nil {
-		return reply{}, ex.explain(err)
+		return reply{}, call.explain(err)
 	}
 	return replyOf(res.raw), nil
 }

@@ -115,8 +115,8 @@ func readTool(raw json.RawMessage) (Tool, error) {
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), text.MaxDescription)
-	t.InputSchema = tame(object(t.InputSchema, `{"type":"object"}`))
-	t.OutputSchema = tame(object(t.OutputSchema, ""))
+	t.InputSchema = sanitize(object(t.InputSchema, `{"type":"object"}`))
+	t.OutputSchema = sanitize(object(t.OutputSchema, ""))
 	if t.Annotations = object(t.Annotations, ""); len(t.Annotations) > maxAnnotation {
 		t.Annotations = nil
 	}

@@ -23,13 +23,13 @@ const (
 	methodDiscover = "server/discover"
 )
 
-// wire is the stdio transport over one process. It takes the place of the
+// stdioTransport is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
 // requests past the session, and writes that do not hold up a cancelled call
 // when the server does not read.
-type wire struct {
+type stdioTransport struct {
 	proc     *process
-	inbox    *inbox
+	notes    *notifications
 	requests requests
 	in       *bufio.Reader
 	limit    int           // of one message
@@ -43,41 +43,41 @@ type wire struct {
 	took     atomic.Bool       // at the end of its output, the server had read all its input
 }
 
-func newWire(p *process, box *inbox) *wire {
-	return &wire{
-		proc: p, inbox: box, requests: requests{waiting: map[int64]chan<- outcome{}},
+func newStdioTransport(p *process, notes *notifications) *stdioTransport {
+	return &stdioTransport{
+		proc: p, notes: notes, requests: requests{waiting: map[int64]chan<- outcome{}},
 		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
 // Connect implements mcp.Transport.
-func (w *wire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
+func (t *stdioTransport) Connect(context.Context) (mcp.Connection, error) { return t, nil }
 
 // SessionID implements mcp.Connection; stdio has none.
-func (w *wire) SessionID() string { return "" }
+func (t *stdioTransport) SessionID() string { return "" }
 
 // Close implements mcp.Connection. Closing stdin is what asks the server to
 // end; its owner sees to it that it does.
-func (w *wire) Close() error {
-	w.once.Do(func() {
-		close(w.closed)
-		w.requests.end(io.ErrClosedPipe)
-		w.proc.stdin.Close()
-		w.proc.stdout.Close()
+func (t *stdioTransport) Close() error {
+	t.once.Do(func() {
+		close(t.closed)
+		t.requests.failAll(io.ErrClosedPipe)
+		t.proc.stdin.Close()
+		t.proc.stdout.Close()
 	})
 	return nil
 }
 
 // Write implements mcp.Connection.
-func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (t *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
-	err = w.send(ctx, line)
+	err = t.send(ctx, line)
 	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodDiscover && err == nil {
-		w.asked.Store(true)
+		t.asked.Store(true)
 	}
 	return err
 }
@@ -85,24 +85,24 @@ func (w *wire) Write(ctx context.Context, msg jsonrpc.Message) error {
 // send writes one line. It returns when ctx ends even if the server reads
 // nothing; a line that was begun is then finished in the background, as half a
 // line would spoil the stream.
-func (w *wire) send(ctx context.Context, line []byte) error {
+func (t *stdioTransport) send(ctx context.Context, line []byte) error {
 	select {
-	case w.turn <- struct{}{}:
+	case t.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-w.closed:
+	case <-t.closed:
 		return io.ErrClosedPipe
 	}
 	line = append(line, '\n')
-	n, err := w.proc.offer(line)
+	n, err := t.proc.writeNow(line)
 	if err != nil || n == len(line) {
-		<-w.turn
+		<-t.turn
 		return err
 	}
 	sent := make(chan error, 1)
 	go func() {
-		_, err := w.proc.stdin.Write(line[n:])
-		<-w.turn
+		_, err := t.proc.stdin.Write(line[n:])
+		<-t.turn
 		sent <- err
 	}()
 	select {
@@ -110,31 +110,31 @@ func (w *wire) send(ctx context.Context, line []byte) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-w.closed:
+	case <-t.closed:
 		return io.ErrClosedPipe
 	}
 }
 
 // Read implements mcp.Connection. It passes over everything that is not a
-// message for us, and keeps it for the diagnosis.
-func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
+// message for us, and keeps it for error texts.
+func (t *stdioTransport) Read(context.Context) (jsonrpc.Message, error) {
 	for {
-		if len(w.pending) > 0 {
-			msg := w.pending[0]
-			w.pending = w.pending[1:]
+		if len(t.pending) > 0 {
+			msg := t.pending[0]
+			t.pending = t.pending[1:]
 			return msg, nil
 		}
-		line, err := w.readLine()
+		line, err := t.readLine()
 		if err != nil {
-			w.endOfInput(err)
+			t.endOfInput(err)
 			return nil, err
 		}
 		if line == nil {
 			continue
 		}
 		for _, raw := range batch(line) {
-			if msg, ok := w.decode(raw); ok {
-				w.pending = append(w.pending, msg)
+			if msg, ok := t.decode(raw); ok {
+				t.pending = append(t.pending, msg)
 			}
 		}
 	}
@@ -142,32 +142,32 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 
 // endOfInput runs before the SDK learns of the end and closes the pipes. It runs
 // once: the SDK reads no further after an error.
-func (w *wire) endOfInput(err error) {
-	w.took.Store(w.proc.tookInput())
-	close(w.proc.read)
-	w.proc.fall()
-	w.requests.end(err)
+func (t *stdioTransport) endOfInput(err error) {
+	t.took.Store(t.proc.tookInput())
+	close(t.proc.read)
+	t.proc.markDown()
+	t.requests.failAll(err)
 }
 
 // readLine returns the next line that may be JSON, or nil for one that cannot.
 // A server's log line may be of any length and is not collected.
-func (w *wire) readLine() ([]byte, error) {
+func (t *stdioTransport) readLine() ([]byte, error) {
 	var line []byte
 	begun, wanted := false, true
 	for {
-		piece, err := w.in.ReadSlice('\n')
+		piece, err := t.in.ReadSlice('\n')
 		if !begun {
 			if trimmed := bytes.TrimLeft(piece, " \t\r\n"); len(trimmed) > 0 {
 				begun = true
 				wanted = trimmed[0] == '{' || trimmed[0] == '['
 				if !wanted {
-					w.proc.diag.add("stdout", trimmed)
+					t.proc.output.add("stdout", trimmed)
 				}
 			}
 		}
 		if begun && wanted {
-			if len(line)+len(piece) > w.limit {
-				return nil, &messageTooLongError{w.limit}
+			if len(line)+len(piece) > t.limit {
+				return nil, &messageTooLongError{t.limit}
 			}
 			if cap(line)-len(line) < len(piece) {
 				line = slices.Grow(line, max(len(piece), 2*len(line))) // append grows by a quarter, and copies again and again
@@ -200,31 +200,31 @@ func batch(line []byte) []json.RawMessage {
 }
 
 // decode returns a message the session should see.
-func (w *wire) decode(raw []byte) (jsonrpc.Message, bool) {
+func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
 	// Nearly every message, and the SDK makes much garbage of each.
 	if a := answerOf(raw); a != nil {
-		w.answered.Store(true)
-		ours := w.requests.take(a.id, outcome{reply: a.reply})
+		t.answered.Store(true)
+		ours := t.requests.deliver(a.id, outcome{reply: a.reply})
 		return &jsonrpc.Response{ID: a.id, Result: a.result}, !ours
 	}
-	msg, err := w.inbox.sort(raw)
+	msg, err := t.notes.decode(raw)
 	if err != nil {
-		w.proc.diag.add("stdout", raw)
+		t.proc.output.add("stdout", raw)
 		return nil, false
 	}
 	if msg == nil {
 		return nil, false
 	}
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
-		w.answered.Store(true)
+		t.answered.Store(true)
 	}
 	res, ok := msg.(*jsonrpc.Response)
-	return msg, !ok || !w.requests.take(res.ID, outcome{replyOf(res.Result), res.Error})
+	return msg, !ok || !t.requests.deliver(res.ID, outcome{replyOf(res.Result), res.Error})
 }
 
-// sort decodes one message of a server and returns it if the session should
+// decode decodes one message of a server and returns it if the session should
 // see it. Notifications stop here.
-func (b *inbox) sort(raw []byte) (jsonrpc.Message, error) {
+func (n *notifications) decode(raw []byte) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		if msg = salvage(raw, err); msg == nil {
@@ -233,14 +233,14 @@ func (b *inbox) sort(raw []byte) (jsonrpc.Message, error) {
 	}
 	req, ok := msg.(*jsonrpc.Request)
 	switch {
-	case !ok || req.IsCall() && b.admit():
+	case !ok || req.IsCall() && n.admit():
 		return msg, nil
 	case req.IsCall():
 		return nil, nil
 	case forSDK(req.Method):
 		return msg, nil
 	}
-	b.notified(req.Method, req.Params)
+	n.receive(req.Method, req.Params)
 	return nil, nil
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-func wireOver(input string, limit int) *wire {
-	diag := newDiagnosis("x", newRedactor(Server{}), slog.New(slog.DiscardHandler))
-	return &wire{inbox: newInbox(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: &process{diag: diag, read: make(chan struct{}), fell: make(chan struct{})}}
+func wireOver(input string, limit int) *stdioTransport {
+	output := newOutputTail("x", newRedactor(Server{}), slog.New(slog.DiscardHandler))
+	return &stdioTransport{notes: newNotifications(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: &process{output: output, read: make(chan struct{}), isDown: make(chan struct{})}}
 }
 
 func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
@@ -50,8 +50,8 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 			t.Errorf("message %d is %v, want %v", i, got[i], want[i])
 		}
 	}
-	if tail := w.proc.diag.text(); !strings.Contains(tail, "Server ready") {
-		t.Errorf("the diagnosis does not have the stray lines: %q", tail)
+	if tail := w.proc.output.last(); !strings.Contains(tail, "Server ready") {
+		t.Errorf("the tail does not have the stray lines: %q", tail)
 	}
 }
 
@@ -67,10 +67,10 @@ func TestReadRefusesEndlessMessage(t *testing.T) {
 }
 
 func TestDiagnosisIsBoundedAndClean(t *testing.T) {
-	d := newDiagnosis("x", newRedactor(Server{Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}), slog.New(slog.DiscardHandler))
+	d := newOutputTail("x", newRedactor(Server{Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}), slog.New(slog.DiscardHandler))
 	d.readFrom(strings.NewReader(strings.Repeat("noise\n", 10_000) + "\x1b[31mbad token sk-12345678\xff in dev\n" + strings.Repeat("y", 1500)))
-	text := d.text()
-	if len(d.tail) > diagnosisSize || len(text) > diagnosisText {
+	text := d.last()
+	if len(d.tail) > maxTail || len(text) > maxQuotedTail {
 		t.Errorf("tail of %d bytes, text of %d", len(d.tail), len(text))
 	}
 	if strings.Contains(text, "sk-1234") || !strings.Contains(text, "[TOKEN]") || !strings.Contains(text, "in dev") || strings.Contains(text, "\x1b") {
