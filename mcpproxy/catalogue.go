@@ -55,11 +55,10 @@ func (c *catalogue) open(dir string, log *slog.Logger) {
 // whose tools are not known yet are started. One that cannot be searched is in
 // the problems, with the reason.
 func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []Problem, error) {
-	terms := words(query)
 	switch {
 	case utf8.RuneCountInString(query) > maxQuery:
 		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
-	case len(terms) == 0:
+	case !hasWords(query):
 		return nil, nil, errors.New("searching tools: the query is empty: give some words that say what the tool should do")
 	case limit < 0:
 		return nil, nil, fmt.Errorf("searching tools: limit %d is not positive", limit)

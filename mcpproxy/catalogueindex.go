@@ -28,10 +28,12 @@ type located struct {
 	tool     int
 }
 
-// indexed is one document of the index. Of the input schema it has the outline.
-type indexed struct {
-	server Server
-	tool   Tool
+// documentOf is what a search sees of a tool. Of its input schema it has the outline.
+func documentOf(s Server, t Tool) document {
+	return document{
+		Server: s.Name, ServerDescription: s.Description,
+		Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: outlined(t.InputSchema),
+	}
 }
 
 func (at located) doc(full bool) (ToolDoc, error) {
@@ -122,8 +124,8 @@ func (x indexOf) covers(upstreams []*upstream, lists []*toolList) bool {
 }
 
 // documents unpacks what an index is made of.
-func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []indexed, places []located) {
-	unpacked := make([][]indexed, len(lists))
+func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []document, places []located) {
+	unpacked := make([][]document, len(lists))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for i, list := range lists {
@@ -139,13 +141,12 @@ func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs
 				log.Warn("leaving a server out of searches", "server", server.Name, "err", err)
 			}
 			for _, t := range tools {
-				t.InputSchema, t.OutputSchema, t.Annotations = outlined(t.InputSchema), nil, nil
-				unpacked[i] = append(unpacked[i], indexed{server, t})
+				unpacked[i] = append(unpacked[i], documentOf(server, t))
 			}
 		})
 	}
 	all.Wait()
-	docs, places = make([]indexed, 0, count(lists)), make([]located, 0, count(lists))
+	docs, places = make([]document, 0, count(lists)), make([]located, 0, count(lists))
 	for i, tools := range unpacked {
 		docs = append(docs, tools...)
 		unpacked[i] = nil

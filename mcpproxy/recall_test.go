@@ -25,7 +25,7 @@ const noShared = "no shared word"
 
 // publicTools reads the tool lists of some folders of testdata/recall: those of
 // public servers, as they answered tools/list.
-func publicTools(t testing.TB, folders ...string) (docs []indexed, number map[string]int) {
+func publicTools(t testing.TB, folders ...string) (docs []document, number map[string]int) {
 	var files []string
 	for _, folder := range folders {
 		some, err := filepath.Glob(filepath.Join("testdata", "recall", folder, "*.json"))
@@ -40,14 +40,19 @@ func publicTools(t testing.TB, folders ...string) (docs []indexed, number map[st
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list struct{ Tools []Tool }
+		var list struct {
+			Tools []struct {
+				Name, Title, Description string
+				InputSchema              json.RawMessage
+			}
+		}
 		if err := json.Unmarshal(raw, &list); err != nil {
 			t.Fatal(file, err)
 		}
 		server := strings.TrimSuffix(filepath.Base(file), ".json")
 		for _, tool := range list.Tools {
 			number[server+"/"+tool.Name] = len(docs)
-			docs = append(docs, indexed{Server{Name: server}, tool})
+			docs = append(docs, document{Server: server, Tool: tool.Name, Title: tool.Title, Description: tool.Description, InputSchema: tool.InputSchema})
 		}
 	}
 	return docs, number
@@ -90,11 +95,11 @@ type plainBM25 struct {
 	mean   float64
 }
 
-func newPlainBM25(docs []indexed) *plainBM25 {
+func newPlainBM25(docs []document) *plainBM25 {
 	p := &plainBM25{within: map[string]float64{}}
 	for _, d := range docs {
 		bag := map[string]float64{}
-		all := slices.Concat(words(d.server.Name), words(d.tool.Name), words(d.tool.Title), words(d.tool.Description), parameters(d.tool.InputSchema))
+		all := slices.Concat(words(d.Server), words(d.Tool), words(d.Title), words(d.Description), parameters(d.InputSchema))
 		for _, w := range all {
 			bag[w]++
 		}
@@ -210,7 +215,7 @@ func TestQueriesOfNoSharedWordShareNone(t *testing.T) {
 			shared := ""
 			for _, doc := range q.right {
 				d := docs[doc]
-				have := slices.Concat(words(d.server.Name), words(d.tool.Name), words(d.tool.Title), words(d.tool.Description))
+				have := slices.Concat(words(d.Server), words(d.Tool), words(d.Title), words(d.Description))
 				for _, w := range words(q.query) {
 					if slices.Contains(have, w) && shared == "" {
 						shared = w

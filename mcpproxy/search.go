@@ -2,7 +2,7 @@ package mcpproxy
 
 import (
 	"cmp"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"encoding/json"
 	"math"
 	"slices"
 )
@@ -34,6 +34,16 @@ const (
 	maxQueryWords        = 120
 )
 
+// document is a tool as the index sees it.
+type document struct {
+	Server            string
+	ServerDescription string
+	Tool              string // its name
+	Title             string
+	Description       string
+	InputSchema       json.RawMessage // JSON schema; the names of its parameters are indexed
+}
+
 // index ranks documents by the words they share with a query and by what both
 // mean. It does not change once it is made.
 type index struct {
@@ -42,11 +52,11 @@ type index struct {
 	actions []action // by document
 }
 
-func newIndex(docs []indexed) *index {
+func newIndex(docs []document) *index {
 	go theSayings() // the first query needs them too, and they take as long
 	ix := &index{lexical: newLexical(docs), meaning: newMeanings(docs), actions: make([]action, len(docs))}
 	for i, d := range docs {
-		ix.actions[i] = actionOf(words(text.Clip(d.tool.Name, maxIndexedText)))
+		ix.actions[i] = actionOf(words(clip(d.Tool, maxIndexedText)))
 	}
 	return ix
 }

@@ -12,12 +12,9 @@ func Among(query string, found, others []ToolDoc, limit int) []ToolDoc {
 		limit = defaultHits
 	}
 	all := append(append([]ToolDoc{}, found...), others...)
-	docs := make([]indexed, len(all))
+	docs := make([]document, len(all))
 	for i, d := range all {
-		docs[i] = indexed{
-			Server{Name: d.Server, Alias: d.ServerAlias},
-			Tool{Name: d.Tool, Alias: d.ToolAlias, Description: d.Description},
-		}
+		docs[i] = document{Server: d.Server, Tool: d.Tool, Description: d.Description}
 	}
 	merged, next := []ToolDoc{}, 0
 	for _, i := range newIndex(docs).search(query, len(all)) {

@@ -15,14 +15,14 @@ import (
 
 // manyTools are n documents made of the public servers' tools: each again and
 // again, under other names.
-func manyTools(t testing.TB, n int) []indexed {
+func manyTools(t testing.TB, n int) []document {
 	real, _ := publicTools(t, "tools")
-	docs := make([]indexed, n)
+	docs := make([]document, n)
 	for i := range docs {
 		d := real[i%len(real)]
 		if round := i / len(real); round > 0 {
-			d.server.Name = fmt.Sprintf("%s-%d", d.server.Name, round)
-			d.tool.Name = fmt.Sprintf("%s_%d", d.tool.Name, round)
+			d.Server = fmt.Sprintf("%s-%d", d.Server, round)
+			d.Tool = fmt.Sprintf("%s_%d", d.Tool, round)
 		}
 		docs[i] = d
 	}
@@ -50,7 +50,7 @@ func BenchmarkSearch(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	for i := 0; b.Loop(); i++ {
 		start := worked(b)
-		ix.search(queries[i%len(queries)].query, defaultHits)
+		ix.search(queries[i%len(queries)].query, 5)
 		took = append(took, worked(b)-start)
 	}
 	slices.Sort(took)
@@ -102,9 +102,9 @@ func TestSearchIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix := newIndex([]indexed{
-		{Server{Name: "s", Description: huge}, Tool{Name: huge, Title: huge, Description: huge, InputSchema: schema}},
-		{Server{Name: "s"}, Tool{Name: "send_mail", Description: "Send a mail"}},
+	ix := newIndex([]document{
+		{Server: "s", ServerDescription: huge, Tool: huge, Title: huge, Description: huge, InputSchema: schema},
+		{Server: "s", Tool: "send_mail", Description: "Send a mail"},
 	})
 	if n := len(ix.lexical.vocab); n > 200 {
 		t.Errorf("%d words of a hostile tool are indexed", n)
@@ -119,9 +119,9 @@ func TestSearchIsBounded(t *testing.T) {
 
 func TestSearchTakesAnyText(t *testing.T) {
 	names := []string{"", "__class__", "../x", "a\nb", "🙂", "\xff\xfe", "名前を変更", strings.Repeat("é", 3000)}
-	var docs []indexed
+	var docs []document
 	for _, name := range names {
-		docs = append(docs, indexed{Server{Name: name}, Tool{Name: name, Title: name, Description: name, InputSchema: json.RawMessage(name)}})
+		docs = append(docs, document{Server: name, Tool: name, Title: name, Description: name, InputSchema: json.RawMessage(name)})
 	}
 	ix := newIndex(docs)
 	for _, query := range append(names, "the of", "wie ist das Wetter", "\x00", "a b c d e f g h i j k l m n o p") {
@@ -177,11 +177,11 @@ func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
 }
 
 func TestSayingsLendNames(t *testing.T) {
-	docs := []indexed{
-		{Server{Name: "a"}, Tool{Name: "get_forecast", Description: "Returns data for the coming days"}},
-		{Server{Name: "a"}, Tool{Name: "search_files", Description: "Matches a pattern"}},
-		{Server{Name: "b"}, Tool{Name: "create_label", Description: "Makes one"}},
-		{Server{Name: "b"}, Tool{Name: "delete_label", Description: "Takes one"}},
+	docs := []document{
+		{Server: "a", Tool: "get_forecast", Description: "Returns data for the coming days"},
+		{Server: "a", Tool: "search_files", Description: "Matches a pattern"},
+		{Server: "b", Tool: "create_label", Description: "Makes one"},
+		{Server: "b", Tool: "delete_label", Description: "Takes one"},
 	}
 	ix := newIndex(docs)
 	for _, c := range []struct {

@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	"encoding/json"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"math"
 	"slices"
 	"strings"
@@ -38,28 +37,28 @@ type posting struct {
 	score float32 // of a query that is this word
 }
 
-func newLexical(docs []indexed) *lexical {
+func newLexical(docs []document) *lexical {
 	l := &lexical{docs: len(docs), postings: map[string][]posting{}}
 	length := make([]float64, len(docs))
 	average := 0.0
 	counts := map[string]float64{}
 	about := map[string][2][]string{} // by server, to split its texts once
 	for i, d := range docs {
-		s, ok := about[d.server.Name]
+		s, ok := about[d.Server]
 		if !ok {
-			s = [2][]string{words(d.server.Name), words(text.Clip(d.server.Description, maxIndexedText))}
-			about[d.server.Name] = s
+			s = [2][]string{words(d.Server), words(clip(d.ServerDescription, maxIndexedText))}
+			about[d.Server] = s
 		}
 		clear(counts)
 		for _, f := range []struct {
 			words  []string
 			weight float64
 		}{
-			{words(text.Clip(d.tool.Name, maxIndexedText)), weightTool},
-			{words(text.Clip(d.tool.Title, maxIndexedText)), weightTitle},
+			{words(clip(d.Tool, maxIndexedText)), weightTool},
+			{words(clip(d.Title, maxIndexedText)), weightTitle},
 			{s[0], weightServer},
-			{parameters(d.tool.InputSchema), weightParameter},
-			{words(text.Clip(d.tool.Description, maxIndexedText)), weightDescription},
+			{parameters(d.InputSchema), weightParameter},
+			{words(clip(d.Description, maxIndexedText)), weightDescription},
 			{s[1], weightAbout},
 		} {
 			for _, w := range f.words {
@@ -142,7 +141,7 @@ func (l *lexical) understand(query string) question {
 		if len(q.words) == maxQueryWords {
 			break
 		}
-		w = strings.ToLower(text.Clip(w, maxWord))
+		w = strings.ToLower(clip(w, maxWord))
 		s := stem(w)
 		if !stopWords[w] {
 			q.telling++

@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	_ "embed"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"math"
 	"sort"
 	"strings"
@@ -85,20 +84,20 @@ const (
 	maxMeantSentence = 200
 )
 
-func newMeanings(docs []indexed) *meanings {
+func newMeanings(docs []document) *meanings {
 	m := &meanings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
 	find := theVectors.remembering()
 	for i, d := range docs {
-		tool := text.Clip(d.tool.Name, maxMeantSentence)
-		if d.tool.Title != "" {
-			tool += " " + text.Clip(d.tool.Title, maxMeantSentence)
+		tool := clip(d.Tool, maxMeantSentence)
+		if d.Title != "" {
+			tool += " " + clip(d.Title, maxMeantSentence)
 		}
-		about := strings.Join(strings.Fields(text.Clip(d.tool.Description, maxIndexedText)), " ")
+		about := strings.Join(strings.Fields(clip(d.Description, maxIndexedText)), " ")
 		var sum [dims]float32
 		for _, text := range []string{
-			d.server.Name + " " + tool,
-			d.server.Name + " " + tool + " " + text.Clip(about, maxMeantText),
-			tool + " " + text.Clip(firstSentence(about), maxMeantSentence),
+			d.Server + " " + tool,
+			d.Server + " " + tool + " " + clip(about, maxMeantText),
+			tool + " " + clip(firstSentence(about), maxMeantSentence),
 		} {
 			one := inTools.vectorOf(lowered(text), find)
 			normalise(&one)
@@ -111,10 +110,10 @@ func newMeanings(docs []indexed) *meanings {
 	return m
 }
 
-func lowered(txt string) []string {
-	all := split(txt)
+func lowered(text string) []string {
+	all := split(text)
 	for i, w := range all {
-		all[i] = strings.ToLower(text.Clip(w, maxWord))
+		all[i] = strings.ToLower(clip(w, maxWord))
 	}
 	return all
 }

@@ -1,10 +1,10 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxWord bounds one word; the rest of a longer one (a blob in a description)
@@ -22,10 +22,10 @@ var stopWords = map[string]bool{
 // words splits text into stems: at everything that is no letter or digit,
 // between letters and digits, and at the humps of camelCase. If there is
 // nothing but stop words, they stay.
-func words(txt string) []string {
+func words(text string) []string {
 	var all, telling []string
-	for _, w := range split(txt) {
-		w = strings.ToLower(text.Clip(w, maxWord))
+	for _, w := range split(text) {
+		w = strings.ToLower(clip(w, maxWord))
 		all = append(all, stem(w))
 		if !stopWords[w] {
 			telling = append(telling, stem(w))
@@ -37,11 +37,14 @@ func words(txt string) []string {
 	return telling
 }
 
+// hasWords reports whether a query has anything to search for.
+func hasWords(query string) bool { return len(words(query)) > 0 }
+
 // stems returns all of a phrase's stems, stop words as well.
 func stems(phrase string) []string {
 	all := split(phrase)
 	for i, w := range all {
-		all[i] = stem(strings.ToLower(text.Clip(w, maxWord)))
+		all[i] = stem(strings.ToLower(clip(w, maxWord)))
 	}
 	return all
 }
@@ -137,4 +140,15 @@ func undouble(w string) string {
 		return w[:n-1]
 	}
 	return w
+}
+
+// clip cuts text to at most n bytes, never inside a character.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
