@@ -135,7 +135,7 @@ bench-servers: | deps
 # How often a search finds the right tool, beside plain BM25: docs/search.md.
 .PHONY: recall
 recall: | deps
-	@TOOLCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy
+	@TOOLCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy/search
 	@cat docs/benchmarks/recall.txt
 
 # What a client pays for, in tokens: docs/benchmarks/tokens.md.

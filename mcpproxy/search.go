@@ -1,96 +1,143 @@
 package mcpproxy
 
 import (
-	"cmp"
-	"encoding/json"
-	"math"
-	"slices"
+	"context"
+	"errors"
+	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/search"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
 )
 
-// How a query is answered:
-//
-//	query ── words ──┬─ as written, corrected ──┐
-//	                 ├─ thesaurus: other words ─┼─ BM25 over the fields ─┐
-//	                 ├─ sayings: names of tools ┘                        │
-//	                 └─ word vectors ─────────────── cosine ─────────────┴─ sum ─ right action? ─ best first
-//
-// docs/search.md says what each part brings. The weights were chosen on
-// testdata/recall/tune.txt; make recall measures on what they never saw.
 const (
-	// meaningCounts sets the cosine against the words. BM25 grows with the
-	// words of a query and with how rare a word can be, so the cosine has to
-	// as well: it is multiplied by √words · ln(1 + documents).
-	meaningCounts = 1.55
-	// meansEnough is the cosine from which a tool is an answer though it
-	// shares no word with the query.
-	meansEnough = 0.35
+	defaultHits = 5
+	maxHits     = 50
+	maxQuery    = 1000 // characters
+
+	startsAtOnce = 8
+	// searchPatience is how long a search waits for servers to start. A run
+	// has 30 s by default, and one hanging server must not use it up.
+	searchPatience = 15 * time.Second
+	// failureHolds is how long a search takes a failed start as the answer,
+	// so that it does not start a broken server again and again.
+	failureHolds = 5 * time.Minute
 )
 
-// What is indexed of one tool: a description of a megabyte must not cost more
-// than others.
-const (
-	maxIndexedText       = 2000 // bytes of a description
-	maxIndexedParameters = 64
-	maxQueryWords        = 120
-)
+// catalogue is what is known of the tools of all servers.
+//
+// Nothing is started before somebody searches or asks for the tools of a
+// server that was never listed: these are the user's servers, and most sessions
+// need few of them. The first search starts them all, several at a time, and
+// from then on the shelf has them for every process.
+type catalogue struct {
+	shelf    shelf
+	patience time.Duration // of a search
+	turns    chan struct{} // to start a server for a search
+	renewals chan struct{} // to start one whose list is old
+	delay    time.Duration // before that
+	pruned   sync.Once
 
-// document is a tool as the index sees it.
-type document struct {
-	Server            string
-	ServerDescription string
-	Tool              string // its name
-	Title             string
-	Description       string
-	InputSchema       json.RawMessage // JSON schema; the names of its parameters are indexed
+	making sync.Mutex // held while an index is made
+	mu     sync.Mutex
+	have   indexOf
+	behind bool // a goroutine makes the next one
 }
 
-// index ranks documents by the words they share with a query and by what both
-// mean. It does not change once it is made.
-type index struct {
-	lexical *lexical
-	meaning *meanings
-	actions []action // by document
+func (c *catalogue) open(dir string, log *slog.Logger) {
+	c.shelf = shelf{dir, log}
+	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
+	c.patience, c.delay = searchPatience, renewalDelay
 }
 
-func newIndex(docs []document) *index {
-	go theSayings() // the first query needs them too, and they take as long
-	ix := &index{lexical: newLexical(docs), meaning: newMeanings(docs), actions: make([]action, len(docs))}
-	for i, d := range docs {
-		ix.actions[i] = actionOf(words(clip(d.Tool, maxIndexedText)))
+// Search ranks the tools of all discovered servers by how well they fit a
+// query, best first, at most limit of them (0 is 5; 50 is the most). Servers
+// whose tools are not known yet are started. One that cannot be searched is in
+// the problems, with the reason.
+func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []Problem, error) {
+	switch {
+	case utf8.RuneCountInString(query) > maxQuery:
+		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
+	case !search.HasWords(query):
+		return nil, nil, errors.New("searching tools: the query is empty: give some words that say what the tool should do")
+	case limit < 0:
+		return nil, nil, fmt.Errorf("searching tools: limit %d is not positive", limit)
+	case limit == 0:
+		limit = defaultHits
 	}
-	return ix
+	upstreams := p.current().upstreams
+	lists, problems := p.gather(ctx, upstreams)
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, fmt.Errorf("searching tools: %w", err)
+	}
+	index, places := p.index(upstreams, lists)
+	found := []ToolDoc{}
+	for _, i := range index.Search(query, min(limit, maxHits)) {
+		doc, err := places[i].doc(full)
+		if err != nil {
+			return nil, nil, fmt.Errorf("searching tools: %w", err)
+		}
+		found = append(found, doc)
+	}
+	return found, problems, nil
 }
 
-// search returns the best documents by number. Equal ones keep the order they
-// were indexed in, so that the same query always gets the same answer.
-func (ix *index) search(query string, limit int) []int {
-	q := ix.lexical.understand(query)
-	needs := theSayings().nearest(q)
-	scores := ix.lexical.score(q)
-	ix.lexical.whole(q, scores)
-	ix.lexical.answer(q, needs, scores)
-	if like := ix.meaning.cosines(q.words); like != nil {
-		weight := meaningCounts * math.Sqrt(float64(q.telling)) * math.Log1p(float64(len(scores)))
-		for doc, cosine := range like {
-			if scores[doc] > 0 || cosine >= meansEnough {
-				scores[doc] += float32(weight) * max(cosine, 0)
-			}
+// gather collects the tools of all servers. Those that are not known are
+// waited for together, and go on to be found out when the patience is over.
+func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
+	lists := make([]*toolList, len(upstreams))
+	var unknown, changed []int
+	for i, u := range upstreams {
+		list, isChanged := u.record.tools()
+		lists[i] = list
+		switch {
+		case list == nil:
+			unknown = append(unknown, i)
+		case isChanged && u.running() != nil:
+			changed = append(changed, i)
+		default:
+			p.renew(u)
 		}
 	}
-	ix.agree(q, needs, scores)
-	return best(scores, limit)
-}
-
-// best returns the documents with the highest scores above zero.
-func best(scores []float32, limit int) []int {
-	var found []int
-	for doc, score := range scores {
-		if score > 0 {
-			found = append(found, doc)
+	p.prune(upstreams)
+	if len(unknown)+len(changed) == 0 {
+		return lists, nil
+	}
+	failures := make([]error, len(upstreams))
+	brief := len(unknown) > startsAtOnce // so many are not all kept warm
+	var all sync.WaitGroup
+	for _, i := range unknown {
+		all.Go(func() { lists[i], failures[i] = p.first(ctx, upstreams[i], brief) })
+	}
+	for _, i := range changed {
+		all.Go(func() { lists[i], failures[i] = upstreams[i].known(ctx) })
+	}
+	all.Wait()
+	var problems []Problem
+	for i, err := range failures {
+		if err != nil {
+			s := upstreams[i].server
+			problems = append(problems, Problem{Source: s.Source, Server: s.Name, Reason: err.Error()})
 		}
 	}
-	slices.SortFunc(found, func(a, b int) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
-	})
-	return found[:min(limit, len(found))]
+	return lists, problems
+}
+
+// first finds out the tools of a server that no process has listed yet. It does
+// not try again what just failed.
+func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*toolList, error) {
+	if err := u.failedJustNow(); err != nil {
+		return nil, err
+	}
+	return u.record.await(ctx, u.study(p.catalogue.turns, 0, brief), p.catalogue.patience)
+}
+
+func (u *upstream) failedJustNow() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.live == nil && u.starting == nil && u.failure != nil && time.Since(u.failedAt) < failureHolds {
+		return u.failure
+	}
+	return nil
 }

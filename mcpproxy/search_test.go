@@ -1,148 +1,44 @@
 package mcpproxy
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// catalogueOf makes an index of "server/tool: description (parameter, …)" lines.
-func catalogueOf(lines ...string) (*index, []document) {
-	var docs []document
-	for _, line := range lines {
-		head, description, _ := strings.Cut(line, ": ")
-		server, tool, _ := strings.Cut(head, "/")
-		description, params, _ := strings.Cut(strings.TrimSuffix(description, ")"), " (")
-		props := map[string]any{}
-		for _, p := range strings.FieldsFunc(params, func(r rune) bool { return r == ',' || r == ' ' }) {
-			props[p] = map[string]any{"type": "string"}
-		}
-		schema, _ := json.Marshal(map[string]any{"properties": props})
-		docs = append(docs, document{Server: server, Tool: tool, Description: description, InputSchema: schema})
+func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
+	broken := fake(t, "FAKE_DIE_AT_START", "1")
+	broken.Name, broken.Alias = "broken", "broken"
+	other := fake(t, "FAKE_TOOLS", "pages")
+	other.Name, other.Alias, other.Description = "my-other", "my_other", "a box of numbered things"
+	p := proxyFor(t, Options{}, broken, fake(t), other)
+	docs, problems, err := p.Search(t.Context(), "numbered tool", 0, true)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return newIndex(docs), docs
-}
-
-func TestSearchRanksTheFittingToolFirst(t *testing.T) {
-	ix, docs := catalogueOf(
-		"github/create_issue: Open a new issue in a repository (owner, repo, title, body)",
-		"github/list_issues: List the issues of a repository (owner, repo, state)",
-		"github/createPullRequest: Open a pull request (owner, repo, head, base)",
-		"files/read_file: Read the complete contents of a file from the file system (path)",
-		"files/write-file: Create or overwrite a file (path, content)",
-		"files/list_directory: List what is in a directory (path)",
-		"weather/get_forecast: Weather forecast for a place (latitude, longitude)",
-		"db/query: Run an SQL query against PostgreSQL (sql)",
-		"mail/send_message: Send an e-mail, for instance about an issue with a file (recipient, subject)",
-	)
-	for _, tt := range []struct{ query, want string }{
-		{"create issue", "create_issue"},
-		{"creating issues", "create_issue"},
-		{"how do I list the issues of a GitHub repository", "list_issues"},
-		{"open a pull request", "createPullRequest"},
-		{"READ_FILE", "read_file"},
-		{"readFile", "read_file"},
-		{"write file content", "write-file"},
-		{"forecast", "get_forecast"},
-		{"foreacst", "get_forecast"}, // a typo
-		{"postgr", "query"},          // a beginning
-		{"latitude", "get_forecast"}, // a parameter
-		{"github pull", "createPullRequest"},
-		{"list directories", "list_directory"},
-		{"recipient subject", "send_message"},
-		{"sending messages xyzzy", "send_message"}, // one word nobody has does not hide the rest
-	} {
-		got := ix.search(tt.query, 5)
-		if len(got) == 0 || docs[got[0]].Tool != tt.want {
-			var names []string
-			for _, i := range got {
-				names = append(names, docs[i].Tool)
-			}
-			t.Errorf("%q finds %v, want %s first", tt.query, names, tt.want)
-		}
+	if len(docs) != 5 || docs[0].Server != "my-other" || docs[0].ServerAlias != "my_other" || docs[0].InputSchema == nil {
+		t.Errorf("docs = %+v", docs)
 	}
-	if got := ix.search("xyzzy", 5); len(got) != 0 {
-		t.Errorf("nonsense finds %v", got)
+	if len(problems) != 1 || problems[0].Server != "broken" || !strings.Contains(problems[0].Reason, "API_KEY is missing") {
+		t.Errorf("problems = %+v", problems)
+	}
+	before := p.current().upstreams[0].failedAt
+	if docs, problems, _ = p.Search(t.Context(), "arguments", 100, false); len(docs) == 0 || len(problems) != 1 {
+		t.Errorf("docs = %+v, problems = %+v", docs, problems)
+	}
+	if !p.current().upstreams[0].failedAt.Equal(before) {
+		t.Error("a second search started the broken server again")
 	}
 }
 
-func TestSearchIsDeterministic(t *testing.T) {
-	var lines []string
-	for i := range 200 {
-		lines = append(lines, fmt.Sprintf("s%d/do_thing: The same words", i%7))
+func TestSearchRefusesBadQueries(t *testing.T) {
+	p := proxyFor(t, Options{})
+	for query, want := range map[string]string{"": "empty", " ?! ": "empty", strings.Repeat("a ", 600): "longer than"} {
+		_, _, err := p.Search(t.Context(), query, 5, false)
+		wantError(t, err, want)
 	}
-	first, _ := catalogueOf(lines...)
-	want := first.search("thing words", 50)
-	for range 5 {
-		ix, _ := catalogueOf(lines...)
-		if got := ix.search("thing words", 50); !slices.Equal(got, want) {
-			t.Fatalf("the order changed: %v, then %v", want, got)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"createIssue":            "creat issu createissu",
-		"HTTPServer list_URLs":   "http server httpserver list url",
-		"get-pid42":              "get pid 42 pid42",
-		"searches, boxes; files": "search box file",
-		"running stopped":        "run stop",
-		"the of":                 "the of",
-		"Ärger ÜBER":             "ärger über",
-		"日本語":                    "日本語",
-		" \t\n--":                "",
-	} {
-		if got := strings.Join(words(text), " "); got != want {
-			t.Errorf("words(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestSearchIsFastOverManyTools(t *testing.T) {
-	var docs []document
-	for i := range 5000 {
-		docs = append(docs, document{Server: "s", Tool: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("some words here ", 20)})
-	}
-	ix := newIndex(docs)
-	start := time.Now()
-	ix.search(strings.Repeat("misspeled queryy wordz ", 40), 50)
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("took %v", took)
-	}
-}
-
-func TestSearchTakesStopWordsIfThereIsNothingElse(t *testing.T) {
-	ix, docs := catalogueOf("a/who_is: Who is it (x)", "a/send: Send a letter (x)")
-	if got := ix.search("who is it", 1); len(got) != 1 || docs[got[0]].Tool != "who_is" {
-		t.Errorf("found %v", got)
-	}
-}
-
-func TestSearchFindsWhatIsMeant(t *testing.T) {
-	ix, docs := catalogueOf(
-		"files/delete_file: Delete a file (path)",
-		"files/read_file: Read a file (path)",
-		"mail/send_email: Send an email (recipient)",
-		"weather/get_forecast: Weather forecast for a place (latitude)",
-		"music/play_track: Play a track (id)",
-		"shop/refund_payment: Refund a payment (id)",
-	)
-	for query, want := range map[string]string{
-		"get rid of a document":            "delete_file",
-		"erase it":                         "delete_file",
-		"write a letter to my aunt":        "send_email",
-		"will it rain tomorrow":            "get_forecast",
-		"put on a song":                    "play_track",
-		"give the customer his money back": "refund_payment",
-		"do i need an umbrella":            "get_forecast",
-		"emial to bob":                     "send_email",
-	} {
-		if got := ix.search(query, 5); len(got) == 0 || docs[got[0]].Tool != want {
-			t.Errorf("%q finds %v, want %s first", query, got, want)
-		}
+	_, _, err := p.Search(t.Context(), "x", -1, false)
+	wantError(t, err, "limit")
+	if docs, _, err := p.Search(t.Context(), "x", 5, false); err != nil || docs == nil || len(docs) != 0 {
+		t.Errorf("with no servers: %v, %v", docs, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // replayPrefix makes a fake server offer the tools that a public server once
-// listed, from a file of mcpproxy/testdata/recall.
+// listed, from a file of mcpproxy/search/testdata/recall.
 const replayPrefix = "replay:"
 
 // A keptList is what a public MCP server answered to tools/list.
@@ -59,7 +59,7 @@ func replay(s *mcp.Server, file string) {
 // names, so that more servers are always those before and others.
 func keptLists(t *testing.T) []keptList {
 	t.Helper()
-	files, err := filepath.Glob("../../mcpproxy/testdata/recall/*/*.json")
+	files, err := filepath.Glob("../../mcpproxy/search/testdata/recall/*/*.json")
 	if err != nil || len(files) < 30 {
 		t.Fatalf("%d lists, %v", len(files), err)
 	}

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	"encoding/json"
@@ -15,9 +15,9 @@ import (
 
 // manyTools are n documents made of the public servers' tools: each again and
 // again, under other names.
-func manyTools(t testing.TB, n int) []document {
+func manyTools(t testing.TB, n int) []Document {
 	real, _ := publicTools(t, "tools")
-	docs := make([]document, n)
+	docs := make([]Document, n)
 	for i := range docs {
 		d := real[i%len(real)]
 		if round := i / len(real); round > 0 {
@@ -42,7 +42,7 @@ func worked(b *testing.B) time.Duration {
 // BenchmarkSearch answers the labelled queries over 10,000 tools.
 func BenchmarkSearch(b *testing.B) {
 	docs := manyTools(b, 10_000)
-	ix := newIndex(docs)
+	ix := New(docs)
 	_, number := publicTools(b, "tools")
 	queries := append(queriesOf(b, "tune.txt", number), queriesOf(b, "measure.txt", number)...)
 	var took []time.Duration
@@ -50,7 +50,7 @@ func BenchmarkSearch(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	for i := 0; b.Loop(); i++ {
 		start := worked(b)
-		ix.search(queries[i%len(queries)].query, 5)
+		ix.Search(queries[i%len(queries)].query, 5)
 		took = append(took, worked(b)-start)
 	}
 	slices.Sort(took)
@@ -64,12 +64,12 @@ func BenchmarkIndex(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	var ix *index
+	var ix *Index
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	start := worked(b)
 	for b.Loop() {
-		ix = newIndex(docs)
+		ix = New(docs)
 	}
 	b.ReportMetric(float64((worked(b)-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 	runtime.GC()
@@ -102,14 +102,14 @@ func TestSearchIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix := newIndex([]document{
+	ix := New([]Document{
 		{Server: "s", ServerDescription: huge, Tool: huge, Title: huge, Description: huge, InputSchema: schema},
 		{Server: "s", Tool: "send_mail", Description: "Send a mail"},
 	})
 	if n := len(ix.lexical.vocab); n > 200 {
 		t.Errorf("%d words of a hostile tool are indexed", n)
 	}
-	if got := ix.search("send mail "+huge, 5); len(got) == 0 {
+	if got := ix.Search("send mail "+huge, 5); len(got) == 0 {
 		t.Error("a long query finds nothing")
 	}
 	if n := len(ix.lexical.understand(huge).words); n > maxQueryWords {
@@ -119,22 +119,22 @@ func TestSearchIsBounded(t *testing.T) {
 
 func TestSearchTakesAnyText(t *testing.T) {
 	names := []string{"", "__class__", "../x", "a\nb", "🙂", "\xff\xfe", "名前を変更", strings.Repeat("é", 3000)}
-	var docs []document
+	var docs []Document
 	for _, name := range names {
-		docs = append(docs, document{Server: name, Tool: name, Title: name, Description: name, InputSchema: json.RawMessage(name)})
+		docs = append(docs, Document{Server: name, Tool: name, Title: name, Description: name, InputSchema: json.RawMessage(name)})
 	}
-	ix := newIndex(docs)
+	ix := New(docs)
 	for _, query := range append(names, "the of", "wie ist das Wetter", "\x00", "a b c d e f g h i j k l m n o p") {
-		for _, doc := range ix.search(query, 5) {
+		for _, doc := range ix.Search(query, 5) {
 			if doc < 0 || doc >= len(docs) {
 				t.Errorf("%q finds document %d", query, doc)
 			}
 		}
 	}
-	if got := newIndex(nil).search("anything", 5); len(got) != 0 {
+	if got := New(nil).Search("anything", 5); len(got) != 0 {
 		t.Errorf("an empty index has %v", got)
 	}
-	if got := ix.search("名前を変更", 5); len(got) == 0 || got[0] != 6 {
+	if got := ix.Search("名前を変更", 5); len(got) == 0 || got[0] != 6 {
 		t.Errorf("a name in Japanese is not found by itself: %v", got)
 	}
 }
@@ -142,16 +142,16 @@ func TestSearchTakesAnyText(t *testing.T) {
 func TestSearchIsSafeForManyAtOnce(t *testing.T) {
 	docs, number := publicTools(t, "tools")
 	queries := queriesOf(t, "tune.txt", number)
-	ix := newIndex(docs)
+	ix := New(docs)
 	want := make([][]int, len(queries))
 	for i, q := range queries {
-		want[i] = ix.search(q.query, 10)
+		want[i] = ix.Search(q.query, 10)
 	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i, q := range queries {
-				if got := ix.search(q.query, 10); !slices.Equal(got, want[i]) {
+				if got := ix.Search(q.query, 10); !slices.Equal(got, want[i]) {
 					t.Errorf("%q finds %v, then %v", q.query, want[i], got)
 				}
 			}
@@ -177,13 +177,13 @@ func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
 }
 
 func TestSayingsLendNames(t *testing.T) {
-	docs := []document{
+	docs := []Document{
 		{Server: "a", Tool: "get_forecast", Description: "Returns data for the coming days"},
 		{Server: "a", Tool: "search_files", Description: "Matches a pattern"},
 		{Server: "b", Tool: "create_label", Description: "Makes one"},
 		{Server: "b", Tool: "delete_label", Description: "Takes one"},
 	}
-	ix := newIndex(docs)
+	ix := New(docs)
 	for _, c := range []struct {
 		query string
 		want  int
@@ -193,7 +193,7 @@ func TestSayingsLendNames(t *testing.T) {
 		{"where on earth did I put my tax papers", 1},
 		{"delete label", 3},
 	} {
-		if got := ix.search(c.query, 1); len(got) == 0 || got[0] != c.want {
+		if got := ix.Search(c.query, 1); len(got) == 0 || got[0] != c.want {
 			t.Errorf("%q finds %v, want %d", c.query, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	_ "embed"
@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// vectorFile is written by meaning/distil.py, which says where its numbers come
-// from; meaning/README.md has its form. It is read in place: what no search
+// vectorFile is written by data/distil.py, which says where its numbers come
+// from; data/README.md has its form. It is read in place: what no search
 // touches is never loaded from the binary.
 //
-//go:embed meaning/vectors.bin
+//go:embed data/vectors.bin
 var vectorFile string
 
 const dims = 128
@@ -29,7 +29,7 @@ var theVectors = readVectors()
 func readVectors() vectors {
 	n := int(number(vectorFile, 4))
 	if vectorFile[:4] != "RCV1" || number(vectorFile, 8) != dims {
-		panic("meaning/vectors.bin is not what this program reads: run meaning/distil.py")
+		panic("data/vectors.bin is not what this program reads: run data/distil.py")
 	}
 	v := vectors{n: n, offsets: 12}
 	v.scales = v.offsets + 4*(n+1)
@@ -84,7 +84,7 @@ const (
 	maxMeantSentence = 200
 )
 
-func newMeanings(docs []document) *meanings {
+func newMeanings(docs []Document) *meanings {
 	m := &meanings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
 	find := theVectors.remembering()
 	for i, d := range docs {

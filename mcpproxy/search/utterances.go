@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-//go:embed meaning/sayings/*.txt
+//go:embed data/utterances/*.txt
 var sayingFiles embed.FS
 
 // sayings are what people say when they need a tool, each with what the tools
@@ -40,13 +40,13 @@ var theSayings = sync.OnceValue(readSayings)
 
 func readSayings() *sayings {
 	y := &sayings{postings: map[string][]spoken{}, meaning: &meanings{}}
-	files, err := sayingFiles.ReadDir("meaning/sayings")
+	files, err := sayingFiles.ReadDir("data/utterances")
 	if err != nil {
 		panic(err) // of an embedded folder
 	}
 	find := theVectors.remembering()
 	for _, f := range files {
-		text, err := sayingFiles.ReadFile("meaning/sayings/" + f.Name())
+		text, err := sayingFiles.ReadFile("data/utterances/" + f.Name())
 		if err != nil {
 			panic(err)
 		}

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	"encoding/json"
@@ -37,7 +37,7 @@ type posting struct {
 	score float32 // of a query that is this word
 }
 
-func newLexical(docs []document) *lexical {
+func newLexical(docs []Document) *lexical {
 	l := &lexical{docs: len(docs), postings: map[string][]posting{}}
 	length := make([]float64, len(docs))
 	average := 0.0

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	_ "embed"
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-//go:embed meaning/thesaurus.txt
+//go:embed data/thesaurus.txt
 var thesaurusText string
 
 // maxPhrase is how many words a phrase of the thesaurus has.

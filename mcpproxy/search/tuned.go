@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	_ "embed"
@@ -7,10 +7,10 @@ import (
 	"sort"
 )
 
-// tunedFile is written by meaning/tune.py: words that mean something else in a
+// tunedFile is written by data/tune.py: words that mean something else in a
 // question, or in a tool's text, than they do in general. It is read in place.
 //
-//go:embed meaning/tuned.bin
+//go:embed data/tuned.bin
 var tunedFile string
 
 // A side has the vectors of words in texts of one kind.
@@ -23,7 +23,7 @@ var inQuestions, inTools = readTuned()
 
 func readTuned() (questions, tools side) {
 	if tunedFile[:4] != "RCT1" || int(number(tunedFile, 4)) != theVectors.n || number(tunedFile, 8) != dims {
-		panic("meaning/tuned.bin is not of this meaning/vectors.bin: run meaning/tune.py")
+		panic("data/tuned.bin is not of this data/vectors.bin: run data/tune.py")
 	}
 	at := 12
 	for _, s := range []*side{&questions, &tools} {

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/search"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -18,7 +19,7 @@ type indexOf struct {
 	upstreams []*upstream
 	lists     []*toolList // by upstream; nil was not known
 	places    []located   // by document
-	index     *index
+	index     *search.Index
 }
 
 // located is where the tool of a document is.
@@ -29,8 +30,8 @@ type located struct {
 }
 
 // documentOf is what a search sees of a tool. Of its input schema it has the outline.
-func documentOf(s Server, t Tool) document {
-	return document{
+func documentOf(s Server, t Tool) search.Document {
+	return search.Document{
 		Server: s.Name, ServerDescription: s.Description,
 		Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: outlined(t.InputSchema),
 	}
@@ -44,7 +45,7 @@ func (at located) doc(full bool) (ToolDoc, error) {
 // index returns the index over lists, made anew only if one is another than
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
-func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*index, []located) {
+func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*search.Index, []located) {
 	c := &p.catalogue
 	c.mu.Lock()
 	have := c.have
@@ -84,7 +85,7 @@ func (c *catalogue) make(upstreams []*upstream, lists []*toolList) indexOf {
 		defer frugal()()
 	}
 	docs, places := documents(upstreams, lists, c.shelf.log)
-	have = indexOf{upstreams, lists, places, newIndex(docs)}
+	have = indexOf{upstreams, lists, places, search.New(docs)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.have = have
@@ -124,8 +125,8 @@ func (x indexOf) covers(upstreams []*upstream, lists []*toolList) bool {
 }
 
 // documents unpacks what an index is made of.
-func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []document, places []located) {
-	unpacked := make([][]document, len(lists))
+func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []search.Document, places []located) {
+	unpacked := make([][]search.Document, len(lists))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for i, list := range lists {
@@ -146,7 +147,7 @@ func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs
 		})
 	}
 	all.Wait()
-	docs, places = make([]document, 0, count(lists)), make([]located, 0, count(lists))
+	docs, places = make([]search.Document, 0, count(lists)), make([]located, 0, count(lists))
 	for i, tools := range unpacked {
 		docs = append(docs, tools...)
 		unpacked[i] = nil

@@ -38,7 +38,7 @@ def read_pairs(words):
         return [words[w] for w in re.findall("[a-z0-9]+", text.lower()) if w in words]
 
     pairs, names = [], []
-    for file in sorted((HERE / "sayings").glob("*.txt")):
+    for file in sorted((HERE / "utterances").glob("*.txt")):
         for line in file.read_text().splitlines():
             tools, colon, sayings = line.partition(":")
             known = [name for name in map(numbers, tools.split(",")) if name]

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	"strings"
@@ -37,8 +37,8 @@ func words(text string) []string {
 	return telling
 }
 
-// hasWords reports whether a query has anything to search for.
-func hasWords(query string) bool { return len(words(query)) > 0 }
+// HasWords reports whether a query has anything to search for.
+func HasWords(query string) bool { return len(words(query)) > 0 }
 
 // stems returns all of a phrase's stems, stop words as well.
 func stems(phrase string) []string {

@@ -1,5 +1,7 @@
 package mcpproxy
 
+import "github.com/toolcell/toolcell/mcpproxy/search"
+
 // Among puts tools that belong to no server among those that a search found,
 // where each fits, and gives at most limit of them (as Search counts it). What
 // was found keeps its order: it was ranked over all servers. Tools that do not
@@ -12,12 +14,12 @@ func Among(query string, found, others []ToolDoc, limit int) []ToolDoc {
 		limit = defaultHits
 	}
 	all := append(append([]ToolDoc{}, found...), others...)
-	docs := make([]document, len(all))
+	docs := make([]search.Document, len(all))
 	for i, d := range all {
-		docs[i] = document{Server: d.Server, Tool: d.Tool, Description: d.Description}
+		docs[i] = search.Document{Server: d.Server, Tool: d.Tool, Description: d.Description}
 	}
 	merged, next := []ToolDoc{}, 0
-	for _, i := range newIndex(docs).search(query, len(all)) {
+	for _, i := range search.New(docs).Search(query, len(all)) {
 		if i >= len(found) {
 			merged = append(merged, all[i])
 		} else if next < len(found) {

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ const noShared = "no shared word"
 
 // publicTools reads the tool lists of some folders of testdata/recall: those of
 // public servers, as they answered tools/list.
-func publicTools(t testing.TB, folders ...string) (docs []document, number map[string]int) {
+func publicTools(t testing.TB, folders ...string) (docs []Document, number map[string]int) {
 	var files []string
 	for _, folder := range folders {
 		some, err := filepath.Glob(filepath.Join("testdata", "recall", folder, "*.json"))
@@ -52,7 +52,7 @@ func publicTools(t testing.TB, folders ...string) (docs []document, number map[s
 		server := strings.TrimSuffix(filepath.Base(file), ".json")
 		for _, tool := range list.Tools {
 			number[server+"/"+tool.Name] = len(docs)
-			docs = append(docs, document{Server: server, Tool: tool.Name, Title: tool.Title, Description: tool.Description, InputSchema: tool.InputSchema})
+			docs = append(docs, Document{Server: server, Tool: tool.Name, Title: tool.Title, Description: tool.Description, InputSchema: tool.InputSchema})
 		}
 	}
 	return docs, number
@@ -95,7 +95,7 @@ type plainBM25 struct {
 	mean   float64
 }
 
-func newPlainBM25(docs []document) *plainBM25 {
+func newPlainBM25(docs []Document) *plainBM25 {
 	p := &plainBM25{within: map[string]float64{}}
 	for _, d := range docs {
 		bag := map[string]float64{}
@@ -112,7 +112,7 @@ func newPlainBM25(docs []document) *plainBM25 {
 	return p
 }
 
-func (p *plainBM25) search(query string, limit int) []int {
+func (p *plainBM25) Search(query string, limit int) []int {
 	const k1, b = 1.2, 0.75
 	scores := make([]float32, len(p.counts))
 	for doc, bag := range p.counts {
@@ -147,7 +147,7 @@ func (r recall) at1() float64 { return float64(r.first) / float64(max(r.n, 1)) }
 func (r recall) at5() float64 { return float64(r.five) / float64(max(r.n, 1)) }
 
 type searcher interface {
-	search(query string, limit int) []int
+	Search(query string, limit int) []int
 }
 
 func measure(s searcher, queries []labelled) map[string]*recall {
@@ -156,7 +156,7 @@ func measure(s searcher, queries []labelled) map[string]*recall {
 		if by[q.kind] == nil {
 			by[q.kind] = &recall{}
 		}
-		found := s.search(q.query, 5)
+		found := s.Search(q.query, 5)
 		by[q.kind].count(found, q.right)
 		by["all"].count(found, q.right)
 	}
@@ -189,7 +189,7 @@ func TestRecall(t *testing.T) {
 	} {
 		docs, number := publicTools(t, part.folders...)
 		queries := queriesOf(t, part.file, number)
-		plain, ours := measure(newPlainBM25(docs), queries), measure(newIndex(docs), queries)
+		plain, ours := measure(newPlainBM25(docs), queries), measure(New(docs), queries)
 		fmt.Fprintf(table, "%s (%d queries, %d tools)\n", part.name, len(queries), len(docs))
 		fmt.Fprintf(table, "kind\tqueries\tplain BM25 @1\t@5\trecall @1\t@5\n")
 		kinds := make([]string, 0, len(ours))

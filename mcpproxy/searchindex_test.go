@@ -1,13 +1,16 @@
 package mcpproxy
 
-import "testing"
+import (
+	"github.com/toolcell/toolcell/mcpproxy/search"
+	"testing"
+)
 
 func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 	dir := t.TempDir()
 	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
-	search := func() *index {
+	search := func() *search.Index {
 		if _, _, err := p.Search(t.Context(), "echo", 1, false); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package mcpproxy
+package search
 
 // An action is what a tool does, as the first verb in its name tells. Who
 // wants to remove something does not look for what creates it.
@@ -54,7 +54,7 @@ const actionCounts = 0.15
 
 // agree raises the tools that do what a query asks for: by its own verb, and
 // by those of the tools for its needs.
-func (ix *index) agree(q question, needs []felt, scores []float32) {
+func (ix *Index) agree(q question, needs []felt, scores []float32) {
 	var wanted [actions]float32
 	wanted[actionOf(q.stems)]++
 	for _, n := range needs {
