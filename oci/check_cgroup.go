@@ -2,8 +2,9 @@ package oci
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/oci/host"
 	"strings"
+
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // cgroupCheck says why a limit that is asked for cannot be kept by a cgroup.

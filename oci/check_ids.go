@@ -3,10 +3,11 @@ package oci
 import (
 	"bufio"
 	"fmt"
-	"github.com/toolcell/toolcell/oci/host"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // oneID is what it costs to have no second id.

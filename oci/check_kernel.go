@@ -2,8 +2,9 @@ package oci
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/oci/host"
 	"strings"
+
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // release is the kernel's version, as uname -r gives it.

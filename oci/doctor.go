@@ -60,7 +60,7 @@ func Examine(n Needs) []Check {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
 	f.hostErr = err
-	f.mounts = shown.mountChecks()
+	f.mounts = mountChecks(shown)
 	return f.examine()
 }
 

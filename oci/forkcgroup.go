@@ -35,7 +35,7 @@ type cgroupMaker struct {
 type place struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
-func newCgroupMaker(p Process, h specHost) (*cgroupMaker, error) {
+func newCgroupMaker(p process, h specHost) (*cgroupMaker, error) {
 	if h.Cgroup.Driver == host.CgroupNone {
 		return nil, nil
 	}
@@ -147,7 +147,7 @@ func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) 
 }
 
 // cgroupConfig gives the cgroup that a fresh sandbox for p would have.
-func cgroupConfig(p Process, h specHost, id string) (*cgroups.Cgroup, error) {
+func cgroupConfig(p process, h specHost, id string) (*cgroups.Cgroup, error) {
 	config, err := convert(newSpec(p, h, id), h, id)
 	if err != nil {
 		return nil, err

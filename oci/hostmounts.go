@@ -14,16 +14,6 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// A Mount is a folder or file of the host that every sandbox is shown.
-type Mount struct {
-	Source   string // on the host, absolute, without symbolic links
-	Target   string // in the sandbox, absolute; there is a place for it in the root
-	Writable bool
-}
-
-// Mount makes all sandboxes show these. It is called before the first starts.
-func (r *Runtime) Mount(ms []Mount) { r.mounts = ms }
-
 // A hostMount is a Mount with what this host says of its source.
 type hostMount struct {
 	Mount
@@ -98,65 +88,6 @@ func (h specHost) hasGroup(gid int64) bool {
 	return gid == int64(os.Getegid()) || slices.Contains(groups, int(gid))
 }
 
-// mountChecks says of each mount whether the code can use it.
-func (h specHost) mountChecks() (checks []Check) {
-	const code = "RC-MOUNT"
-	for _, m := range h.mounts {
-		how := "read"
-		if m.Writable {
-			how = "read and write"
-		}
-		denied := h.denied(m)
-		if denied == "" {
-			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
-			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
-				text += "; it has your own user id for that (isolation: one-id)"
-			}
-			checks = append(checks, okay(code, text))
-			continue
-		}
-		checks = append(checks, degraded(code, h.deniedText(m, denied), h.deniedCure(m, denied)))
-	}
-	return checks
-}
-
-func (h specHost) deniedText(m hostMount, denied string) string {
-	who := fmt.Sprintf("uid %d", h.UIDs.User)
-	if h.UIDs.User < 0 {
-		who = fmt.Sprintf("uid %d", h.UIDs.Root)
-	}
-	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is %s for it",
-		denied, m.Target, m.Source, m.Owner, m.Mode, who)
-}
-
-func (h specHost) deniedCure(m hostMount, denied string) string {
-	bits := map[string]string{"read": "r", "write": "w"}[denied]
-	if m.Dir && denied == "read" {
-		bits = "rx"
-	}
-	switch {
-	case h.EUID != 0 && m.Owner == int64(h.EUID):
-		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, m.Source)
-	case h.Admin && denied == "write":
-		or := ", or to an ordinary user"
-		if m.Owner != 0 {
-			or = "; its file system cannot show its owner's files as the code's"
-		}
-		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.UIDs.User, m.Source, or)
-	}
-	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, m.Source)
-}
-
-// deniedMounts are the notes about mounts that the code cannot use as asked.
-func (h specHost) deniedMounts() (notes []string) {
-	for _, c := range h.mountChecks() {
-		if c.Status != CheckOK {
-			notes = append(notes, c.Text+"; to cure it: "+c.Cure)
-		}
-	}
-	return notes
-}
-
 // checkMounts reports a source that is not what it was: code that may write
 // could have put a link in the place of a folder of its own.
 func (h specHost) checkMounts() error {
@@ -224,9 +155,6 @@ func onTmpfs(name string) bool {
 	return slices.ContainsFunc(writable, func(t tmpfs) bool { return strings.HasPrefix(name, t.dest+"/") })
 }
 
-// writeEnv tells pid1.c where the code may write besides the usual places.
-const writeEnv = "_TOOLCELL_WRITE"
-
 // writableTargets are those for Landlock; what lies on a tmpfs is covered by
 // the rule for that.
 func (h specHost) writableTargets() []string {
@@ -237,19 +165,4 @@ func (h specHost) writableTargets() []string {
 		}
 	}
 	return out
-}
-
-// idMapRefused reports whether a start failed because a file system cannot show
-// its files as those of another id.
-func idMapRefused(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
-}
-
-// withoutIDMaps notes that mounts have to do without here.
-func (r *Runtime) withoutIDMaps() specHost {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.host.NoIDMap, r.host.mounts = true, nil
-	r.host.lookAtMounts(r.mounts)
-	return r.host
 }

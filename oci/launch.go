@@ -17,8 +17,8 @@ import (
 )
 
 // launch starts p as the first process of a new sandbox, which is the
-// caller's to destroy.
-func (r *Runtime) launch(p Process, h specHost) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+// caller's to destroy. It gets stdout, stderr and the lifeline.
+func (r *Runtime) launch(p process, files [3]*os.File, h specHost) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := newID()
 	if err != nil {
 		return nil, nil, err
@@ -33,7 +33,7 @@ func (r *Runtime) launch(p Process, h specHost) (c *libcontainer.Container, proc
 	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := newSpec(p, h, id)
-		process = newProcess(p, s)
+		process = newProcess(files, s)
 		c, err = r.start(s, h, dir, id, process, p.Limits)
 		return err
 	})
@@ -127,32 +127,32 @@ func (r *Runtime) start(s *specs.Spec, h specHost, dir, id string, p *libcontain
 }
 
 // newProcess gives libcontainer's view of the first process.
-func newProcess(p Process, s *specs.Spec) *libcontainer.Process {
+func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
 	out := &libcontainer.Process{
 		Args:       s.Process.Args,
 		Env:        s.Process.Env,
 		Cwd:        s.Process.Cwd,
 		UID:        int(s.Process.User.UID),
 		GID:        int(s.Process.User.GID),
-		ExtraFiles: []*os.File{p.lifeline}, // becomes controlFD
+		ExtraFiles: files[2:], // becomes controlFD
 		Init:       true,
 	}
 	for _, l := range s.Process.Rlimits {
 		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: rlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
 	}
 	// A nil *os.File in an interface is not nil.
-	if p.Stdout != nil {
-		out.Stdout = p.Stdout
+	if files[0] != nil {
+		out.Stdout = files[0]
 	}
-	if p.Stderr != nil {
-		out.Stderr = p.Stderr
+	if files[1] != nil {
+		out.Stderr = files[1]
 	}
 	return out
 }
 
 // closeFiles closes our copies; closing a file twice does no harm.
 func (p Process) closeFiles() {
-	for _, f := range []*os.File{p.Stdout, p.Stderr, p.lifeline} {
+	for _, f := range []*os.File{p.Stdout, p.Stderr} {
 		if f != nil {
 			f.Close()
 		}
@@ -165,4 +165,19 @@ func newID() (string, error) {
 		return "", fmt.Errorf("naming the sandbox: %w", err)
 	}
 	return hex.EncodeToString(b[:]), nil
+}
+
+// idMapRefused reports whether a start failed because a file system cannot show
+// its files as those of another id.
+func idMapRefused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
+}
+
+// withoutIDMaps notes that mounts have to do without here.
+func (r *Runtime) withoutIDMaps() specHost {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.NoIDMap, r.host.mounts = true, nil
+	r.host.lookAtMounts(r.mounts)
+	return r.host
 }

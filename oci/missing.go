@@ -1,8 +1,9 @@
 package oci
 
 import (
-	"github.com/toolcell/toolcell/oci/host"
 	"strings"
+
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // isolation names in what a sandbox on h differs from a full one; it is empty

@@ -64,7 +64,7 @@ func (t tmpfs) options() []string {
 }
 
 // mounts lists what is laid over the read-only root, in order.
-func mounts(p Process, h specHost) []specs.Mount {
+func mounts(p process, h specHost) []specs.Mount {
 	mount := func(t tmpfs, options ...string) specs.Mount {
 		options = append(append(options, t.mode, "noexec", "nosuid", "nodev"), t.options()...)
 		return specs.Mount{Destination: t.dest, Type: "tmpfs", Source: "tmpfs", Options: options}

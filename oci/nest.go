@@ -11,10 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", hide
-// being 1 if /proc is to be covered.
-const nestEnv = "_TOOLCELL_NEST"
-
 // nest is the stage before pid 1 of a sandbox that has only one id, or no
 // /proc. libcontainer has built everything else, and pid1.c has just made a
 // user namespace in which that id is the user's; a new user namespace comes

@@ -28,22 +28,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownDir is where a sandbox sees what is ours: a tmpfs over a mount point that
-// every root file system has.
-const ownDir = "/run/toolcell"
-
-// A Bind is a file or directory of the host shown read-only in a sandbox.
-type Bind struct {
-	Source string // on the host, absolute, without symbolic links
-	Target string // in the sandbox, absolute
-}
-
-// A Root is the root file system of a sandbox.
-type Root struct {
-	Dir   string // on the host, absolute, without symbolic links
-	Binds []Bind // what is mounted over it, besides the usual
-}
-
 // A Process is what to run, and in what.
 type Process struct {
 	Root   Root
@@ -76,21 +60,15 @@ type Process struct {
 	// Kept says that the process goes on when its work is done, and waits for
 	// more: it does not count as one of those at work.
 	Kept bool
-
-	uid, gid uint32   // inside: the runtime's
-	lifeline *os.File // pid 1's end
-	template bool     // sandboxes are forked from it
 }
 
-// A Python says of a Process that it is a Python program, and how it can be
-// started before it is needed (fork.py): the program is a file that defines
-// main, which gives the exit code, and which it calls itself unless the name
-// FORKED is defined.
-type Python struct {
-	Interpreter []string // its path inside, and its options
-	Program     string   // its path inside
-	Base        []string // modules to import beforehand, as far as they are there
-	Preload     []string // modules that the user wants imported beforehand
+// sandboxed gives the part of p that says what its sandbox is, for code that
+// has these ids in it.
+func (p Process) sandboxed(uid, gid uint32) process {
+	return process{
+		Root: p.Root, Binds: p.Binds, Args: p.Args, Env: p.Env, Limits: p.Limits, Python: p.Python,
+		UID: uid, GID: gid, Control: p.Control != nil,
+	}
 }
 
 // An Exit is how a sandbox ended.
@@ -157,7 +135,7 @@ func (r *Runtime) Missing(l Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(missing(h.Host, l), h.deniedMounts(), r.pool.said())
+	return slices.Concat(missing(h.Host, l), deniedMounts(h), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -191,7 +169,6 @@ func (r *Runtime) probe() (specHost, error) {
 // has ended. If ctx ends first they are killed at once; that is not an error.
 func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer p.closeFiles()
-	p.uid, p.gid = r.uid, r.gid
 	h, err := r.probe()
 	if err != nil {
 		return Exit{}, err
@@ -216,7 +193,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			return exit, err
 		}
 	}
-	s, line, h, err := r.begin(p, h)
+	s, line, h, err := r.begin(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
 	if err != nil {
 		return Exit{}, err
 	}
@@ -231,21 +208,21 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	})
 }
 
-// begin starts p in a fresh sandbox.
-func (r *Runtime) begin(p Process, h specHost) (*container, lifeline, specHost, error) {
+// begin starts p in a fresh sandbox, with these streams.
+func (r *Runtime) begin(p process, stdout, stderr *os.File, h specHost) (*container, lifeline, specHost, error) {
 	line, err := newLifeline()
 	if err != nil {
 		return nil, line, h, err
 	}
-	p.lifeline = line.theirs
-	c, process, err := r.launch(p, h)
+	files := [3]*os.File{stdout, stderr, line.theirs}
+	c, process, err := r.launch(p, files, h)
 	if procRefused(err) && !h.NoProc {
 		h = r.withoutProc()
-		c, process, err = r.launch(p, h)
+		c, process, err = r.launch(p, files, h)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
 		h = r.withoutIDMaps()
-		c, process, err = r.launch(p, h)
+		c, process, err = r.launch(p, files, h)
 	}
 	line.theirs.Close()
 	if err != nil {
@@ -301,3 +278,6 @@ func (p Process) start(conn net.Conn, s sandbox) {
 	}
 	p.Control(conn)
 }
+
+// Mount makes all sandboxes show these. It is called before the first starts.
+func (r *Runtime) Mount(ms []Mount) { r.mounts = ms }

@@ -1,13 +1,14 @@
 package oci
 
 import (
-	"github.com/toolcell/toolcell/oci/host"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // TestPid1 tries from inside what pid 1 has to be for the code: there, deaf

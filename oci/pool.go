@@ -39,7 +39,7 @@ type pool struct {
 	mu     sync.Mutex
 	warmth Warmth
 	key    *poolKey // nil if it is for none
-	p      Process
+	p      process
 	h      specHost
 	ready  []*warm
 	making int
@@ -73,12 +73,11 @@ func (r *Runtime) Keep(w Warmth) {
 // Warm begins to make ready for p, whose streams are not needed. It returns at
 // once.
 func (r *Runtime) Warm(p Process) {
-	p.uid, p.gid = r.uid, r.gid
 	r.ending.Add(1)
 	go func() {
 		defer r.ending.Done()
 		if h, err := r.probe(); err == nil {
-			r.pool.prepare(p, h)
+			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
 		}
 	}()
 }
@@ -89,7 +88,7 @@ func (r *Runtime) warm(ctx context.Context, p Process, h specHost) (*warm, func(
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
-	return r.pool.take(ctx, p, h)
+	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
 }
 
 // A poolKey tells processes apart that cannot take each other's place.
@@ -108,8 +107,8 @@ type poolKey struct {
 // is another: a sandbox still has the old one.
 type fileKey struct{ Dev, Ino uint64 }
 
-func keyOf(p Process, h specHost) *poolKey {
-	k := &poolKey{nil, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.uid, p.gid}
+func keyOf(p process, h specHost) *poolKey {
+	k := &poolKey{nil, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.UID, p.GID}
 	add := func(path string) {
 		var st unix.Stat_t
 		_ = unix.Stat(path, &st) // the start says what is wrong with it
@@ -125,7 +124,7 @@ func keyOf(p Process, h specHost) *poolKey {
 	return k
 }
 
-func (o *pool) prepare(p Process, h specHost) {
+func (o *pool) prepare(p process, h specHost) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.warmth.Max <= 0 {
@@ -136,7 +135,7 @@ func (o *pool) prepare(p Process, h specHost) {
 }
 
 // take gives a warm sandbox, and what ends its use.
-func (o *pool) take(ctx context.Context, p Process, h specHost) (*warm, func()) {
+func (o *pool) take(ctx context.Context, p process, h specHost) (*warm, func()) {
 	o.mu.Lock()
 	if o.closed || o.warmth.Max <= 0 {
 		o.mu.Unlock()
@@ -171,16 +170,14 @@ func (o *pool) take(ctx context.Context, p Process, h specHost) (*warm, func()) 
 }
 
 // is makes p the process that the pool is for.
-func (o *pool) is(p Process, h specHost) {
+func (o *pool) is(p process, h specHost) {
 	key := keyOf(p, h)
 	o.used()
 	if reflect.DeepEqual(key, o.key) {
 		return
 	}
 	o.drop()
-	o.key, o.h = key, h
-	o.p = p
-	o.p.Stdout, o.p.Stderr, o.p.Control, o.p.Workspace, o.p.lifeline = nil, nil, nil, nil, nil
+	o.key, o.h, o.p = key, h, p
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
 }
 

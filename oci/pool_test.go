@@ -148,7 +148,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		}
 	}
 	if h, err := l.r.probe(); err == nil && h.Cgroup.Driver == host.CgroupFS {
-		m, err := cgroupConfig(l.p, h, "x")
+		m, err := cgroupConfig(l.p.sandboxed(1, 1), h, "x")
 		if err != nil || slices.Contains(ids, m.Path) {
 			t.Error(err)
 		}

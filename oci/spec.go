@@ -16,16 +16,16 @@ var firstToGo = 1000
 // newSpec writes down the whole sandbox as an OCI runtime specification. It
 // is a pure function: the golden files in testdata show what a sandbox is, for
 // a reviewer who has never seen this program.
-func newSpec(p Process, h specHost, id string) *specs.Spec {
-	uid, gid := p.uid, p.gid
+func newSpec(p process, h specHost, id string) *specs.Spec {
+	uid, gid := p.UID, p.GID
 	args := append([]string{pid1Path}, p.Args...)
 	control := 0
-	if p.Control != nil {
+	if p.Control {
 		control = 1
 	}
 	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)
 	un, filter := uncountedBy(h.Cgroup), h.seccomp
-	if p.template {
+	if p.Template {
 		lifeline += ":1"
 		un.template, filter = true, h.makers
 	}
@@ -69,8 +69,8 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 		Hostname: "toolcell",
 		Mounts:   mounts(p, h),
 		Linux: &specs.Linux{
-			UIDMappings: mappings(h.UIDs, p.uid),
-			GIDMappings: mappings(h.GIDs, p.gid),
+			UIDMappings: mappings(h.UIDs, p.UID),
+			GIDMappings: mappings(h.GIDs, p.GID),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.UserNamespace},
 				{Type: specs.MountNamespace},
@@ -93,7 +93,7 @@ func newSpec(p Process, h specHost, id string) *specs.Spec {
 	if !h.nested() {
 		s.Linux.Seccomp = filter
 	}
-	if p.template {
+	if p.Template {
 		// The kernel lets nobody mount a /proc who sees only parts of one
 		// (mount_namespaces(7)); the forks' own are covered.
 		s.Linux.MaskedPaths = nil

@@ -17,16 +17,16 @@ var update = flag.Bool("update", false, "write the golden files")
 // TestNewSpecGolden shows what a sandbox is on each kind of host.
 func TestNewSpecGolden(t *testing.T) {
 	seccomp := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno} // the real one is long and differs by kernel
-	process := Process{
+	usual := process{
 		Root:   Root{Dir: "/cache/root"},
 		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/toolcell/runner.py"}},
 		Args:   []string{"/usr/bin/python3", "/run/toolcell/runner.py"},
 		Env:    []string{"HOME=/workspace"},
-		uid:    65534,
-		gid:    65534,
+		UID:    65534,
+		GID:    65534,
 		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
 	}
-	onHost := process
+	onHost := usual
 	onHost.Root.Binds = []Bind{{Source: "/usr", Target: "/usr"}}
 	everything := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
 	v2 := everything
@@ -35,14 +35,14 @@ func TestNewSpecGolden(t *testing.T) {
 	user := host.IDMap{Root: 1000, User: 100000}
 	alone := host.IDMap{Root: 1000, User: -1}
 	for name, tt := range map[string]struct {
-		process Process
+		process process
 		host    specHost
 	}{
-		"root-cgroup1":    {process, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
-		"user-systemd":    {process, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2}, seccomp: seccomp}},
-		"user-no-cgroup":  {process, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, MaxFiles: 1024, MaxProcs: 100}, seccomp: seccomp}},
-		"user-one-id":     {process, specHost{Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
-		"user-no-proc":    {process, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true}, seccomp: seccomp}},
+		"root-cgroup1":    {usual, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
+		"user-systemd":    {usual, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2}, seccomp: seccomp}},
+		"user-no-cgroup":  {usual, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, MaxFiles: 1024, MaxProcs: 100}, seccomp: seccomp}},
+		"user-one-id":     {usual, specHost{Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
+		"user-no-proc":    {usual, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true}, seccomp: seccomp}},
 		"root-host-image": {onHost, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestNewSpecGolden(t *testing.T) {
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
 	two := host.IDMap{Root: 1000, User: 100000}
-	got := newSpec(Process{}, specHost{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
+	got := newSpec(process{}, specHost{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
 	}

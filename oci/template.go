@@ -41,7 +41,7 @@ const (
 type template struct {
 	*starter
 	r *Runtime
-	p Process
+	p process
 	h specHost
 
 	cgroups *cgroupMaker // nil where there are none
@@ -94,10 +94,10 @@ func (e *refusedError) Error() string { return "forking from a template: " + e.w
 
 // newStarterConfig writes down what makes a fork the same sandbox as newSpec
 // does: both read the same lists.
-func newStarterConfig(p Process, h specHost, template bool) (starterConfig, error) {
+func newStarterConfig(p process, h specHost, template bool) (starterConfig, error) {
 	c := starterConfig{
 		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
-		Template: template, UID: p.uid, GID: p.gid,
+		Template: template, UID: p.UID, GID: p.GID,
 	}
 	if !template {
 		return c, nil
@@ -132,7 +132,7 @@ func newStarterConfig(p Process, h specHost, template bool) (starterConfig, erro
 
 // startProgram starts fork.py in a fresh sandbox, which is to be a template or
 // to wait for its one use.
-func (r *Runtime) startProgram(p Process, h specHost, template bool) (_ *starter, err error) {
+func (r *Runtime) startProgram(p process, h specHost, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err
@@ -147,8 +147,7 @@ func (r *Runtime) startProgram(p Process, h specHost, template bool) (_ *starter
 	}
 	p.Binds = append(slices.Clone(p.Binds), Bind{Source: file, Target: starterPath})
 	p.Args = append(slices.Clone(p.Python.Interpreter), starterPath)
-	p.Control, p.Stdout, p.Stderr = func(net.Conn) {}, said.w, said.w
-	p.template = template
+	p.Control, p.Template = true, template
 	if template {
 		un := uncountedBy(h.Cgroup)
 		un.template = true
@@ -163,7 +162,7 @@ func (r *Runtime) startProgram(p Process, h specHost, template bool) (_ *starter
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := r.begin(p, h)
+	c, line, h, err := r.begin(p, said.w, said.w, h)
 	said.w.Close()
 	if err != nil {
 		said.close()
@@ -250,7 +249,7 @@ func (s *starter) gone() bool {
 }
 
 // newTemplate starts a template for p.
-func (r *Runtime) newTemplate(p Process, h specHost) (*template, error) {
+func (r *Runtime) newTemplate(p process, h specHost) (*template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}

@@ -35,7 +35,7 @@ func newWarmFork(t *template, now bool) (*warm, error) {
 }
 
 // newWarmContainer starts one.
-func (r *Runtime) newWarmContainer(p Process, h specHost) (_ *warm, notes []string, err error) {
+func (r *Runtime) newWarmContainer(p process, h specHost) (_ *warm, notes []string, err error) {
 	s, err := r.startProgram(p, h, false)
 	if err != nil {
 		return nil, nil, err

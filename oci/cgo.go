@@ -1,0 +1,3 @@
+package oci
+
+import "C" // for pid1.c

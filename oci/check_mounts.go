@@ -1,0 +1,62 @@
+package oci
+
+import "fmt"
+
+// mountChecks says of each mount whether the code can use it.
+func mountChecks(h specHost) (checks []Check) {
+	const code = "RC-MOUNT"
+	for _, m := range h.mounts {
+		how := "read"
+		if m.Writable {
+			how = "read and write"
+		}
+		denied := h.denied(m)
+		if denied == "" {
+			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
+			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
+				text += "; it has your own user id for that (isolation: one-id)"
+			}
+			checks = append(checks, okay(code, text))
+			continue
+		}
+		checks = append(checks, degraded(code, deniedText(h, m, denied), deniedCure(h, m, denied)))
+	}
+	return checks
+}
+
+func deniedText(h specHost, m hostMount, denied string) string {
+	who := fmt.Sprintf("uid %d", h.UIDs.User)
+	if h.UIDs.User < 0 {
+		who = fmt.Sprintf("uid %d", h.UIDs.Root)
+	}
+	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is %s for it",
+		denied, m.Target, m.Source, m.Owner, m.Mode, who)
+}
+
+func deniedCure(h specHost, m hostMount, denied string) string {
+	bits := map[string]string{"read": "r", "write": "w"}[denied]
+	if m.Dir && denied == "read" {
+		bits = "rx"
+	}
+	switch {
+	case h.EUID != 0 && m.Owner == int64(h.EUID):
+		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, m.Source)
+	case h.Admin && denied == "write":
+		or := ", or to an ordinary user"
+		if m.Owner != 0 {
+			or = "; its file system cannot show its owner's files as the code's"
+		}
+		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.UIDs.User, m.Source, or)
+	}
+	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, m.Source)
+}
+
+// deniedMounts are the notes about mounts that the code cannot use as asked.
+func deniedMounts(h specHost) (notes []string) {
+	for _, c := range mountChecks(h) {
+		if c.Status != CheckOK {
+			notes = append(notes, c.Text+"; to cure it: "+c.Cure)
+		}
+	}
+	return notes
+}
