@@ -1,16 +1,19 @@
 package oci
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/toolcell/toolcell/oci/spec"
+)
 
 // mountChecks says of each mount whether the code can use it.
-func mountChecks(h specHost) (checks []Check) {
+func mountChecks(h spec.Host) (checks []Check) {
 	const code = "RC-MOUNT"
-	for _, m := range h.mounts {
+	for _, m := range h.Mounts {
 		how := "read"
 		if m.Writable {
 			how = "read and write"
 		}
-		denied := h.denied(m)
+		denied := h.Denied(m)
 		if denied == "" {
 			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
 			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
@@ -24,7 +27,7 @@ func mountChecks(h specHost) (checks []Check) {
 	return checks
 }
 
-func deniedText(h specHost, m hostMount, denied string) string {
+func deniedText(h spec.Host, m spec.ShownMount, denied string) string {
 	who := fmt.Sprintf("uid %d", h.UIDs.User)
 	if h.UIDs.User < 0 {
 		who = fmt.Sprintf("uid %d", h.UIDs.Root)
@@ -33,7 +36,7 @@ func deniedText(h specHost, m hostMount, denied string) string {
 		denied, m.Target, m.Source, m.Owner, m.Mode, who)
 }
 
-func deniedCure(h specHost, m hostMount, denied string) string {
+func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
 	bits := map[string]string{"read": "r", "write": "w"}[denied]
 	if m.Dir && denied == "read" {
 		bits = "rx"
@@ -52,7 +55,7 @@ func deniedCure(h specHost, m hostMount, denied string) string {
 }
 
 // deniedMounts are the notes about mounts that the code cannot use as asked.
-func deniedMounts(h specHost) (notes []string) {
+func deniedMounts(h spec.Host) (notes []string) {
 	for _, c := range mountChecks(h) {
 		if c.Status != CheckOK {
 			notes = append(notes, c.Text+"; to cure it: "+c.Cure)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,14 +37,14 @@ func fatal(code, text, cure string) Check {
 
 // Needs are what a server would ask of this host.
 type Needs struct {
-	Limits   Limits
+	Limits   spec.Limits
 	UID, GID uint32   // inside
 	Dirs     []string // folders that it writes to, there yet or not
 	Images   string   // the one in which root file systems are unpacked
 
 	Python    string // the host's own, for the image "host"
 	PythonErr error  // why there is none
-	Mounts    []Mount
+	Mounts    []spec.Mount
 }
 
 // Examine looks at what this host gives to such a server. It starts no
@@ -51,7 +52,7 @@ type Needs struct {
 func Examine(n Needs) []Check {
 	h, err := host.Probe(n.UID, n.GID)
 	f := gather(h)
-	shown, err2 := newSpecHost(h, n.Mounts)
+	shown, err2 := spec.NewHost(h, n.Mounts)
 	if err == nil {
 		err = err2
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -81,7 +82,7 @@ func (h fakeHost) facts() *facts {
 			EUID: 1000, UIDs: host.IDMap{Root: 1000, User: 100000}, GIDs: host.IDMap{Root: 1000, User: 100000},
 			Cgroup: host.Cgroup{Driver: host.CgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
-		needs: Needs{Limits: Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
+		needs: Needs{Limits: spec.Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
 		exe:   "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
 		folders: []folder{{Path: "/home/ann/.cache/toolcell", At: "/home/ann/.cache", Owner: 1000, Free: 90 << 30}},
 	}

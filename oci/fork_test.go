@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,14 +66,14 @@ func newLab(t *testing.T, w Warmth, preload []string, modules map[string]string)
 			t.Fatal(err)
 		}
 	}
-	program := ownDir + "/lab/program.py"
+	program := spec.OwnDir + "/lab/program.py"
 	return &lab{r, Process{
 		Root:   hostRoot(t),
-		Binds:  []Bind{{Source: dir, Target: ownDir + "/lab"}},
+		Binds:  []spec.Bind{{Source: dir, Target: spec.OwnDir + "/lab"}},
 		Args:   []string{python, "-s", "-B", "-u", program},
-		Env:    []string{"PATH=/usr/bin:/bin", "HOME=/workspace", "PYTHONPATH=" + ownDir + "/lab"},
-		Limits: Limits{Memory: 256 << 20, PIDs: 64},
-		Python: &Python{Interpreter: []string{python, "-s", "-B", "-u"}, Program: program, Base: []string{"random"}, Preload: preload},
+		Env:    []string{"PATH=/usr/bin:/bin", "HOME=/workspace", "PYTHONPATH=" + spec.OwnDir + "/lab"},
+		Limits: spec.Limits{Memory: 256 << 20, PIDs: 64},
+		Python: &spec.Python{Interpreter: []string{python, "-s", "-B", "-u"}, Program: program, Base: []string{"random"}, Preload: preload},
 	}}
 }
 

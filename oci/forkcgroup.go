@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +36,7 @@ type cgroupMaker struct {
 type place struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
-func newCgroupMaker(p process, h specHost) (*cgroupMaker, error) {
+func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	if h.Cgroup.Driver == host.CgroupNone {
 		return nil, nil
 	}
@@ -147,8 +148,8 @@ func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) 
 }
 
 // cgroupConfig gives the cgroup that a fresh sandbox for p would have.
-func cgroupConfig(p process, h specHost, id string) (*cgroups.Cgroup, error) {
-	config, err := convert(newSpec(p, h, id), h, id)
+func cgroupConfig(p spec.Process, h spec.Host, id string) (*cgroups.Cgroup, error) {
+	config, err := convert(spec.New(p, h, id), h, id)
 	if err != nil {
 		return nil, err
 	}

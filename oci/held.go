@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // A limitWatch is what the host does about the limits of one sandbox while it
@@ -25,7 +26,7 @@ type limitWatch struct {
 }
 
 // watchLimits begins once the sandbox has started.
-func watchLimits(s sandbox, l Limits, h host.Host) *limitWatch {
+func watchLimits(s sandbox, l spec.Limits, h host.Host) *limitWatch {
 	w := &limitWatch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()

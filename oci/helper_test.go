@@ -3,6 +3,7 @@ package oci
 import (
 	"context"
 	"fmt"
+	"github.com/toolcell/toolcell/oci/spec"
 	"os"
 	"os/exec"
 	"testing"
@@ -23,7 +24,7 @@ func helper(dir, root, marker string) {
 	r, err := Open(dir, 65534, 65534)
 	if err == nil {
 		_, err = r.Run(context.Background(), Process{
-			Root: Root{Dir: root, Binds: []Bind{{Source: "/usr", Target: "/usr"}}},
+			Root: spec.Root{Dir: root, Binds: []spec.Bind{{Source: "/usr", Target: "/usr"}}},
 			Args: []string{"/bin/sleep", marker},
 		})
 	}

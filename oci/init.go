@@ -7,6 +7,7 @@ import (
 	_ "github.com/opencontainers/cgroups/devices" // without it every start fails: "cgroup manager is not configured to set device rules"
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // joins and makes namespaces before the Go runtime starts
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +36,7 @@ func init() {
 			libcontainer.Init()
 		}
 	case "nest":
-		if os.Getenv(nestEnv) != "" {
+		if os.Getenv(spec.NestEnv) != "" {
 			nest()
 		}
 	}
@@ -45,7 +46,7 @@ func init() {
 // (pid1.c), but a host that is killed while libcontainer's init waits for the
 // word to go on would leave it waiting for ever.
 func endWithHost() {
-	lifeline := []unix.PollFd{{Fd: controlFD}} // POLLHUP comes unasked
+	lifeline := []unix.PollFd{{Fd: spec.ControlFD}} // POLLHUP comes unasked
 	for {
 		n, err := unix.Poll(lifeline, -1)
 		if err == unix.EINTR {

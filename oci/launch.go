@@ -14,11 +14,12 @@ import (
 	"github.com/opencontainers/runc/libcontainer/specconv"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // launch starts p as the first process of a new sandbox, which is the
 // caller's to destroy. It gets stdout, stderr and the lifeline.
-func (r *Runtime) launch(p process, files [3]*os.File, h specHost) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := newID()
 	if err != nil {
 		return nil, nil, err
@@ -32,7 +33,7 @@ func (r *Runtime) launch(p process, files [3]*os.File, h specHost) (c *libcontai
 	}
 	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
-		s := newSpec(p, h, id)
+		s := spec.New(p, h, id)
 		process = newProcess(files, s)
 		c, err = r.start(s, h, dir, id, process, p.Limits)
 		return err
@@ -59,7 +60,7 @@ func procRefused(err error) bool {
 }
 
 // withoutProc notes that no sandbox can have a /proc here.
-func (r *Runtime) withoutProc() specHost {
+func (r *Runtime) withoutProc() spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.host.NoProc = true
@@ -72,7 +73,7 @@ var converting sync.Mutex
 // convert makes libcontainer's configuration of a specification. The library
 // writes the owner into devices that all its configurations share: one at a
 // time, and each gets devices of its own.
-func convert(s *specs.Spec, h specHost, id string) (*configs.Config, error) {
+func convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
@@ -94,7 +95,7 @@ func convert(s *specs.Spec, h specHost, id string) (*configs.Config, error) {
 
 // start makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (r *Runtime) start(s *specs.Spec, h specHost, dir, id string, p *libcontainer.Process, l Limits) (*libcontainer.Container, error) {
+func (r *Runtime) start(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
 	config, err := convert(s, h, id)
 	if err != nil {
 		return nil, err
@@ -134,11 +135,11 @@ func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
 		Cwd:        s.Process.Cwd,
 		UID:        int(s.Process.User.UID),
 		GID:        int(s.Process.User.GID),
-		ExtraFiles: files[2:], // becomes controlFD
+		ExtraFiles: files[2:], // becomes spec.ControlFD
 		Init:       true,
 	}
 	for _, l := range s.Process.Rlimits {
-		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: rlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
+		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: spec.RlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
 	}
 	// A nil *os.File in an interface is not nil.
 	if files[0] != nil {
@@ -174,10 +175,10 @@ func idMapRefused(err error) bool {
 }
 
 // withoutIDMaps notes that mounts have to do without here.
-func (r *Runtime) withoutIDMaps() specHost {
+func (r *Runtime) withoutIDMaps() spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.host.NoIDMap, r.host.mounts = true, nil
-	r.host.lookAtMounts(r.mounts)
+	r.host.NoIDMap, r.host.Mounts = true, nil
+	r.host.ResolveMounts(r.mounts)
 	return r.host
 }

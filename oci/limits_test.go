@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,7 +54,7 @@ func TestIsolationNamesWhatIsLacking(t *testing.T) {
 	all := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true}
 	noCPU := all
 	noCPU.CPU = false
-	l := Limits{Memory: 1, PIDs: 1, CPUs: 1}
+	l := spec.Limits{Memory: 1, PIDs: 1, CPUs: 1}
 	for want, h := range map[string]host.Host{
 		"":                              {UIDs: two, GIDs: two, Cgroup: all},
 		"one-id":                        {UIDs: one, GIDs: one, Cgroup: all},
@@ -68,7 +69,7 @@ func TestIsolationNamesWhatIsLacking(t *testing.T) {
 			t.Errorf("%s: missing says %q", want, words)
 		}
 	}
-	if got := isolation(host.Host{UIDs: two, GIDs: two}, Limits{}); got != "" {
+	if got := isolation(host.Host{UIDs: two, GIDs: two}, spec.Limits{}); got != "" {
 		t.Errorf("without limits nothing is watched, got %q", got)
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // isolation names in what a sandbox on h differs from a full one; it is empty
 // if in nothing.
-func isolation(h host.Host, l Limits) string {
+func isolation(h host.Host, l spec.Limits) string {
 	var out []string
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
 		out = append(out, "one-id")
@@ -23,7 +24,7 @@ func isolation(h host.Host, l Limits) string {
 }
 
 // missing says what h cannot give, each with its price.
-func missing(h host.Host, l Limits) []string {
+func missing(h host.Host, l spec.Limits) []string {
 	var out []string
 	c := h.Cgroup
 	why := c.Why

@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/runc/libcontainer/seccomp"
 	"github.com/opencontainers/runc/libcontainer/specconv"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ func nestExec(args []string) error {
 	if len(args) < 2 {
 		return fmt.Errorf("no program named")
 	}
-	un, err := parseUncounted(args[0])
+	un, err := spec.ParseUncounted(args[0])
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", args[0], err)
 	}
@@ -36,7 +37,7 @@ func nestExec(args []string) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	profile, err := seccompProfile(un)
+	profile, err := spec.SeccompProfile(un)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func nestExec(args []string) error {
 	if _, err := seccomp.InitSeccomp(config); err != nil {
 		return fmt.Errorf("loading the seccomp filter: %w", err)
 	}
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, nestEnv+"=") })
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, spec.NestEnv+"=") })
 	return fmt.Errorf("running %q: %w", args[0], unix.Exec(args[0], args, env))
 }
 

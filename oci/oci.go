@@ -25,7 +25,17 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
+)
+
+// What a sandbox is made of, in the words of package spec.
+type (
+	Root   = spec.Root
+	Bind   = spec.Bind
+	Mount  = spec.Mount
+	Limits = spec.Limits
+	Python = spec.Python
 )
 
 // A Process is what to run, and in what.
@@ -64,8 +74,8 @@ type Process struct {
 
 // sandboxed gives the part of p that says what its sandbox is, for code that
 // has these ids in it.
-func (p Process) sandboxed(uid, gid uint32) process {
-	return process{
+func (p Process) sandboxed(uid, gid uint32) spec.Process {
+	return spec.Process{
 		Root: p.Root, Binds: p.Binds, Args: p.Args, Env: p.Env, Limits: p.Limits, Python: p.Python,
 		UID: uid, GID: gid, Control: p.Control != nil,
 	}
@@ -86,10 +96,10 @@ type Runtime struct {
 	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
 
 	uid, gid uint32
-	mounts   []Mount
+	mounts   []spec.Mount
 	once     sync.Once
 	mu       sync.Mutex // guards what follows, once the host was probed, and lock
-	host     specHost
+	host     spec.Host
 	hostErr  error
 	copied   string // this program, if sandboxes need a copy of it
 
@@ -130,7 +140,7 @@ func (r *Runtime) Close() error {
 // Missing lists, for the user, what this host cannot give and what that
 // costs, and what could not be preloaded; it is empty on a host that gives
 // everything.
-func (r *Runtime) Missing(l Limits) []string {
+func (r *Runtime) Missing(l spec.Limits) []string {
 	h, err := r.probe()
 	if err != nil {
 		return nil
@@ -143,7 +153,7 @@ func (r *Runtime) Missing(l Limits) []string {
 // process, in a user namespace of its own, for want of a second one.
 // watched-limits: some limit is kept by other means than cgroups. no-proc:
 // there is no /proc inside.
-func (r *Runtime) Isolation(l Limits) string {
+func (r *Runtime) Isolation(l spec.Limits) string {
 	h, err := r.probe()
 	if err != nil {
 		return ""
@@ -151,11 +161,11 @@ func (r *Runtime) Isolation(l Limits) string {
 	return isolation(h.Host, l)
 }
 
-func (r *Runtime) probe() (specHost, error) {
+func (r *Runtime) probe() (spec.Host, error) {
 	r.once.Do(func() {
 		h, err := host.Probe(r.uid, r.gid)
 		if err == nil {
-			r.host, err = newSpecHost(h, r.mounts)
+			r.host, err = spec.NewHost(h, r.mounts)
 		}
 		r.hostErr = err
 		sweepProbes(h.Cgroup)
@@ -176,7 +186,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
-	if err := h.checkMounts(); err != nil {
+	if err := h.CheckMounts(); err != nil {
 		return Exit{}, err
 	}
 	// Whoever sweeps must see that we live, also if what runs is here already.
@@ -209,7 +219,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 }
 
 // begin starts p in a fresh sandbox, with these streams.
-func (r *Runtime) begin(p process, stdout, stderr *os.File, h specHost) (*container, lifeline, specHost, error) {
+func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*container, lifeline, spec.Host, error) {
 	line, err := newLifeline()
 	if err != nil {
 		return nil, line, h, err
@@ -234,7 +244,7 @@ func (r *Runtime) begin(p process, stdout, stderr *os.File, h specHost) (*contai
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
 // is called once they are kept, if the process has a control socket.
-func attend(ctx context.Context, p Process, s sandbox, h specHost, talk func()) (Exit, error) {
+func attend(ctx context.Context, p Process, s sandbox, h spec.Host, talk func()) (Exit, error) {
 	limits := watchLimits(s, p.Limits, h.Host)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
 // hostRoot makes a root file system of the host's own /usr.
-func hostRoot(t *testing.T) Root {
+func hostRoot(t *testing.T) spec.Root {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -34,7 +35,7 @@ func hostRoot(t *testing.T) Root {
 			}
 		}
 	}
-	return Root{Dir: dir, Binds: []Bind{{Source: "/usr", Target: "/usr"}}}
+	return spec.Root{Dir: dir, Binds: []spec.Bind{{Source: "/usr", Target: "/usr"}}}
 }
 
 // openRuntime opens a runtime whose code has ids 65534. It skips the test
@@ -205,7 +206,7 @@ func TestCancelKillsEveryProcess(t *testing.T) {
 // TestMemoryLimit holds with a cgroup and without: then the runtime watches.
 func TestMemoryLimit(t *testing.T) {
 	r := openRuntime(t)
-	l := Limits{Memory: 64 << 20}
+	l := spec.Limits{Memory: 64 << 20}
 	for name, script := range map[string]string{
 		"one process":    "python3 -c 'import time; x = b\"x\" * (200 << 20); time.sleep(20)'",
 		"many processes": "for i in 1 2 3 4 5 6 7 8; do head -c 30m /dev/zero | tail -c 20m | sleep 3 & done; wait",
@@ -226,7 +227,7 @@ func TestMemoryLimit(t *testing.T) {
 
 func TestPIDLimit(t *testing.T) {
 	r := openRuntime(t)
-	got, _ := sh(t.Context(), t, r, Process{Limits: Limits{PIDs: 16}},
+	got, _ := sh(t.Context(), t, r, Process{Limits: spec.Limits{PIDs: 16}},
 		"i=0; while [ $i -lt 40 ]; do sleep 5 2>/dev/null & i=$((i+1)); done 2>/dev/null; ls -d /proc/[0-9]* | wc -l")
 	if n, err := strconv.Atoi(strings.TrimSpace(got)); err == nil && n > 20 {
 		t.Errorf("%d processes with a limit of 16", n)

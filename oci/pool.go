@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,8 +40,8 @@ type pool struct {
 	mu     sync.Mutex
 	warmth Warmth
 	key    *poolKey // nil if it is for none
-	p      process
-	h      specHost
+	p      spec.Process
+	h      spec.Host
 	ready  []*warm
 	making int
 	makers int // goroutines
@@ -84,7 +85,7 @@ func (r *Runtime) Warm(p Process) {
 
 // warm gives a sandbox for p that is ready, or quickly made, and what to call
 // when the run is over; nil if there is none.
-func (r *Runtime) warm(ctx context.Context, p Process, h specHost) (*warm, func()) {
+func (r *Runtime) warm(ctx context.Context, p Process, h spec.Host) (*warm, func()) {
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
@@ -94,12 +95,12 @@ func (r *Runtime) warm(ctx context.Context, p Process, h specHost) (*warm, func(
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
 	Files    []fileKey
-	Root     Root
-	Binds    []Bind
+	Root     spec.Root
+	Binds    []spec.Bind
 	Args     []string
 	Env      []string
-	Python   *Python
-	Limits   Limits
+	Python   *spec.Python
+	Limits   spec.Limits
 	UID, GID uint32
 }
 
@@ -107,7 +108,7 @@ type poolKey struct {
 // is another: a sandbox still has the old one.
 type fileKey struct{ Dev, Ino uint64 }
 
-func keyOf(p process, h specHost) *poolKey {
+func keyOf(p spec.Process, h spec.Host) *poolKey {
 	k := &poolKey{nil, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.UID, p.GID}
 	add := func(path string) {
 		var st unix.Stat_t
@@ -118,13 +119,13 @@ func keyOf(p process, h specHost) *poolKey {
 	for _, b := range p.Binds {
 		add(b.Source)
 	}
-	for _, m := range h.mounts {
+	for _, m := range h.Mounts {
 		add(m.Source)
 	}
 	return k
 }
 
-func (o *pool) prepare(p process, h specHost) {
+func (o *pool) prepare(p spec.Process, h spec.Host) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.warmth.Max <= 0 {
@@ -135,7 +136,7 @@ func (o *pool) prepare(p process, h specHost) {
 }
 
 // take gives a warm sandbox, and what ends its use.
-func (o *pool) take(ctx context.Context, p process, h specHost) (*warm, func()) {
+func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*warm, func()) {
 	o.mu.Lock()
 	if o.closed || o.warmth.Max <= 0 {
 		o.mu.Unlock()
@@ -170,7 +171,7 @@ func (o *pool) take(ctx context.Context, p process, h specHost) (*warm, func()) 
 }
 
 // is makes p the process that the pool is for.
-func (o *pool) is(p process, h specHost) {
+func (o *pool) is(p spec.Process, h spec.Host) {
 	key := keyOf(p, h)
 	o.used()
 	if reflect.DeepEqual(key, o.key) {

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ import (
 var starterSource []byte
 
 // starterPath is where a sandbox sees it.
-const starterPath = ownDir + "/fork.py"
+const starterPath = spec.OwnDir + "/fork.py"
 
 // How long things may take that take milliseconds on an idle host.
 const (
@@ -41,8 +42,8 @@ const (
 type template struct {
 	*starter
 	r *Runtime
-	p process
-	h specHost
+	p spec.Process
+	h spec.Host
 
 	cgroups *cgroupMaker // nil where there are none
 
@@ -59,7 +60,7 @@ type starter struct {
 	s     *container
 	line  lifeline
 	conn  *net.UnixConn
-	h     specHost
+	h     spec.Host
 	said  *lastWords
 	notes []string      // modules that could not be had, and why
 	ended chan struct{} // its first process has
@@ -92,9 +93,9 @@ type refusedError struct{ why, module string }
 
 func (e *refusedError) Error() string { return "forking from a template: " + e.why }
 
-// newStarterConfig writes down what makes a fork the same sandbox as newSpec
+// newStarterConfig writes down what makes a fork the same sandbox as spec.New
 // does: both read the same lists.
-func newStarterConfig(p process, h specHost, template bool) (starterConfig, error) {
+func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig, error) {
 	c := starterConfig{
 		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
 		Template: template, UID: p.UID, GID: p.GID,
@@ -102,7 +103,7 @@ func newStarterConfig(p process, h specHost, template bool) (starterConfig, erro
 	if !template {
 		return c, nil
 	}
-	filter, err := filterProgram(h.seccomp)
+	filter, err := filterProgram(h.Seccomp)
 	if err != nil {
 		return c, err
 	}
@@ -110,29 +111,29 @@ func newStarterConfig(p process, h specHost, template bool) (starterConfig, erro
 	c.Filter = hex.EncodeToString(filter)
 	code, entry := branchCode()
 	c.Branch, c.Entry = hex.EncodeToString(code), entry
-	for _, t := range writable {
-		c.Mounts = append(c.Mounts, [4]any{t.dest, "tmpfs", flags, strings.Join(append(t.options(), t.mode), ",")})
+	for _, t := range spec.Writable {
+		c.Mounts = append(c.Mounts, [4]any{t.Dest, "tmpfs", flags, strings.Join(append(t.Options(), t.Mode), ",")})
 	}
-	for _, m := range h.mounts {
-		if onTmpfs(m.Target) {
+	for _, m := range h.Mounts {
+		if spec.OnTmpfs(m.Target) {
 			c.Mounts = append(c.Mounts, [4]any{m.Target, "bind", 0, ""})
 		}
 	}
-	c.Writable = h.writableTargets()
+	c.Writable = h.WritableTargets()
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
 	// There is no /sys, and what is not in /proc the template has covered.
-	c.Masked = slices.DeleteFunc(slices.Clone(maskedPaths), func(path string) bool { return !inProc(path) })
-	c.Readonly = slices.DeleteFunc(slices.Clone(readonlyPaths), func(path string) bool { return !inProc(path) })
-	c.Sysctl = sysctls(h)
-	for _, l := range rlimits(p.Limits, h) {
-		c.RLimits = append(c.RLimits, [2]uint64{uint64(rlimitNumbers[l.Type]), l.Hard})
+	c.Masked = slices.DeleteFunc(slices.Clone(spec.MaskedPaths), func(path string) bool { return !spec.InProc(path) })
+	c.Readonly = slices.DeleteFunc(slices.Clone(spec.ReadonlyPaths), func(path string) bool { return !spec.InProc(path) })
+	c.Sysctl = spec.Sysctls(h)
+	for _, l := range spec.Rlimits(p.Limits, h) {
+		c.RLimits = append(c.RLimits, [2]uint64{uint64(spec.RlimitNumbers[l.Type]), l.Hard})
 	}
 	return c, nil
 }
 
 // startProgram starts fork.py in a fresh sandbox, which is to be a template or
 // to wait for its one use.
-func (r *Runtime) startProgram(p process, h specHost, template bool) (_ *starter, err error) {
+func (r *Runtime) startProgram(p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err
@@ -145,13 +146,13 @@ func (r *Runtime) startProgram(p process, h specHost, template bool) (_ *starter
 	if err != nil {
 		return nil, err
 	}
-	p.Binds = append(slices.Clone(p.Binds), Bind{Source: file, Target: starterPath})
+	p.Binds = append(slices.Clone(p.Binds), spec.Bind{Source: file, Target: starterPath})
 	p.Args = append(slices.Clone(p.Python.Interpreter), starterPath)
 	p.Control, p.Template = true, template
 	if template {
-		un := uncountedBy(h.Cgroup)
-		un.template = true
-		if h.makers, err = seccompProfile(un); err != nil {
+		un := spec.UncountedBy(h.Cgroup)
+		un.Template = true
+		if h.TemplateSeccomp, err = spec.SeccompProfile(un); err != nil {
 			return nil, errors.Join(err, said.w.Close())
 		}
 		// Forks have limits of their own. These are for a few that are not
@@ -249,7 +250,7 @@ func (s *starter) gone() bool {
 }
 
 // newTemplate starts a template for p.
-func (r *Runtime) newTemplate(p process, h specHost) (*template, error) {
+func (r *Runtime) newTemplate(p spec.Process, h spec.Host) (*template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +36,7 @@ func newWarmFork(t *template, now bool) (*warm, error) {
 }
 
 // newWarmContainer starts one.
-func (r *Runtime) newWarmContainer(p process, h specHost) (_ *warm, notes []string, err error) {
+func (r *Runtime) newWarmContainer(p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
 	s, err := r.startProgram(p, h, false)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +68,7 @@ func (w *waiting) wait() (Exit, error) {
 
 // run gives the sandbox its streams and attends it. What remains of it is
 // removed when this has returned.
-func (w *warm) run(ctx context.Context, p Process, h specHost) (Exit, error) {
+func (w *warm) run(ctx context.Context, p Process, h spec.Host) (Exit, error) {
 	if w.s == nil {
 		return Exit{}, errNotWarm
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +39,7 @@ type memoryWatch struct {
 	pid    int      // the sandbox's first process
 	root   *os.File // its root directory, from outside
 	proc   *os.File // its /proc, which lists its processes and no others; nil if it has none
-	limits Limits
+	limits spec.Limits
 	over   atomic.Bool
 	full   atomic.Bool
 	again  atomic.Bool // look once more after stop
@@ -50,7 +51,7 @@ type memoryWatch struct {
 // startMemoryWatch watches the sandbox whose first process is pid, and calls
 // kill once it holds more than it may. ownProc says that the sandbox has a
 // /proc of its own.
-func startMemoryWatch(pid int, ownProc bool, l Limits, kill func()) *memoryWatch {
+func startMemoryWatch(pid int, ownProc bool, l spec.Limits, kill func()) *memoryWatch {
 	w := &memoryWatch{pid: pid, limits: l, stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.run(ownProc, kill)
 	return w

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +21,7 @@ func openWorkspace(pid int) (*os.File, error) {
 	dir := os.NewFile(uintptr(fd), "/workspace")
 	// A sandbox that has just ended may have left its pid to another process.
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(fd, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || int64(fs.Blocks)*fs.Bsize != workspaceSize {
+	if err := unix.Fstatfs(fd, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || int64(fs.Blocks)*fs.Bsize != spec.WorkspaceSize {
 		return nil, errors.Join(errors.New("the sandbox's /workspace is not what it was made as"), dir.Close())
 	}
 	return dir, nil

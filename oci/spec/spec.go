@@ -1,4 +1,7 @@
-package oci
+// Package spec writes a sandbox down as an OCI runtime specification. It is
+// pure: what a sandbox is follows from a Process and a Host alone, and the
+// golden files in testdata show it for each kind of host.
+package spec
 
 import (
 	"fmt"
@@ -9,28 +12,26 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// firstToGo makes the kernel choose a sandbox before anything of the host's
+// oomScoreAdj makes the kernel choose a sandbox before anything of the host's
 // when the host's own memory runs out (proc(5), oom_score_adj).
-var firstToGo = 1000
+var oomScoreAdj = 1000
 
-// newSpec writes down the whole sandbox as an OCI runtime specification. It
-// is a pure function: the golden files in testdata show what a sandbox is, for
-// a reviewer who has never seen this program.
-func newSpec(p process, h specHost, id string) *specs.Spec {
+// New gives the specification of a sandbox for p on h; id names its cgroup.
+func New(p Process, h Host, id string) *specs.Spec {
 	uid, gid := p.UID, p.GID
 	args := append([]string{pid1Path}, p.Args...)
 	control := 0
 	if p.Control {
 		control = 1
 	}
-	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, controlFD, control)
-	un, filter := uncountedBy(h.Cgroup), h.seccomp
+	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, ControlFD, control)
+	un, filter := UncountedBy(h.Cgroup), h.Seccomp
 	if p.Template {
 		lifeline += ":1"
-		un.template, filter = true, h.makers
+		un.Template, filter = true, h.TemplateSeccomp
 	}
 	env := append([]string{lifeline}, p.Env...)
-	if targets := h.writableTargets(); len(targets) > 0 {
+	if targets := h.WritableTargets(); len(targets) > 0 {
 		env = append([]string{writeEnv + "=" + strings.Join(targets, ":")}, env...)
 	}
 	// Empty, not nil: libcontainer keeps every capability when it is nil
@@ -45,7 +46,7 @@ func newSpec(p process, h specHost, id string) *specs.Spec {
 		if h.NoProc {
 			hide = 1
 		}
-		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", nestEnv, uid, gid, hide)}, env...)
+		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestEnv, uid, gid, hide)}, env...)
 		uid, gid = 0, 0
 		// Since Linux 5.12 only who holds this one may map id 0 of the
 		// parent into a child (user_namespaces(7)). The stage loses it with
@@ -63,8 +64,8 @@ func newSpec(p process, h specHost, id string) *specs.Spec {
 			Cwd:             "/workspace",
 			Capabilities:    caps,
 			NoNewPrivileges: true,
-			Rlimits:         rlimits(p.Limits, h),
-			OOMScoreAdj:     &firstToGo,
+			Rlimits:         Rlimits(p.Limits, h),
+			OOMScoreAdj:     &oomScoreAdj,
 		},
 		Hostname: "toolcell",
 		Mounts:   mounts(p, h),
@@ -80,11 +81,11 @@ func newSpec(p process, h specHost, id string) *specs.Spec {
 				{Type: specs.UTSNamespace},
 				{Type: specs.CgroupNamespace},
 			},
-			MaskedPaths:   maskedPaths,
-			ReadonlyPaths: readonlyPaths,
+			MaskedPaths:   MaskedPaths,
+			ReadonlyPaths: ReadonlyPaths,
 			CgroupsPath:   h.Cgroup.Path(id),
 			Resources:     resources(p.Limits, h.Cgroup),
-			Sysctl:        sysctls(h),
+			Sysctl:        Sysctls(h),
 			// A mount made on the host while the sandbox runs must not show
 			// up inside.
 			RootfsPropagation: "rprivate",
@@ -97,7 +98,7 @@ func newSpec(p process, h specHost, id string) *specs.Spec {
 		// The kernel lets nobody mount a /proc who sees only parts of one
 		// (mount_namespaces(7)); the forks' own are covered.
 		s.Linux.MaskedPaths = nil
-		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(readonlyPaths), inProc)
+		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(ReadonlyPaths), InProc)
 	}
 	return s
 }

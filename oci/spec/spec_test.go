@@ -1,4 +1,4 @@
-package oci
+package spec
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // TestNewSpecGolden shows what a sandbox is on each kind of host.
 func TestNewSpecGolden(t *testing.T) {
 	seccomp := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno} // the real one is long and differs by kernel
-	usual := process{
+	usual := Process{
 		Root:   Root{Dir: "/cache/root"},
 		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/toolcell/runner.py"}},
 		Args:   []string{"/usr/bin/python3", "/run/toolcell/runner.py"},
@@ -35,18 +35,18 @@ func TestNewSpecGolden(t *testing.T) {
 	user := host.IDMap{Root: 1000, User: 100000}
 	alone := host.IDMap{Root: 1000, User: -1}
 	for name, tt := range map[string]struct {
-		process process
-		host    specHost
+		process Process
+		host    Host
 	}{
-		"root-cgroup1":    {usual, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
-		"user-systemd":    {usual, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2}, seccomp: seccomp}},
-		"user-no-cgroup":  {usual, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, MaxFiles: 1024, MaxProcs: 100}, seccomp: seccomp}},
-		"user-one-id":     {usual, specHost{Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell"}, seccomp: seccomp}},
-		"user-no-proc":    {usual, specHost{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true}, seccomp: seccomp}},
-		"root-host-image": {onHost, specHost{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, seccomp: seccomp}},
+		"root-cgroup1":    {usual, Host{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, Seccomp: seccomp}},
+		"user-systemd":    {usual, Host{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2}, Seccomp: seccomp}},
+		"user-no-cgroup":  {usual, Host{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, MaxFiles: 1024, MaxProcs: 100}, Seccomp: seccomp}},
+		"user-one-id":     {usual, Host{Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell"}, Seccomp: seccomp}},
+		"user-no-proc":    {usual, Host{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true}, Seccomp: seccomp}},
+		"root-host-image": {onHost, Host{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, Seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := json.MarshalIndent(newSpec(tt.process, tt.host, "0123456789abcdef"), "", "  ")
+			got, err := json.MarshalIndent(New(tt.process, tt.host, "0123456789abcdef"), "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestNewSpecGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(want) != string(got)+"\n" {
-				t.Errorf("the specification differs from %s; after a look at the difference: go test ./oci -update\n%s", file, got)
+				t.Errorf("the specification differs from %s; after a look at the difference: go test ./oci/spec -update\n%s", file, got)
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func TestNewSpecGolden(t *testing.T) {
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
 	two := host.IDMap{Root: 1000, User: 100000}
-	got := newSpec(process{}, specHost{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
+	got := New(Process{}, Host{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
 	}
@@ -77,7 +77,7 @@ func TestNewSpecDropsAllCapabilities(t *testing.T) {
 
 // TestSeccompProfile pins what the profile says of the calls that matter most.
 func TestSeccompProfile(t *testing.T) {
-	p, err := seccompProfile(uncounted{memory: true, cpu: true})
+	p, err := SeccompProfile(Uncounted{memory: true, cpu: true})
 	if err != nil {
 		t.Fatal(err)
 	}

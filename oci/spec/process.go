@@ -1,11 +1,11 @@
-package oci
+package spec
 
-// ownDir is where a sandbox sees what is ours: a tmpfs over a mount point that
+// OwnDir is where a sandbox sees what is ours: a tmpfs over a mount point that
 // every root file system has.
-const ownDir = "/run/toolcell"
+const OwnDir = "/run/toolcell"
 
 // A process says what to run, and in what.
-type process struct {
+type Process struct {
 	Root     Root
 	Binds    []Bind // below /run/toolcell
 	Args     []string

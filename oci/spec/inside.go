@@ -1,21 +1,21 @@
-package oci
+package spec
 
 // What is agreed on with pid 1 (pid1.c), which is this program again.
 
 // pid1Path is where a sandbox sees this program.
-const pid1Path = ownDir + "/init"
+const pid1Path = OwnDir + "/init"
 
 // pid1Env makes pid1.c act; its value is "descriptor:control": where the
 // lifeline is, and 1 if the program is to have a control socket in its place.
 const pid1Env = "_TOOLCELL_PID1"
 
-// controlFD is the lifeline's descriptor at first, and then the control
+// ControlFD is the lifeline's descriptor at first, and then the control
 // socket's.
-const controlFD = 3
+const ControlFD = 3
 
-// nestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", hide
+// NestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", hide
 // being 1 if /proc is to be covered.
-const nestEnv = "_TOOLCELL_NEST"
+const NestEnv = "_TOOLCELL_NEST"
 
 // writeEnv tells pid1.c where the code may write besides the usual places.
 const writeEnv = "_TOOLCELL_WRITE"

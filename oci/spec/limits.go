@@ -1,4 +1,4 @@
-package oci
+package spec
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func (l Limits) Words() map[string]string {
 	words := map[string]string{
 		"files": fmt.Sprintf("%d open files in one process", maxFiles),
 		"space": fmt.Sprintf("/tmp holds %d MiB in %d files, /workspace %d MiB in %d, /dev/shm %d MiB in %d",
-			tmpSize>>20, tmpFiles, workspaceSize>>20, workspaceFiles, shmSize>>20, shmFiles),
+			tmpSize>>20, tmpFiles, WorkspaceSize>>20, workspaceFiles, shmSize>>20, shmFiles),
 	}
 	if l.Memory > 0 {
 		words["memory"] = fmt.Sprintf("%d MiB of memory", l.Memory>>20)
@@ -61,10 +61,10 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 	return r
 }
 
-// sysctls keep the buffers of TCP connections from growing by themselves where
+// Sysctls keep the buffers of TCP connections from growing by themselves where
 // nobody counts them; they belong to the sandbox's own network namespace
 // (ip-sysctl, tcp_rmem and tcp_wmem).
-func sysctls(h specHost) map[string]string {
+func Sysctls(h Host) map[string]string {
 	if h.Cgroup.Memory || h.NoProc {
 		return nil
 	}
@@ -78,8 +78,8 @@ const maxFiles = 4096
 // gives to everyone (include/uapi/linux/resource.h, MLOCK_LIMIT).
 const maxLocked = 8 << 20
 
-// rlimitNumbers are the kernel's numbers of the limits named in rlimits.
-var rlimitNumbers = map[string]int{
+// RlimitNumbers are the kernel's numbers of the limits named in rlimits.
+var RlimitNumbers = map[string]int{
 	"RLIMIT_CORE":     unix.RLIMIT_CORE,
 	"RLIMIT_MEMLOCK":  unix.RLIMIT_MEMLOCK,
 	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE,
@@ -89,9 +89,9 @@ var rlimitNumbers = map[string]int{
 	"RLIMIT_RTPRIO":   unix.RLIMIT_RTPRIO,
 }
 
-// rlimits are the limits that need no cgroup. A limit above the host's own
+// Rlimits are the limits that need no cgroup. A limit above the host's own
 // hard limit cannot be set by an ordinary user, so the lower of both is taken.
-func rlimits(l Limits, h specHost) []specs.POSIXRlimit {
+func Rlimits(l Limits, h Host) []specs.POSIXRlimit {
 	files := uint64(maxFiles)
 	if h.MaxFiles > 0 {
 		files = min(files, h.MaxFiles)

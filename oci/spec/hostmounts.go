@@ -1,4 +1,4 @@
-package oci
+package spec
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// A hostMount is a Mount with what this host says of its source.
-type hostMount struct {
+// A ShownMount is a Mount with what this host says of its source.
+type ShownMount struct {
 	Mount
 	Dir    bool
 	Owner  int64
@@ -24,7 +24,7 @@ type hostMount struct {
 	Mapped bool        // the owner's files are shown as the code's own
 }
 
-// lookAtMounts finds out how the code can get at what is mounted:
+// ResolveMounts finds out how the code can get at what is mounted:
 //
 // Real root maps sandboxes to ids that own nothing. The id of an ordinary owner
 // is shown as the code's (mount_setattr(2), MOUNT_ATTR_IDMAP), in this mount
@@ -34,10 +34,10 @@ type hostMount struct {
 // An ordinary user has subordinate ids for the code, which own nothing either.
 // Where she mounts what is hers, and others may not use it, the code gets her
 // own id, as on a host that has only that one (docs/security.md).
-func (h *specHost) lookAtMounts(ms []Mount) {
+func (h *Host) ResolveMounts(ms []Mount) {
 	for _, m := range ms {
-		p := hostMount{Mount: m}
-		if st, err := os.Stat(m.Source); err == nil { // checkMounts tells what is wrong
+		p := ShownMount{Mount: m}
+		if st, err := os.Stat(m.Source); err == nil { // CheckMounts tells what is wrong
 			s := st.Sys().(*syscall.Stat_t)
 			p.Dir, p.Owner, p.Group, p.Mode = st.IsDir(), int64(s.Uid), int64(s.Gid), st.Mode().Perm()
 		}
@@ -49,12 +49,12 @@ func (h *specHost) lookAtMounts(ms []Mount) {
 		case h.EUID != 0 && p.Owner == int64(h.EUID):
 			h.UIDs.User, h.GIDs.User = -1, -1
 		}
-		h.mounts = append(h.mounts, p)
+		h.Mounts = append(h.Mounts, p)
 	}
 }
 
 // lacks says what somebody with the last three bits of mode cannot do.
-func (m hostMount) lacks(mode fs.FileMode) string {
+func (m ShownMount) lacks(mode fs.FileMode) string {
 	read := fs.FileMode(0o4)
 	if m.Dir {
 		read = 0o5
@@ -68,8 +68,8 @@ func (m hostMount) lacks(mode fs.FileMode) string {
 	return ""
 }
 
-// denied says what the code cannot do with a mount, as far as its top tells.
-func (h specHost) denied(m hostMount) string {
+// Denied says what the code cannot do with a mount, as far as its top tells.
+func (h Host) Denied(m ShownMount) string {
 	uid := h.UIDs.User
 	if uid < 0 {
 		uid = h.UIDs.Root
@@ -83,15 +83,15 @@ func (h specHost) denied(m hostMount) string {
 	return m.lacks(m.Mode)
 }
 
-func (h specHost) hasGroup(gid int64) bool {
+func (h Host) hasGroup(gid int64) bool {
 	groups, _ := os.Getgroups()
 	return gid == int64(os.Getegid()) || slices.Contains(groups, int(gid))
 }
 
-// checkMounts reports a source that is not what it was: code that may write
+// CheckMounts reports a source that is not what it was: code that may write
 // could have put a link in the place of a folder of its own.
-func (h specHost) checkMounts() error {
-	for _, m := range h.mounts {
+func (h Host) CheckMounts() error {
+	for _, m := range h.Mounts {
 		real, err := filepath.EvalSymlinks(m.Source)
 		if err == nil && real != m.Source {
 			err = fmt.Errorf("it has become a link to %q", real)
@@ -104,8 +104,8 @@ func (h specHost) checkMounts() error {
 }
 
 // hostMounts are the mounts of the specification.
-func hostMounts(h specHost) (out []specs.Mount) {
-	for _, m := range h.mounts {
+func hostMounts(h Host) (out []specs.Mount) {
+	for _, m := range h.Mounts {
 		s := specs.Mount{
 			Destination: path.Clean(m.Target), Type: "bind", Source: m.Source,
 			Options: []string{"bind", "nosuid", "nodev", "noexec"},
@@ -149,18 +149,18 @@ func showAs(id, as int64) (out []specs.LinuxIDMapping) {
 	return out
 }
 
-// onTmpfs reports whether a path is below one of the writable places, each of
+// OnTmpfs reports whether a path is below one of the writable places, each of
 // which a sandbox has for itself.
-func onTmpfs(name string) bool {
-	return slices.ContainsFunc(writable, func(t tmpfs) bool { return strings.HasPrefix(name, t.dest+"/") })
+func OnTmpfs(name string) bool {
+	return slices.ContainsFunc(Writable, func(t Tmpfs) bool { return strings.HasPrefix(name, t.Dest+"/") })
 }
 
-// writableTargets are those for Landlock; what lies on a tmpfs is covered by
+// WritableTargets are those for Landlock; what lies on a tmpfs is covered by
 // the rule for that.
-func (h specHost) writableTargets() []string {
+func (h Host) WritableTargets() []string {
 	out := []string{}
-	for _, m := range h.mounts {
-		if m.Writable && !onTmpfs(m.Target) {
+	for _, m := range h.Mounts {
+		if m.Writable && !OnTmpfs(m.Target) {
 			out = append(out, m.Target)
 		}
 	}

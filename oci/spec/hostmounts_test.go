@@ -1,4 +1,4 @@
-package oci
+package spec
 
 import (
 	"os"
@@ -59,41 +59,41 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		if err := os.Chmod(at, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		h := specHost{Host: host.Host{EUID: max(self, 1), UIDs: user, GIDs: user}}
+		h := Host{Host: host.Host{EUID: max(self, 1), UIDs: user, GIDs: user}}
 		if self == 0 {
 			if err := os.Chown(at, h.EUID, h.EUID); err != nil {
 				t.Fatal(err)
 			}
 		}
-		h.lookAtMounts([]Mount{{at, "/data", tt.writable}})
+		h.ResolveMounts([]Mount{{at, "/data", tt.writable}})
 		if h.UIDs.User != tt.want || h.nested() != (tt.want < 0) {
 			t.Errorf("%s: the code's id is %d, want %d", name, h.UIDs.User, tt.want)
 		}
 	}
 	// What is another's does not make code anybody else.
-	h := specHost{Host: host.Host{EUID: self + 1000, UIDs: user, GIDs: user}}
-	h.lookAtMounts([]Mount{{dir, "/data", true}})
+	h := Host{Host: host.Host{EUID: self + 1000, UIDs: user, GIDs: user}}
+	h.ResolveMounts([]Mount{{dir, "/data", true}})
 	if h.UIDs.User != 100000 {
 		t.Errorf("for another's folder the code's id is %d", h.UIDs.User)
 	}
 }
 
 func TestRootsFilesAreNeverTheCodes(t *testing.T) {
-	h := specHost{Host: host.Host{Admin: true, UIDs: host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}, GIDs: host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}}}
-	h.mounts = []hostMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 0, Mapped: true}}
+	h := Host{Host: host.Host{Admin: true, UIDs: host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}, GIDs: host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}}}
+	h.Mounts = []ShownMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 0, Mapped: true}}
 	m := hostMounts(h)[0]
 	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: host.SandboxBase + 65534, Size: 1}) {
 		t.Errorf("groups are shown as %v", m.GIDMappings)
 	}
-	h = specHost{Host: host.Host{Admin: true, UIDs: h.UIDs, GIDs: h.GIDs}}
-	h.lookAtMounts([]Mount{{"/", "/data", true}})
-	if h.mounts[0].Mapped {
+	h = Host{Host: host.Host{Admin: true, UIDs: h.UIDs, GIDs: h.GIDs}}
+	h.ResolveMounts([]Mount{{"/", "/data", true}})
+	if h.Mounts[0].Mapped {
 		t.Error("root's own folder is mapped")
 	}
 }
 
 func TestMountOptions(t *testing.T) {
-	h := specHost{mounts: []hostMount{{Mount: Mount{"/x", "/y", false}}, {Mount: Mount{"/x", "/z/", true}}}}
+	h := Host{Mounts: []ShownMount{{Mount: Mount{"/x", "/y", false}}, {Mount: Mount{"/x", "/z/", true}}}}
 	got := hostMounts(h)
 	if want := []string{"bind", "nosuid", "nodev", "noexec", "ro"}; !slices.Equal(got[0].Options, want) {
 		t.Errorf("options %v, want %v", got[0].Options, want)
@@ -101,7 +101,7 @@ func TestMountOptions(t *testing.T) {
 	if want := []string{"bind", "nosuid", "nodev", "noexec"}; !slices.Equal(got[1].Options, want) || got[1].Destination != "/z" {
 		t.Errorf("%s: options %v, want %v", got[1].Destination, got[1].Options, want)
 	}
-	if got := h.writableTargets(); !slices.Equal(got, []string{"/z/"}) {
+	if got := h.WritableTargets(); !slices.Equal(got, []string{"/z/"}) {
 		t.Errorf("writable are %v", got)
 	}
 }

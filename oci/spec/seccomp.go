@@ -1,4 +1,4 @@
-package oci
+package spec
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seccompProfile is the Moby project's default profile, reduced to what it
+// SeccompProfile is the Moby project's default profile, reduced to what it
 // lets a process without any capability do, and further to what Python needs.
 // Moby's refuses, among others, new namespaces, mounts, bpf, keyctl and
 // userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
@@ -20,7 +20,7 @@ import (
 // What no cgroup counts on this host, it refuses to let be had uncounted.
 // It refuses forks nothing: they load the same. A template may do in addition
 // what it takes to make them.
-func seccompProfile(un uncounted) (*specs.LinuxSeccomp, error) {
+func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
 	if err != nil {
@@ -33,7 +33,7 @@ func seccompProfile(un uncounted) (*specs.LinuxSeccomp, error) {
 	if un.cpu {
 		forbid(p, []string{"sched_setaffinity"}) // see pin
 	}
-	if un.template {
+	if un.Template {
 		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: makers, Action: specs.ActAllow})
 	}
 	return p, nil
@@ -42,23 +42,23 @@ func seccompProfile(un uncounted) (*specs.LinuxSeccomp, error) {
 // makers are the calls that make a sandbox out of a fork (fork.py).
 var makers = []string{"clone", "unshare", "mount", "keyctl"}
 
-// uncounted says what no cgroup counts on a host; template, that the filter is
+// Uncounted says what no cgroup counts on a host; template, that the filter is
 // that of a template.
-type uncounted struct{ memory, cpu, template bool }
+type Uncounted struct{ memory, cpu, Template bool }
 
-func uncountedBy(c host.Cgroup) uncounted { return uncounted{memory: !c.Memory, cpu: !c.CPU} }
+func UncountedBy(c host.Cgroup) Uncounted { return Uncounted{memory: !c.Memory, cpu: !c.CPU} }
 
-// String and parseUncounted hand it on to the stage that loads the filter.
-func (u uncounted) String() string {
+// String and ParseUncounted hand it on to the stage that loads the filter.
+func (u Uncounted) String() string {
 	text := fmt.Sprintf("memory=%t,cpu=%t", u.memory, u.cpu)
-	if u.template {
+	if u.Template {
 		text += ",template"
 	}
 	return text
 }
 
-func parseUncounted(s string) (u uncounted, err error) {
-	s, u.template = strings.CutSuffix(s, ",template")
+func ParseUncounted(s string) (u Uncounted, err error) {
+	s, u.Template = strings.CutSuffix(s, ",template")
 	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t", &u.memory, &u.cpu)
 	return u, err
 }

@@ -1,4 +1,4 @@
-package oci
+package spec
 
 import (
 	"path"
@@ -12,7 +12,7 @@ import (
 // where there is a cgroup, and bound what code can fill where there is none.
 const (
 	tmpSize       = 64 << 20
-	workspaceSize = 128 << 20
+	WorkspaceSize = 128 << 20
 	shmSize       = 64 << 20
 )
 
@@ -23,51 +23,51 @@ const (
 	shmFiles       = 8 << 10
 )
 
-// maskedPaths tell about the host, or can be used to slow it down; they read
+// MaskedPaths tell about the host, or can be used to slow it down; they read
 // as empty. The list is that of the Docker and Podman defaults, and how much
 // the host has to do.
-var maskedPaths = []string{
+var MaskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
 	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
 	"/proc/timer_stats", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
 	"/proc/pressure", "/sys/firmware", "/sys/devices/virtual/powercap",
 }
 
-// readonlyPaths configure the kernel, or are device nodes of the host, whose
+// ReadonlyPaths configure the kernel, or are device nodes of the host, whose
 // times and modes are the host's too; what is written to a device is not a
 // write to its file system.
-var readonlyPaths = []string{
+var ReadonlyPaths = []string{
 	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
-func inProc(path string) bool { return strings.HasPrefix(path, "/proc/") }
+func InProc(path string) bool { return strings.HasPrefix(path, "/proc/") }
 
 // A tmpfs is a place that can be written, and that vanishes with the sandbox.
-type tmpfs struct {
-	dest, mode  string
+type Tmpfs struct {
+	Dest, Mode  string
 	size, files int
 }
 
-// writable are those of every sandbox. They are sticky, as /tmp, and not owned
+// Writable are those of every sandbox. They are sticky, as /tmp, and not owned
 // by the user: the ids of the mount options would have to be mapped, and where
 // only one is, they are not.
-var writable = []tmpfs{
+var Writable = []Tmpfs{
 	{"/dev/shm", "mode=1777", shmSize, shmFiles},
 	{"/tmp", "mode=1777", tmpSize, tmpFiles},
-	{"/workspace", "mode=1777", workspaceSize, workspaceFiles},
+	{"/workspace", "mode=1777", WorkspaceSize, workspaceFiles},
 }
 
-// options are those of the file system, beside the flags of the mount.
-func (t tmpfs) options() []string {
+// Options are those of the file system, beside the flags of the mount.
+func (t Tmpfs) Options() []string {
 	return []string{"size=" + strconv.Itoa(t.size), "nr_inodes=" + strconv.Itoa(t.files)}
 }
 
 // mounts lists what is laid over the read-only root, in order.
-func mounts(p process, h specHost) []specs.Mount {
-	mount := func(t tmpfs, options ...string) specs.Mount {
-		options = append(append(options, t.mode, "noexec", "nosuid", "nodev"), t.options()...)
-		return specs.Mount{Destination: t.dest, Type: "tmpfs", Source: "tmpfs", Options: options}
+func mounts(p Process, h Host) []specs.Mount {
+	mount := func(t Tmpfs, options ...string) specs.Mount {
+		options = append(append(options, t.Mode, "noexec", "nosuid", "nodev"), t.Options()...)
+		return specs.Mount{Destination: t.Dest, Type: "tmpfs", Source: "tmpfs", Options: options}
 	}
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
 	if h.NoProc {
@@ -81,12 +81,12 @@ func mounts(p process, h specHost) []specs.Mount {
 		// owned by the user. The devices are mounts of their own.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "nosuid", "noexec", "nodev", "mode=755", "size=65536", "nr_inodes=64"}},
 	}
-	for _, t := range writable {
+	for _, t := range Writable {
 		out = append(out, mount(t))
 	}
 	// The mount points of what is ours are made in it: the root is read-only
 	// by now.
-	out = append(out, mount(tmpfs{ownDir, "mode=755", 4096, 64}, "ro"))
+	out = append(out, mount(Tmpfs{OwnDir, "mode=755", 4096, 64}, "ro"))
 	for _, b := range p.Root.Binds {
 		out = append(out, readOnlyBind(b))
 	}
