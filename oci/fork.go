@@ -35,7 +35,7 @@ func (t *template) fork(now bool) (_ *fork, err error) {
 	f := &fork{t: t}
 	defer func() {
 		if err != nil {
-			_ = f.destroy()
+			_ = f.Destroy()
 			err = fmt.Errorf("forking from the template: %w", err)
 		}
 	}()
@@ -165,16 +165,16 @@ func (f *fork) confine() error {
 	return nil
 }
 
-func (f *fork) pid() int { return f.host }
+func (f *fork) PID() int { return f.host }
 
-func (f *fork) kill() {
+func (f *fork) Kill() {
 	if raw, err := f.pidfd.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
 	}
 }
 
-// wait returns when pid 1 has said that it alone is left, or was killed.
-func (f *fork) wait() (Exit, error) {
+// Wait returns when pid 1 has said that it alone is left, or was killed.
+func (f *fork) Wait() (Exit, error) {
 	var status [1]byte
 	if n, _ := f.line.ours.Read(status[:]); n == 1 {
 		return Exit{Code: int(status[0])}, nil
@@ -200,7 +200,7 @@ func (f *fork) awaitEnd() error {
 	})
 }
 
-func (f *fork) cgroup() (cgroups.Manager, error) {
+func (f *fork) Cgroup() (cgroups.Manager, error) {
 	if f.manager == nil {
 		return nil, errors.New("there is no cgroup")
 	}
@@ -221,30 +221,30 @@ func (f *fork) openCounters() {
 	}
 }
 
-func (f *fork) counter(controller string) ([]byte, error) {
+func (f *fork) Counter(controller string) ([]byte, error) {
 	if file := f.counters[controller]; file != nil {
 		return host.ReadAgain(file)
 	}
-	m, err := f.cgroup()
+	m, err := f.Cgroup()
 	if err != nil {
 		return nil, err
 	}
 	return readCounter(m, controller) // there were no descriptors left then
 }
 
-// lasts: pid 1 waits until we have asked.
-func (f *fork) lasts() bool { return true }
+// CgroupPersists: pid 1 waits until we have asked.
+func (f *fork) CgroupPersists() bool { return true }
 
-// oom is of use with cgroup v1 only: the count of v2 can be read at the end.
-func (f *fork) oom() (<-chan struct{}, error) {
+// OOM is of use with cgroup v1 only: the count of v2 can be read at the end.
+func (f *fork) OOM() (<-chan struct{}, error) {
 	if f.memory == nil {
 		return nil, errors.New("there is nothing to be told")
 	}
 	return f.memory.hit, nil
 }
 
-// destroy ends what there is of it, and removes its cgroup.
-func (f *fork) destroy() (err error) {
+// Destroy ends what there is of it, and removes its cgroup.
+func (f *fork) Destroy() (err error) {
 	if f.line.ours != nil {
 		f.line.close()
 	}
@@ -252,7 +252,7 @@ func (f *fork) destroy() (err error) {
 		f.conn.Close()
 	}
 	if f.pidfd != nil {
-		f.kill()
+		f.Kill()
 		if err := f.awaitEnd(); err != nil {
 			return fmt.Errorf("waiting for the end of the sandbox: %w", err)
 		}
@@ -287,6 +287,6 @@ func awaitByte(c net.Conn, want byte) error {
 }
 
 var (
-	_ sandbox = (*fork)(nil)
-	_ sandbox = (*container)(nil)
+	_ Sandbox = (*fork)(nil)
+	_ Sandbox = (*container)(nil)
 )

@@ -15,7 +15,7 @@ import (
 // runs: it keeps those that no cgroup does, ends a sandbox as a whole where the
 // kernel would end one process of it, and learns which limits were hit.
 type limitWatch struct {
-	s      sandbox
+	s      Sandbox
 	cgroup host.Cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
 	events chan struct{}
@@ -26,7 +26,7 @@ type limitWatch struct {
 }
 
 // watchLimits begins once the sandbox has started.
-func watchLimits(s sandbox, l spec.Limits, h host.Host) *limitWatch {
+func watchLimits(s Sandbox, l spec.Limits, h host.Host) *limitWatch {
 	w := &limitWatch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()
@@ -37,7 +37,7 @@ func watchLimits(s sandbox, l spec.Limits, h host.Host) *limitWatch {
 		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = startMemoryWatch(s.pid(), !h.NoProc, l, w.kill)
+		w.memory = startMemoryWatch(s.PID(), !h.NoProc, l, w.kill)
 	}
 	return w
 }
@@ -53,7 +53,7 @@ func (w *limitWatch) stop() {
 // kill ends the sandbox at once: its first process, and with that all others.
 func (w *limitWatch) kill() {
 	w.notePIDs()
-	w.s.kill()
+	w.s.Kill()
 }
 
 // end tells, once the sandbox has ended and is not yet destroyed, whether its
@@ -99,7 +99,7 @@ func (w *limitWatch) watchOOM() {
 		close(w.events)
 		return
 	}
-	events, err := w.s.oom()
+	events, err := w.s.OOM()
 	if err != nil {
 		close(w.events) // it is gone already
 		return
@@ -120,7 +120,7 @@ func (w *limitWatch) watchSlice() {
 	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != host.CgroupSystemd {
 		return
 	}
-	m, err := w.s.cgroup()
+	m, err := w.s.Cgroup()
 	if err != nil {
 		return
 	}
@@ -140,7 +140,7 @@ func (w *limitWatch) sliceKilled() bool {
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
 func (w *limitWatch) countOOM() int64 {
-	b, err := w.s.counter("memory")
+	b, err := w.s.Counter("memory")
 	if err != nil {
 		return 0
 	}
@@ -170,7 +170,7 @@ func (w *limitWatch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}
-	if b, err := w.s.counter("pids"); err == nil && host.CountOf(b, "max") > 0 {
+	if b, err := w.s.Counter("pids"); err == nil && host.CountOf(b, "max") > 0 {
 		w.pids.Store(true)
 	}
 }

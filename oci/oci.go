@@ -208,7 +208,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, err
 	}
 	defer line.close()
-	defer func() { err = errors.Join(err, s.destroy()) }()
+	defer func() { err = errors.Join(err, s.Destroy()) }()
 	p.closeFiles()
 	return attend(ctx, p, s, h, func() {
 		// Whoever cannot be spoken with ends, and waiting tells how.
@@ -244,7 +244,7 @@ func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
 // is called once they are kept, if the process has a control socket.
-func attend(ctx context.Context, p Process, s sandbox, h spec.Host, talk func()) (Exit, error) {
+func attend(ctx context.Context, p Process, s Sandbox, h spec.Host, talk func()) (Exit, error) {
 	limits := watchLimits(s, p.Limits, h.Host)
 	stop := context.AfterFunc(ctx, limits.stop)
 	defer stop()
@@ -265,15 +265,15 @@ func attend(ctx context.Context, p Process, s sandbox, h spec.Host, talk func())
 
 // outcome waits until a sandbox has ended, or says that it has, and tells
 // whether its cgroup is certainly still there.
-func outcome(s sandbox, ended <-chan int) (exit Exit, there bool, err error) {
+func outcome(s Sandbox, ended <-chan int) (exit Exit, there bool, err error) {
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
-		exit, err = s.wait()
+		exit, err = s.Wait()
 	}()
 	select {
 	case <-waited:
-		return exit, s.lasts() && exit.Signal == 0, err
+		return exit, s.CgroupPersists() && exit.Signal == 0, err
 	case code := <-ended:
 		return Exit{Code: code}, true, nil
 	}
@@ -282,9 +282,9 @@ func outcome(s sandbox, ended <-chan int) (exit Exit, there bool, err error) {
 // start hands over what the host has of a sandbox, with which it can begin: by
 // now its pid 1 is no program of libcontainer's any more, which nobody may look
 // into.
-func (p Process) start(conn net.Conn, s sandbox) {
+func (p Process) start(conn net.Conn, s Sandbox) {
 	if p.Workspace != nil {
-		p.Workspace(openWorkspace(s.pid()))
+		p.Workspace(openWorkspace(s.PID()))
 	}
 	p.Control(conn)
 }

@@ -42,7 +42,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 		if tmpl == nil {
 			t.Fatal("there is no template")
 		}
-		victim := tmpl.s.pid()
+		victim := tmpl.s.PID()
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(victim) + "/task/" + strconv.Itoa(victim) + "/children"); err == nil {
 			if f := strings.Fields(string(b)); len(f) > 0 {
 				victim, _ = strconv.Atoi(f[0])

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sandbox is one that has started, in either way: a container of
+// A Sandbox is one that has started, in either way: a container of
 // libcontainer's, or a fork of a template.
-type sandbox interface {
-	pid() int // of its first process
-	kill()    // ends everything in it
-	// wait returns once everything in it has ended; only a pid 1 of ours may be
+type Sandbox interface {
+	PID() int // of its first process
+	Kill()    // ends everything in it
+	// Wait returns once everything in it has ended; only a pid 1 of ours may be
 	// left.
-	wait() (Exit, error)
-	cgroup() (cgroups.Manager, error)
-	// counter reads what a controller of its cgroup counts (counterOf).
-	counter(controller string) ([]byte, error)
-	// lasts says that the cgroup is still there after wait, also if it is
+	Wait() (Exit, error)
+	Cgroup() (cgroups.Manager, error)
+	// Counter reads what a controller of its cgroup counts (counterOf).
+	Counter(controller string) ([]byte, error)
+	// CgroupPersists says that the cgroup is still there after wait, also if it is
 	// systemd's, unless the first process was killed.
-	lasts() bool
-	// oom tells each time that the memory limit is hit, and is closed when the
+	CgroupPersists() bool
+	// OOM tells each time that the memory limit is hit, and is closed when the
 	// cgroup is gone. It is needed with cgroup v1, and where systemd removes
 	// the cgroup before it can be asked.
-	oom() (<-chan struct{}, error)
-	destroy() error // removes what is left of it
+	OOM() (<-chan struct{}, error)
+	Destroy() error // removes what is left of it
 }
 
 // A container is a sandbox that libcontainer made.
@@ -37,7 +37,7 @@ type container struct {
 	process *libcontainer.Process
 }
 
-func (s *container) pid() int {
+func (s *container) PID() int {
 	pid, err := s.process.Pid()
 	if err != nil {
 		return 0
@@ -45,9 +45,9 @@ func (s *container) pid() int {
 	return pid
 }
 
-func (s *container) kill() { _ = s.c.Signal(unix.SIGKILL) }
+func (s *container) Kill() { _ = s.c.Signal(unix.SIGKILL) }
 
-func (s *container) wait() (Exit, error) {
+func (s *container) Wait() (Exit, error) {
 	state, err := s.process.Wait()
 	if state == nil {
 		return Exit{}, err
@@ -63,15 +63,15 @@ func (s *container) wait() (Exit, error) {
 	return e, nil
 }
 
-func (s *container) counter(controller string) ([]byte, error) {
-	m, err := s.cgroup()
+func (s *container) Counter(controller string) ([]byte, error) {
+	m, err := s.Cgroup()
 	if err != nil {
 		return nil, err
 	}
 	return readCounter(m, controller)
 }
 
-func (s *container) cgroup() (cgroups.Manager, error) {
+func (s *container) Cgroup() (cgroups.Manager, error) {
 	state, err := s.c.State()
 	if err != nil {
 		return nil, err
@@ -80,11 +80,11 @@ func (s *container) cgroup() (cgroups.Manager, error) {
 	return manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
 }
 
-func (s *container) lasts() bool { return false }
+func (s *container) CgroupPersists() bool { return false }
 
-func (s *container) oom() (<-chan struct{}, error) { return s.c.NotifyOOM() }
+func (s *container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
 
-func (s *container) destroy() error { return destroy(s.c) }
+func (s *container) Destroy() error { return destroy(s.c) }
 
 // destroy removes what is left of a container: every process, its cgroup and
 // its state.

@@ -173,10 +173,10 @@ func (r *Runtime) startProgram(p spec.Process, h spec.Host, template bool) (_ *s
 	r.ending.Add(1)
 	go func() {
 		defer r.ending.Done()
-		s.exit, s.err = s.s.wait()
+		s.exit, s.err = s.s.Wait()
 		close(s.ended)
 	}()
-	defer context.AfterFunc(r.life, c.kill)()
+	defer context.AfterFunc(r.life, c.Kill)()
 	if s.conn, err = line.receive(); err == nil {
 		err = s.configure(config)
 	}
@@ -231,11 +231,11 @@ func (s *starter) end() string {
 	if s.conn != nil {
 		s.conn.Close()
 	}
-	s.s.kill()
+	s.s.Kill()
 	s.line.close()
 	<-s.ended
 	words := s.said.close()
-	_ = s.s.destroy() // what is left of it is swept by the next start
+	_ = s.s.Destroy() // what is left of it is swept by the next start
 	return words
 }
 

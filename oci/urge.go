@@ -10,14 +10,14 @@ import (
 )
 
 // urges passes on each value that comes as a signal, until stop is called.
-func urges(each <-chan struct{}, s sandbox) (stop func()) {
+func urges(each <-chan struct{}, s Sandbox) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			select {
 			case <-each:
-				_ = urge(s.pid()) // who cannot be reached has nothing to say
+				_ = urge(s.PID()) // who cannot be reached has nothing to say
 			case <-over:
 				return
 			}

@@ -16,7 +16,7 @@ import (
 // A warm sandbox has started, and its program waits for its streams: a fork of
 // a template, or a container of which fork.py is the program. It is used once.
 type warm struct {
-	s     sandbox
+	s     Sandbox
 	conn  *net.UnixConn
 	r     *Runtime
 	alive func() bool
@@ -41,7 +41,7 @@ func (r *Runtime) newWarmContainer(p spec.Process, h spec.Host) (_ *warm, notes 
 	if err != nil {
 		return nil, nil, err
 	}
-	defer context.AfterFunc(r.life, s.s.kill)()
+	defer context.AfterFunc(r.life, s.s.Kill)()
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
@@ -53,15 +53,15 @@ func (r *Runtime) newWarmContainer(p spec.Process, h spec.Host) (_ *warm, notes 
 // A waiting is the container of a starter, which looks out for its end.
 type waiting struct{ *starter }
 
-func (w *waiting) pid() int                                  { return w.s.pid() }
-func (w *waiting) kill()                                     { w.s.kill() }
-func (w *waiting) cgroup() (cgroups.Manager, error)          { return w.s.cgroup() }
-func (w *waiting) counter(controller string) ([]byte, error) { return w.s.counter(controller) }
-func (w *waiting) lasts() bool                               { return w.s.lasts() }
-func (w *waiting) oom() (<-chan struct{}, error)             { return w.s.oom() }
-func (w *waiting) destroy() error                            { w.end(); return nil }
+func (w *waiting) PID() int                                  { return w.s.PID() }
+func (w *waiting) Kill()                                     { w.s.Kill() }
+func (w *waiting) Cgroup() (cgroups.Manager, error)          { return w.s.Cgroup() }
+func (w *waiting) Counter(controller string) ([]byte, error) { return w.s.Counter(controller) }
+func (w *waiting) CgroupPersists() bool                      { return w.s.CgroupPersists() }
+func (w *waiting) OOM() (<-chan struct{}, error)             { return w.s.OOM() }
+func (w *waiting) Destroy() error                            { w.end(); return nil }
 
-func (w *waiting) wait() (Exit, error) {
+func (w *waiting) Wait() (Exit, error) {
 	<-w.ended
 	return w.exit, w.err
 }
@@ -77,7 +77,7 @@ func (w *warm) run(ctx context.Context, p Process, h spec.Host) (Exit, error) {
 		return Exit{}, errNotWarm
 	}
 	p.closeFiles()
-	defer w.r.later(afterAnswer, func() { _ = w.s.destroy() })
+	defer w.r.later(afterAnswer, func() { _ = w.s.Destroy() })
 	return attend(ctx, p, w.s, h, func() { p.start(w.conn, w.s) })
 }
 
@@ -94,7 +94,7 @@ const afterAnswer = time.Millisecond
 
 // discard removes it, beside everything else.
 func (w *warm) discard() {
-	w.r.later(0, func() { _ = w.s.destroy() }) // what cannot be removed is swept by the next start
+	w.r.later(0, func() { _ = w.s.Destroy() }) // what cannot be removed is swept by the next start
 }
 
 // later does something beside everything else, and before Close returns.
