@@ -143,7 +143,7 @@ func (t *talk) search(ctx context.Context, p callParams) ([]mcpproxy.ToolDoc, er
 	for _, tool := range t.savedList() {
 		saved = append(saved, tool.doc(p.withSchema()))
 	}
-	return mcpproxy.Among(p.Query, found, saved, p.Limit), nil
+	return mcpproxy.MergeRanked(p.Query, found, saved, p.Limit), nil
 }
 
 // doc is a saved tool in the form of a server's, with how it is used.

@@ -2,11 +2,11 @@ package mcpproxy
 
 import "github.com/toolcell/toolcell/mcpproxy/search"
 
-// Among puts tools that belong to no server among those that a search found,
+// MergeRanked puts tools that belong to no server among those that a search found,
 // where each fits, and gives at most limit of them (as Search counts it). What
 // was found keeps its order: it was ranked over all servers. Tools that do not
 // answer the query are not put in.
-func Among(query string, found, others []ToolDoc, limit int) []ToolDoc {
+func MergeRanked(query string, found, others []ToolDoc, limit int) []ToolDoc {
 	if len(others) == 0 {
 		return found
 	}

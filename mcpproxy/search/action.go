@@ -1,7 +1,7 @@
 package search
 
-// An action is what a tool does, as the first verb in its name tells. Who
-// wants to remove something does not look for what creates it.
+// An action is the kind of thing a tool does, by the first verb in its name. A
+// query about removing something does not want a tool that creates it.
 type action uint8
 
 const (
@@ -52,13 +52,14 @@ func actionOf(stems []string) action {
 // wrong one lowers it.
 const actionCounts = 0.15
 
-// agree raises the tools that do what a query asks for: by its own verb, and
-// by those of the tools for its needs.
-func (ix *Index) agree(q question, needs []felt, scores []float32) {
+// weighActions raises the scores of tools that do what the query asks for, and
+// lowers those of tools that do something else. What it asks for is taken from its
+// own verb and from those of the tools for its needs.
+func (ix *Index) weighActions(q question, needs []match, scores []float32) {
 	var wanted [actions]float32
 	wanted[actionOf(q.stems)]++
 	for _, n := range needs {
-		names := theSayings().answers[n.need]
+		names := theUtterances().answers[n.need]
 		for _, name := range names {
 			wanted[actionOf(name)] += n.counts / float32(len(names))
 		}

@@ -70,8 +70,8 @@ func (v vectors) add(sum *[dims]float32, i int) {
 	addScaled(sum, vectorFile[v.values+i*dims:][:dims], math.Float32frombits(number(vectorFile, v.scales+4*i)))
 }
 
-// meanings holds one vector for each document.
-type meanings struct {
+// embeddings holds one vector for each document.
+type embeddings struct {
 	values []int8 // dims for each document
 	scales []float32
 }
@@ -84,8 +84,8 @@ const (
 	maxMeantSentence = 200
 )
 
-func newMeanings(docs []Document) *meanings {
-	m := &meanings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
+func newEmbeddings(docs []Document) *embeddings {
+	m := &embeddings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
 	find := theVectors.remembering()
 	for i, d := range docs {
 		tool := clip(d.Tool, maxMeantSentence)
@@ -150,14 +150,14 @@ func normalise(v *[dims]float32) {
 }
 
 // grow makes room for one more document.
-func (m *meanings) grow() {
+func (m *embeddings) grow() {
 	var none [dims]int8
 	m.values, m.scales = append(m.values, none[:]...), append(m.scales, 0)
 }
 
 // set keeps a vector in a byte a number. The documents' vectors keep their
 // length: a text whose parts mean different things means none of them much.
-func (m *meanings) set(doc int, v *[dims]float32) {
+func (m *embeddings) set(doc int, v *[dims]float32) {
 	var most float32
 	for _, x := range v {
 		most = max(most, x, -x)
@@ -173,7 +173,7 @@ func (m *meanings) set(doc int, v *[dims]float32) {
 
 // cosines returns how close each document is to a query, at most 1; nil if no
 // word of the query has a vector.
-func (m *meanings) cosines(query []string) []float32 {
+func (m *embeddings) cosines(query []string) []float32 {
 	v := inQuestions.vectorOf(query, theVectors.find)
 	normalise(&v)
 	if v == [dims]float32{} {
@@ -187,7 +187,7 @@ func (m *meanings) cosines(query []string) []float32 {
 }
 
 // cosine returns how close a document is to a query.
-func (m *meanings) cosine(doc int, v *[dims]float32) float32 {
+func (m *embeddings) cosine(doc int, v *[dims]float32) float32 {
 	values := m.values[doc*dims:][:dims]
 	var a, b, c, d float32
 	for i := 0; i < dims; i += 4 {

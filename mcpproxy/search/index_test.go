@@ -79,7 +79,7 @@ func BenchmarkIndex(b *testing.B) {
 	runtime.KeepAlive(docs)
 }
 
-// BenchmarkThesaurus reads the thesaurus and the sayings, which only the first
+// BenchmarkThesaurus reads the thesaurus and the utterances, which only the first
 // search does.
 func BenchmarkThesaurus(b *testing.B) {
 	runtime.LockOSThread()
@@ -87,7 +87,7 @@ func BenchmarkThesaurus(b *testing.B) {
 	start := worked(b)
 	for b.Loop() {
 		readThesaurus()
-		readSayings()
+		readUtterances()
 	}
 	b.ReportMetric(float64((worked(b)-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 }
@@ -176,7 +176,7 @@ func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
 	}
 }
 
-func TestSayingsLendNames(t *testing.T) {
+func TestUtterancesLendNames(t *testing.T) {
 	docs := []Document{
 		{Server: "a", Tool: "get_forecast", Description: "Returns data for the coming days"},
 		{Server: "a", Tool: "search_files", Description: "Matches a pattern"},
@@ -199,23 +199,23 @@ func TestSayingsLendNames(t *testing.T) {
 	}
 }
 
-// Every line of the sayings has tools and sayings, and none is there twice: a
+// Every line of the utterances has tools and utterances, and none is there twice: a
 // colon or a comma in the wrong place is easily made.
-func TestSayingsAreWellFormed(t *testing.T) {
-	y := theSayings()
+func TestUtterancesAreWellFormed(t *testing.T) {
+	y := theUtterances()
 	if len(y.all) < 2500 || len(y.answers) < 1000 {
-		t.Fatalf("only %d sayings of %d needs are read", len(y.all), len(y.answers))
+		t.Fatalf("only %d utterances of %d needs are read", len(y.all), len(y.answers))
 	}
 	said := make([]bool, len(y.answers))
 	for i, s := range y.all {
 		said[s.need] = true
 		if s.total == 0 && y.meaning.scales[i] == 0 {
-			t.Errorf("a saying of %v says nothing", y.answers[s.need])
+			t.Errorf("an utterance of %v says nothing", y.answers[s.need])
 		}
 	}
 	for need, names := range y.answers {
 		if len(names) == 0 || !said[need] {
-			t.Errorf("need %d: %v has no tools or no sayings", need, names)
+			t.Errorf("need %d: %v has no tools or no utterances", need, names)
 		}
 	}
 }

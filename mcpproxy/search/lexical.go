@@ -126,10 +126,10 @@ const (
 
 // question is a query as the index understands it.
 type question struct {
-	words   []string // as written, small, mistyped ones corrected
-	stems   []string // of words
-	telling int      // how many are no stop words, at least one
-	stops   bool     // there are none but stop words, so these count
+	words        []string // as written, small, mistyped ones corrected
+	stems        []string // of words
+	contentWords int      // how many are no stop words, at least one
+	stops        bool     // there are none but stop words, so these count
 }
 
 // understand splits a query and corrects words that neither the tools nor the
@@ -144,7 +144,7 @@ func (l *lexical) understand(query string) question {
 		w = strings.ToLower(clip(w, maxWord))
 		s := stem(w)
 		if !stopWords[w] {
-			q.telling++
+			q.contentWords++
 			if l.postings[s] == nil && !theThesaurus().knows(s) && len(s) >= typoLength && budget > 0 {
 				budget--
 				if near := l.corrections(s); len(near) > 0 && !theVectors.knows(w) {
@@ -154,7 +154,7 @@ func (l *lexical) understand(query string) question {
 		}
 		q.words, q.stems = append(q.words, w), append(q.stems, s)
 	}
-	q.stops, q.telling = q.telling == 0, max(q.telling, 1)
+	q.stops, q.contentWords = q.contentWords == 0, max(q.contentWords, 1)
 	return q
 }
 
@@ -188,24 +188,24 @@ func (l *lexical) score(q question) []float32 {
 }
 
 // wholeCounts is for the words of a query that a document has all of, as they
-// are said: whoever names a tool wants that one.
+// are said: a query that names a tool wants that tool.
 const wholeCounts = 0.8
 
-// whole adds to the documents that have all telling words of a query.
-func (l *lexical) whole(q question, scores []float32) {
-	sum, has, telling := newTally(l.docs), make([]uint8, l.docs), uint8(0)
+// addWholeMatches adds to the documents that have all content words of a query.
+func (l *lexical) addWholeMatches(q question, scores []float32) {
+	sum, has, wanted := newTally(l.docs), make([]uint8, l.docs), uint8(0)
 	for i, s := range q.stems {
 		if stopWords[q.words[i]] || slices.Contains(q.stems[:i], s) {
 			continue
 		}
-		telling++
+		wanted++
 		for _, p := range l.postings[s] {
 			sum.add(p.doc, p.score)
 			has[p.doc]++
 		}
 	}
 	for _, doc := range sum.touched {
-		if has[doc] == telling {
+		if has[doc] == wanted {
 			scores[doc] += wholeCounts * sum.scores[doc]
 		}
 	}

@@ -22,16 +22,16 @@ import (
 //
 //	query ── words ──┬─ as written, corrected ──┐
 //	                 ├─ thesaurus: other words ─┼─ BM25 over the fields ─┐
-//	                 ├─ sayings: names of tools ┘                        │
+//	                 ├─ utterances: names of tools ┘                        │
 //	                 └─ word vectors ─────────────── cosine ─────────────┴─ sum ─ right action? ─ best first
 //
 // docs/search.md says what each part brings. The weights were chosen on
 // testdata/recall/tune.txt; make recall measures on what they never saw.
 const (
-	// meaningCounts sets the cosine against the words. BM25 grows with the
+	// meaningWeight sets the cosine against the words. BM25 grows with the
 	// words of a query and with how rare a word can be, so the cosine has to
 	// as well: it is multiplied by √words · ln(1 + documents).
-	meaningCounts = 1.55
+	meaningWeight = 1.55
 	// meansEnough is the cosine from which a tool is an answer though it
 	// shares no word with the query.
 	meansEnough = 0.35
@@ -55,18 +55,18 @@ type Document struct {
 	InputSchema       json.RawMessage // JSON schema; the names of its parameters are indexed
 }
 
-// Index ranks documents by the words they share with a query and by what both
-// mean. It does not change once it is made.
+// Index ranks documents by the words they share with a query and by the meaning of
+// both. It does not change once it is made.
 type Index struct {
 	lexical *lexical
-	meaning *meanings
+	meaning *embeddings
 	actions []action // by document
 }
 
 // New indexes docs; Search returns their indices in it.
 func New(docs []Document) *Index {
-	go theSayings() // the first query needs them too, and they take as long
-	ix := &Index{lexical: newLexical(docs), meaning: newMeanings(docs), actions: make([]action, len(docs))}
+	go theUtterances() // the first query needs them too, and they take as long
+	ix := &Index{lexical: newLexical(docs), meaning: newEmbeddings(docs), actions: make([]action, len(docs))}
 	for i, d := range docs {
 		ix.actions[i] = actionOf(words(clip(d.Tool, maxIndexedText)))
 	}
@@ -77,19 +77,19 @@ func New(docs []Document) *Index {
 // most limit of them. Equal ones keep the order they were indexed in, so that the same query always gets the same answer.
 func (ix *Index) Search(query string, limit int) []int {
 	q := ix.lexical.understand(query)
-	needs := theSayings().nearest(q)
+	needs := theUtterances().nearest(q)
 	scores := ix.lexical.score(q)
-	ix.lexical.whole(q, scores)
-	ix.lexical.answer(q, needs, scores)
+	ix.lexical.addWholeMatches(q, scores)
+	ix.lexical.addNamedTools(q, needs, scores)
 	if like := ix.meaning.cosines(q.words); like != nil {
-		weight := meaningCounts * math.Sqrt(float64(q.telling)) * math.Log1p(float64(len(scores)))
+		weight := meaningWeight * math.Sqrt(float64(q.contentWords)) * math.Log1p(float64(len(scores)))
 		for doc, cosine := range like {
 			if scores[doc] > 0 || cosine >= meansEnough {
 				scores[doc] += float32(weight) * max(cosine, 0)
 			}
 		}
 	}
-	ix.agree(q, needs, scores)
+	ix.weighActions(q, needs, scores)
 	return best(scores, limit)
 }
 

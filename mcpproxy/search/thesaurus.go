@@ -62,7 +62,7 @@ func (t *thesaurus) add(phrase []string, names [][]string, counts float32) {
 	key := strings.Join(phrase, " ")
 	for _, name := range names {
 		if !slices.Equal(name, phrase) {
-			t.meant[key] = append(t.meant[key], meant{telling(name), counts})
+			t.meant[key] = append(t.meant[key], meant{contentWords(name), counts})
 		}
 	}
 }

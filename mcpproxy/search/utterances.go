@@ -10,43 +10,43 @@ import (
 )
 
 //go:embed data/utterances/*.txt
-var sayingFiles embed.FS
+var utteranceFiles embed.FS
 
-// sayings are what people say when they need a tool, each with what the tools
+// utterances are what people say when they need a tool, each with what the tools
 // that answer are called. Unlike phrases of the thesaurus, they need not be
 // said word for word: a query is compared with all of them, by words and by
 // meaning, and the nearest ones lend it their tools' names.
-type sayings struct {
-	all      []saying
+type utterances struct {
+	all      []utterance
 	answers  [][][]string        // by need: names of tools, in stems
 	postings map[string][]spoken // by stem
-	meaning  *meanings           // of all
+	meaning  *embeddings         // of all
 }
 
-// saying is one way to say a need. Each line of a file is a need.
-type saying struct {
+// utterance is one way to say a need. Each line of a file is a need.
+type utterance struct {
 	need  int
 	total float32 // of the weights of its words
 }
 
-// spoken is a word of a saying.
+// spoken is a word of an utterance.
 type spoken struct {
-	saying int32
-	weight float32 // how rare the word is, the same for all of its sayings
+	utterance int32
+	weight    float32 // how rare the word is, the same for all of its utterances
 }
 
-// theSayings are read at the first search.
-var theSayings = sync.OnceValue(readSayings)
+// theUtterances are read at the first search.
+var theUtterances = sync.OnceValue(readUtterances)
 
-func readSayings() *sayings {
-	y := &sayings{postings: map[string][]spoken{}, meaning: &meanings{}}
-	files, err := sayingFiles.ReadDir("data/utterances")
+func readUtterances() *utterances {
+	y := &utterances{postings: map[string][]spoken{}, meaning: &embeddings{}}
+	files, err := utteranceFiles.ReadDir("data/utterances")
 	if err != nil {
 		panic(err) // of an embedded folder
 	}
 	find := theVectors.remembering()
 	for _, f := range files {
-		text, err := sayingFiles.ReadFile("data/utterances/" + f.Name())
+		text, err := utteranceFiles.ReadFile("data/utterances/" + f.Name())
 		if err != nil {
 			panic(err)
 		}
@@ -57,7 +57,7 @@ func readSayings() *sayings {
 			}
 			var names [][]string
 			for _, name := range phrases(tools) {
-				names = append(names, telling(name))
+				names = append(names, contentWords(name))
 			}
 			y.answers = append(y.answers, names)
 			for text := range strings.SplitSeq(people, ",") {
@@ -69,22 +69,22 @@ func readSayings() *sayings {
 		rare := float32(math.Log(1 + float64(len(y.all))/float64(len(list))))
 		for i := range list {
 			list[i].weight = rare
-			y.all[list[i].saying].total += rare
+			y.all[list[i].utterance].total += rare
 		}
 	}
 	return y
 }
 
-// add takes a saying of the last need.
-func (y *sayings) add(text string, find func(string) int) {
+// add takes an utterance of the last need.
+func (y *utterances) add(text string, find func(string) int) {
 	at := len(y.all)
-	y.all = append(y.all, saying{need: len(y.answers) - 1})
+	y.all = append(y.all, utterance{need: len(y.answers) - 1})
 	seen := map[string]bool{}
 	words := lowered(text)
 	for _, w := range words {
 		if s := stem(w); !stopWords[w] && !seen[s] {
 			seen[s] = true
-			y.postings[s] = append(y.postings[s], spoken{saying: int32(at)})
+			y.postings[s] = append(y.postings[s], spoken{utterance: int32(at)})
 		}
 	}
 	v := vectorOf(words, find)
@@ -94,17 +94,17 @@ func (y *sayings) add(text string, find func(string) int) {
 }
 
 const (
-	// sayingWords and sayingMeans are the parts of words and of meaning in how
-	// near a saying is. Both are at most 1.
-	sayingWords = 0.6
-	sayingMeans = 0.4
-	// sayingWhole is how much it counts that the saying is all there, against
+	// utteranceWords and utteranceMeaning are the parts of words and of meaning in how
+	// near an utterance is. Both are at most 1.
+	utteranceWords   = 0.6
+	utteranceMeaning = 0.4
+	// utteranceWhole is how much it counts that the utterance is all there, against
 	// that the query is.
-	sayingWhole = 0.75
-	// sayingFar is how near a saying has to be to count at all.
-	sayingFar = 0.4
-	maxNeeds  = 12
-	// strangeWord is the weight of a query word that is in no saying.
+	utteranceWhole = 0.75
+	// minSimilarity is how near an utterance has to be to count at all.
+	minSimilarity = 0.4
+	maxNeeds      = 12
+	// strangeWord is the weight of a query word that is in no utterance.
 	strangeWord = 4
 	// answersCount sets what a need's tools get against the query's own words.
 	answersCount = 1
@@ -112,14 +112,14 @@ const (
 	oneWordName = 0.7
 )
 
-// felt is a need that a query may have.
-type felt struct {
+// match is a need that a query may have.
+type match struct {
 	need   int
 	counts float32 // at most 1
 }
 
-// nearest returns the needs whose sayings come near to a query, best first.
-func (y *sayings) nearest(q question) []felt {
+// nearest returns the needs whose utterances come near to a query, best first.
+func (y *utterances) nearest(q question) []match {
 	matched := make([]float32, len(y.all))
 	var whole float32
 	seen := map[string]bool{}
@@ -134,7 +134,7 @@ func (y *sayings) nearest(q question) []felt {
 		}
 		whole += y.postings[s][0].weight
 		for _, p := range y.postings[s] {
-			matched[p.saying] += p.weight
+			matched[p.utterance] += p.weight
 		}
 	}
 	v := vectorOf(q.words, theVectors.find)
@@ -142,32 +142,33 @@ func (y *sayings) nearest(q question) []felt {
 	near := map[int]float32{}
 	for i, s := range y.all {
 		if matched[i] == 0 {
-			continue // meaning alone does not bring a saying near
+			continue // meaning alone does not bring an utterance near
 		}
-		n := sayingWords * matched[i] / (sayingWhole*s.total + (1-sayingWhole)*whole)
-		n += sayingMeans * max(3*y.meaning.cosine(i, &v), 0) // set divides by three parts
-		if n > sayingFar {
+		n := utteranceWords * matched[i] / (utteranceWhole*s.total + (1-utteranceWhole)*whole)
+		n += utteranceMeaning * max(3*y.meaning.cosine(i, &v), 0) // set divides by three parts
+		if n > minSimilarity {
 			near[s.need] = max(near[s.need], n)
 		}
 	}
-	found := make([]felt, 0, len(near))
+	found := make([]match, 0, len(near))
 	for need, n := range near {
-		found = append(found, felt{need, (n - sayingFar) / (1 - sayingFar)})
+		found = append(found, match{need, (n - minSimilarity) / (1 - minSimilarity)})
 	}
-	slices.SortFunc(found, func(a, b felt) int {
+	slices.SortFunc(found, func(a, b match) int {
 		return cmp.Or(cmp.Compare(b.counts, a.counts), cmp.Compare(a.need, b.need))
 	})
 	return found[:min(len(found), maxNeeds)]
 }
 
-// answer adds what the names of the tools for these needs find.
-func (l *lexical) answer(q question, needs []felt, scores []float32) {
+// addNamedTools adds to the documents that the names of the tools for these needs
+// find.
+func (l *lexical) addNamedTools(q question, needs []match, scores []float32) {
 	sum, name, one := newTally(l.docs), newTally(l.docs), newTally(l.docs)
 	top := make([]float32, l.docs)
 	words := make([]uint8, l.docs) // of a name that a document has
-	weight := answersCount * float32(math.Sqrt(float64(q.telling)))
+	weight := answersCount * float32(math.Sqrt(float64(q.contentWords)))
 	for _, n := range needs {
-		for _, stems := range theSayings().answers[n.need] {
+		for _, stems := range theUtterances().answers[n.need] {
 			// Only tools with the rarest word are looked at: of "create frame",
 			// "create" alone says nothing, and half of all tools have it.
 			rarest := slices.MinFunc(stems, func(a, b string) int { return len(l.postings[a]) - len(l.postings[b]) })

@@ -23,18 +23,18 @@ var stopWords = map[string]bool{
 // between letters and digits, and at the humps of camelCase. If there is
 // nothing but stop words, they stay.
 func words(text string) []string {
-	var all, telling []string
+	var all, some []string
 	for _, w := range split(text) {
 		w = strings.ToLower(clip(w, maxWord))
 		all = append(all, stem(w))
 		if !stopWords[w] {
-			telling = append(telling, stem(w))
+			some = append(some, stem(w))
 		}
 	}
-	if len(telling) == 0 {
+	if len(some) == 0 {
 		return all
 	}
-	return telling
+	return some
 }
 
 // HasWords reports whether a query has anything to search for.
@@ -58,8 +58,8 @@ var stopStems = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// telling returns the stems that are no stop words, or all if there are none.
-func telling(stems []string) []string {
+// contentWords returns the stems that are no stop words, or all if there are none.
+func contentWords(stems []string) []string {
 	var some []string
 	for _, s := range stems {
 		if !stopStems()[s] {
@@ -73,7 +73,7 @@ func telling(stems []string) []string {
 }
 
 // split cuts text into words. A word with humps is there whole as well:
-// somebody who looks for "github" means GitHub.
+// a query for "github" means GitHub.
 func split(text string) []string {
 	var all []string
 	for _, run := range strings.FieldsFunc(text, func(r rune) bool {

@@ -1,7 +1,7 @@
 """Fits the word vectors to what is asked of them, and writes tuned.bin: tune.py, without arguments; it needs numpy.
 
-A saying and the names of its tools are a pair: the sum of the words of the one should point where the sum of the words
-of the other does, and away from the names of other needs' tools. So each word of a saying gets a vector of its own for
+An utterance and the names of its tools are a pair: the sum of the words of the one should point where the sum of the words
+of the other does, and away from the names of other needs' tools. So each word of an utterance gets a vector of its own for
 questions, and each word of a name one for tools, both begun at vectors.bin and moved by the gradient of the contrastive
 loss (InfoNCE, van den Oord et al. 2018) with Adam. Only words that moved are written: README.md has the form.
 
@@ -33,18 +33,18 @@ def read_vectors():
 
 
 def read_pairs(words):
-    """Returns (pairs, names): pairs of a saying's word numbers and its need, and by need the names of its tools."""
+    """Returns (pairs, names): pairs of an utterance's word numbers and its need, and by need the names of its tools."""
     def numbers(text):
         return [words[w] for w in re.findall("[a-z0-9]+", text.lower()) if w in words]
 
     pairs, names = [], []
     for file in sorted((HERE / "utterances").glob("*.txt")):
         for line in file.read_text().splitlines():
-            tools, colon, sayings = line.partition(":")
+            tools, colon, utterances = line.partition(":")
             known = [name for name in map(numbers, tools.split(",")) if name]
             if line.startswith("#") or not colon or not known:
                 continue
-            pairs += [(said, len(names)) for said in map(numbers, sayings.split(",")) if said]
+            pairs += [(said, len(names)) for said in map(numbers, utterances.split(",")) if said]
             names.append(known)
     return pairs, names
 
