@@ -110,7 +110,7 @@ func (p *Proxy) newLife(s Server) *life {
 		changed: (&upstream{server: s, life: l}).invalidate, secrets: l.secrets, guard: &p.guard, maxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
-		l.login = newLoginKeep(s, o.TokenDir, l.secrets)
+		l.login = newLoginStore(s.Name, s.URL, o.TokenDir, l.secrets)
 		options.tokens = l.login
 	}
 	l.dialer = newDialer(s, options)

@@ -30,7 +30,7 @@ type upstream struct {
 type life struct {
 	record   *serverRecord // what is known of it, whether it runs or not
 	dialer   *dialer
-	login    *loginKeep // nil where headers of the entry authorize
+	login    *loginStore // nil where headers of the entry authorize
 	log      *slog.Logger
 	secrets  *redactor
 	idle     time.Duration

@@ -1,0 +1,166 @@
+package mcpproxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"golang.org/x/oauth2"
+	"golang.org/x/sys/unix"
+)
+
+const maxLoginFile = 1 << 20
+
+// login is what is kept of a login between processes.
+type login struct {
+	URL          string           `json:"url"` // of the server
+	ClientID     string           `json:"clientId"`
+	ClientSecret string           `json:"clientSecret,omitempty"`
+	AuthStyle    oauth2.AuthStyle `json:"authStyle"`
+	TokenURL     string           `json:"tokenUrl"`
+	Scopes       []string         `json:"scopes,omitempty"`
+	Token        *oauth2.Token    `json:"token"`
+}
+
+// loginStore has the login of one server, in memory and on disk. Other
+// processes use the same file: `servers login` writes it while others serve,
+// and each of them may renew the token. Many authorization servers take a
+// refresh token only once and then withdraw everything when it comes again, so
+// a renewal holds a lock between processes and stores its outcome before it is
+// used.
+type loginStore struct {
+	name    string // of the server
+	url     string
+	path    string // empty: nothing is kept
+	secrets *redactor
+	client  *http.Client
+	turn    chan struct{} // one at a time; a channel, so that a caller can leave
+
+	kept  *login
+	stamp loginStamp // of the file that kept was read from
+}
+
+type loginStamp struct {
+	time time.Time
+	size int64
+	node uint64
+}
+
+// newLoginStore opens the login of the server at url, by the name that the user
+// knows it by. Logins are files in dir; none is kept if that is empty. Tokens are
+// added to secrets.
+func newLoginStore(server, url, dir string, secrets *redactor) *loginStore {
+	s := &loginStore{name: server, url: url, secrets: secrets, turn: make(chan struct{}, 1), client: oauthClient()}
+	if dir != "" {
+		sum := sha256.Sum256([]byte(url))
+		s.path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
+	}
+	return s
+}
+
+// enter waits for our turn in this process. It comes before the file's lock.
+func (s *loginStore) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.turn <- struct{}{}:
+		return func() { <-s.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// remove deletes the login, and reports whether there was one.
+func (s *loginStore) remove(ctx context.Context) (was bool, err error) {
+	if s.path == "" {
+		return false, nil
+	}
+	unlock, err := statefile.Lock(ctx, s.path+".lock")
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	err = os.Remove(s.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// save keeps a new login instead of what there is.
+func (s *loginStore) save(ctx context.Context, kept *login) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	unlock, err := statefile.Lock(ctx, s.path+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.write(kept)
+}
+
+// load reads the file if it is another than last time.
+func (s *loginStore) load() error {
+	f, err := os.Open(s.path)
+	if errors.Is(err, os.ErrNotExist) {
+		s.kept, s.stamp = nil, loginStamp{}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the login of server %q: %w", s.name, err)
+	}
+	defer f.Close()
+	stamp, err := loginStampOf(f)
+	if err != nil || s.kept != nil && stamp == s.stamp {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(f, maxLoginFile))
+	if err != nil {
+		return fmt.Errorf("reading the login of server %q: %w", s.name, err)
+	}
+	var kept login
+	if json.Unmarshal(body, &kept) != nil || kept.Token == nil || kept.URL != s.url {
+		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: toolcell servers login %s", s.name, s.path, shellWord(s.name))
+	}
+	s.setLogin(&kept, stamp)
+	return nil
+}
+
+func (s *loginStore) setLogin(kept *login, stamp loginStamp) {
+	s.kept, s.stamp = kept, stamp
+	for _, secret := range []string{kept.Token.AccessToken, kept.Token.RefreshToken, kept.ClientSecret} {
+		s.secrets.add("token", secret)
+	}
+}
+
+// write writes the login to its file. The caller has its turn, and the file's lock.
+func (s *loginStore) write(kept *login) error {
+	body, err := json.MarshalIndent(kept, "", "  ")
+	if err == nil {
+		err = statefile.Replace(s.path, body)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the login of server %q: %w", s.name, err)
+	}
+	return s.load()
+}
+
+// loginStampOf tells one state of the file from another. The rename makes every
+// state a new inode.
+func loginStampOf(f *os.File) (loginStamp, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return loginStamp{}, err
+	}
+	return loginStamp{time.Unix(st.Mtim.Unix()), st.Size, st.Ino}, nil
+}
