@@ -66,12 +66,10 @@ test-pythons: bin/toolcell
 test-deps:
 	@.ci/deps.sh test
 
-# The end-to-end tests in virtual machines with systemd: see the script. The
-# folder has mkvm.sh and vmrun.sh, which make and boot a machine.
-TOOLCELL_VM ?= ../shared/vm
+# The end-to-end tests in virtual machines with systemd (an hour).
 test-vm: bin/toolcell test-deps
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14
-	@TAGS=$(TAGS) TOOLCELL_VM=$(TOOLCELL_VM) .ci/vm.sh
+	@TAGS=$(TAGS) .ci/vm/run.sh
 
 # The table in docs/security.md, from the virtual machines and from here.
 .PHONY: table

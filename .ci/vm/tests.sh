@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Inside the virtual machine: runs the tests that vm.sh has put beside this
+# In the virtual machine: runs the tests that run.sh has put beside this
 # script, as they are to run in one variant. Output goes to stdout, reports to
 # /mnt/out.
 #
-#   vm-guest.sh VARIANT
+#   tests.sh VARIANT
 #
 # RUN, if it is not empty, says which tests instead.
 set -euo pipefail
 cd "$(dirname "$0")"
 variant=$1
 if [ "$variant" = r ] && [ "$(id -u)" != 0 ]; then
-	# vm.sh had this program made.
-	exec /usr/local/bin/as-root --reuid=0 --regid=0 --clear-groups env HOME=/root RUN="${RUN:-}" bash vm-guest.sh r
+	# run.sh had this program made.
+	exec /usr/local/bin/as-root --reuid=0 --regid=0 --clear-groups env HOME=/root RUN="${RUN:-}" bash tests.sh r
 fi
 
 export PATH=$PWD:$PATH:/usr/sbin:/sbin
@@ -52,6 +52,7 @@ esac
 run=${RUN:-$run}
 case $variant in s | e | an | db | c | p) packages=(toolcell) ;; esac # as a, a, ab and d
 
+# shellcheck disable=SC1091 # a file of the machine
 echo "system $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r), $(systemctl --version | sed -n '1s/ (.*//p'), $(stat -fc %T /sys/fs/cgroup), $(nproc) processors"
 echo "cgroup $(cut -d : -f 3 /proc/self/cgroup)"
 status=0

@@ -4,25 +4,18 @@
 # run at a time. What came out is kept in docs/test-vm.log. `make test-vm` calls
 # this, with the settings of the build.
 #
-#   TOOLCELL_VM      the folder with mkvm.sh and vmrun.sh, which make and boot the machine
 #   VARIANTS        these only, such as "a s"; the log is then left as it is
 #   RUN             tests with these names only, such as '^TestLimits'; the same
 #   TOOLCELL_REPORT  a folder for what the tests report and print, as VARIANT/FILE
 #
-# Variants are those of vmrun.sh, which explains them, and r: as root.
+# Variants are those of boot.sh, which explains them, and r: as root.
 set -euo pipefail
 shopt -s inherit_errexit
 set -m # each machine is a process group, which can be ended as one
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 variants=${VARIANTS:-r a d s e ab an db c p} # the long ones first
 limit=3600                                   # seconds for one machine
 at_once=2
-
-vm=${TOOLCELL_VM:?}
-if ! [ -f "$vm/mkvm.sh" ] || ! [ -f "$vm/vmrun.sh" ]; then
-	echo "toolcell: there are no mkvm.sh and vmrun.sh in $vm; set TOOLCELL_VM to the folder that has them" >&2
-	exit 1
-fi
 
 # Why a test may skip in there: what the machine does not have, and why.
 known='needs (Node.js and npm|htpasswd|the go command|the source|numpy|matplotlib|pandas|mandoc|umoci|root)'
@@ -42,7 +35,7 @@ trap 'exit 130' INT TERM HUP
 # registry and no network.
 pack() {
 	mkdir -p "$work/in/testdata" "$work/in/images"
-	cp bin/toolcell .ci/vm-guest.sh "$(command -v docker-registry)" "$work/in"
+	cp bin/toolcell .ci/vm/tests.sh "$(command -v docker-registry)" "$work/in"
 	cp -r "${TOOLCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
 	local folder
 	for folder in cmd/toolcell oci; do
@@ -56,13 +49,13 @@ pack() {
 boot() {
 	local variant=$1 letters=$1
 	if [ "$variant" = r ]; then
-		# vmrun.sh runs commands as an ordinary user. The kernel's command line
+		# boot.sh runs commands as an ordinary user. The kernel's command line
 		# tells systemd to make a way to root on top of the usual boot.
 		letters=d
 		export VM_APPEND='systemd.run="/usr/bin/install -m 4755 /usr/bin/setpriv /usr/local/bin/as-root" systemd.run_success_action=none systemd.wants=kernel-command-line.service systemd.unit=multi-user.target'
 	fi
 	local status=0
-	bash "$vm/vmrun.sh" -V -v "$letters" -t "$limit" -o "$work/$variant.out" "$work/in" "RUN='${RUN:-}' bash /mnt/in/vm-guest.sh $variant" \
+	.ci/vm/boot.sh -v "$letters" -t "$limit" -o "$work/$variant.out" "$work/in" "RUN='${RUN:-}' bash /mnt/in/tests.sh $variant" \
 		>"$work/$variant.log" 2>"$work/$variant.err" || status=$?
 	echo "$status" >"$work/$variant.status"
 	echo "toolcell: variant $variant ended with $status; $(tail -n 1 "$work/$variant.err")"
@@ -72,7 +65,7 @@ boot() {
 count() { grep -c "^ *--- $2: " "$work/$1.log" || true; }
 
 # seconds gives how long the boot and the command of a variant took.
-seconds() { sed -n 's/^vmrun: .* boot \([0-9.]*\) s, command \([0-9.]*\) s.*/\1 \2/p' "$work/$1.err"; }
+seconds() { sed -n 's/^boot.sh: .* boot \([0-9.]*\) s, command \([0-9.]*\) s.*/\1 \2/p' "$work/$1.err"; }
 
 # judge prints Go's summary of a variant, and all there is to know of what
 # failed, or was skipped without need. It fails if anything was.
@@ -87,7 +80,7 @@ judge() {
 	fi
 	reasons=$(grep -cE "\.go:[0-9]+: ($known)" "$work/$v.log") || true
 	if [ "$(count "$v" SKIP)" != "$reasons" ]; then
-		echo "toolcell: of these skips only $reasons have a reason that .ci/vm.sh knows"
+		echo "toolcell: of these skips only $reasons have a reason that .ci/vm/run.sh knows"
 		verdict=1
 	fi
 	return $verdict
@@ -128,7 +121,7 @@ table() {
 
 commit=$(git describe --always --dirty --exclude '*')
 pack
-bash "$vm/mkvm.sh"
+.ci/vm/image.sh
 for v in $variants; do
 	[ "$(jobs -pr | wc -l)" -lt "$at_once" ] || wait -n
 	boot "$v" &
