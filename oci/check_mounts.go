@@ -2,6 +2,7 @@ package oci
 
 import (
 	"fmt"
+
 	"github.com/toolcell/toolcell/oci/spec"
 )
 

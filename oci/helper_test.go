@@ -3,10 +3,11 @@ package oci
 import (
 	"context"
 	"fmt"
-	"github.com/toolcell/toolcell/oci/spec"
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // helperEnv makes the test binary act as a server that runs one sandbox.

@@ -16,9 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pid1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
-const pid1Name = "toolcell"
-
 // A lifeline is a socket pair of which pid 1 has an end. When the host ends, in
 // whatever way, so does the other end, and then the sandbox. (libcontainer's
 // ParentDeathSignal does nothing for it.)

@@ -19,3 +19,6 @@ const NestEnv = "_TOOLCELL_NEST"
 
 // writeEnv tells pid1.c where the code may write besides the usual places.
 const writeEnv = "_TOOLCELL_WRITE"
+
+// PID1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
+const PID1Name = "toolcell"

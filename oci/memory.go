@@ -62,7 +62,7 @@ func startMemoryWatch(pid int, ownProc bool, l spec.Limits, kill func()) *memory
 // the stage before may still change to another mount namespace.
 func (w *memoryWatch) open(ownProc bool) (err error) {
 	dir := filepath.Join("/proc", strconv.Itoa(w.pid))
-	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err != nil || string(name) != pid1Name+"\n" {
+	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err != nil || string(name) != spec.PID1Name+"\n" {
 		return errors.New("pid 1 is not there yet")
 	}
 	at := filepath.Join(dir, "root")

@@ -15,7 +15,7 @@ import (
 // runs: it keeps those that no cgroup does, ends a sandbox as a whole where the
 // kernel would end one process of it, and learns which limits were hit.
 type limitWatch struct {
-	s      Sandbox
+	s      limited
 	cgroup host.Cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
 	events chan struct{}
@@ -25,8 +25,21 @@ type limitWatch struct {
 	before int64  // its count of kills at the start
 }
 
+// limited is a sandbox as far as its limits go.
+type limited interface {
+	PID() int // of its first process
+	Kill()
+	Cgroup() (cgroups.Manager, error)
+	// Counter reads what a controller of its cgroup counts (host.ReadCounter).
+	Counter(controller string) ([]byte, error)
+	// OOM gives a value each time that the memory limit is hit, and is closed
+	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
+	// removes the cgroup before it can be asked.
+	OOM() (<-chan struct{}, error)
+}
+
 // watchLimits begins once the sandbox has started.
-func watchLimits(s Sandbox, l spec.Limits, h host.Host) *limitWatch {
+func watchLimits(s limited, l spec.Limits, h host.Host) *limitWatch {
 	w := &limitWatch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()
@@ -145,23 +158,6 @@ func (w *limitWatch) countOOM() int64 {
 		return 0
 	}
 	return host.CountOf(b, "oom_kill")
-}
-
-// counterOf names the file in which a controller of a cgroup counts what it did.
-func counterOf(controller string, v2 bool) string {
-	if controller == "memory" && !v2 {
-		return "memory.oom_control"
-	}
-	return controller + ".events"
-}
-
-// readCounter reads the file in which a controller of a cgroup counts.
-func readCounter(m cgroups.Manager, controller string) ([]byte, error) {
-	return host.ReadKernelFile(counterPath(m, controller))
-}
-
-func counterPath(m cgroups.Manager, controller string) string {
-	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }
 
 // notePIDs reads whether the cgroup has refused a process. Where systemd has
