@@ -215,7 +215,7 @@ func (f *fork) openCounters() {
 		if !there {
 			continue
 		}
-		if file, err := host.OpenKernelFile(counterPath(f.manager, controller)); err == nil {
+		if file, err := host.OpenKernelFile(host.CounterPath(f.manager, controller)); err == nil {
 			f.counters[controller] = file
 		}
 	}
@@ -229,7 +229,7 @@ func (f *fork) Counter(controller string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readCounter(m, controller) // there were no descriptors left then
+	return host.ReadCounter(m, controller) // there were no descriptors left then
 }
 
 // CgroupPersists: pid 1 waits until we have asked.

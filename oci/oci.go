@@ -25,6 +25,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -245,8 +246,8 @@ func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
 // is called once they are kept, if the process has a control socket.
 func attend(ctx context.Context, p Process, s Sandbox, h spec.Host, talk func()) (Exit, error) {
-	limits := watchLimits(s, p.Limits, h.Host)
-	stop := context.AfterFunc(ctx, limits.stop)
+	watch := limits.Start(s, p.Limits, h.Host)
+	stop := context.AfterFunc(ctx, watch.Stop)
 	defer stop()
 	if p.Urge != nil {
 		defer urges(p.Urge, s)()
@@ -256,10 +257,10 @@ func attend(ctx context.Context, p Process, s Sandbox, h spec.Host, talk func())
 	}
 	exit, there, err := outcome(s, p.Ended)
 	if err != nil {
-		limits.end(false, false)
+		watch.End(false, false)
 		return Exit{}, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	exit.OOM, exit.PIDs = limits.end(exit.Signal == unix.SIGKILL && ctx.Err() == nil, there)
+	exit.OOM, exit.PIDs = watch.End(exit.Signal == unix.SIGKILL && ctx.Err() == nil, there)
 	return exit, nil
 }
 

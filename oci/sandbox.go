@@ -7,6 +7,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +20,7 @@ type Sandbox interface {
 	// left.
 	Wait() (Exit, error)
 	Cgroup() (cgroups.Manager, error)
-	// Counter reads what a controller of its cgroup counts (counterOf).
+	// Counter reads what a controller of its cgroup counts (host.counterOf).
 	Counter(controller string) ([]byte, error)
 	// CgroupPersists says that the cgroup is still there after wait, also if it is
 	// systemd's, unless the first process was killed.
@@ -68,7 +69,7 @@ func (s *container) Counter(controller string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readCounter(m, controller)
+	return host.ReadCounter(m, controller)
 }
 
 func (s *container) Cgroup() (cgroups.Manager, error) {

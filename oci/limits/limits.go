@@ -1,4 +1,7 @@
-package oci
+// Package limits keeps the limits of a running sandbox where no cgroup does,
+// and learns which ones were hit. Without a memory cgroup it looks at the
+// sandbox every few milliseconds, so code can overshoot for that long.
+package limits
 
 import (
 	"os"
@@ -11,11 +14,11 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// A limitWatch is what the host does about the limits of one sandbox while it
+// A Watch is what the host does about the limits of one sandbox while it
 // runs: it keeps those that no cgroup does, ends a sandbox as a whole where the
 // kernel would end one process of it, and learns which limits were hit.
-type limitWatch struct {
-	s      limited
+type Watch struct {
+	s      Sandbox
 	cgroup host.Cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
 	events chan struct{}
@@ -25,8 +28,8 @@ type limitWatch struct {
 	before int64  // its count of kills at the start
 }
 
-// limited is a sandbox as far as its limits go.
-type limited interface {
+// A Sandbox is one as far as its limits go.
+type Sandbox interface {
 	PID() int // of its first process
 	Kill()
 	Cgroup() (cgroups.Manager, error)
@@ -38,9 +41,9 @@ type limited interface {
 	OOM() (<-chan struct{}, error)
 }
 
-// watchLimits begins once the sandbox has started.
-func watchLimits(s limited, l spec.Limits, h host.Host) *limitWatch {
-	w := &limitWatch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
+// Start watches a sandbox that has started and keeps l, until End is called.
+func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
+	w := &Watch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()
 	if !(h.Cgroup.Memory && h.Cgroup.PIDs) {
@@ -55,8 +58,8 @@ func watchLimits(s limited, l spec.Limits, h host.Host) *limitWatch {
 	return w
 }
 
-// stop ends the sandbox because its time is up.
-func (w *limitWatch) stop() {
+// Stop ends the sandbox because its time is up.
+func (w *Watch) Stop() {
 	if w.memory != nil {
 		w.memory.lastLook()
 	}
@@ -64,16 +67,16 @@ func (w *limitWatch) stop() {
 }
 
 // kill ends the sandbox at once: its first process, and with that all others.
-func (w *limitWatch) kill() {
+func (w *Watch) kill() {
 	w.notePIDs()
 	w.s.Kill()
 }
 
-// end tells, once the sandbox has ended and is not yet destroyed, whether its
+// End tells, once the sandbox has ended and is not yet destroyed, whether its
 // limits on memory and on processes were hit. It is told whether the first
 // process was killed, and not by us, and whether it is certain that the cgroup
 // is still there.
-func (w *limitWatch) end(killed, there bool) (oom, pids bool) {
+func (w *Watch) End(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
 		if w.memory.end() {
 			w.oom.Store(true)
@@ -107,7 +110,7 @@ func (w *limitWatch) end(killed, there bool) (oom, pids bool) {
 // watchOOM notes that the memory limit was hit, as it happens. With cgroup v1
 // the kernel would then kill one process of the sandbox and let the others go
 // on; with v2 it kills them all.
-func (w *limitWatch) watchOOM() {
+func (w *Watch) watchOOM() {
 	if !w.cgroup.Memory || w.cgroup.V2 && w.cgroup.Driver == host.CgroupFS {
 		close(w.events)
 		return
@@ -129,7 +132,7 @@ func (w *limitWatch) watchOOM() {
 // watchSlice begins to count the kills for want of memory in the cgroup above
 // that of the sandbox. systemd removes a scope as soon as it is empty, and the
 // kernel's count with it; but the counts above include those below.
-func (w *limitWatch) watchSlice() {
+func (w *Watch) watchSlice() {
 	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != host.CgroupSystemd {
 		return
 	}
@@ -146,13 +149,13 @@ func (w *limitWatch) watchSlice() {
 // sliceKilled reports whether the limit on memory may be what killed the
 // sandbox: there were kills since it began, in it or beside it, or that cannot
 // be known.
-func (w *limitWatch) sliceKilled() bool {
+func (w *Watch) sliceKilled() bool {
 	b, err := os.ReadFile(w.slice)
 	return err != nil || host.CountOf(b, "oom_kill") > w.before
 }
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
-func (w *limitWatch) countOOM() int64 {
+func (w *Watch) countOOM() int64 {
 	b, err := w.s.Counter("memory")
 	if err != nil {
 		return 0
@@ -162,7 +165,7 @@ func (w *limitWatch) countOOM() int64 {
 
 // notePIDs reads whether the cgroup has refused a process. Where systemd has
 // removed the scope already it cannot be known any more.
-func (w *limitWatch) notePIDs() {
+func (w *Watch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}

@@ -1,10 +1,9 @@
-package oci
+package host
 
 import (
 	"path/filepath"
 
 	"github.com/opencontainers/cgroups"
-	"github.com/toolcell/toolcell/oci/host"
 )
 
 // counterOf names the file in which a controller of a cgroup counts what it did.
@@ -15,11 +14,11 @@ func counterOf(controller string, v2 bool) string {
 	return controller + ".events"
 }
 
-// readCounter reads the file in which a controller of a cgroup counts.
-func readCounter(m cgroups.Manager, controller string) ([]byte, error) {
-	return host.ReadKernelFile(counterPath(m, controller))
+// ReadCounter reads the file in which a controller of a cgroup counts.
+func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
+	return ReadKernelFile(CounterPath(m, controller))
 }
 
-func counterPath(m cgroups.Manager, controller string) string {
+func CounterPath(m cgroups.Manager, controller string) string {
 	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }
