@@ -3,14 +3,26 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
+// Bounds of an entry.
+const (
+	maxNameLength   = 128
+	maxCommandBytes = 1 << 20 // of command, arguments and environment; execve refuses about twice as much
+	maxURL          = 16 << 10
+	maxHeaderBytes  = 256 << 10
+)
+
+// checkName refuses names that a message cannot show.
 func checkName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -30,7 +42,7 @@ func checkCommand(s Server) error {
 	}
 	size := len(s.Command) + len(s.Dir)
 	words := append([]string{s.Command, s.Dir}, s.Args...)
-	for _, k := range sortedKeys(s.Env) {
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		if k == "" || strings.Contains(k, "=") {
 			return fmt.Errorf("%q is no name for an environment variable", k)
 		}
@@ -67,7 +79,7 @@ func checkRemote(s Server) error {
 		return errors.New("its URL names no host")
 	}
 	size := 0
-	for _, k := range sortedKeys(s.Headers) {
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !headerName.MatchString(k) {
 			return fmt.Errorf("%q is no name for a header", text.Printable(k, 64))
 		}

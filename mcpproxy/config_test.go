@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // site writes files below a temporary folder and returns options to discover

@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 // maxConfigSize bounds one file. ~/.claude.json also holds Claude's history
@@ -107,7 +110,7 @@ func (f *configFile) sum() string {
 	h := sha256.New()
 	own := sha256.Sum256(f.data)
 	h.Write(own[:])
-	for _, path := range sortedKeys(f.reads) {
+	for _, path := range slices.Sorted(maps.Keys(f.reads)) {
 		fmt.Fprintf(h, "%q %x\n", path, f.reads[path])
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -3,12 +3,15 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // discovery is the state of one Discover.
@@ -74,7 +77,7 @@ func (d *discovery) file(p candidate) {
 	for _, e := range f.entries {
 		all = append(all, d.parse(f, e))
 	}
-	d.config.reads = append(d.config.reads, sortedKeys(f.reads)...)
+	d.config.reads = append(d.config.reads, slices.Sorted(maps.Keys(f.reads))...)
 	if p.rank == rankProject && !d.trusted(f, all) {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 

@@ -3,22 +3,18 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
+	"path/filepath"
+	"time"
+
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"path/filepath"
-	"strings"
-	"time"
 )
 
 const (
-	maxNameLength   = 128
-	maxArgs         = 4096
-	maxEnv          = 4096
-	maxCommandBytes = 1 << 20 // of command, arguments and environment; execve refuses about twice as much
-	maxDescription  = 64 << 10
-	maxURL          = 16 << 10
-	maxHeaderBytes  = 256 << 10
-	maxTimeout      = 24 * time.Hour
+	maxArgs        = 4096
+	maxEnv         = 4096
+	maxDescription = 64 << 10
+	maxTimeout     = 24 * time.Hour
 )
 
 // partOf is an entry for a server that is a part of its client: nobody else
@@ -169,23 +165,4 @@ func (e *entry) passed(env map[string]string) map[string]string {
 		}
 	}
 	return env
-}
-
-// launch is what a server starts or reaches, as one line for a person. The
-// values of its environment and headers are left out.
-func (s Server) launch() string {
-	if s.Transport != Stdio {
-		return text.Clip(text.Printable(s.URL, 1024), 1024)
-	}
-	var words []string
-	for _, k := range sortedKeys(s.Env) {
-		words = append(words, shellWord(text.Clip(k, 128))+"=…")
-	}
-	for _, w := range append([]string{s.Command}, s.Args...) {
-		words = append(words, shellWord(w))
-	}
-	if s.Dir != "" {
-		words = append(words, "(in "+shellWord(s.Dir)+")")
-	}
-	return text.Clip(strings.Join(words, " "), 2048)
 }

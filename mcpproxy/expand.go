@@ -3,8 +3,6 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A syntax is a set of the ways to write a variable in a value.

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // entry reads typed fields of one object and keeps the first error, so that

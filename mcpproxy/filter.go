@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -13,7 +14,7 @@ type toolFilter struct {
 	source      string
 }
 
-func (s Server) toolFilter() toolFilter { return toolFilter{s.AllowTools, s.DenyTools, s.Source} }
+func filterOf(s Server) toolFilter { return toolFilter{s.AllowTools, s.DenyTools, s.Source} }
 
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 func TestBackoffGrowsIsBoundedAndForgives(t *testing.T) {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // aged makes the list of a record older than it is.

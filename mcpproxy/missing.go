@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 

@@ -3,8 +3,9 @@ package mcpproxy
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // shouted is text as part of the name of a variable.
@@ -57,15 +58,4 @@ func plural(n int) string {
 		return ""
 	}
 	return "s"
-}
-
-// shellWord writes a word so that a shell reads it as one.
-func shellWord(s string) string {
-	s = text.Printable(s, 4096)
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:@%+,", r))
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -2,10 +2,11 @@ package mcpproxy
 
 import (
 	"encoding/json"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // notifications takes the notifications of one session before the SDK sees them. The

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,7 +111,7 @@ func (p Place) update(text *inplace.Text, at []string, s Server, self Self) erro
 		}
 	}
 	env := preferred(f.env, "env")
-	for _, k := range sortedKeys(self.Env) {
+	for _, k := range slices.Sorted(maps.Keys(self.Env)) {
 		if v, ok := s.Env[k]; ok && v == self.Env[k] {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
@@ -66,7 +67,7 @@ func (p Place) offSomewhere(data []byte) map[string]string {
 	if text, err := toJSON(p.File, bytes.Clone(data)); p.dialect.client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
 		return off
 	}
-	for _, dir := range sortedKeys(top.Projects) {
+	for _, dir := range slices.Sorted(maps.Keys(top.Projects)) {
 		for _, name := range top.Projects[dir].DisabledMcpServers {
 			off[name] = dir
 		}
@@ -261,7 +262,7 @@ func (p Place) Secrets(data []byte) []string {
 	for _, e := range f.entries {
 		server, _, _ := parseEntry(f, e, &expander{raw: true}) // as it is written, even where it is broken
 		for _, table := range []map[string]string{server.Env, server.Headers} {
-			for _, k := range sortedKeys(table) {
+			for _, k := range slices.Sorted(maps.Keys(table)) {
 				secrets = append(secrets, table[k])
 			}
 		}

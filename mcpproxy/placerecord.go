@@ -1,8 +1,9 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 // Installs remembers what was done to clients' files, so that it can be undone.

@@ -3,11 +3,12 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Place is the config file of a client that this program can be put into, and

@@ -2,10 +2,11 @@ package mcpproxy
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // A claim is the hold that an entry has on its name.

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -26,10 +27,10 @@ var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|crede
 
 func newRedactor(s Server) *redactor {
 	hidden := &redactor{names: map[string]string{}}
-	for _, k := range sortedKeys(s.Env) {
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		hidden.put(k, s.Env[k])
 	}
-	for _, k := range sortedKeys(s.Headers) {
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
 		hidden.put(k, s.Headers[k])
 		if _, credentials, ok := strings.Cut(s.Headers[k], " "); ok { // "Bearer …"
 			hidden.put(k, credentials)
@@ -107,7 +108,7 @@ func (h *redactor) add(name, value string) {
 
 // renew makes the replacer; a longer value goes before one that begins it.
 func (h *redactor) renew() {
-	values := sortedKeys(h.names)
+	values := slices.Sorted(maps.Keys(h.names))
 	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, v := range values {

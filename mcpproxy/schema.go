@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"maps"
 	"slices"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

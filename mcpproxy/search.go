@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/search"
 	"log/slog"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
 const (

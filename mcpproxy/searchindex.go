@@ -1,12 +1,13 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/search"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
 // manyDocuments is how many tools make an index large: it takes so long that a

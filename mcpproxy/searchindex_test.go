@@ -1,8 +1,9 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/search"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
 func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // isEntry reports whether an object is a server itself.

@@ -110,7 +110,7 @@ func (r *serverRecord) put(d definitions, asOf int) *toolList {
 	defer r.mu.Unlock()
 	r.load()
 	if r.list == nil || !r.list.definitions.equal(d) {
-		r.list = newToolList(d, r.server.toolFilter())
+		r.list = newToolList(d, filterOf(r.server))
 	}
 	r.asOf = asOf
 	r.head.Listed, r.head.Tools = time.Now().UTC(), len(r.list.tools)
@@ -190,7 +190,7 @@ func (r *serverRecord) load() {
 		var h head
 		var d definitions
 		if h, d, err = decodeRecord(data); err == nil {
-			r.list = newToolList(d, r.server.toolFilter())
+			r.list = newToolList(d, filterOf(r.server))
 			r.head = h
 			r.head.Tools = len(r.list.tools)
 			return

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

@@ -1,12 +1,13 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // read makes parameters of the properties of an input schema.

@@ -1,12 +1,13 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // tree gives the type in a form of which the runner can make Python's own

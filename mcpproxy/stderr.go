@@ -3,11 +3,12 @@ package mcpproxy
 import (
 	"bufio"
 	"errors"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"io"
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

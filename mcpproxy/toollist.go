@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"strings"
 	"sync/atomic"
 	"unicode"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Tool is one tool of one server. The schemas are as the server wrote them.

@@ -1,8 +1,9 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 // A TrustState is what the user said of a file of a project.

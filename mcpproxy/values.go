@@ -1,8 +1,9 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 // Values remembers what the user set for inputs of config files: tokens mostly,

@@ -1,0 +1,67 @@
+package mcpproxy
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// launch is what a server starts or reaches, as one line for a person. The
+// values of its environment and headers are left out.
+func (s Server) launch() string {
+	if s.Transport != Stdio {
+		return text.Clip(text.Printable(s.URL, 1024), 1024)
+	}
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+		words = append(words, shellWord(text.Clip(k, 128))+"=…")
+	}
+	for _, w := range append([]string{s.Command}, s.Args...) {
+		words = append(words, shellWord(w))
+	}
+	if s.Dir != "" {
+		words = append(words, "(in "+shellWord(s.Dir)+")")
+	}
+	return text.Clip(strings.Join(words, " "), 2048)
+}
+
+// lookPath finds the executable for command the way clients written for Node
+// do: in the PATH of the entry's own environment if it sets one. Empty means
+// there is none. base is the directory this process runs in.
+func lookPath(s Server, base, command string) string {
+	dir := s.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(base, dir)
+	}
+	if strings.Contains(command, "/") {
+		if !filepath.IsAbs(command) {
+			command = filepath.Join(dir, command)
+		}
+		return executable(command)
+	}
+	path, ok := s.Env["PATH"]
+	if !ok {
+		path = os.Getenv("PATH")
+	}
+	for _, p := range filepath.SplitList(path) {
+		if !filepath.IsAbs(p) {
+			continue // as exec.LookPath: a program from the current directory is an attack
+		}
+		if found := executable(filepath.Join(p, command)); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func executable(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return ""
+	}
+	return path
+}
