@@ -107,7 +107,7 @@ func (r *remote) refused(resp *http.Response) error {
 }
 
 func loginNeeded(name string) string {
-	return fmt.Sprintf("the server needs a login; in a terminal: toolcell servers login %s", shellWord(name))
+	return fmt.Sprintf("the server needs a login; in a terminal: toolcell servers login %s", text.ShellWord(name))
 }
 
 // notMCP says that an answer is of another kind, mostly a page for people.

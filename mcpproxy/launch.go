@@ -18,13 +18,13 @@ func (s Server) launch() string {
 	}
 	var words []string
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		words = append(words, shellWord(text.Clip(k, 128))+"=…")
+		words = append(words, text.ShellWord(text.Clip(k, 128))+"=…")
 	}
 	for _, w := range append([]string{s.Command}, s.Args...) {
-		words = append(words, shellWord(w))
+		words = append(words, text.ShellWord(w))
 	}
 	if s.Dir != "" {
-		words = append(words, "(in "+shellWord(s.Dir)+")")
+		words = append(words, "(in "+text.ShellWord(s.Dir)+")")
 	}
 	return text.Clip(strings.Join(words, " "), 2048)
 }

@@ -50,7 +50,7 @@ func needs(server string, missing []Input) error {
 		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
 	}
 	return need{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
-		strings.Join(parts, " and "), shellWord(server), shellWord(missing[0].ID), missing[0].Variable())}
+		strings.Join(parts, " and "), text.ShellWord(server), text.ShellWord(missing[0].ID), missing[0].Variable())}
 }
 
 func plural(n int) string {

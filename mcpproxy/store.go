@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
 	"golang.org/x/sys/unix"
 )
@@ -130,7 +131,7 @@ func (s *loginStore) load() error {
 	}
 	var kept login
 	if json.Unmarshal(body, &kept) != nil || kept.Token == nil || kept.URL != s.url {
-		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: toolcell servers login %s", s.name, s.path, shellWord(s.name))
+		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: toolcell servers login %s", s.name, s.path, text.ShellWord(s.name))
 	}
 	s.setLogin(&kept, stamp)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
 )
 
@@ -86,7 +87,7 @@ func (s *loginStore) renew(ctx context.Context, rejected string) error {
 	if s.usable(rejected) {
 		return nil
 	}
-	ended := fmt.Errorf("the login has ended; in a terminal: toolcell servers login %s", shellWord(s.name))
+	ended := fmt.Errorf("the login has ended; in a terminal: toolcell servers login %s", text.ShellWord(s.name))
 	if s.kept == nil || s.kept.Token.RefreshToken == "" {
 		return ended
 	}

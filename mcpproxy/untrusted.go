@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 )
 
@@ -29,7 +30,7 @@ func (d *discovery) trusted(f *configFile, all []found) bool {
 		}
 		d.untrust(e, Problem{
 			Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: StatusUntrusted,
-			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, shellWord(f.place.path)),
+			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, text.ShellWord(f.place.path)),
 		})
 		p.Starts = append(p.Starts, Start{Server: e.name, Command: e.shown})
 	}
