@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/oci"
 	"golang.org/x/sync/semaphore"
 )
@@ -27,10 +28,10 @@ type Sandbox interface {
 // Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
 type Upstreams interface {
 	Servers() []mcpproxy.ServerStatus
-	Lookup(nameOrAlias string) (mcpproxy.Server, error)
+	Lookup(nameOrAlias string) (config.Server, error)
 	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
-	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error)
+	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
 	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)

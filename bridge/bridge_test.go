@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -96,11 +97,11 @@ func (f fakeUpstreams) Servers() []mcpproxy.ServerStatus {
 	return append(out, mcpproxy.ServerStatus{Name: "left-out", Status: "skipped"})
 }
 
-func (f fakeUpstreams) Lookup(name string) (mcpproxy.Server, error) {
+func (f fakeUpstreams) Lookup(name string) (config.Server, error) {
 	if f[name] == nil {
-		return mcpproxy.Server{}, fmt.Errorf("there is no server %q", name)
+		return config.Server{}, fmt.Errorf("there is no server %q", name)
 	}
-	return mcpproxy.Server{Name: name, Alias: name, Dir: "/srv"}, nil
+	return config.Server{Name: name, Alias: name, Dir: "/srv"}, nil
 }
 
 func (f fakeUpstreams) Tools(_ context.Context, server string) ([]mcpproxy.Tool, error) {
@@ -119,7 +120,7 @@ func (f fakeUpstreams) Docs(_ context.Context, server, _ string, _ bool) ([]mcpp
 	return out, nil
 }
 
-func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error) {
+func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
 	return nil, nil, nil
 }
 
@@ -161,7 +162,7 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 	if fn == nil {
 		return res, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
-	if err := r.Run.CheckServer(mcpproxy.Server{Name: server, Alias: server}); err != nil {
+	if err := r.Run.CheckServer(config.Server{Name: server, Alias: server}); err != nil {
 		return res, err
 	}
 	if r.Sent != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // callParams are the parameters of all methods; each takes what it needs.
@@ -134,7 +135,7 @@ func encode[T any](v T, err error) (json.RawMessage, error) {
 }
 
 // grantedServer finds a server that the run may use, or says why it may not.
-func (t *talk) grantedServer(name, tool string) (mcpproxy.Server, error) {
+func (t *talk) grantedServer(name, tool string) (config.Server, error) {
 	server, err := t.s.o.Upstreams.Lookup(name)
 	if err != nil {
 		return server, refuse(err, name, tool)

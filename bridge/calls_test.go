@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // A signedUpstreams has one tool, f, whose input schema may be another than
@@ -218,8 +219,8 @@ func TestRealServer(t *testing.T) {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("needs Node.js and npm: apt-get install nodejs npm, then make test")
 	}
-	proxy := mcpproxy.New(mcpproxy.Config{Servers: []mcpproxy.Server{{
-		Name: "everything", Alias: "everything", Transport: mcpproxy.Stdio, Command: program,
+	proxy := mcpproxy.New(config.Config{Servers: []config.Server{{
+		Name: "everything", Alias: "everything", Transport: config.Stdio, Command: program,
 	}}}, mcpproxy.Options{})
 	t.Cleanup(func() { proxy.Close() })
 	s := newServer(t, nil, func(o *Options) { o.Upstreams = proxy })

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 
 // noteUnsearched keeps which servers a search left out: code that finds nothing
 // has to know that it has not looked everywhere.
-func (t *talk) noteUnsearched(problems []mcpproxy.Problem) {
+func (t *talk) noteUnsearched(problems []config.Problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left = map[string]string{} // of the last search: it may have found what an earlier one missed

@@ -8,30 +8,31 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // halfSearched has servers that a search cannot look into.
 type halfSearched struct {
 	fakeUpstreams
-	problems [][]mcpproxy.Problem // of one search after the other
+	problems [][]config.Problem // of one search after the other
 }
 
-func (h *halfSearched) Search(context.Context, string, int, bool) ([]mcpproxy.ToolDoc, []mcpproxy.Problem, error) {
+func (h *halfSearched) Search(context.Context, string, int, bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
 	now := h.problems[0]
 	h.problems = h.problems[1:]
 	return nil, now, nil
 }
 
 func TestResultSaysWhatASearchLeftOut(t *testing.T) {
-	slow := mcpproxy.Problem{Server: "slow", Reason: "still starting after 15s; search again later"}
+	slow := config.Problem{Server: "slow", Reason: "still starting after 15s; search again later"}
 	two := "from mcp import runtime\nawait runtime.search_tool_docs('x')\nawait runtime.search_tool_docs('x')\nprint('done')"
 	for name, tt := range map[string]struct {
-		problems [][]mcpproxy.Problem
+		problems [][]config.Problem
 		want     string
 	}{
-		"in the last search": {[][]mcpproxy.Problem{nil, {slow}}, `the search of tools left out "slow" (still starting after 15s; search again later)`},
-		"in an earlier one":  {[][]mcpproxy.Problem{{slow}, nil}, ""},
-		"many": {[][]mcpproxy.Problem{nil, {
+		"in the last search": {[][]config.Problem{nil, {slow}}, `the search of tools left out "slow" (still starting after 15s; search again later)`},
+		"in an earlier one":  {[][]config.Problem{{slow}, nil}, ""},
+		"many": {[][]config.Problem{nil, {
 			slow, {Server: "a", Reason: strings.Repeat("long ", 100)}, {Server: "b"}, {Server: "c"}, {Server: "d"},
 		}}, "and 2 more servers"},
 	} {

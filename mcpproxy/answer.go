@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // openStream is the GET of an SSE server, or that which takes up an answer
@@ -49,7 +50,7 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, r.refused(resp)
 	}
-	if !isCall || r.transport == SSE { // nothing is to be read but that it came
+	if !isCall || r.transport == config.SSE { // nothing is to be read but that it came
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 		resp.Body.Close()
 		resp.Body = http.NoBody

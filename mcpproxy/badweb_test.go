@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"io"
 	"log"
 	"net/http"
@@ -130,7 +131,7 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := web(t, HTTP, answers(tt.call))
+			s := web(t, config.HTTP, answers(tt.call))
 			p := proxyFor(t, Options{maxMessage: 4 << 20}, s)
 			mustCall(t, p, "echo", `{}`)
 			live := p.current().upstreams[0].live
@@ -162,35 +163,35 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 	defer tls.Close()
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
 	for name, tt := range map[string]struct {
-		transport Transport
+		transport config.Transport
 		url       string
 		handler   http.HandlerFunc
 		want      []string
 	}{
-		"nothing listens":     {Remote, nobody.URL, nil, []string{"nothing listens there", "test.json"}},
-		"bad certificate":     {HTTP, tls.URL, nil, []string{"signed by nobody this host trusts", "SSL_CERT_FILE"}},
-		"https to http":       {HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
-		"http to https":       {HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
-		"401 without a login": {Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: toolcell servers login fake"}},
-		"403":                 {Remote, "", status(403, "text/plain", "not you"), []string{"403 Forbidden", "not you"}},
-		"neither of both":     {Remote, "", status(404, "text/html", page), []string{"404 Not Found", "as an SSE server"}},
-		"a page":              {SSE, "", status(200, "text/html", page), []string{"answered with text/html instead of MCP: Sign in"}},
-		"no endpoint":         {SSE, "", stream(true, ": hello"), []string{"was not ready within 500ms", "the endpoint event"}},
-		"another event first": {SSE, "", stream(true, "data: {}"), []string{"instead of the address to send to"}},
-		"the stream ends":     {SSE, "", stream(false), []string{"closed its stream of events"}},
-		"endpoint of another": {SSE, "", stream(true, "event: endpoint\ndata: http://127.0.0.2:9/steal"), []string{"to another host, http://127.0.0.2:9"}},
-		"endless first event": {SSE, "", endless("text/event-stream", "data: ", "x"), []string{"longer than 4 MiB"}},
-		"never answers":       {HTTP, "", silent, []string{"was not ready within 500ms"}},
-		"drips":               {HTTP, "", drip, []string{"was not ready within 500ms"}},
-		"not an address":      {HTTP, "::::", nil, []string{"not an http or https address"}},
-		"no host of the name": {HTTP, "http://no-such-host.invalid/mcp", nil, []string{"cannot reach http://no-such-host.invalid"}},
-		"redirects in a circle": {HTTP, "", func(w http.ResponseWriter, r *http.Request) {
+		"nothing listens":     {config.Remote, nobody.URL, nil, []string{"nothing listens there", "test.json"}},
+		"bad certificate":     {config.HTTP, tls.URL, nil, []string{"signed by nobody this host trusts", "SSL_CERT_FILE"}},
+		"https to http":       {config.HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
+		"http to https":       {config.HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
+		"401 without a login": {config.Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: toolcell servers login fake"}},
+		"403":                 {config.Remote, "", status(403, "text/plain", "not you"), []string{"403 Forbidden", "not you"}},
+		"neither of both":     {config.Remote, "", status(404, "text/html", page), []string{"404 Not Found", "as an SSE server"}},
+		"a page":              {config.SSE, "", status(200, "text/html", page), []string{"answered with text/html instead of MCP: Sign in"}},
+		"no endpoint":         {config.SSE, "", stream(true, ": hello"), []string{"was not ready within 500ms", "the endpoint event"}},
+		"another event first": {config.SSE, "", stream(true, "data: {}"), []string{"instead of the address to send to"}},
+		"the stream ends":     {config.SSE, "", stream(false), []string{"closed its stream of events"}},
+		"endpoint of another": {config.SSE, "", stream(true, "event: endpoint\ndata: http://127.0.0.2:9/steal"), []string{"to another host, http://127.0.0.2:9"}},
+		"endless first event": {config.SSE, "", endless("text/event-stream", "data: ", "x"), []string{"longer than 4 MiB"}},
+		"never answers":       {config.HTTP, "", silent, []string{"was not ready within 500ms"}},
+		"drips":               {config.HTTP, "", drip, []string{"was not ready within 500ms"}},
+		"not an address":      {config.HTTP, "::::", nil, []string{"not an http or https address"}},
+		"no host of the name": {config.HTTP, "http://no-such-host.invalid/mcp", nil, []string{"cannot reach http://no-such-host.invalid"}},
+		"redirects in a circle": {config.HTTP, "", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 		}, []string{"in a circle"}},
-		"redirect to a GET": {HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/new", http.StatusMovedPermanently) }, []string{"/new in a way that loses the message"}},
+		"redirect to a GET": {config.HTTP, "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/new", http.StatusMovedPermanently) }, []string{"/new in a way that loses the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Server{Name: "fake", Alias: "fake", Transport: tt.transport, URL: tt.url, Source: "test.json"}
+			s := config.Server{Name: "fake", Alias: "fake", Transport: tt.transport, URL: tt.url, Source: "test.json"}
 			if tt.handler != nil {
 				s = web(t, tt.transport, tt.handler)
 			}
@@ -238,7 +239,7 @@ func drip(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestRefusedAuthorizationHeaderIsNamed(t *testing.T) {
-	s := web(t, HTTP, status(401, "text/plain", "token tok-123456789 is unknown"))
+	s := web(t, config.HTTP, status(401, "text/plain", "token tok-123456789 is unknown"))
 	s.Headers = map[string]string{"Authorization": "Bearer tok-123456789"}
 	_, err := proxyFor(t, Options{}, s).Tools(t.Context(), "fake")
 	wantError(t, err, "does not accept the Authorization header of the entry in test.json", "is unknown")
@@ -249,7 +250,7 @@ func TestRefusedAuthorizationHeaderIsNamed(t *testing.T) {
 
 func TestServerThatHangsOnDiscoverGetsTheOlderHandshake(t *testing.T) {
 	h := answers(nil)
-	s := web(t, HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := web(t, config.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") == "server/discover" {
 			silent(w, r)
 			return
@@ -265,16 +266,16 @@ func TestServerThatHangsOnDiscoverGetsTheOlderHandshake(t *testing.T) {
 
 func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
-	for _, kind := range []Transport{HTTP, SSE} {
+	for _, kind := range []config.Transport{config.HTTP, config.SSE} {
 		func() {
 			notes := &noteBook{end: make(chan struct{})}
 			var h http.Handler = streamable(notes, nil)
-			if kind == SSE {
+			if kind == config.SSE {
 				h = sseHandler(notes)
 			}
 			srv := httptest.NewServer(h)
 			defer srv.Close()
-			p := New(Config{Servers: []Server{{Name: "fake", Alias: "fake", Transport: kind, URL: srv.URL}}}, Options{IdleTimeout: time.Hour})
+			p := New(config.Config{Servers: []config.Server{{Name: "fake", Alias: "fake", Transport: kind, URL: srv.URL}}}, Options{IdleTimeout: time.Hour})
 			mustCall(t, p, "echo", `{}`)
 			ended := make(chan error, 1)
 			go func() {

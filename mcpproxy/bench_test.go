@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // What a call of a warm server costs through a Proxy, beside the same call
@@ -19,8 +20,8 @@ func BenchmarkCallThroughProxy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw"}}
-	p := New(Config{Servers: []Server{s}}, Options{})
+	s := config.Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw"}}
+	p := New(config.Config{Servers: []config.Server{s}}, Options{})
 	defer p.Close()
 	request := CallRequest{Server: "fake", Tool: "echo", Arguments: json.RawMessage(`{"a":1}`)}
 	for b.Loop() {

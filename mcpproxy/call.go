@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -93,7 +94,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 
 // authorize asks the policy whether the call may be made, and reports to Sent
 // that it goes out.
-func (r CallRequest) authorize(s Server, t Tool) error {
+func (r CallRequest) authorize(s config.Server, t Tool) error {
 	if err := r.Run.admit(s, t); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"runtime"
 	"strconv"
@@ -26,7 +27,7 @@ func TestCatalogueFigures(t *testing.T) {
 		t.Logf("%-34s %9.3f ms, %9.3f ms of processors", what, float64(took.Microseconds())/1000, float64(used.Microseconds())/1000)
 	}
 	var p *Proxy
-	figure("New", func() { p = New(Config{Servers: servers}, Options{CatalogueDir: dir}) })
+	figure("New", func() { p = New(config.Config{Servers: servers}, Options{CatalogueDir: dir}) })
 	t.Cleanup(func() { _ = p.Close() })
 	figure("Servers, first", func() { p.Servers() })
 	figure("Servers", func() { p.Servers() })

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,7 @@ var verbsOfTools = strings.Fields("create list get update delete search export i
 // manyOf fills dir with the records of servers that were never started, and
 // returns their entries. Starts are noted in the file starts; parameters, 1 to
 // 4, is how large the schemas are.
-func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) []Server {
+func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) []config.Server {
 	tb.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -34,10 +35,10 @@ func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) [
 	for i := range min(servers, 10) {
 		kinds = append(kinds, kindOfServer(tb, i, tools, parameters))
 	}
-	var all []Server
+	var all []config.Server
 	for i := range servers {
-		s := Server{
-			Name: fmt.Sprintf("server-%d", i), Alias: fmt.Sprintf("server_%d", i), Transport: Stdio, Command: exe, Source: "test.json",
+		s := config.Server{
+			Name: fmt.Sprintf("server-%d", i), Alias: fmt.Sprintf("server_%d", i), Transport: config.Stdio, Command: exe, Source: "test.json",
 			Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STARTS": starts, "GORACE": "atexit_sleep_ms=0"},
 		}
 		recordIn(dir, s).put(kinds[i%len(kinds)], 0)

@@ -2,18 +2,19 @@ package mcpproxy
 
 import (
 	"context"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"net/http"
 )
 
 // challenge asks a server without a token and returns what it says; the body
 // is gone. An error is in its place where that is neither an answer nor the
 // wish for a login.
-func challenge(ctx context.Context, s Server) (*http.Response, error) {
+func challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	methods := []string{http.MethodPost, http.MethodGet}
-	if s.Transport == SSE {
+	if s.Transport == config.SSE {
 		methods = methods[1:]
 	}
-	r, err := newRemote(s, HTTP, newNotifications(func() {}), nil, maxErrorBody)
+	r, err := newRemote(s, config.HTTP, newNotifications(func() {}), nil, maxErrorBody)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
@@ -43,7 +44,7 @@ func site(t *testing.T, files map[string]string) DiscoverOptions {
 	return o
 }
 
-func names(c Config) string {
+func names(c config.Config) string {
 	var all []string
 	for _, s := range c.Servers {
 		all = append(all, s.Name+"="+s.Command)
@@ -197,7 +198,7 @@ func TestWhatIsNoFileIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Extra = "~/missing.json"
-	done := make(chan Config, 1)
+	done := make(chan config.Config, 1)
 	go func() { done <- Discover(o) }()
 	select {
 	case c := <-done:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
@@ -23,7 +24,7 @@ type configFile struct {
 	base    string   // what relative paths in it are relative to
 	data    []byte
 	entries []member
-	inputs  map[string]Input
+	inputs  map[string]config.Input
 	values  map[string]string // of inputs, as the user set them
 	off     map[string]bool   // servers that the file switches off elsewhere than in their entries
 

@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "time"
+import (
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"time"
+)
 
 // A dialect is how one MCP client writes its servers down: where, under which
 // names, and what a variable looks like. The zero value of a field is what
@@ -17,7 +20,7 @@ type dialect struct {
 	guess    bool     // it may be in any dialect, which its key tells
 
 	syntax   syntax
-	bare     Transport // what a URL without a type is; Remote unless set
+	bare     config.Transport // what a URL without a type is; Remote unless set
 	fields   fields
 	timeouts []timeoutField
 	allowAll bool // an empty list of allowed tools allows all
@@ -105,7 +108,7 @@ var dialects = []*dialect{
 	{
 		client: "codex", project: []string{".codex/config.toml"}, user: []string{"${CODEX_HOME:-~/.codex}/config.toml"},
 		keys: []string{"mcp_servers"}, settings: true,
-		bare: HTTP, // Codex has no SSE
+		bare: config.HTTP, // Codex has no SSE
 		fields: fields{
 			headers: []string{"http_headers"}, allow: []string{"enabled_tools"}, deny: []string{"disabled_tools"},
 			passedEnv: []string{"env_vars"},
@@ -120,7 +123,7 @@ var dialects = []*dialect{
 		client: "gemini", project: []string{".gemini/settings.json"}, user: []string{"~/.gemini/settings.json"},
 		keys: []string{"mcpServers"}, settings: true,
 		syntax: braces | defaults | dollar,
-		bare:   SSE, // and httpUrl is streamable HTTP
+		bare:   config.SSE, // and httpUrl is streamable HTTP
 		fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
 		timeouts: []timeoutField{
 			{"timeout", time.Millisecond, true},

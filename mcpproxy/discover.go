@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "os"
+import (
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"os"
+)
 
 // DiscoverOptions says where to look. The zero value of a field leaves that
 // place out.
@@ -40,7 +43,7 @@ const (
 // under whatever names. An entry that is broken does not claim its name; one
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
-func Discover(o DiscoverOptions) Config {
+func Discover(o DiscoverOptions) config.Config {
 	d := discovery{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
 	for _, p := range candidates(o) {
 		if p.folder {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -20,7 +21,7 @@ type discovery struct {
 	claims  map[string]claim // by name
 	same    map[string]int   // identity → index of the server
 	aliases map[string]bool
-	config  Config
+	config  config.Config
 
 	// untrusted are the identities of entries that wait for trust, by their
 	// place in config.Problems: one that a trusted file has too needs none.
@@ -30,7 +31,7 @@ type discovery struct {
 // found is an entry of a file, parsed.
 type found struct {
 	name     string
-	server   Server
+	server   config.Server
 	disabled bool
 	err      error
 	shown    string // what it starts, as the file writes it
@@ -41,7 +42,7 @@ func (d *discovery) folder(p candidate) {
 	entries, err := os.ReadDir(p.path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			d.problem(Problem{Source: p.path, Reason: "reading the folder: " + statefile.Reason(err)})
+			d.problem(config.Problem{Source: p.path, Reason: "reading the folder: " + statefile.Reason(err)})
 		}
 		return
 	}
@@ -53,7 +54,7 @@ func (d *discovery) folder(p candidate) {
 	}
 	sort.Strings(names)
 	if len(names) > maxConfigFiles {
-		d.problem(Problem{Source: p.path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
+		d.problem(config.Problem{Source: p.path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
 		names = names[:maxConfigFiles]
 	}
 	dir := p.path
@@ -69,7 +70,7 @@ func (d *discovery) file(p candidate) {
 	f, err := d.open(p)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
-			d.problem(Problem{Source: p.path, Client: p.dialect.client, Reason: statefile.Reason(err)})
+			d.problem(config.Problem{Source: p.path, Client: p.dialect.client, Reason: statefile.Reason(err)})
 		}
 		return
 	}
@@ -77,7 +78,7 @@ func (d *discovery) file(p candidate) {
 	for _, e := range f.entries {
 		all = append(all, d.parse(f, e))
 	}
-	d.config.reads = append(d.config.reads, slices.Sorted(maps.Keys(f.reads))...)
+	d.config.Reads = append(d.config.Reads, slices.Sorted(maps.Keys(f.reads))...)
 	if p.rank == rankProject && !d.trusted(f, all) {
 		return
 	}
@@ -89,7 +90,7 @@ func (d *discovery) file(p candidate) {
 // parse reads one entry, whatever is in it.
 func (d *discovery) parse(f *configFile, e member) (r found) {
 	r.name = e.name
-	if r.err = checkName(e.name); r.err != nil {
+	if r.err = config.CheckName(e.name); r.err != nil {
 		return r
 	}
 	if f.off[e.name] {
@@ -102,11 +103,11 @@ func (d *discovery) parse(f *configFile, e member) (r found) {
 		d.note(f, e.name, x)
 	}
 	if len(x.missing) > 0 && r.err == nil && !r.disabled {
-		r.err = needs(e.name, x.missing)
+		r.err = config.MissingValues(e.name, x.missing)
 	}
 	if f.place.rank == rankProject && !r.disabled {
 		raw, _, _ := parseEntry(f, e, &expander{raw: true})
-		r.shown = raw.launch()
+		r.shown = raw.Launch()
 	}
 	r.server.Name, r.server.Source, r.server.Client = e.name, f.place.path, f.dialect.client
 	return r
@@ -123,31 +124,31 @@ func (d *discovery) note(f *configFile, server string, x *expander) {
 }
 
 // problem keeps one, as long as there are not too many.
-func (d *discovery) problem(p Problem) {
+func (d *discovery) problem(p config.Problem) {
 	if p.Status == "" {
-		p.Status = StatusSkipped
+		p.Status = config.StatusSkipped
 	}
 	switch n := len(d.config.Problems); {
 	case n < maxProblems:
 		d.config.Problems = append(d.config.Problems, p)
 	case n == maxProblems:
-		d.config.Problems = append(d.config.Problems, Problem{
-			Source: p.Source, Status: StatusSkipped, Reason: fmt.Sprintf("more than %d entries cannot be used; the rest is not reported", maxProblems),
+		d.config.Problems = append(d.config.Problems, config.Problem{
+			Source: p.Source, Status: config.StatusSkipped, Reason: fmt.Sprintf("more than %d entries cannot be used; the rest is not reported", maxProblems),
 		})
 	}
 }
 
 // leaveOut reports an entry that gives no server.
 func (d *discovery) leaveOut(f *configFile, e found) {
-	p := Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport}
+	p := config.Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport}
 	var part partOf
 	switch {
 	case e.disabled:
-		p.Status, p.Reason, p.Skipped = StatusDisabled, "disabled", true
+		p.Status, p.Reason, p.Skipped = config.StatusDisabled, "disabled", true
 	case errors.As(e.err, &part):
 		p.Reason, p.Skipped = e.err.Error(), true
-	case isNeed(e.err):
-		p.Status, p.Reason = StatusNeedsValue, e.err.Error()
+	case config.IsMissingValue(e.err):
+		p.Status, p.Reason = config.StatusNeedsValue, e.err.Error()
 	case e.err != nil:
 		p.Server, p.Reason = text.Printable(e.name, 64), e.err.Error()
 	default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -75,7 +76,7 @@ func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *too
 }
 
 // newDoc makes the document of a whole tool.
-func newDoc(s Server, t Tool, full bool) ToolDoc {
+func newDoc(s config.Server, t Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
 	if !full {
 		doc.Description = text.Summary(t.Description)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -28,7 +29,7 @@ func (p partOf) Error() string {
 // parseEntry turns one entry into a server that can be used as it stands:
 // variables are expanded and types are checked. Unknown keys are ignored, since
 // every client has its own. The caller looks at x.missing.
-func parseEntry(f *configFile, m member, x *expander) (s Server, disabled bool, err error) {
+func parseEntry(f *configFile, m member, x *expander) (s config.Server, disabled bool, err error) {
 	all, err := members(m.value)
 	if err != nil {
 		return s, false, errors.New("its entry is not an object")
@@ -48,7 +49,7 @@ func parseEntry(f *configFile, m member, x *expander) (s Server, disabled bool, 
 	if e.err != nil {
 		return s, false, e.err
 	}
-	if kind == Stdio {
+	if kind == config.Stdio {
 		e.stdio(f, &s)
 	} else {
 		e.remote(urlKey, &s)
@@ -56,14 +57,14 @@ func parseEntry(f *configFile, m member, x *expander) (s Server, disabled bool, 
 	if e.err != nil || len(x.missing) > 0 {
 		return s, false, e.err // half of its values are not known: there is no more to check
 	}
-	if kind == Stdio {
-		return s, false, checkCommand(s)
+	if kind == config.Stdio {
+		return s, false, config.CheckCommand(s)
 	}
-	return s, false, checkRemote(s)
+	return s, false, config.CheckRemote(s)
 }
 
 // stdio reads the fields of a server that is started.
-func (e *entry) stdio(f *configFile, s *Server) {
+func (e *entry) stdio(f *configFile, s *config.Server) {
 	o := e.x
 	e.command(s)
 	s.Command = o.home(s.Command)
@@ -85,7 +86,7 @@ func (e *entry) stdio(f *configFile, s *Server) {
 }
 
 // command reads the command in the forms it comes in.
-func (e *entry) command(s *Server) {
+func (e *entry) command(s *config.Server) {
 	key := e.name(e.dialect.fields.command, "command")
 	raw, _ := e.get(key)
 	if list, err := items(raw); err == nil && (e.dialect.fields.commandList || e.dialect.guess) {
@@ -160,7 +161,7 @@ func (e *entry) passed(env map[string]string) map[string]string {
 				env = map[string]string{}
 			}
 			if _, ok := env[name]; !ok && !e.x.raw {
-				env[name] = e.x.ask(Input{ID: name, Secret: true})
+				env[name] = e.x.ask(config.Input{ID: name, Secret: true})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -74,11 +75,11 @@ func (e *events) ended(err error) {
 		failed = &httpError{lost: true, text: "its answer broke off: " + plain(err)}
 	}
 	switch {
-	case e.r.transport == SSE && long != nil:
+	case e.r.transport == config.SSE && long != nil:
 		e.r.markDown(err)
-	case e.r.transport == SSE && failed.notMCP:
+	case e.r.transport == config.SSE && failed.notMCP:
 		e.r.markDown(failed)
-	case e.r.transport == SSE:
+	case e.r.transport == config.SSE:
 		e.r.markDown(errors.New("closed its stream of events"))
 	case e.call != nil && !e.answered && !e.resume:
 		e.call.failed.CompareAndSwap(nil, failed)
@@ -150,7 +151,7 @@ func (e *events) line(limit int) ([]byte, error) {
 func (e *events) take(ev event) error {
 	first := !e.begun
 	e.begun = true
-	if e.r.transport == SSE {
+	if e.r.transport == config.SSE {
 		if first && ev.name != "endpoint" {
 			err := e.r.failure(0, "began its stream with the event \""+text.Printable(ev.name, 40)+"\" instead of the address to send to (the endpoint event)")
 			err.notMCP = true
@@ -182,7 +183,7 @@ func (e *events) take(ev event) error {
 			}
 		}
 	}
-	if e.r.transport != SSE && ev.id != "" {
+	if e.r.transport != config.SSE && ev.id != "" {
 		e.resume = true
 		if len(pass) == 0 {
 			e.write(event{id: ev.id, retry: ev.retry})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -51,13 +52,13 @@ type expander struct {
 	syntax   syntax
 	raw      bool // leave everything as it is written
 	variable func(name string) string
-	values   map[string]string // what the user set
-	inputs   map[string]Input  // what the file says of them
+	values   map[string]string       // what the user set
+	inputs   map[string]config.Input // what the file says of them
 	folders  map[string]string
 	read     func(path string) ([]byte, error) // the file that a value names
 
-	names   []Input // all that were asked for
-	missing []Input // and those of them that have no value
+	names   []config.Input // all that were asked for
+	missing []config.Input // and those of them that have no value
 }
 
 // expander makes one for the entries of a file.
@@ -197,7 +198,7 @@ func (x *expander) named(name string) (string, error) {
 	if !variableName.MatchString(name) {
 		return "", fmt.Errorf("%q is no name for a variable", text.Printable(name, 64))
 	}
-	return x.ask(Input{ID: name, Secret: true}), nil
+	return x.ask(config.Input{ID: name, Secret: true}), nil
 }
 
 // input gives what the client would ask its user for.
@@ -207,7 +208,7 @@ func (x *expander) input(id string) (string, error) {
 	}
 	in, ok := x.inputs[id]
 	if !ok {
-		in = Input{ID: id, Secret: true}
+		in = config.Input{ID: id, Secret: true}
 	}
 	in.Asked = true
 	return x.ask(in), nil
@@ -221,13 +222,13 @@ func (x *expander) secret(txt string) (string, error) {
 	return x.named(name)
 }
 
-func (x *expander) ask(in Input) string {
+func (x *expander) ask(in config.Input) string {
 	v := x.variable(in.Variable())
 	if v == "" {
 		v, in.Set = x.values[in.ID], x.values[in.ID] != ""
 	}
 	in.Set = in.Set || v != ""
-	if !slices.ContainsFunc(x.names, func(o Input) bool { return o.ID == in.ID }) {
+	if !slices.ContainsFunc(x.names, func(o config.Input) bool { return o.ID == in.ID }) {
 		x.names = append(x.names, in)
 		if !in.Set {
 			x.missing = append(x.missing, in)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // TestMain runs this test binary again as the MCP server of a test, when the
@@ -290,13 +291,13 @@ func note(variable, s string) {
 }
 
 // fake describes a server "fake" that is this test binary with env.
-func fake(t *testing.T, env ...string) Server {
+func fake(t *testing.T, env ...string) config.Server {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Server{Name: "fake", Alias: "fake", Transport: "stdio", Command: exe, Source: "test.json", Env: map[string]string{
+	s := config.Server{Name: "fake", Alias: "fake", Transport: "stdio", Command: exe, Source: "test.json", Env: map[string]string{
 		"FAKE_SERVER": "raw",
 		"GORACE":      "atexit_sleep_ms=0", // the race detector delays every exit by a second
 	}}
@@ -311,10 +312,10 @@ func fake(t *testing.T, env ...string) Server {
 const shortPatience = 500 * time.Millisecond
 
 // proxyFor returns a Proxy that is closed with the test.
-func proxyFor(t *testing.T, o Options, servers ...Server) *Proxy {
+func proxyFor(t *testing.T, o Options, servers ...config.Server) *Proxy {
 	t.Helper()
 	o.Log = slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	p := New(Config{Servers: servers}, o)
+	p := New(config.Config{Servers: servers}, o)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -185,15 +186,15 @@ func (e *entry) timeouts() (start, call time.Duration) {
 }
 
 // transports are the words for them in all dialects.
-var transports = map[string]Transport{
-	"stdio": Stdio, "local": Stdio,
-	"http": HTTP, "streamable-http": HTTP, "streamableHttp": HTTP, "streamable_http": HTTP, "streamablehttp": HTTP, "streamable": HTTP,
-	"sse": SSE, "remote": Remote,
+var transports = map[string]config.Transport{
+	"stdio": config.Stdio, "local": config.Stdio,
+	"http": config.HTTP, "streamable-http": config.HTTP, "streamableHttp": config.HTTP, "streamable_http": config.HTTP, "streamablehttp": config.HTTP, "streamable": config.HTTP,
+	"sse": config.SSE, "remote": config.Remote,
 }
 
 // transport decides how the server is spoken to, and under which name its URL
 // is: httpUrl goes before a type, a type before a URL, a URL before a command.
-func (e *entry) transport() (t Transport, urlKey string) {
+func (e *entry) transport() (t config.Transport, urlKey string) {
 	kind := e.text("type")
 	if kind == "" {
 		kind = e.text("transport")
@@ -203,7 +204,7 @@ func (e *entry) transport() (t Transport, urlKey string) {
 	}
 	urlKey = e.name(e.dialect.fields.url, "url")
 	if _, ok := e.get("httpUrl"); ok {
-		return HTTP, "httpUrl"
+		return config.HTTP, "httpUrl"
 	}
 	_, hasURL := e.get(urlKey)
 	_, hasCommand := e.get(e.name(e.dialect.fields.command, "command"))
@@ -216,21 +217,21 @@ func (e *entry) transport() (t Transport, urlKey string) {
 	case kind == "" && hasURL:
 		t = e.dialect.bare
 		if t == "" {
-			t = Remote
+			t = config.Remote
 		}
 	case kind == "":
-		t = Stdio
+		t = config.Stdio
 		if _, ok := find(e.members, "settings"); ok && !hasCommand && e.dialect.client == "zed" {
 			e.fail("%w", partOf("a Zed extension")) // settings for a server that an extension brings
 		}
 	}
 	switch {
 	case e.err != nil:
-	case t == Stdio && !hasCommand && kind == "":
+	case t == config.Stdio && !hasCommand && kind == "":
 		e.err = errors.New(`has no "command" and no "url"`)
-	case t == Stdio && !hasCommand:
+	case t == config.Stdio && !hasCommand:
 		e.err = fmt.Errorf("has no %q", e.name(e.dialect.fields.command, "command"))
-	case t != Stdio && !hasURL:
+	case t != config.Stdio && !hasURL:
 		e.err = fmt.Errorf("has no %q", urlKey)
 	}
 	return t, urlKey

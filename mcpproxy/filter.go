@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"fmt"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -14,7 +15,7 @@ type toolFilter struct {
 	source      string
 }
 
-func filterOf(s Server) toolFilter { return toolFilter{s.AllowTools, s.DenyTools, s.Source} }
+func filterOf(s config.Server) toolFilter { return toolFilter{s.AllowTools, s.DenyTools, s.Source} }
 
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {

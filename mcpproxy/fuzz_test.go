@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,7 +44,7 @@ func FuzzDiscover(f *testing.F) {
 			Getenv: func(name string) string { return map[string]string{"SET": "value"}[name] },
 		})
 		for _, p := range found.Problems {
-			if p.Server != "" && p.Status == StatusUntrusted && len(found.Projects) != 1 {
+			if p.Server != "" && p.Status == config.StatusUntrusted && len(found.Projects) != 1 {
 				t.Errorf("an untrusted entry without its project: %+v", p)
 			}
 		}

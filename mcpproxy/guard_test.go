@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,8 +19,8 @@ import (
 // of its stdin and has a child. It prints their ids and waits to be killed.
 func hostProgram() {
 	exe, _ := os.Executable()
-	s := Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STAY": "1"}}
-	p := New(Config{Servers: []Server{s}}, Options{})
+	s := config.Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STAY": "1"}}
+	p := New(config.Config{Servers: []config.Server{s}}, Options{})
 	for _, tool := range []string{"get-pid", "spawn"} {
 		answer, err := p.Call(context.Background(), CallRequest{Server: "fake", Tool: tool})
 		if err != nil {
@@ -95,7 +96,7 @@ func TestGuardForgetsGroupsThatEnded(t *testing.T) {
 }
 
 func TestProxyWithoutProcessesStartsNoGuard(t *testing.T) {
-	p := proxyFor(t, Options{}, web(t, HTTP, answers(nil)))
+	p := proxyFor(t, Options{}, web(t, config.HTTP, answers(nil)))
 	mustCall(t, p, "echo", `{}`)
 	if p.guard.cmd != nil {
 		t.Errorf("it runs %s", strings.Join(p.guard.cmd.Args, " "))

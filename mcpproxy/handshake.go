@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // legacyProtocol is the last version whose handshake does not begin with
@@ -27,13 +28,13 @@ var rawMethods = []string{
 
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
-func (d *dialer) attempt(ctx context.Context, t Transport, legacy bool) (_ *session, suspect bool, err error) {
+func (d *dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *session, suspect bool, err error) {
 	tooLong := fmt.Errorf("was not ready within %v", d.timeout)
 	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.timeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if t == Stdio || t == "" {
+	if t == config.Stdio || t == "" {
 		return d.overProcess(ctx, cancel, legacy)
 	}
 	return d.overHTTP(ctx, cancel, t, legacy)

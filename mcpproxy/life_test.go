@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
@@ -107,7 +108,7 @@ func TestTimesOfTheEntryGoBeforeTheProgramsOwn(t *testing.T) {
 
 func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
-	named := func(name string, env ...string) Server {
+	named := func(name string, env ...string) config.Server {
 		s := fake(t, append(env, "FAKE_STARTS", starts)...)
 		s.Name, s.Alias = name, pyname.Identifier(name)
 		return s
@@ -128,7 +129,7 @@ func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 	}
 	kept.Description, kept.Source, kept.Alias = "new words", "other.json", "another_alias"
 	clash := named("KEPT")
-	p.Update(Config{Servers: []Server{clash, kept, named("changed", "FAKE_LOGS", "1")}})
+	p.Update(config.Config{Servers: []config.Server{clash, kept, named("changed", "FAKE_LOGS", "1")}})
 
 	if got := pid("kept"); got != before["kept"] {
 		t.Errorf("the server that did not change was started again")
@@ -158,7 +159,7 @@ func TestUpdateLetsCallsInFlightEnd(t *testing.T) {
 		ended <- err
 	}()
 	eventually(t, "the call", func() bool { return len(lines(notes)) == 1 })
-	p.Update(Config{})
+	p.Update(config.Config{})
 	select {
 	case err := <-ended:
 		t.Fatalf("the call ended: %v", err)
@@ -175,11 +176,11 @@ func TestUpdateLetsCallsInFlightEnd(t *testing.T) {
 }
 
 func TestUpdateMayComeAtAnyTime(t *testing.T) {
-	var configs []Config
+	var configs []config.Config
 	for i := range 3 {
 		s := fake(t, "FAKE_ROUND", fmt.Sprint(i/2))
 		s.Description = fmt.Sprint(i)
-		configs = append(configs, Config{Servers: []Server{s}})
+		configs = append(configs, config.Config{Servers: []config.Server{s}})
 	}
 	p := proxyFor(t, Options{IdleTimeout: time.Millisecond}, configs[0].Servers...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -227,18 +228,18 @@ func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 		}
 	}
 
-	web := web(t, HTTP, answers(status(500, "text/plain", "key url-secret-1 and head-secret-2, id path-secret-0123456789")))
+	web := web(t, config.HTTP, answers(status(500, "text/plain", "key url-secret-1 and head-secret-2, id path-secret-0123456789")))
 	web.Name, web.Alias = "web", "web"
 	web.URL += "/path-secret-0123456789?api=url-secret-1"
 	web.Headers = map[string]string{"X-Key": "head-secret-2"}
-	p.Update(Config{Servers: []Server{web}})
+	p.Update(config.Config{Servers: []config.Server{web}})
 	_, err = p.Call(t.Context(), CallRequest{Server: "web", Tool: "bad"})
 	wantError(t, err, "key [api] and [X-Key], id [path]")
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 	web.URL = "http://127.0.0.1:1/path-secret-0123456789?api=url-secret-1"
-	p.Update(Config{Servers: []Server{web}})
+	p.Update(config.Config{Servers: []config.Server{web}})
 	_, err = p.Tools(t.Context(), "web")
 	wantError(t, err, "cannot reach http://127.0.0.1:1")
 	if strings.Contains(err.Error(), "secret") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -137,7 +138,7 @@ const maxInstructions = 1000 // characters; the head of a record must hold them
 
 // described returns the server with a description: the user's own, or what it
 // says of itself.
-func (u *upstream) described() Server {
+func (u *upstream) described() config.Server {
 	s := u.server
 	if s.Description == "" {
 		m := u.record.memo()

@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // aged makes the list of a record older than it is.
-func aged(t *testing.T, dir string, s Server, age time.Duration) {
+func aged(t *testing.T, dir string, s config.Server, age time.Duration) {
 	t.Helper()
 	r := recordIn(dir, s)
 	if list, _ := r.tools(); list == nil {
@@ -28,7 +29,7 @@ func aged(t *testing.T, dir string, s Server, age time.Duration) {
 }
 
 // givenServer makes a server whose tools are what a file says.
-func givenServer(t *testing.T, env ...string) (s Server, set func(tools string)) {
+func givenServer(t *testing.T, env ...string) (s config.Server, set func(tools string)) {
 	path := filepath.Join(t.TempDir(), "tools.json")
 	set = func(tools string) {
 		if err := os.WriteFile(path, []byte(`{"tools":[`+tools+`]}`), 0o600); err != nil {
@@ -280,7 +281,7 @@ func TestASearchGoesOnFindingOutAfterItsPatience(t *testing.T) {
 
 func TestFirstSearchOverManyServersKeepsNoneRunning(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
-	var servers []Server
+	var servers []config.Server
 	for i := range startsAtOnce + 2 {
 		s := fake(t, "FAKE_STARTS", starts)
 		s.Name, s.Alias = fmt.Sprintf("s%d", i), fmt.Sprintf("s%d", i)
@@ -352,7 +353,7 @@ func TestThousandsOfToolsAndOneMegabyteOfTextEach(t *testing.T) {
 		!strings.HasSuffix(tool.Description, "more characters were cut]") {
 		t.Errorf("%d and %d bytes, %v", len(tool.Description), len(tool.Title), err)
 	}
-	if doc := newDoc(Server{}, tool, false); len(doc.Description) > text.MaxSummary+10 || !strings.HasSuffix(doc.Description, "instructions. […]") {
+	if doc := newDoc(config.Server{}, tool, false); len(doc.Description) > text.MaxSummary+10 || !strings.HasSuffix(doc.Description, "instructions. […]") {
 		t.Errorf("the summary is %q", doc.Description)
 	}
 }

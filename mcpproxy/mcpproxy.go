@@ -27,6 +27,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"log/slog"
 	"sync"
 	"time"
@@ -73,7 +74,7 @@ type Proxy struct {
 
 // known is one Config made ready for use. It is replaced, never changed.
 type known struct {
-	config    Config
+	config    config.Config
 	upstreams []*upstream
 	byKey     map[string]*upstream
 }
@@ -86,7 +87,7 @@ func (p *Proxy) current() known {
 }
 
 // New makes a Proxy. It starts nothing yet.
-func New(cfg Config, o Options) *Proxy {
+func New(cfg config.Config, o Options) *Proxy {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -105,16 +106,16 @@ func New(cfg Config, o Options) *Proxy {
 
 // ServerStatus is the state of one configured server.
 type ServerStatus struct {
-	Name        string    `json:"name"`
-	Alias       string    `json:"alias,omitempty"`
-	Transport   Transport `json:"transport,omitempty"`
-	Source      string    `json:"source"`
-	Client      string    `json:"client,omitempty"` // the MCP client whose file that is
-	Also        []string  `json:"also,omitempty"`   // further files that have the same server
-	Status      string    `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
-	Description string    `json:"description,omitempty"`
-	Error       string    `json:"error,omitempty"`
-	Tools       int       `json:"tools,omitempty"` // how many, once known
+	Name        string           `json:"name"`
+	Alias       string           `json:"alias,omitempty"`
+	Transport   config.Transport `json:"transport,omitempty"`
+	Source      string           `json:"source"`
+	Client      string           `json:"client,omitempty"` // the MCP client whose file that is
+	Also        []string         `json:"also,omitempty"`   // further files that have the same server
+	Status      string           `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
+	Description string           `json:"description,omitempty"`
+	Error       string           `json:"error,omitempty"`
+	Tools       int              `json:"tools,omitempty"` // how many, once known
 }
 
 // Servers reports every server in order of discovery, and after them those
@@ -135,9 +136,9 @@ func (p *Proxy) Servers() []ServerStatus {
 		all = append(all, st)
 	}
 	for _, pr := range now.config.Problems {
-		if pr.Server != "" && pr.Status != statusSame {
+		if pr.Server != "" && pr.Status != config.StatusSame {
 			all = append(all, ServerStatus{
-				Name: pr.Server, Source: pr.Source, Client: pr.Client, Transport: pr.Transport, Status: cmp.Or(pr.Status, StatusSkipped), Error: pr.Reason,
+				Name: pr.Server, Source: pr.Source, Client: pr.Client, Transport: pr.Transport, Status: cmp.Or(pr.Status, config.StatusSkipped), Error: pr.Reason,
 			})
 		}
 	}
@@ -145,13 +146,13 @@ func (p *Proxy) Servers() []ServerStatus {
 }
 
 // Problems returns what discovery had to leave out, whole files included.
-func (p *Proxy) Problems() []Problem { return p.current().config.Problems }
+func (p *Proxy) Problems() []config.Problem { return p.current().config.Problems }
 
 // Lookup finds a server by name or alias. Its error names the nearest one.
-func (p *Proxy) Lookup(nameOrAlias string) (Server, error) {
+func (p *Proxy) Lookup(nameOrAlias string) (config.Server, error) {
 	u, err := p.upstream(nameOrAlias)
 	if err != nil {
-		return Server{}, err
+		return config.Server{}, err
 	}
 	return u.described(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,7 +26,7 @@ import (
 type authority struct {
 	t      *testing.T
 	server *httptest.Server
-	Server Server
+	Server config.Server
 
 	life           time.Duration // of an access token
 	issuer         string        // in the metadata, if it is to lie
@@ -51,7 +52,7 @@ func newAuthority(t *testing.T) *authority {
 	mux := http.NewServeMux()
 	a.server = httptest.NewServer(mux)
 	t.Cleanup(func() { a.server.CloseClientConnections(); a.server.Close() })
-	a.Server = Server{Name: "fake", Alias: "fake", Transport: Remote, URL: a.server.URL + "/mcp", Source: "test.json"}
+	a.Server = config.Server{Name: "fake", Alias: "fake", Transport: config.Remote, URL: a.server.URL + "/mcp", Source: "test.json"}
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
 		resource := a.Server.URL
 		if a.resource != "" {
@@ -292,7 +293,7 @@ func TestLoginWithTheClientOfTheEntry(t *testing.T) {
 	a.noRegistration = true
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	wantError(t, a.logIn(p), `logging in to server "fake"`, "register a client with the service by hand")
-	a.Server.OAuth = &OAuth{ClientID: "known-client", Scopes: []string{"mine"}}
+	a.Server.OAuth = &config.OAuth{ClientID: "known-client", Scopes: []string{"mine"}}
 	p = proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	asked := ""
 	if err := p.Login(t.Context(), "fake", func(address string) { asked = address; browse(t, address) }); err != nil {
@@ -387,11 +388,11 @@ func TestLoginThatTheUserRefusesOrLeaves(t *testing.T) {
 
 func TestLoginWhereThereIsNoneToBeHad(t *testing.T) {
 	stdio := fake(t)
-	header := web(t, HTTP, answers(nil))
+	header := web(t, config.HTTP, answers(nil))
 	header.Name, header.Alias, header.Headers = "header", "header", map[string]string{"authorization": "Bearer mine"}
-	open := web(t, HTTP, answers(nil))
+	open := web(t, config.HTTP, answers(nil))
 	open.Name, open.Alias = "open", "open"
-	dead := Server{Name: "dead", Alias: "dead", Transport: HTTP, URL: "http://127.0.0.1:1/mcp", Source: "test.json"}
+	dead := config.Server{Name: "dead", Alias: "dead", Transport: config.HTTP, URL: "http://127.0.0.1:1/mcp", Source: "test.json"}
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, stdio, header, open, dead)
 	for name, want := range map[string]string{
 		"fake": "is a command and takes no login", "header": "has an Authorization header in test.json",

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"io/fs"
 	"maps"
 	"os"
@@ -42,10 +43,10 @@ func samples(t *testing.T, f func(t *testing.T, o DiscoverOptions, p Place, text
 }
 
 // startsOf are the servers of a config by name, as they would be started.
-func startsOf(c Config) map[string]string {
+func startsOf(c config.Config) map[string]string {
 	all := map[string]string{}
 	for _, s := range c.Servers {
-		all[s.Name] = s.fingerprint()
+		all[s.Name] = s.Fingerprint()
 	}
 	for _, p := range c.Problems {
 		if p.Server != "" {
@@ -141,7 +142,7 @@ func TestInstallIntoWhatClientsHave(t *testing.T) {
 			t.Errorf("others changed: %v, before %v", after, before)
 		}
 		o.AllowSelf = true
-		i := slices.IndexFunc(Discover(o).Servers, func(s Server) bool { return s.Name == put.Name })
+		i := slices.IndexFunc(Discover(o).Servers, func(s config.Server) bool { return s.Name == put.Name })
 		if i < 0 {
 			t.Fatalf("it is not in\n%s", out)
 		}

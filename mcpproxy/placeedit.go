@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
@@ -52,7 +53,7 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 		}
 	}
 	if i < 0 {
-		if err := checkName(put.Name); err != nil {
+		if err := config.CheckName(put.Name); err != nil {
 			return nil, put, fmt.Errorf("naming it %q: %w", put.Name, err)
 		}
 		if err := text.Set(p.entry(self.Command, []string{"serve"}, self.Env), append(key, put.Name)...); err != nil {
@@ -65,7 +66,7 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 	e := all[i]
 	put.Name, put.Off = e.name, e.disabled
 	if !p.starts(e) {
-		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.name, oneOf(e.server.launch(), "unreadable"))
+		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.name, oneOf(e.server.Launch(), "unreadable"))
 	}
 	was, err := p.written(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), e.name)
 	if err == nil {
@@ -89,7 +90,7 @@ func oneOf(text, otherwise string) string {
 
 // update corrects the command of an entry, if that is a path to this program
 // and not a launcher's, and sets variables.
-func (p Place) update(text *inplace.Text, at []string, s Server, self Self) error {
+func (p Place) update(text *inplace.Text, at []string, s config.Server, self Self) error {
 	f := p.dialect.fields
 	direct := filepath.Base(s.Command) == programName || filepath.Base(s.Command) == filepath.Base(self.Command)
 	if direct && !sameProgram(s.Command, self.Command) {
@@ -255,10 +256,10 @@ func (p Place) open(path string, text []byte, values map[string]string) (*config
 
 // written is an entry of this program as its file writes it: variables of the
 // client are its own, and their values are never written.
-func (p Place) written(data []byte, name string) (Server, error) {
+func (p Place) written(data []byte, name string) (config.Server, error) {
 	f, err := p.open(p.File, bytes.Clone(data), nil)
 	if err != nil {
-		return Server{}, err
+		return config.Server{}, err
 	}
 	raw, _ := find(f.entries, name)
 	s, _, err := parseEntry(f, member{name, raw}, &expander{raw: true})

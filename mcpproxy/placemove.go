@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
@@ -15,7 +16,7 @@ import (
 // stay where they are.
 type Move struct {
 	Servers []Moving
-	Stay    []Problem // by server, with the reason
+	Stay    []config.Problem // by server, with the reason
 }
 
 // Moving is a server that goes.
@@ -44,12 +45,12 @@ func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 			continue
 		}
 		if dir := off[e.name]; dir != "" {
-			m.Stay = append(m.Stay, Problem{Source: p.File, Server: e.name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
+			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
 			continue
 		}
 		moving, err := p.moving(part.Bytes(), e, values, here)
 		if err != nil {
-			m.Stay = append(m.Stay, Problem{Source: p.File, Server: e.name, Reason: err.Error()})
+			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.name, Reason: err.Error()})
 			continue
 		}
 		m.Servers = append(m.Servers, moving)
@@ -82,7 +83,7 @@ func (o DiscoverOptions) own() DiscoverOptions {
 }
 
 // moving tries the move of one entry.
-func (p Place) moving(data []byte, e found, values map[string]string, here Config) (Moving, error) {
+func (p Place) moving(data []byte, e found, values map[string]string, here config.Config) (Moving, error) {
 	to := Moving{Name: e.name}
 	_, moved, err := p.MoveOut(data, nil, []string{e.name})
 	if err != nil {
@@ -111,7 +112,7 @@ func (p Place) moving(data []byte, e found, values map[string]string, here Confi
 		return to, errors.New("it is switched off outside of its entry; switch it off in it, or take it out")
 	case before.disabled:
 		return to, nil
-	case before.server.fingerprint() != after.server.fingerprint():
+	case before.server.Fingerprint() != after.server.Fingerprint():
 		return to, errors.New("it depends on where its file is; write whole paths")
 	}
 	return to, p.shadowed(before.server, here)
@@ -120,7 +121,7 @@ func (p Place) moving(data []byte, e found, values map[string]string, here Confi
 // parsed is an entry, read, and the inputs that it named.
 type parsed struct {
 	found
-	inputs []Input
+	inputs []config.Input
 }
 
 // one reads a single entry of a text.
@@ -141,7 +142,7 @@ func (p Place) one(path string, text []byte, values map[string]string, name stri
 
 // shadowed refuses a server whose name is another's here: behind this program
 // only one of them could be used.
-func (p Place) shadowed(s Server, here Config) error {
+func (p Place) shadowed(s config.Server, here config.Config) error {
 	d := discovery{o: p.options.own()}
 	for _, other := range here.Servers {
 		if other.Name == s.Name && d.identity(other) != d.identity(s) {

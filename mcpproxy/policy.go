@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
@@ -83,7 +84,7 @@ func (p *Policy) Strays(servers []ServerStatus) (sections []string) {
 		return nil
 	}
 	for _, sec := range p.rules.sections {
-		if !slices.ContainsFunc(servers, func(s ServerStatus) bool { return sec.about(Server{Name: s.Name, Alias: s.Alias}) }) && !sec.servers.everything() {
+		if !slices.ContainsFunc(servers, func(s ServerStatus) bool { return sec.about(config.Server{Name: s.Name, Alias: s.Alias}) }) && !sec.servers.everything() {
 			sections = append(sections, sec.name)
 		}
 	}
@@ -112,7 +113,7 @@ func (p *Policy) NewRun() *Run {
 
 // CheckServer asks for leave to read something else than tools of a server,
 // such as a resource. It counts as one call of the server.
-func (r *Run) CheckServer(s Server) error {
+func (r *Run) CheckServer(s config.Server) error {
 	if err := r.Barred(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (r *Run) CheckServer(s Server) error {
 
 // Barred says whether nothing of a server may be used, which is worth to know
 // before it is started. It counts nothing.
-func (r *Run) Barred(s Server) error {
+func (r *Run) Barred(s config.Server) error {
 	switch {
 	case r == nil:
 		return nil
@@ -134,7 +135,7 @@ func (r *Run) Barred(s Server) error {
 }
 
 // admit asks for leave to call a tool, and counts the call if it is given.
-func (r *Run) admit(s Server, t Tool) error {
+func (r *Run) admit(s config.Server, t Tool) error {
 	if err := r.Barred(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -102,7 +103,7 @@ allow = "?et_file"
 		{"Google Drive", "et_file", `[servers."Google Drive"] allow`},
 		{"google-drive", "get_anything", ""}, // another name, another alias
 	} {
-		err := p.NewRun().admit(Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, policyTool(tt.tool))
+		err := p.NewRun().admit(config.Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, policyTool(tt.tool))
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s.%s: %v", tt.server, tt.tool, err)
@@ -110,17 +111,17 @@ allow = "?et_file"
 			t.Errorf("%s.%s: error %v, want %s", tt.server, tt.tool, err, tt.want)
 		}
 	}
-	if err := p.NewRun().CheckServer(Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
+	if err := p.NewRun().CheckServer(config.Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
 		t.Errorf("a server that is closed as a whole: %v", err)
 	}
-	if err := p.NewRun().CheckServer(Server{Name: "github"}); err != nil {
+	if err := p.NewRun().CheckServer(config.Server{Name: "github"}); err != nil {
 		t.Errorf("a server of which some tools are allowed: %v", err)
 	}
 }
 
 func TestPolicySectionMatchesAnAlias(t *testing.T) {
 	p := parsePolicy(t, "[servers.google_drive]\ndeny = 'trash'")
-	if err := p.NewRun().admit(Server{Name: "google-drive", Alias: "google_drive"}, Tool{Name: "trash"}); err == nil {
+	if err := p.NewRun().admit(config.Server{Name: "google-drive", Alias: "google_drive"}, Tool{Name: "trash"}); err == nil {
 		t.Error("a section that names the server by its alias does not count")
 	}
 }
@@ -137,10 +138,10 @@ func TestNoPolicyAllowsEverything(t *testing.T) {
 	var none *Policy
 	for name, p := range map[string]*Policy{"nil": none, "no file": LoadPolicy(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
 		r := p.NewRun()
-		if err := r.admit(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
+		if err := r.admit(config.Server{Name: "s"}, Tool{Name: "t"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := r.CheckServer(Server{Name: "s"}); err != nil {
+		if err := r.CheckServer(config.Server{Name: "s"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -156,8 +157,8 @@ callsPerRun = 100
 callsPerRun = 1
 `)
 	run := p.NewRun()
-	a, b := Server{Name: "a"}, Server{Name: "b"}
-	call := func(r *Run, s Server, tool string) error { return r.admit(s, policyTool(tool)) }
+	a, b := config.Server{Name: "a"}, config.Server{Name: "b"}
+	call := func(r *Run, s config.Server, tool string) error { return r.admit(s, policyTool(tool)) }
 	for range 2 {
 		if err := call(run, a, "x"); err != nil {
 			t.Fatal(err)
@@ -174,7 +175,7 @@ callsPerRun = 1
 	if err := call(p.NewRun(), a, "x"); err != nil {
 		t.Errorf("another run has counts of its own: %v", err)
 	}
-	busy := Server{Name: "busy"}
+	busy := config.Server{Name: "busy"}
 	for _, tool := range []string{"set_a", "set_b", "get", "get", "get"} {
 		if err := call(run, busy, tool); err != nil {
 			t.Fatal(err)
@@ -187,7 +188,7 @@ func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 	p := parsePolicy(t, "[servers.s]\ncallsPerMinute = 3\n[servers.s.tools.write]\ncallsPerMinute = 1")
 	now := time.Now()
 	p.now = func() time.Time { return now }
-	s, read, write := Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
+	s, read, write := config.Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
 	if err := p.NewRun().admit(s, write); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 		run := p.NewRun()
 		for range 100 {
 			all.Go(func() {
-				if run.admit(Server{Name: "s"}, Tool{Name: "t"}) == nil {
+				if run.admit(config.Server{Name: "s"}, Tool{Name: "t"}) == nil {
 					admitted.Add(1)
 				}
 			})
@@ -236,7 +237,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	p := LoadPolicy(file, false, nil)
-	ask := func() error { return p.NewRun().admit(Server{Name: "s"}, Tool{Name: "t"}) }
+	ask := func() error { return p.NewRun().admit(config.Server{Name: "s"}, Tool{Name: "t"}) }
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -252,7 +253,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	before := p.NewRun()
 	write("[servers.s]\ndeny = 't'")
 	wantError(t, ask(), "deny")
-	if err := before.admit(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
+	if err := before.admit(config.Server{Name: "s"}, Tool{Name: "t"}); err != nil {
 		t.Errorf("a run that goes on keeps the rules that it began with: %v", err)
 	}
 	write("[servers.s]\ndeny = 'u'")
@@ -275,7 +276,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 func TestPolicyThatWasNamedMustBeThere(t *testing.T) {
 	p := LoadPolicy(filepath.Join(t.TempDir(), "mine.toml"), true, nil)
 	wantError(t, p.Err(), "mine.toml: there is no such file")
-	wantError(t, p.NewRun().CheckServer(Server{Name: "s"}), "there is no such file", "nothing may be called")
+	wantError(t, p.NewRun().CheckServer(config.Server{Name: "s"}), "there is no such file", "nothing may be called")
 }
 
 func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if err := p.NewRun().admit(Server{Name: "any"}, policyTool("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := p.NewRun().admit(config.Server{Name: "any"}, policyTool("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
@@ -91,9 +92,9 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 			first = r
 		}
 	}
-	refusal := first.check(Server{Name: "github"}, Tool{Name: "delete_repo"})
+	refusal := first.check(config.Server{Name: "github"}, Tool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
-	for _, err := range []error{refusal, (&Run{err: broken}).Barred(Server{})} {
+	for _, err := range []error{refusal, (&Run{err: broken}).Barred(config.Server{})} {
 		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
 		}
@@ -112,7 +113,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).admit(Server{Name: "x"}, Tool{Name: "y"})
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).admit(config.Server{Name: "x"}, Tool{Name: "y"})
 		}
 	})
 }

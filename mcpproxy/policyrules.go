@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // rules are a policy file that was understood.
@@ -37,12 +38,12 @@ type toolSection struct {
 type limits struct{ perRun, perMinute int }
 
 // about reports whether a section is about a server, by its name or alias.
-func (sec *section) about(s Server) bool {
+func (sec *section) about(s config.Server) bool {
 	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
 }
 
 // of gives the sections that are about a server.
-func (r *rules) of(s Server) []*section {
+func (r *rules) of(s config.Server) []*section {
 	var all []*section
 	for _, sec := range r.sections {
 		if sec.about(s) {
@@ -53,7 +54,7 @@ func (r *rules) of(s Server) []*section {
 }
 
 // barred refuses a server of which no tool at all may be called.
-func (r *rules) barred(s Server) error {
+func (r *rules) barred(s config.Server) error {
 	sections := r.of(s)
 	for _, sec := range sections {
 		for _, g := range sec.deny {
@@ -75,7 +76,7 @@ func (r *rules) barred(s Server) error {
 
 // check refuses what is never allowed. deny counts wherever it stands; allow
 // and readOnly count where they say most about the server.
-func (r *rules) check(s Server, t Tool) error {
+func (r *rules) check(s config.Server, t Tool) error {
 	sections := r.of(s)
 	for _, sec := range sections {
 		if g, ok := firstMatch(sec.deny, t); ok {
@@ -104,7 +105,7 @@ func (r *rules) check(s Server, t Tool) error {
 }
 
 // serverLimits gives the limits on calls of a server.
-func (r *rules) serverLimits(s Server) []limit {
+func (r *rules) serverLimits(s config.Server) []limit {
 	var l limitFinder
 	for _, sec := range r.of(s) {
 		l.add(sec.limits, limitKey{section: sec.name, server: s.Name})
@@ -113,7 +114,7 @@ func (r *rules) serverLimits(s Server) []limit {
 }
 
 // toolLimits gives those on calls of one tool.
-func (r *rules) toolLimits(s Server, t Tool) []limit {
+func (r *rules) toolLimits(s config.Server, t Tool) []limit {
 	var l limitFinder
 	for _, sec := range r.of(s) {
 		for _, ts := range sec.tools {

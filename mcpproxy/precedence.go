@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
@@ -41,7 +42,7 @@ func (d *discovery) add(f *configFile, e found) {
 		return
 	}
 	if len(d.config.Servers) == maxServers {
-		d.problem(Problem{Source: f.place.path, Server: e.name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
+		d.problem(config.Problem{Source: f.place.path, Server: e.name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
 		return
 	}
 	e.server.Alias = pyname.Server(e.name, d.aliases)
@@ -60,7 +61,7 @@ func (d *discovery) keeps(f *configFile, old claim, e found) bool {
 
 // again takes an entry whose name is another's.
 func (d *discovery) again(f *configFile, e found, old claim) {
-	p := Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Skipped: true}
+	p := config.Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
 		p.Reason = "switched off by " + old.source
@@ -76,8 +77,8 @@ func (d *discovery) again(f *configFile, e found, old claim) {
 // alias takes an entry that is a server under another name.
 func (d *discovery) alias(f *configFile, e found, i int) {
 	d.also(i, f.place.path)
-	d.problem(Problem{
-		Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: statusSame, Skipped: true,
+	d.problem(config.Problem{
+		Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: config.StatusSame, Skipped: true,
 		Reason: fmt.Sprintf("it is the same as %q of %s, so use that name", d.config.Servers[i].Name, d.config.Servers[i].Source),
 	})
 }
@@ -91,14 +92,14 @@ func (d *discovery) also(i int, source string) {
 
 // identity tells whether two entries, of whatever names and clients, start or
 // reach the same thing.
-func (d *discovery) identity(s Server) string {
+func (d *discovery) identity(s config.Server) string {
 	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool {
 		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only says that nobody is there to ask
 	})
 	if s.Dir == "" {
 		s.Dir = d.o.Dir
 	}
-	bare := Server{Command: s.Command, Args: append([]string{}, args...), Env: map[string]string{}, Headers: map[string]string{}, URL: strings.TrimSuffix(s.URL, "/")}
+	bare := config.Server{Command: s.Command, Args: append([]string{}, args...), Env: map[string]string{}, Headers: map[string]string{}, URL: strings.TrimSuffix(s.URL, "/")}
 	if s.URL == "" {
 		bare.Dir = s.Dir
 	}
@@ -108,5 +109,5 @@ func (d *discovery) identity(s Server) string {
 	for k, v := range s.Headers {
 		bare.Headers[strings.ToLower(k)] = v
 	}
-	return bare.fingerprint()
+	return bare.Fingerprint()
 }

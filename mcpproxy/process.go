@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,12 +49,12 @@ type process struct {
 
 // startProcess starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
-func startProcess(s Server, hidden *redactor, g *guard, log *slog.Logger) (_ *process, err error) {
+func startProcess(s config.Server, hidden *redactor, g *guard, log *slog.Logger) (_ *process, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	path := lookPath(s, cwd, s.Command)
+	path := config.LookPath(s, cwd, s.Command)
 	if path == "" {
 		return nil, &curableError{fmt.Errorf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
 	}
@@ -96,7 +97,7 @@ func startProcess(s Server, hidden *redactor, g *guard, log *slog.Logger) (_ *pr
 
 // environment is this process's own, since servers are trusted and need PATH,
 // HOME and proxies, with the entry's on top.
-func environment(s Server) []string {
+func environment(s config.Server) []string {
 	env := os.Environ()
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, k+"="+s.Env[k])

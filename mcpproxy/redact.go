@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"maps"
 	"net/url"
 	"regexp"
@@ -25,7 +26,7 @@ type redactor struct {
 
 var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|credential|auth)`)
 
-func newRedactor(s Server) *redactor {
+func newRedactor(s config.Server) *redactor {
 	hidden := &redactor{names: map[string]string{}}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		hidden.put(k, s.Env[k])

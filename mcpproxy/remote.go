@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // remote is the link to a server that is reached by HTTP. The SDK's transports
 // do the talking; every request of theirs goes through RoundTrip
 // (roundtrip.go), which keeps secrets at home and answers within bounds.
 type remote struct {
-	server    Server
-	transport Transport
+	server    config.Server
+	transport config.Transport
 	origin    *url.URL
 	client    http.RoundTripper
 	notes     *notifications
@@ -39,7 +40,7 @@ type remote struct {
 	why    error // it is down, the first reason
 }
 
-func newRemote(s Server, t Transport, notes *notifications, tokens tokenSource, limit int) (*remote, error) {
+func newRemote(s config.Server, t config.Transport, notes *notifications, tokens tokenSource, limit int) (*remote, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
 		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
@@ -104,7 +105,7 @@ var errExpired = fmt.Errorf("ended its session (%w); the next call begins a new 
 func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 	// The redirects that are safe are followed by RoundTrip itself.
 	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if r.transport == SSE {
+	if r.transport == config.SSE {
 		// The stream lives as long as the context it was opened with.
 		defer context.AfterFunc(ctx, r.cancel)()
 		conn, err := (&mcp.SSEClientTransport{Endpoint: r.server.URL, HTTPClient: client, MaxEventSize: -1}).Connect(r.ctx)
@@ -122,7 +123,7 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // overHTTP is attempt for a URL.
-func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t Transport, legacy bool) (_ *session, suspect bool, err error) {
+func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *session, suspect bool, err error) {
 	notes := newNotifications(d.changed)
 	r, err := newRemote(d.server, t, notes, d.tokens, d.maxMessage)
 	if err != nil {
@@ -150,7 +151,7 @@ func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 			r.markDown(fmt.Errorf("broke the connection: %w", r.words(err)))
 		}
 	})
-	if res := cs.InitializeResult(); t == HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
+	if res := cs.InitializeResult(); t == config.HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
 		r.work.Go(func() { r.listen(func() (*http.Request, error) { return r.standing(res.ProtocolVersion) }) })
 	}
 	return &session{link: r, notes: notes, mcp: cs, since: time.Now()}, false, nil
@@ -174,7 +175,7 @@ func (r *remote) explainStart(err, cause error) error {
 	if cause == nil {
 		return r.words(err)
 	}
-	if r.transport == SSE && r.answered.Load() {
+	if r.transport == config.SSE && r.answered.Load() {
 		return fmt.Errorf("%w: the stream of events began, but the address to send to (the endpoint event) did not come", cause)
 	}
 	return cause

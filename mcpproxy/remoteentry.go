@@ -1,11 +1,12 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"strings"
 )
 
 // remote reads the fields of a server that is reached.
-func (e *entry) remote(urlKey string, s *Server) {
+func (e *entry) remote(urlKey string, s *config.Server) {
 	s.URL = strings.TrimSpace(e.expanded(urlKey))
 	s.Headers = e.table(e.name(e.dialect.fields.headers, "headers"))
 	set := func(name, value string) {
@@ -57,7 +58,7 @@ func (e *entry) variable(name string) string {
 
 // oauth reads a client that was registered beforehand, in the words of any
 // client.
-func (e *entry) oauth() *OAuth {
+func (e *entry) oauth() *config.OAuth {
 	key := e.name([]string{"oauth", "auth"}, "oauth")
 	raw, ok := e.get(key)
 	if !ok {
@@ -68,7 +69,7 @@ func (e *entry) oauth() *OAuth {
 		return nil // true, false or a kind of login: the server says the rest
 	}
 	in := entry{members: all, x: e.x, dialect: e.dialect}
-	o := &OAuth{
+	o := &config.OAuth{
 		ClientID:     in.expanded(in.name([]string{"clientId", "client_id", "CLIENT_ID", "clientID"}, "clientId")),
 		ClientSecret: in.expanded(in.name([]string{"clientSecret", "client_secret", "CLIENT_SECRET"}, "clientSecret")),
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
@@ -56,7 +57,7 @@ func (c *catalogue) open(dir string, log *slog.Logger) {
 // query, best first, at most limit of them (0 is 5; 50 is the most). Servers
 // whose tools are not known yet are started. One that cannot be searched is in
 // the problems, with the reason.
-func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []Problem, error) {
+func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
 	switch {
 	case utf8.RuneCountInString(query) > maxQuery:
 		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
@@ -86,7 +87,7 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 
 // gather collects the tools of all servers. Those that are not known are
 // waited for together, and go on to be found out when the patience is over.
-func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []Problem) {
+func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []config.Problem) {
 	lists := make([]*toolList, len(upstreams))
 	var unknown, changed []int
 	for i, u := range upstreams {
@@ -115,11 +116,11 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList,
 		all.Go(func() { lists[i], failures[i] = upstreams[i].known(ctx) })
 	}
 	all.Wait()
-	var problems []Problem
+	var problems []config.Problem
 	for i, err := range failures {
 		if err != nil {
 			s := upstreams[i].server
-			problems = append(problems, Problem{Source: s.Source, Server: s.Name, Reason: err.Error()})
+			problems = append(problems, config.Problem{Source: s.Source, Server: s.Name, Reason: err.Error()})
 		}
 	}
 	return lists, problems

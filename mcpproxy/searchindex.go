@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
@@ -31,7 +32,7 @@ type located struct {
 }
 
 // documentOf is what a search sees of a tool. Of its input schema it has the outline.
-func documentOf(s Server, t Tool) search.Document {
+func documentOf(s config.Server, t Tool) search.Document {
 	return search.Document{
 		Server: s.Name, ServerDescription: s.Description,
 		Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: outlined(t.InputSchema),

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
@@ -61,7 +62,7 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 // BenchmarkCatalogueSearch is a search over 100 servers with 100 tools each.
 func BenchmarkCatalogueSearch(b *testing.B) {
 	dir := b.TempDir()
-	p := New(Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
+	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
 	defer p.Close()
 	if _, _, err := p.Search(b.Context(), "change an issue", 5, false); err != nil { // makes the index
 		b.Fatal(err)
@@ -76,7 +77,7 @@ func BenchmarkCatalogueSearch(b *testing.B) {
 // BenchmarkCatalogueServers is what each run asks for.
 func BenchmarkCatalogueServers(b *testing.B) {
 	dir := b.TempDir()
-	p := New(Config{Servers: manyOf(b, dir, "", scaleServers, 2, 4)}, Options{CatalogueDir: dir})
+	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, 2, 4)}, Options{CatalogueDir: dir})
 	defer p.Close()
 	for b.Loop() {
 		if got := p.Servers(); len(got) != scaleServers || got[0].Tools != 2 {
@@ -88,7 +89,7 @@ func BenchmarkCatalogueServers(b *testing.B) {
 // BenchmarkCatalogueDocs is the full documentation of one tool, never the same twice.
 func BenchmarkCatalogueDocs(b *testing.B) {
 	dir := b.TempDir()
-	p := New(Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
+	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
 	defer p.Close()
 	tools, err := p.Tools(b.Context(), "server-1")
 	if err != nil {
@@ -107,7 +108,7 @@ func BenchmarkCatalogueFirstSearch(b *testing.B) {
 	dir := b.TempDir()
 	servers := manyOf(b, dir, "", scaleServers, scaleTools, 4)
 	for b.Loop() {
-		p := New(Config{Servers: servers}, Options{CatalogueDir: dir})
+		p := New(config.Config{Servers: servers}, Options{CatalogueDir: dir})
 		if docs, _, err := p.Search(b.Context(), "change an issue", 5, false); err != nil || len(docs) != 5 {
 			b.Fatal(len(docs), err)
 		}

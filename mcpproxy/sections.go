@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -122,9 +123,9 @@ func (f *configFile) readInputs(top []member) {
 		Options                  []any
 	}
 	_ = json.Unmarshal(raw, &all) // what is not as it should be is not described
-	f.inputs = map[string]Input{}
+	f.inputs = map[string]config.Input{}
 	for _, in := range all {
-		i := Input{ID: in.ID, Description: text.Clip(in.Description, 1024), Default: in.Default, Secret: in.Password}
+		i := config.Input{ID: in.ID, Description: text.Clip(in.Description, 1024), Default: in.Default, Secret: in.Password}
 		for _, o := range in.Options {
 			if m, ok := o.(map[string]any); ok { // {"label": …, "value": …}
 				o = m["value"]

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func (d *discovery) launchesSelf(args []string) bool {
 
 // startsSelf reports whether s starts this program, directly or through a
 // common wrapper. Such a server in the catalogue would start itself without end.
-func (d *discovery) startsSelf(s Server) bool {
+func (d *discovery) startsSelf(s config.Server) bool {
 	if d.startsOriginal(s) {
 		return true
 	}
@@ -81,18 +82,18 @@ func (d *discovery) startsSelf(s Server) bool {
 	return false
 }
 
-func (d *discovery) startsOriginal(s Server) bool {
+func (d *discovery) startsOriginal(s config.Server) bool {
 	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool { return strings.Contains(w, pythonOriginal) })
 }
 
-func (d *discovery) isSelf(s Server, command string) bool {
+func (d *discovery) isSelf(s config.Server, command string) bool {
 	if filepath.Base(command) == formerName {
 		return true
 	}
 	if d.o.Self == "" || command == "" {
 		return false
 	}
-	path := lookPath(s, d.o.Dir, command)
+	path := config.LookPath(s, d.o.Dir, command)
 	if path == "" {
 		return false
 	}

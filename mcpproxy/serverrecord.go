@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"io/fs"
 	"sync"
 	"time"
@@ -11,12 +12,12 @@ import (
 // memo is what is known of a server besides its tools, from one process to the
 // next. It holds no secrets.
 type memo struct {
-	Legacy       bool      `json:"legacy,omitempty"`       // it takes only the older handshake
-	Transport    Transport `json:"transport,omitempty"`    // how a remote server was reached at last
-	Title        string    `json:"title,omitempty"`        // what it calls itself
-	Release      string    `json:"release,omitempty"`      // its version
-	About        string    `json:"about,omitempty"`        // its description of itself
-	Instructions string    `json:"instructions,omitempty"` // to the model, as the server wishes
+	Legacy       bool             `json:"legacy,omitempty"`       // it takes only the older handshake
+	Transport    config.Transport `json:"transport,omitempty"`    // how a remote server was reached at last
+	Title        string           `json:"title,omitempty"`        // what it calls itself
+	Release      string           `json:"release,omitempty"`      // its version
+	About        string           `json:"about,omitempty"`        // its description of itself
+	Instructions string           `json:"instructions,omitempty"` // to the model, as the server wishes
 }
 
 // A serverRecord is what is known of one server: in memory, and on the shelf under
@@ -24,7 +25,7 @@ type memo struct {
 // alone where that will do.
 type serverRecord struct {
 	shelf  shelf
-	server Server
+	server config.Server
 	key    func() string
 
 	mu     sync.Mutex
@@ -43,8 +44,8 @@ type serverRecord struct {
 	timedOut      *flight[*toolList] // for which a caller stopped waiting
 }
 
-func newRecord(s Server, shelf shelf) *serverRecord {
-	return &serverRecord{shelf: shelf, server: s, key: sync.OnceValue(s.fingerprint)}
+func newRecord(s config.Server, shelf shelf) *serverRecord {
+	return &serverRecord{shelf: shelf, server: s, key: sync.OnceValue(s.Fingerprint)}
 }
 
 // memo returns what is remembered.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ func definitionsOf(tb testing.TB, tools ...string) definitions {
 	return d
 }
 
-func recordIn(dir string, s Server) *serverRecord {
+func recordIn(dir string, s config.Server) *serverRecord {
 	return newRecord(s, shelf{dir, slog.New(slog.DiscardHandler)})
 }
 
@@ -62,14 +63,14 @@ func TestPackedToolsComeBackWhole(t *testing.T) {
 
 func TestRecordOutlivesTheProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "servers")
-	s := Server{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "s3cret-value"}}
+	s := config.Server{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "s3cret-value"}}
 	d := definitionsOf(t, `{"name":"a-b","description":"one"}`, `{"name":""}`)
 	r := recordIn(dir, s)
-	r.remember(func(m *memo) { m.Legacy, m.Transport, m.Instructions = true, SSE, "be kind" })
+	r.remember(func(m *memo) { m.Legacy, m.Transport, m.Instructions = true, config.SSE, "be kind" })
 	r.put(d, 0)
 
 	again := recordIn(dir, s)
-	if m := again.memo(); !m.Legacy || m.Transport != SSE || m.Instructions != "be kind" {
+	if m := again.memo(); !m.Legacy || m.Transport != config.SSE || m.Instructions != "be kind" {
 		t.Errorf("memo = %+v", m)
 	}
 	if again.count() != 1 || again.list != nil {
@@ -87,7 +88,7 @@ func TestRecordOutlivesTheProcess(t *testing.T) {
 	}
 
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
-	if len(files) != 1 || filepath.Base(files[0]) != s.fingerprint()+recordSuffix {
+	if len(files) != 1 || filepath.Base(files[0]) != s.Fingerprint()+recordSuffix {
 		t.Fatalf("files = %v", files)
 	}
 	st, _ := os.Stat(files[0])
@@ -106,7 +107,7 @@ func TestRecordOutlivesTheProcess(t *testing.T) {
 }
 
 func TestDamagedRecordsAreIgnoredAndWrittenAgain(t *testing.T) {
-	s := Server{Name: "s", Command: "x"}
+	s := config.Server{Name: "s", Command: "x"}
 	d := definitionsOf(t, `{"name":"a","description":"`+strings.Repeat("d", 3000)+`"}`, `{"name":"b"}`)
 	whole, err := encodeRecord(head{Listed: time.Now(), Tools: 2}, d)
 	if err != nil {
@@ -132,7 +133,7 @@ func TestDamagedRecordsAreIgnoredAndWrittenAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			path := filepath.Join(dir, s.fingerprint()+recordSuffix)
+			path := filepath.Join(dir, s.Fingerprint()+recordSuffix)
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -172,9 +173,9 @@ func FuzzRecord(f *testing.F) {
 }
 
 func TestRecordThatIsNoFileOrCannotBeKeptCostsNothing(t *testing.T) {
-	s := Server{Name: "s", Command: "x"}
+	s := config.Server{Name: "s", Command: "x"}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, s.fingerprint()+recordSuffix), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, s.Fingerprint()+recordSuffix), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -190,7 +191,7 @@ func TestRecordThatIsNoFileOrCannotBeKeptCostsNothing(t *testing.T) {
 }
 
 func TestProcessesShareTheShelfWithoutHalfRecords(t *testing.T) {
-	dir, s := t.TempDir(), Server{Name: "s", Command: "x"}
+	dir, s := t.TempDir(), config.Server{Name: "s", Command: "x"}
 	var all sync.WaitGroup
 	for i := range 4 {
 		d := definitionsOf(t, fmt.Sprintf(`{"name":"t%d","description":%q}`, i, strings.Repeat("d", 3000)))
@@ -235,9 +236,9 @@ func TestPruneForgetsWhatNobodyUsed(t *testing.T) {
 }
 
 func TestReadingRenewsTheTimeOfUse(t *testing.T) {
-	dir, s := t.TempDir(), Server{Name: "s", Command: "x"}
+	dir, s := t.TempDir(), config.Server{Name: "s", Command: "x"}
 	recordIn(dir, s).put(definitionsOf(t, `{"name":"a"}`), 0)
-	path := filepath.Join(dir, s.fingerprint()+recordSuffix)
+	path := filepath.Join(dir, s.Fingerprint()+recordSuffix)
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-29*24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -249,9 +250,9 @@ func (w *stubWriter) cut(tools []Tool, server string) {
 }
 
 // finish puts before the functions what they need.
-func (w *stubWriter) finish(s Server) string {
+func (w *stubWriter) finish(s config.Server) string {
 	body := w.body.String()
-	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(s.Name, maxNameLength)), s.Alias)
+	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(s.Name, config.MaxNameLength)), s.Alias)
 	words := strings.FieldsFunc(body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var imports []string
 	for _, name := range []string{"Any", "Literal", "NotRequired", "TypedDict"} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tiktoken-go/tokenizer"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
@@ -239,7 +240,7 @@ func checkSignature(t *testing.T, tool Tool) *Signature {
 	}
 	w := newStubWriter(true)
 	w.add([]Tool{tool}, "s", func(Tool) *Signature { return s })
-	if text := w.finish(Server{Name: "s", Alias: "s"}); len(text) > stubServer+stubNames {
+	if text := w.finish(config.Server{Name: "s", Alias: "s"}); len(text) > stubServer+stubNames {
 		t.Errorf("the stub has %d bytes", len(text))
 	}
 	return s
@@ -336,7 +337,7 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 			signature += count(NewSignature(tool).Doc(tool.Alias))
 			descriptions += count(tool.Description)
 		}
-		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(w.finish(Server{Name: name, Alias: name})))
+		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(w.finish(config.Server{Name: name, Alias: name})))
 		if signature > schema {
 			t.Errorf("%s: the signatures cost %d tokens, the schemas %d", name, signature, schema)
 		}
@@ -369,7 +370,7 @@ func TestStubsAreValidPython(t *testing.T) {
 	stub := func(tools []Tool) {
 		w := newStubWriter(true)
 		w.add(tools, "s", NewSignature)
-		text.WriteString(w.finish(Server{Name: `s"'\` + "\n", Alias: "s"}))
+		text.WriteString(w.finish(config.Server{Name: `s"'\` + "\n", Alias: "s"}))
 		for _, tool := range tools {
 			// A signature alone is to be pasted into a def, except for fields that may be left out.
 			if doc := NewSignature(tool).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
@@ -404,7 +405,7 @@ func TestStubsAreCutAndSaySo(t *testing.T) {
 	}
 	w := newStubWriter(false)
 	w.add(tools, "big", NewSignature)
-	text := w.finish(Server{Name: "big", Alias: "big"})
+	text := w.finish(config.Server{Name: "big", Alias: "big"})
 	if len(text) > stubServer+stubNames+1000 || !strings.Contains(text, `more tools; runtime.stubs("big", NAME, …) shows those you name: t`) || !strings.Contains(text, "async def t0(") {
 		t.Errorf("%d bytes, the end is %.300s", len(text), text[len(text)-300:])
 	}

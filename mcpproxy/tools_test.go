@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"strings"
 	"testing"
 )
@@ -107,7 +108,7 @@ func TestBigSchemasLoadUnchanged(t *testing.T) {
 
 func TestListChangedRefreshesTools(t *testing.T) {
 	sdk := fake(t, "FAKE_SERVER", "sdk")
-	for name, s := range map[string]Server{"old protocol": fake(t), "new protocol": sdk} {
+	for name, s := range map[string]config.Server{"old protocol": fake(t), "new protocol": sdk} {
 		t.Run(name, func(t *testing.T) {
 			p := proxyFor(t, Options{}, s)
 			before, err := p.Tools(t.Context(), "fake")

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // handshake is what was found out about the way in which a session with a server
 // begins. It is kept from one start to the next.
 type handshake struct {
-	legacy    bool      // it takes only the older handshake
-	transport Transport // what worked, of the two that Remote may be
+	legacy    bool             // it takes only the older handshake
+	transport config.Transport // what worked, of the two that Remote may be
 }
 
 // dialOptions sets up a dialer. The zero value works.
@@ -40,12 +41,12 @@ type tokenSource interface {
 
 // dialer opens sessions with one server.
 type dialer struct {
-	server Server
+	server config.Server
 	dialOptions
 }
 
 // newDialer makes a dialer for a server.
-func newDialer(s Server, o dialOptions) *dialer {
+func newDialer(s config.Server, o dialOptions) *dialer {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,19 +76,19 @@ func newDialer(s Server, o dialOptions) *dialer {
 // handshake, and the result reports it, so that the next start need not find
 // out again.
 func (d *dialer) dial(ctx context.Context, known handshake) (*session, handshake, error) {
-	if d.server.Transport != Remote {
+	if d.server.Transport != config.Remote {
 		return d.dialOver(ctx, d.server.Transport, known)
 	}
 	if known.transport != "" {
 		return d.dialOver(ctx, known.transport, known)
 	}
-	s, found, err := d.dialOver(ctx, HTTP, known)
+	s, found, err := d.dialOver(ctx, config.HTTP, known)
 	if err == nil || !speaksNoHTTP(err) || ctx.Err() != nil {
-		found.transport = HTTP
+		found.transport = config.HTTP
 		return s, found, err
 	}
-	s, found, second := d.dialOver(ctx, SSE, handshake{})
-	found.transport = SSE
+	s, found, second := d.dialOver(ctx, config.SSE, handshake{})
+	found.transport = config.SSE
 	if second != nil {
 		return nil, known, fmt.Errorf("%w; and as an SSE server: %w", err, unwrapStart(second))
 	}
@@ -95,8 +96,8 @@ func (d *dialer) dial(ctx context.Context, known handshake) (*session, handshake
 }
 
 // dialOver dials over one transport.
-func (d *dialer) dialOver(ctx context.Context, t Transport, known handshake) (*session, handshake, error) {
-	if t == SSE {
+func (d *dialer) dialOver(ctx context.Context, t config.Transport, known handshake) (*session, handshake, error) {
+	if t == config.SSE {
 		known.legacy = true // this transport ended before server/discover came
 	}
 	s, suspect, err := d.attempt(ctx, t, known.legacy)

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,7 @@ func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
 	var got []string
 	for _, p := range c.Problems {
 		got = append(got, p.Server+" "+p.Status)
-		if p.Status == StatusUntrusted && !strings.Contains(p.Reason, "toolcell servers trust "+p.Source) {
+		if p.Status == config.StatusUntrusted && !strings.Contains(p.Reason, "toolcell servers trust "+p.Source) {
 			t.Errorf("%s: %q names no cure", p.Server, p.Reason)
 		}
 	}

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"slices"
 )
@@ -22,17 +23,17 @@ func (d *discovery) trusted(f *configFile, all []found) bool {
 	if state == Changed {
 		why = "this project's file has changed since it was trusted"
 	}
-	p := Project{Path: f.place.path, Client: f.dialect.client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
+	p := config.Project{Path: f.place.path, Client: f.dialect.client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
 	for _, e := range all {
-		if e.err != nil && !isNeed(e.err) || e.disabled || !d.o.AllowSelf && d.startsSelf(e.server) {
+		if e.err != nil && !config.IsMissingValue(e.err) || e.disabled || !d.o.AllowSelf && d.startsSelf(e.server) {
 			d.leaveOut(f, e)
 			continue
 		}
-		d.untrust(e, Problem{
-			Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: StatusUntrusted,
+		d.untrust(e, config.Problem{
+			Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: config.StatusUntrusted,
 			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, text.ShellWord(f.place.path)),
 		})
-		p.Starts = append(p.Starts, Start{Server: e.name, Command: e.shown})
+		p.Starts = append(p.Starts, config.Start{Server: e.name, Command: e.shown})
 	}
 	if len(p.Starts) > 0 {
 		d.config.Projects = append(d.config.Projects, p)
@@ -40,7 +41,7 @@ func (d *discovery) trusted(f *configFile, all []found) bool {
 	return false
 }
 
-func (d *discovery) untrust(e found, p Problem) {
+func (d *discovery) untrust(e found, p config.Problem) {
 	if len(d.config.Problems) < maxProblems {
 		if d.untrusted == nil {
 			d.untrusted = map[int]string{}
@@ -54,7 +55,7 @@ func (d *discovery) untrust(e found, p Problem) {
 // very same server.
 func (d *discovery) settle() {
 	index := -1
-	d.config.Problems = slices.DeleteFunc(d.config.Problems, func(p Problem) bool {
+	d.config.Problems = slices.DeleteFunc(d.config.Problems, func(p config.Problem) bool {
 		index++
 		id, ok := d.untrusted[index]
 		if !ok {

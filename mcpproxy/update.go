@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"golang.org/x/sync/semaphore"
 )
@@ -21,7 +22,7 @@ const retireWithin = time.Minute
 // runs. Servers that are started or reached as before stay as they are, with
 // their connections and tools; others are ended when their calls in flight are
 // done. A server keeps its alias as long as its name is configured.
-func (p *Proxy) Update(cfg Config) {
+func (p *Proxy) Update(cfg config.Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -42,10 +43,10 @@ func (p *Proxy) Update(cfg Config) {
 
 // makeKnown makes a Config ready for use; it takes over from before what can
 // stay.
-func (p *Proxy) makeKnown(cfg Config, before []*upstream) known {
+func (p *Proxy) makeKnown(cfg config.Config, before []*upstream) known {
 	lives, aliases := map[string]*life{}, map[string]string{}
 	for _, u := range before {
-		lives[u.server.fingerprint()] = u.life
+		lives[u.server.Fingerprint()] = u.life
 		aliases[u.server.Name] = u.server.Alias
 	}
 	cfg.Servers = keepAliases(cfg.Servers, aliases)
@@ -53,7 +54,7 @@ func (p *Proxy) makeKnown(cfg Config, before []*upstream) known {
 	for _, s := range cfg.Servers {
 		u := &upstream{server: s}
 		if len(before) > 0 {
-			key := s.fingerprint()
+			key := s.Fingerprint()
 			u.life = lives[key]
 			delete(lives, key) // each for one
 		}
@@ -73,7 +74,7 @@ func (p *Proxy) makeKnown(cfg Config, before []*upstream) known {
 
 // keepAliases returns the servers with the aliases that those of the same name
 // had before. New ones get another where theirs is taken.
-func keepAliases(servers []Server, before map[string]string) []Server {
+func keepAliases(servers []config.Server, before map[string]string) []config.Server {
 	if len(before) == 0 {
 		return servers
 	}
@@ -98,7 +99,7 @@ func keepAliases(servers []Server, before map[string]string) []Server {
 }
 
 // newLife makes a server that does not run yet.
-func (p *Proxy) newLife(s Server) *life {
+func (p *Proxy) newLife(s config.Server) *life {
 	o := p.options
 	l := &life{
 		record: newRecord(s, p.catalogue.shelf), secrets: newRedactor(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
@@ -118,7 +119,7 @@ func (p *Proxy) newLife(s Server) *life {
 }
 
 // hasHeader reports whether the entry sets a header.
-func hasHeader(s Server, name string) bool {
+func hasHeader(s config.Server, name string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(key string) bool {
 		return http.CanonicalHeaderKey(strings.TrimSpace(key)) == name
 	})

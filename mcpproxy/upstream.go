@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -21,7 +22,7 @@ var (
 // upstream is one server as the configuration has it now. What runs is in its
 // life, which a new configuration takes over where the entry starts it alike.
 type upstream struct {
-	server Server
+	server config.Server
 	*life
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -55,7 +56,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	missing.Command = "no-such-command-anywhere"
 	for _, tt := range []struct {
 		name   string
-		server Server
+		server config.Server
 		want   []string
 	}{
 		{"dies", fake(t, "FAKE_DIE_AT_START", "1", "FAKE_STARTS", starts), []string{`server "fake" exited: exit status 7`, "its stderr ended: API_KEY is missing"}},
@@ -250,7 +251,7 @@ func inFlight(p *Proxy) int {
 }
 
 func TestManyServersWithoutRaces(t *testing.T) {
-	var servers []Server
+	var servers []config.Server
 	for i := range 4 {
 		s := fake(t)
 		s.Name = fmt.Sprintf("fake%d", i)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,14 +31,14 @@ const (
 type Watcher struct {
 	options DiscoverOptions
 	also    []string
-	changed func(Config)
+	changed func(config.Config)
 
 	fs       *fsnotify.Watcher // nil if the kernel has none to give
 	cancel   context.CancelFunc
 	finished sync.WaitGroup
 
 	mu      sync.Mutex // held while looking
-	config  Config
+	config  config.Config
 	files   []string // that the outcome depends on, as arm found
 	folders []string // nearest to them that are there, and links on the way that lead nowhere yet
 	state   string   // of all files, when they were last looked at
@@ -71,7 +72,7 @@ func see(path string) seen {
 // more, on which the outcome depends too. Changed is called, never at two times
 // at once, with every Config that differs from the one before; found is the
 // first. It ends with ctx or Close.
-func Watch(ctx context.Context, o DiscoverOptions, found Config, changed func(Config), more ...string) *Watcher {
+func Watch(ctx context.Context, o DiscoverOptions, found config.Config, changed func(config.Config), more ...string) *Watcher {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Watcher{options: o, also: more, changed: changed, config: found, cancel: cancel, dirs: map[string]bool{}}
 	if fs, err := fsnotify.NewWatcher(); err == nil {
@@ -177,7 +178,7 @@ func (w *Watcher) list() (all []string) {
 			all = append(all, p.path)
 		}
 	}
-	return append(append(all, w.also...), w.config.reads...)
+	return append(append(all, w.also...), w.config.Reads...)
 }
 
 // stat sums up the state of all files. w.mu is held.

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"errors"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,16 +12,16 @@ import (
 )
 
 // watched is a Watcher whose configs come over a channel.
-func watched(t *testing.T, o DiscoverOptions, more ...string) (*Watcher, <-chan Config) {
+func watched(t *testing.T, o DiscoverOptions, more ...string) (*Watcher, <-chan config.Config) {
 	t.Helper()
-	changes := make(chan Config, 100)
-	w := Watch(t.Context(), o, Discover(o), func(c Config) { changes <- c }, more...)
+	changes := make(chan config.Config, 100)
+	w := Watch(t.Context(), o, Discover(o), func(c config.Config) { changes <- c }, more...)
 	t.Cleanup(w.Close)
 	return w, changes
 }
 
 // until waits for the Config with these servers.
-func until(t *testing.T, changes <-chan Config, want string) {
+func until(t *testing.T, changes <-chan config.Config, want string) {
 	t.Helper()
 	timeout := time.After(20 * time.Second)
 	last := "nothing"
@@ -196,7 +197,7 @@ func TestSameConfigIsNoChange(t *testing.T) {
 func BenchmarkRefresh(b *testing.B) {
 	home := b.TempDir()
 	o := DiscoverOptions{Home: home, Dir: filepath.Join(home, "project")}
-	w := Watch(b.Context(), o, Discover(o), func(Config) {})
+	w := Watch(b.Context(), o, Discover(o), func(config.Config) {})
 	defer w.Close()
 	time.Sleep(coarse + time.Second) // as most of the time nothing has changed just now
 	w.Refresh()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // webTools is a server of the SDK with the tools that these tests call.
@@ -76,11 +77,11 @@ func (n *noteBook) has(s string) bool {
 }
 
 // web starts a handler on loopback and describes the server "fake" behind it.
-func web(t *testing.T, transport Transport, h http.Handler) Server {
+func web(t *testing.T, transport config.Transport, h http.Handler) config.Server {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
-	return Server{Name: "fake", Alias: "fake", Transport: transport, URL: s.URL + "/mcp", Source: "test.json"}
+	return config.Server{Name: "fake", Alias: "fake", Transport: transport, URL: s.URL + "/mcp", Source: "test.json"}
 }
 
 func streamable(notes *noteBook, o *mcp.StreamableHTTPOptions) http.Handler {
@@ -107,16 +108,16 @@ func legacyOnly(h http.Handler) http.Handler {
 }
 
 // kindsOfWeb are the servers that every test of plain behaviour runs on.
-func kindsOfWeb(t *testing.T, test func(t *testing.T, notes *noteBook, s Server)) {
-	for name, kind := range map[string]func(notes *noteBook) (Transport, http.Handler){
-		"http 2026": func(n *noteBook) (Transport, http.Handler) { return HTTP, streamable(n, nil) },
-		"http 2025": func(n *noteBook) (Transport, http.Handler) { return HTTP, legacyOnly(streamable(n, nil)) },
-		"http json": func(n *noteBook) (Transport, http.Handler) {
-			return HTTP, legacyOnly(streamable(n, &mcp.StreamableHTTPOptions{JSONResponse: true}))
+func kindsOfWeb(t *testing.T, test func(t *testing.T, notes *noteBook, s config.Server)) {
+	for name, kind := range map[string]func(notes *noteBook) (config.Transport, http.Handler){
+		"http 2026": func(n *noteBook) (config.Transport, http.Handler) { return config.HTTP, streamable(n, nil) },
+		"http 2025": func(n *noteBook) (config.Transport, http.Handler) { return config.HTTP, legacyOnly(streamable(n, nil)) },
+		"http json": func(n *noteBook) (config.Transport, http.Handler) {
+			return config.HTTP, legacyOnly(streamable(n, &mcp.StreamableHTTPOptions{JSONResponse: true}))
 		},
-		"remote, http": func(n *noteBook) (Transport, http.Handler) { return Remote, streamable(n, nil) },
-		"sse":          func(n *noteBook) (Transport, http.Handler) { return SSE, sseHandler(n) },
-		"remote, sse":  func(n *noteBook) (Transport, http.Handler) { return Remote, sseHandler(n) },
+		"remote, http": func(n *noteBook) (config.Transport, http.Handler) { return config.Remote, streamable(n, nil) },
+		"sse":          func(n *noteBook) (config.Transport, http.Handler) { return config.SSE, sseHandler(n) },
+		"remote, sse":  func(n *noteBook) (config.Transport, http.Handler) { return config.Remote, sseHandler(n) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +129,7 @@ func kindsOfWeb(t *testing.T, test func(t *testing.T, notes *noteBook, s Server)
 }
 
 func TestRemoteServersOfEveryKindWork(t *testing.T) {
-	kindsOfWeb(t, func(t *testing.T, notes *noteBook, s Server) {
+	kindsOfWeb(t, func(t *testing.T, notes *noteBook, s config.Server) {
 		p := proxyFor(t, Options{}, s)
 		if got := mustCall(t, p, "echo", `{"n":9007199254740993,"text":"größer"}`); !strings.Contains(got, `9007199254740993`) || !strings.Contains(got, "größer") {
 			t.Errorf("echo = %s", got)
@@ -164,7 +165,7 @@ func TestRemoteServersOfEveryKindWork(t *testing.T) {
 }
 
 func TestRemoteServersTellThatTheirToolsChanged(t *testing.T) {
-	kindsOfWeb(t, func(t *testing.T, _ *noteBook, s Server) {
+	kindsOfWeb(t, func(t *testing.T, _ *noteBook, s config.Server) {
 		p := proxyFor(t, Options{}, s)
 		before, err := p.Tools(t.Context(), "fake")
 		if err != nil {
@@ -179,7 +180,7 @@ func TestRemoteServersTellThatTheirToolsChanged(t *testing.T) {
 }
 
 func TestProgressReachesTheCaller(t *testing.T) {
-	kindsOfWeb(t, func(t *testing.T, _ *noteBook, s Server) {
+	kindsOfWeb(t, func(t *testing.T, _ *noteBook, s config.Server) {
 		// Beside an answer in one JSON body there is the standing stream only,
 		// which may be open in time or not.
 		certain := !strings.Contains(t.Name(), "json")
@@ -198,7 +199,7 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	sse := sseHandler(&noteBook{})
-	p := proxyFor(t, Options{}, web(t, Remote, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := proxyFor(t, Options{}, web(t, config.Remote, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		seen = append(seen, r.Method)
 		mu.Unlock()
@@ -236,7 +237,7 @@ func TestExpiredSessionIsReportedAndThenNew(t *testing.T) {
 			gone := map[string]bool{}
 			last := ""
 			h := legacyOnly(streamable(notes, nil))
-			p := proxyFor(t, Options{}, web(t, HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p := proxyFor(t, Options{}, web(t, config.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				id := r.Header.Get(sessionIDKey)
 				mu.Lock()
 				last = max(last, id)
@@ -273,7 +274,7 @@ func TestHeadersGoWithEveryRequestAndToNobodyElse(t *testing.T) {
 				t.Errorf("the other host got %s %v", r.Method, r.Header)
 			}))
 			defer thief.Close()
-			s := web(t, Remote, http.RedirectHandler(thief.URL+"/steal", status))
+			s := web(t, config.Remote, http.RedirectHandler(thief.URL+"/steal", status))
 			s.Headers = map[string]string{"Authorization": "Bearer tok-123456789"}
 			_, err := proxyFor(t, Options{}, s).Tools(t.Context(), "fake")
 			wantError(t, err, "redirects to another host", thief.URL, "test.json")
@@ -281,7 +282,7 @@ func TestHeadersGoWithEveryRequestAndToNobodyElse(t *testing.T) {
 	}
 	notes := &noteBook{}
 	h := streamable(notes, nil)
-	s := web(t, HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := web(t, config.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") != "value-of-key" {
 			notes.add("a request without the header")
 		}
@@ -307,7 +308,7 @@ func TestParameterHeadersAreSent(t *testing.T) {
 		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: r.Params.Arguments}, nil
 		})
-	p := proxyFor(t, Options{}, web(t, HTTP, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)))
+	p := proxyFor(t, Options{}, web(t, config.HTTP, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)))
 	mustCall(t, p, "größe", `{"region":"zürich","at":{"depth":7}}`) // the SDK's server refuses what does not match
 	mustCall(t, p, "größe", `{"region":null}`)
 }
@@ -315,7 +316,7 @@ func TestParameterHeadersAreSent(t *testing.T) {
 func TestClosedRemoteLeavesNoSessionBehind(t *testing.T) {
 	deleted := make(chan struct{}, 1)
 	h := legacyOnly(streamable(&noteBook{}, nil))
-	p := proxyFor(t, Options{}, web(t, HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := proxyFor(t, Options{}, web(t, config.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			select {
 			case deleted <- struct{}{}:

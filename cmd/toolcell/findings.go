@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // findings are the user's servers, and what the user said of their files.
@@ -20,7 +21,7 @@ type findings struct {
 	trust   mcpproxy.Trust
 	values  mcpproxy.Values
 	log     *slog.Logger
-	config  mcpproxy.Config
+	config  config.Config
 }
 
 // findServers reads the config files of all MCP clients.
@@ -47,13 +48,13 @@ func findServers(s Settings, log *slog.Logger) (*findings, error) {
 // trust.
 func (f *findings) report() { reportProblems(f.log, f.config) }
 
-func reportProblems(log *slog.Logger, config mcpproxy.Config) {
-	for _, p := range config.Problems {
-		if !p.Skipped && p.Status != mcpproxy.StatusUntrusted {
+func reportProblems(log *slog.Logger, cfg config.Config) {
+	for _, p := range cfg.Problems {
+		if !p.Skipped && p.Status != config.StatusUntrusted {
 			log.Warn("leaving out a server", "reason", p.String())
 		}
 	}
-	for _, p := range config.Projects {
+	for _, p := range cfg.Projects {
 		log.Warn("leaving out the servers of a project's file that is not trusted", "file", p.Path,
 			"servers", len(p.Starts), "changed", p.Changed, "cure", "read it, then run: toolcell servers trust "+p.Path)
 	}
@@ -62,7 +63,7 @@ func reportProblems(log *slog.Logger, config mcpproxy.Config) {
 // keepCurrent lets the proxy follow changes of the config files. Every run
 // looks anew, in case the kernel has not told of a change yet, or cannot.
 func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *mcpproxy.Watcher) {
-	w := mcpproxy.Watch(context.Background(), f.options, f.config, func(config mcpproxy.Config) {
+	w := mcpproxy.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
 		reportProblems(f.log, config)
 		proxy.Update(config)
@@ -119,7 +120,7 @@ func (f *findings) ask(ctx context.Context, s *streams) error {
 }
 
 // showProject prints what a file of a project would start.
-func showProject(w io.Writer, p mcpproxy.Project) {
+func showProject(w io.Writer, p config.Project) {
 	how := "This project's file would start commands on your machine"
 	if p.Changed {
 		how = "This project's file has changed since you trusted it, and would start commands on your machine"
@@ -128,7 +129,7 @@ func showProject(w io.Writer, p mcpproxy.Project) {
 	showStarts(w, p)
 }
 
-func showStarts(w io.Writer, p mcpproxy.Project) {
+func showStarts(w io.Writer, p config.Project) {
 	for i, start := range p.Starts {
 		if i == 50 {
 			fmt.Fprintf(w, "    and %d more\n", len(p.Starts)-i)

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // plan finds out what can be moved, and what it saves.
@@ -79,5 +79,5 @@ func (c *change) count() *bill {
 		}
 	}
 	exe := strings.TrimSuffix(c.entry, " serve")
-	return countTokens(c.c.Context, c.installer, names, mcpproxy.Server{Name: "toolcell", Alias: "toolcell", Transport: mcpproxy.Stdio, Command: exe, Args: []string{"serve"}})
+	return countTokens(c.c.Context, c.installer, names, config.Server{Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: exe, Args: []string{"serve"}})
 }

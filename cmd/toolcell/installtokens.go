@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // A bill is what servers cost in each request of a client that has them
@@ -61,13 +62,13 @@ func aboutTokens(text string) int {
 
 // countTokens asks servers for their tools, or takes what is known of them. One
 // that cannot be asked is in the bill with the reason.
-func countTokens(ctx context.Context, i *installer, names []string, own mcpproxy.Server) *bill {
-	config := i.found.config
-	p := mcpproxy.New(config, mcpproxy.Options{
+func countTokens(ctx context.Context, i *installer, names []string, own config.Server) *bill {
+	cfg := i.found.config
+	p := mcpproxy.New(cfg, mcpproxy.Options{
 		Log: i.found.log, ClientVersion: version, TokenDir: tokenDir(i.settings), CatalogueDir: catalogueDir(i.settings),
 	})
 	defer p.Close()
-	self := mcpproxy.New(mcpproxy.Config{Servers: []mcpproxy.Server{own}}, mcpproxy.Options{Log: i.found.log, ClientVersion: version})
+	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: i.found.log, ClientVersion: version})
 	defer self.Close()
 	b := &bill{rows: make([]billRow, len(names))}
 	ask := func(p *mcpproxy.Proxy, name string) (r billRow) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 )
 
@@ -106,7 +107,7 @@ func remark(st mcpproxy.ServerStatus) string {
 
 // printProblems names the files that cannot be read, and counts the servers
 // that cannot be used until the user does something.
-func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []mcpproxy.Problem) {
+func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []config.Problem) {
 	count := map[string]int{}
 	for _, st := range all {
 		count[st.Status]++
@@ -117,8 +118,8 @@ func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []mcpproxy
 		}
 	}
 	for _, c := range []struct{ status, one, more, cure string }{
-		{mcpproxy.StatusUntrusted, "server is", "servers are", "in files of this project that may not start commands yet: toolcell servers trust FILE"},
-		{mcpproxy.StatusNeedsValue, "server needs", "servers need", "a value: toolcell servers set NAME INPUT"},
+		{config.StatusUntrusted, "server is", "servers are", "in files of this project that may not start commands yet: toolcell servers trust FILE"},
+		{config.StatusNeedsValue, "server needs", "servers need", "a value: toolcell servers set NAME INPUT"},
 	} {
 		if n := count[c.status]; n == 1 {
 			fmt.Fprintf(w, "toolcell: 1 %s %s\n", c.one, c.cure)

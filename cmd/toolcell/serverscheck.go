@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 )
@@ -32,7 +33,7 @@ func serversCheck(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	}
 	var rows []checked
 	for _, st := range p.Servers() {
-		if len(names) == 0 && (st.Status == mcpproxy.StatusDisabled || skipped(p, st)) {
+		if len(names) == 0 && (st.Status == config.StatusDisabled || skipped(p, st)) {
 			continue
 		}
 		if len(names) == 0 || slices.Contains(names, st.Name) || slices.Contains(names, st.Alias) && st.Alias != "" {
@@ -62,7 +63,7 @@ func serversCheck(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 
 // skipped reports whether an entry was left out for a reason that needs no cure.
 func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
-	return slices.ContainsFunc(p.Problems(), func(pr mcpproxy.Problem) bool {
+	return slices.ContainsFunc(p.Problems(), func(pr config.Problem) bool {
 		return pr.Server == st.Name && pr.Source == st.Source && pr.Skipped && pr.Status == st.Status
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
@@ -79,14 +79,14 @@ type valueSet struct {
 
 // chooseInput finds the input that is meant: among those of the server's name
 // one without a value goes before one with. Without an id there must be one only.
-func chooseInput(config mcpproxy.Config, server, id string) (mcpproxy.Input, error) {
-	var all []mcpproxy.Input
-	for _, in := range config.Inputs {
+func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
+	var all []config.Input
+	for _, in := range cfg.Inputs {
 		if in.Server == server && (id == "" || in.ID == id) {
 			all = append(all, in)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b mcpproxy.Input) int {
+	slices.SortStableFunc(all, func(a, b config.Input) int {
 		switch {
 		case a.Set == b.Set:
 			return 0
@@ -96,24 +96,24 @@ func chooseInput(config mcpproxy.Config, server, id string) (mcpproxy.Input, err
 		return -1
 	})
 	var ids []string
-	for _, in := range config.Inputs {
+	for _, in := range cfg.Inputs {
 		if in.Server == server && !slices.Contains(ids, in.ID) {
 			ids = append(ids, in.ID)
 		}
 	}
 	switch {
 	case len(ids) == 0:
-		return mcpproxy.Input{}, &exitError{exitFail, fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
+		return config.Input{}, &exitError{exitFail, fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
 	case len(all) == 0:
-		return mcpproxy.Input{}, &exitError{exitFail, fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
+		return config.Input{}, &exitError{exitFail, fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
 	case id == "" && len(ids) > 1:
-		return mcpproxy.Input{}, usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
+		return config.Input{}, usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
 	}
 	return all[0], nil
 }
 
 // readValue asks for the value, without showing a secret.
-func readValue(ctx context.Context, s *streams, in mcpproxy.Input) (value string, err error) {
+func readValue(ctx context.Context, s *streams, in config.Input) (value string, err error) {
 	if terminal(s.in) && terminal(s.err) {
 		value, err = askValue(ctx, s, in)
 	} else {
@@ -136,7 +136,7 @@ func readValue(ctx context.Context, s *streams, in mcpproxy.Input) (value string
 	return value, nil
 }
 
-func askValue(ctx context.Context, s *streams, in mcpproxy.Input) (string, error) {
+func askValue(ctx context.Context, s *streams, in config.Input) (string, error) {
 	prompt := oneLine(in.ID, 100)
 	if in.Description != "" {
 		prompt = oneLine(in.Description, 200) + " (" + prompt + ")"

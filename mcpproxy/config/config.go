@@ -1,4 +1,6 @@
-package mcpproxy
+// Package config describes the user's MCP servers as config files name them:
+// entries, what is wrong with them, and the values they lack. It reads no files.
+package config
 
 import (
 	"crypto/sha256"
@@ -54,10 +56,10 @@ type OAuth struct {
 	Scopes                 []string
 }
 
-// fingerprint tells whether two entries are one server that is started or
+// Fingerprint tells whether two entries are one server that is started or
 // reached alike: it is what a warm connection and the catalogue on disk are
 // kept by. It is a digest, as entries have secrets.
-func (s Server) fingerprint() string {
+func (s Server) Fingerprint() string {
 	s.Alias, s.Description, s.Source, s.Client, s.Also = "", "", "", "", nil
 	text, err := json.Marshal(s) // maps in order of their keys
 	if err != nil {
@@ -74,7 +76,7 @@ const (
 	StatusDisabled   = "disabled"    // switched off in its file
 	StatusUntrusted  = "untrusted"   // in a file of the project that the user has not allowed to start commands
 	StatusNeedsValue = "needs_value" // names a variable or an input that has no value
-	statusSame       = "same"        // another name of a server that was found already: not listed
+	StatusSame       = "same"        // another name of a server that was found already: not listed
 )
 
 // Problem is a file or an entry that gave no server, by name and with the
@@ -118,7 +120,7 @@ func (i Input) Variable() string {
 	if !i.Asked {
 		return i.ID
 	}
-	return "MCP_BRIDGE_INPUT_" + shouted(i.ID)
+	return "MCP_BRIDGE_INPUT_" + envName(i.ID)
 }
 
 // A Project is a config file of the project directory that the user has not
@@ -143,5 +145,5 @@ type Config struct {
 	Projects []Project // not trusted
 	Inputs   []Input   // of all entries, whether they have a value or not
 
-	reads []string // further files that entries name: a change of one is a change
+	Reads []string // further files that entries name: a change of one is a change
 }

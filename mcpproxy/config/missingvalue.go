@@ -1,4 +1,4 @@
-package mcpproxy
+package config
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// shouted is text as part of the name of a variable.
-func shouted(s string) string {
+// envName returns s as part of an environment variable's name.
+func envName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z') {
 			return r
@@ -18,18 +18,20 @@ func shouted(s string) string {
 	}, strings.ToUpper(s))
 }
 
-// A need is an entry that names what has no value.
-type need struct{ text string }
+// A missingValue is an entry that uses a variable or an input without a value.
+type missingValue struct{ text string }
 
-func (n need) Error() string { return n.text }
+func (n missingValue) Error() string { return n.text }
 
-func isNeed(err error) bool {
-	var n need
+// IsMissingValue reports whether err is from MissingValues.
+func IsMissingValue(err error) bool {
+	var n missingValue
 	return errors.As(err, &n)
 }
 
-// needs says what has no value, with both cures.
-func needs(server string, missing []Input) error {
+// MissingValues returns an error that names what has no value, and both ways to
+// give it one.
+func MissingValues(server string, missing []Input) error {
 	var asked, variables []string
 	for _, in := range missing[:min(len(missing), 8)] {
 		if !in.Asked {
@@ -49,7 +51,7 @@ func needs(server string, missing []Input) error {
 	if len(asked) > 0 {
 		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
 	}
-	return need{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
+	return missingValue{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
 		strings.Join(parts, " and "), text.ShellWord(server), text.ShellWord(missing[0].ID), missing[0].Variable())}
 }
 

@@ -1,4 +1,4 @@
-package mcpproxy
+package config
 
 import (
 	"errors"
@@ -16,27 +16,27 @@ import (
 
 // Bounds of an entry.
 const (
-	maxNameLength   = 128
+	MaxNameLength   = 128
 	maxCommandBytes = 1 << 20 // of command, arguments and environment; execve refuses about twice as much
 	maxURL          = 16 << 10
 	maxHeaderBytes  = 256 << 10
 )
 
-// checkName refuses names that a message cannot show.
-func checkName(name string) error {
+// CheckName refuses names that a message cannot show.
+func CheckName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return errors.New("its name is empty")
-	case utf8.RuneCountInString(name) > maxNameLength:
-		return fmt.Errorf("its name is longer than %d characters", maxNameLength)
+	case utf8.RuneCountInString(name) > MaxNameLength:
+		return fmt.Errorf("its name is longer than %d characters", MaxNameLength)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return errors.New("its name contains control characters")
 	}
 	return nil
 }
 
-// checkCommand refuses what execve would refuse, in words that help.
-func checkCommand(s Server) error {
+// CheckCommand refuses what execve would refuse, in words that help.
+func CheckCommand(s Server) error {
 	if strings.TrimSpace(s.Command) == "" {
 		return errors.New(`"command" is empty`)
 	}
@@ -63,8 +63,8 @@ func checkCommand(s Server) error {
 // headerName is a token, as RFC 9110 calls it in section 5.6.2.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// checkRemote refuses what no request can be made of.
-func checkRemote(s Server) error {
+// CheckRemote refuses what no request can be made of.
+func CheckRemote(s Server) error {
 	u, err := url.Parse(s.URL)
 	switch {
 	case s.URL == "":

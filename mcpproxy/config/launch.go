@@ -1,4 +1,4 @@
-package mcpproxy
+package config
 
 import (
 	"maps"
@@ -10,9 +10,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// launch is what a server starts or reaches, as one line for a person. The
-// values of its environment and headers are left out.
-func (s Server) launch() string {
+// Launch returns what a server starts or connects to, as one line for a person,
+// without the values of its environment and headers.
+func (s Server) Launch() string {
 	if s.Transport != Stdio {
 		return text.Clip(text.Printable(s.URL, 1024), 1024)
 	}
@@ -29,10 +29,10 @@ func (s Server) launch() string {
 	return text.Clip(strings.Join(words, " "), 2048)
 }
 
-// lookPath finds the executable for command the way clients written for Node
+// LookPath finds the executable for command the way clients written for Node
 // do: in the PATH of the entry's own environment if it sets one. Empty means
 // there is none. base is the directory this process runs in.
-func lookPath(s Server, base, command string) string {
+func LookPath(s Server, base, command string) string {
 	dir := s.Dir
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
