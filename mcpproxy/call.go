@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -176,7 +177,7 @@ func (e *RemoteError) Error() string {
 
 func checkArguments(args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
-	if len(args) == 0 || isNull(args) {
+	if len(args) == 0 || rawjson.IsNull(args) {
 		return json.RawMessage("{}"), nil
 	}
 	if args[0] != '{' || !json.Valid(args) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
@@ -23,7 +24,7 @@ type configFile struct {
 	dialect *dialect // as the place says, or as was guessed
 	base    string   // what relative paths in it are relative to
 	data    []byte
-	entries []member
+	entries []rawjson.Member
 	inputs  map[string]config.Input
 	values  map[string]string // of inputs, as the user set them
 	off     map[string]bool   // servers that the file switches off elsewhere than in their entries
@@ -48,7 +49,7 @@ func (d *discovery) open(p candidate) (*configFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := members(text)
+	top, err := rawjson.Members(text)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (d *discovery) open(p candidate) (*configFile, error) {
 	}
 	if !found && p.bare && isEntry(top) {
 		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
-		f.entries, found = []member{{name, text}}, true
+		f.entries, found = []rawjson.Member{{Name: name, Value: text}}, true
 	}
 	if !found {
 		return nil, fmt.Errorf("has no %q", f.dialect.keys[0])

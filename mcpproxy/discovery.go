@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -88,28 +89,28 @@ func (d *discovery) file(p candidate) {
 }
 
 // parse reads one entry, whatever is in it.
-func (d *discovery) parse(f *configFile, e member) (r found) {
-	r.name = e.name
-	if r.err = config.CheckName(e.name); r.err != nil {
+func (d *discovery) parse(f *configFile, e rawjson.Member) (r found) {
+	r.name = e.Name
+	if r.err = config.CheckName(e.Name); r.err != nil {
 		return r
 	}
-	if f.off[e.name] {
+	if f.off[e.Name] {
 		r.disabled = true
 		return r
 	}
 	x := f.expander(d.o)
 	r.server, r.disabled, r.err = parseEntry(f, e, x)
 	if x.names != nil {
-		d.note(f, e.name, x)
+		d.note(f, e.Name, x)
 	}
 	if len(x.missing) > 0 && r.err == nil && !r.disabled {
-		r.err = config.MissingValues(e.name, x.missing)
+		r.err = config.MissingValues(e.Name, x.missing)
 	}
 	if f.place.rank == rankProject && !r.disabled {
 		raw, _, _ := parseEntry(f, e, &expander{raw: true})
 		r.shown = raw.Launch()
 	}
-	r.server.Name, r.server.Source, r.server.Client = e.name, f.place.path, f.dialect.client
+	r.server.Name, r.server.Source, r.server.Client = e.Name, f.place.path, f.dialect.client
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -29,8 +30,8 @@ func (p partOf) Error() string {
 // parseEntry turns one entry into a server that can be used as it stands:
 // variables are expanded and types are checked. Unknown keys are ignored, since
 // every client has its own. The caller looks at x.missing.
-func parseEntry(f *configFile, m member, x *expander) (s config.Server, disabled bool, err error) {
-	all, err := members(m.value)
+func parseEntry(f *configFile, m rawjson.Member, x *expander) (s config.Server, disabled bool, err error) {
+	all, err := rawjson.Members(m.Value)
 	if err != nil {
 		return s, false, errors.New("its entry is not an object")
 	}
@@ -89,16 +90,16 @@ func (e *entry) stdio(f *configFile, s *config.Server) {
 func (e *entry) command(s *config.Server) {
 	key := e.name(e.dialect.fields.command, "command")
 	raw, _ := e.get(key)
-	if list, err := items(raw); err == nil && (e.dialect.fields.commandList || e.dialect.guess) {
+	if list, err := rawjson.Items(raw); err == nil && (e.dialect.fields.commandList || e.dialect.guess) {
 		words := e.texts(key, list)
 		if len(words) > 0 {
 			s.Command, s.Args = words[0], words[1:]
 		}
 		return
 	}
-	if inner, err := members(raw); err == nil && e.dialect.fields.commandObject {
+	if inner, err := rawjson.Members(raw); err == nil && e.dialect.fields.commandObject {
 		// Older Zed: the command has everything in it.
-		e.members = append(append([]member{}, inner...), e.members...)
+		e.members = append(append([]rawjson.Member{}, inner...), e.members...)
 		s.Command = e.expanded("path")
 		return
 	}
@@ -142,7 +143,7 @@ func (e *entry) passed(env map[string]string) map[string]string {
 		if !ok {
 			continue
 		}
-		list, err := items(raw)
+		list, err := rawjson.Items(raw)
 		if err != nil || len(list) > maxEnv {
 			e.fail("%q is not a list of names", key)
 			return env

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // entry reads typed fields of one object and keeps the first error, so that
 // parseEntry reads as the list of fields it is.
 type entry struct {
-	members []member
+	members []rawjson.Member
 	x       *expander
 	dialect *dialect
 	err     error
@@ -29,8 +30,8 @@ func (e *entry) fail(format string, args ...any) {
 
 // get returns a member that is there and not null.
 func (e *entry) get(key string) (json.RawMessage, bool) {
-	raw, ok := find(e.members, key)
-	return raw, ok && !isNull(raw)
+	raw, ok := rawjson.Find(e.members, key)
+	return raw, ok && !rawjson.IsNull(raw)
 }
 
 // name picks the name under which a field is there: one of the dialect's, else
@@ -101,7 +102,7 @@ func (e *entry) list(key string) []string {
 	if !ok {
 		return nil
 	}
-	list, err := items(raw)
+	list, err := rawjson.Items(raw)
 	if err != nil {
 		e.fail("%q is not a list", key)
 	}
@@ -139,7 +140,7 @@ func (e *entry) table(key string) map[string]string {
 	if !ok {
 		return nil
 	}
-	all, err := members(raw)
+	all, err := rawjson.Members(raw)
 	if err != nil {
 		e.fail("%q is not an object", key)
 	}
@@ -149,7 +150,7 @@ func (e *entry) table(key string) map[string]string {
 	}
 	table := make(map[string]string, len(all))
 	for _, m := range all {
-		table[m.name] = e.scalar(fmt.Sprintf("%q in %q", text.Printable(m.name, 64), key), m.value)
+		table[m.Name] = e.scalar(fmt.Sprintf("%q in %q", text.Printable(m.Name, 64), key), m.Value)
 	}
 	return table
 }
@@ -160,7 +161,7 @@ func (e *entry) timeouts() (start, call time.Duration) {
 		holder, key := *e, f.key
 		if outer, inner, ok := strings.Cut(f.key, "."); ok {
 			raw, there := e.get(outer)
-			within, err := members(raw)
+			within, err := rawjson.Members(raw)
 			if !there || err != nil {
 				continue
 			}
@@ -221,7 +222,7 @@ func (e *entry) transport() (t config.Transport, urlKey string) {
 		}
 	case kind == "":
 		t = config.Stdio
-		if _, ok := find(e.members, "settings"); ok && !hasCommand && e.dialect.client == "zed" {
+		if _, ok := rawjson.Find(e.members, "settings"); ok && !hasCommand && e.dialect.client == "zed" {
 			e.fail("%w", partOf("a Zed extension")) // settings for a server that an extension brings
 		}
 	}

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/base64"
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"math"
 	"net/http"
 	"strconv"
@@ -44,7 +45,7 @@ func argumentHeaders(h http.Header, schema json.RawMessage, args map[string]json
 	}
 	for name, property := range s.Properties {
 		raw, given := args[name]
-		if !given || isNull(raw) {
+		if !given || rawjson.IsNull(raw) {
 			continue
 		}
 		var p struct {

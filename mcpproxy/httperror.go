@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -173,7 +174,7 @@ const maxExcerpt = 200
 // excerpt gives the beginning of a body as text on one line; of a page its
 // title, or what it shows.
 func excerpt(body []byte) string {
-	if isNull(body) {
+	if rawjson.IsNull(body) {
 		return ""
 	}
 	txt := string(body)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // A Self is how this program is to be started by a client.
@@ -261,8 +262,8 @@ func (p Place) written(data []byte, name string) (config.Server, error) {
 	if err != nil {
 		return config.Server{}, err
 	}
-	raw, _ := find(f.entries, name)
-	s, _, err := parseEntry(f, member{name, raw}, &expander{raw: true})
+	raw, _ := rawjson.Find(f.entries, name)
+	s, _, err := parseEntry(f, rawjson.Member{Name: name, Value: raw}, &expander{raw: true})
 	return s, err
 }
 

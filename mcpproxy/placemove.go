@@ -131,7 +131,7 @@ func (p Place) one(path string, text []byte, values map[string]string, name stri
 		return parsed{}, err
 	}
 	for _, e := range f.entries {
-		if e.name == name {
+		if e.Name == name {
 			d := discovery{o: p.options}
 			r := d.parse(f, e)
 			return parsed{r, d.config.Inputs}, nil

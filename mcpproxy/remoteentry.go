@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ func (e *entry) remote(urlKey string, s *config.Server) {
 			set("Authorization", "Bearer "+key)
 		}
 		if raw, ok := e.get("requestOptions"); ok {
-			options, _ := members(raw)
+			options, _ := rawjson.Members(raw)
 			inner := entry{members: options, x: e.x, dialect: e.dialect}
 			for name, value := range inner.table("headers") {
 				set(name, value)
@@ -64,7 +65,7 @@ func (e *entry) oauth() *config.OAuth {
 	if !ok {
 		return nil
 	}
-	all, err := members(raw)
+	all, err := rawjson.Members(raw)
 	if err != nil {
 		return nil // true, false or a kind of login: the server says the rest
 	}
@@ -75,7 +76,7 @@ func (e *entry) oauth() *config.OAuth {
 	}
 	scopes := in.name([]string{"scopes", "scope"}, "scopes")
 	if raw, ok := in.get(scopes); ok {
-		if list, err := items(raw); err == nil {
+		if list, err := rawjson.Items(raw); err == nil {
 			o.Scopes = in.texts(scopes, list)
 		} else {
 			o.Scopes = strings.Fields(in.expanded(scopes))

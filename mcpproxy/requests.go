@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 const (
@@ -157,24 +158,24 @@ type answer struct {
 // nil for others, as whatever is unusual about a message is the SDK's to judge.
 // The result stays where it is.
 func answerOf(raw []byte) *answer {
-	s := scan{text: raw}
+	s := rawjson.Scanner{Text: raw}
 	var a answer
 	var version, number []byte
 	count := 0
-	ok := s.object(func(name []byte) (ok bool) {
+	ok := s.Object(func(name []byte) (ok bool) {
 		count++
 		switch string(name) {
 		case `"jsonrpc"`:
-			version, ok = s.part(0)
+			version, ok = s.Value(0)
 		case `"id"`:
-			number, ok = s.part(0)
+			number, ok = s.Value(0)
 		case `"result"`:
 			a.reply, ok = readReply(&s)
 		}
 		return ok
 	})
-	s.blank()
-	if !ok || s.at < len(raw) || count != 3 || string(version) != `"2.0"` || a.result == nil {
+	s.SkipSpace()
+	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.result == nil {
 		return nil
 	}
 	var value any
@@ -191,7 +192,7 @@ func answerOf(raw []byte) *answer {
 
 // replyOf reads a result that the SDK handed over.
 func replyOf(raw json.RawMessage) reply {
-	s := scan{text: raw}
+	s := rawjson.Scanner{Text: raw}
 	if r, ok := readReply(&s); ok {
 		return r
 	}
@@ -199,11 +200,11 @@ func replyOf(raw json.RawMessage) reply {
 }
 
 // readReply passes over a result, which is an object.
-func readReply(s *scan) (r reply, ok bool) {
-	s.blank()
-	from := s.at
-	ok = s.object(func(name []byte) bool {
-		value, ok := s.part(maxNesting - 2)
+func readReply(s *rawjson.Scanner) (r reply, ok bool) {
+	s.SkipSpace()
+	from := s.Offset
+	ok = s.Object(func(name []byte) bool {
+		value, ok := s.Value(maxNesting - 2)
 		switch string(name) {
 		case `"isError"`:
 			r.isError = string(value) == "true"
@@ -212,6 +213,6 @@ func readReply(s *scan) (r reply, ok bool) {
 		}
 		return ok
 	})
-	r.result = s.text[from:s.at:s.at]
+	r.result = s.Text[from:s.Offset:s.Offset]
 	return r, ok
 }

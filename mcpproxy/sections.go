@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // isEntry reports whether an object is a server itself.
-func isEntry(top []member) bool {
+func isEntry(top []rawjson.Member) bool {
 	for _, key := range []string{"command", "cmd", "url", "httpUrl", "serverUrl", "uri"} {
-		if _, ok := find(top, key); ok {
+		if _, ok := rawjson.Find(top, key); ok {
 			return true
 		}
 	}
@@ -23,7 +24,7 @@ func isEntry(top []member) bool {
 }
 
 // guess takes the servers under a key that tells whose dialect it is.
-func (f *configFile) guess(top []member) (bool, error) {
+func (f *configFile) guess(top []rawjson.Member) (bool, error) {
 	for _, g := range guessed {
 		if ok, err := f.take(top, g.key); ok || err != nil {
 			f.dialect = dialectOf(g.client)
@@ -34,29 +35,29 @@ func (f *configFile) guess(top []member) (bool, error) {
 }
 
 // take adds the entries under a key, a.b being within an object.
-func (f *configFile) take(top []member, key string) (bool, error) {
+func (f *configFile) take(top []rawjson.Member, key string) (bool, error) {
 	first, rest, nested := strings.Cut(key, ".")
-	raw, ok := find(top, first)
-	if !ok || isNull(raw) {
+	raw, ok := rawjson.Find(top, first)
+	if !ok || rawjson.IsNull(raw) {
 		return ok && !nested, nil
 	}
 	if nested {
-		inner, err := members(raw)
+		inner, err := rawjson.Members(raw)
 		if err != nil {
 			return false, nil
 		}
 		// A server may be called "servers": then it has a type or a command.
-		if raw, ok := find(inner, rest); ok {
-			if one, err := members(raw); err == nil && isEntry(one) {
+		if raw, ok := rawjson.Find(inner, rest); ok {
+			if one, err := rawjson.Members(raw); err == nil && isEntry(one) {
 				return false, nil
 			}
 		}
 		return f.take(inner, rest)
 	}
-	if list, err := items(raw); err == nil {
+	if list, err := rawjson.Items(raw); err == nil {
 		return true, f.takeList(key, list)
 	}
-	servers, err := members(raw)
+	servers, err := rawjson.Members(raw)
 	if err != nil {
 		return true, fmt.Errorf("%q is not an object of servers", key)
 	}
@@ -70,36 +71,36 @@ func (f *configFile) takeList(key string, list []json.RawMessage) error {
 		return fmt.Errorf("%q is not an object of servers", key)
 	}
 	for i, raw := range list {
-		all, err := members(raw)
+		all, err := rawjson.Members(raw)
 		if err != nil {
 			return fmt.Errorf("item %d of %q is not an object", i+1, key)
 		}
 		var name string
-		if text, ok := find(all, "name"); !ok || json.Unmarshal(text, &name) != nil {
+		if text, ok := rawjson.Find(all, "name"); !ok || json.Unmarshal(text, &name) != nil {
 			return fmt.Errorf("item %d of %q has no \"name\"", i+1, key)
 		}
-		f.entries = append(f.entries, member{name, raw})
+		f.entries = append(f.entries, rawjson.Member{Name: name, Value: raw})
 	}
 	return nil
 }
 
 // claudeProject takes the servers that the user gave to this project alone.
 // They come before the user's others.
-func (f *configFile) claudeProject(dir string, top []member) error {
-	raw, ok := find(top, "projects")
+func (f *configFile) claudeProject(dir string, top []rawjson.Member) error {
+	raw, ok := rawjson.Find(top, "projects")
 	if !ok || dir == "" {
 		return nil
 	}
-	projects, err := members(raw)
+	projects, err := rawjson.Members(raw)
 	if err != nil {
 		return errors.New(`"projects" is not an object`)
 	}
 	for _, dir := range slices.Compact([]string{filepath.Clean(dir), resolved(dir)}) {
-		project, ok := find(projects, dir)
+		project, ok := rawjson.Find(projects, dir)
 		if !ok {
 			continue
 		}
-		settings, err := members(project)
+		settings, err := rawjson.Members(project)
 		if err != nil {
 			return fmt.Errorf("project %q is not an object", dir)
 		}
@@ -112,8 +113,8 @@ func (f *configFile) claudeProject(dir string, top []member) error {
 }
 
 // readInputs takes what VS Code asks its user for.
-func (f *configFile) readInputs(top []member) {
-	raw, ok := find(top, "inputs")
+func (f *configFile) readInputs(top []rawjson.Member) {
+	raw, ok := rawjson.Find(top, "inputs")
 	if !ok {
 		return
 	}
@@ -139,31 +140,31 @@ func (f *configFile) readInputs(top []member) {
 }
 
 // readSwitches takes what Gemini says of its servers outside of their entries.
-func (f *configFile) readSwitches(top []member) {
+func (f *configFile) readSwitches(top []rawjson.Member) {
 	if f.dialect.client != "gemini" {
 		return
 	}
-	raw, _ := find(top, "mcp")
-	mcp, err := members(raw)
+	raw, _ := rawjson.Find(top, "mcp")
+	mcp, err := rawjson.Members(raw)
 	if err != nil {
 		return
 	}
 	f.switchOff(mcp, "excluded")
 	var allowed []string
-	if raw, ok := find(mcp, "allowed"); !ok || json.Unmarshal(raw, &allowed) != nil || len(allowed) == 0 {
+	if raw, ok := rawjson.Find(mcp, "allowed"); !ok || json.Unmarshal(raw, &allowed) != nil || len(allowed) == 0 {
 		return
 	}
 	for _, e := range f.entries {
-		if !slices.Contains(allowed, e.name) {
-			f.off[e.name] = true
+		if !slices.Contains(allowed, e.Name) {
+			f.off[e.Name] = true
 		}
 	}
 }
 
 // switchOff notes the servers that a list of names switches off.
-func (f *configFile) switchOff(settings []member, key string) {
+func (f *configFile) switchOff(settings []rawjson.Member, key string) {
 	var names []string
-	if raw, ok := find(settings, key); ok {
+	if raw, ok := rawjson.Find(settings, key); ok {
 		_ = json.Unmarshal(raw, &names) // anything else switches nothing off
 	}
 	if f.off == nil {

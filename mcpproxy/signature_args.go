@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // An Argument is one that was given by name.
@@ -18,20 +19,20 @@ type Argument struct {
 // not read more often than need be.
 func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || isNull(raw) {
+	if len(raw) == 0 || rawjson.IsNull(raw) {
 		return nil, nil
 	}
 	if raw[0] != '{' {
 		return nil, errors.New("the arguments are not a JSON object")
 	}
 	at := map[string]int{}
-	s := scan{text: raw}
-	ok := s.object(func(quoted []byte) bool {
+	s := rawjson.Scanner{Text: raw}
+	ok := s.Object(func(quoted []byte) bool {
 		var a Argument
 		if err = json.Unmarshal(quoted, &a.Name); err != nil {
 			return false
 		}
-		value, ok := s.part(anyDepth)
+		value, ok := s.Value(rawjson.MaxDepth)
 		a.Value = value
 		if i, again := at[a.Name]; again {
 			all[i] = a
@@ -45,30 +46,30 @@ func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 		all = append(all, a)
 		return ok
 	})
-	return whole(all, ok && s.at == len(raw), err)
+	return whole(all, ok && s.Offset == len(raw), err)
 }
 
 // ParseList splits a JSON array into its items, as ParseArguments does an
 // object.
 func ParseList(raw json.RawMessage) (all []json.RawMessage, err error) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || isNull(raw) {
+	if len(raw) == 0 || rawjson.IsNull(raw) {
 		return nil, nil
 	}
 	if raw[0] != '[' {
 		return nil, errors.New("the positional arguments are not a JSON array")
 	}
-	s := scan{text: raw}
-	ok := s.list(func() bool {
+	s := rawjson.Scanner{Text: raw}
+	ok := s.List(func() bool {
 		if len(all) == maxArguments {
 			err = errTooManyArguments
 			return false
 		}
-		item, ok := s.part(anyDepth)
+		item, ok := s.Value(rawjson.MaxDepth)
 		all = append(all, item)
 		return ok
 	})
-	return whole(all, ok && s.at == len(raw), err)
+	return whole(all, ok && s.Offset == len(raw), err)
 }
 
 // whole gives what was read, if that was all of it.

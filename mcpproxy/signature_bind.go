@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -87,7 +88,7 @@ func (s *Signature) settle(given []json.RawMessage) (wrong []string) {
 	var missing []string
 	for i := range s.Parameters {
 		p := &s.Parameters[i]
-		if given[i] != nil && isNull(given[i]) && !p.Required && !p.typ.takesNull() {
+		if given[i] != nil && rawjson.IsNull(given[i]) && !p.Required && !p.typ.takesNull() {
 			given[i] = nil
 		}
 		switch {
@@ -222,7 +223,7 @@ func (p *Parameter) check(tool string, value json.RawMessage) error {
 		typ = typ.args[0]
 	}
 	value = bytes.TrimSpace(value)
-	if typ.kind != kindLiteral || isNull(value) || len(value) == 0 {
+	if typ.kind != kindLiteral || rawjson.IsNull(value) || len(value) == 0 {
 		return nil
 	}
 	txt := string(value)

@@ -1,4 +1,4 @@
-package mcpproxy
+package rawjson
 
 import (
 	"encoding/json"
@@ -17,10 +17,10 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s := scan{text: text}
+		s := Scanner{Text: text}
 		ok := s.value(1000)
-		s.blank()
-		if ok = ok && s.at == len(text); ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
+		s.SkipSpace()
+		if ok = ok && s.Offset == len(text); ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
 			t.Errorf("takes %.200q: %v", text, ok)
 		}
 	})
@@ -30,7 +30,7 @@ func BenchmarkScan(b *testing.B) {
 	text, _ := json.Marshal(strings.Repeat("2026-11-21 10:00:00 \"GET /index.html\" 200 5120 ms=12\n", 1<<20/53))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if s := (scan{text: text}); !s.value(1) {
+		if s := (Scanner{Text: text}); !s.value(1) {
 			b.Fatal("it is no JSON")
 		}
 	}

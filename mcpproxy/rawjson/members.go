@@ -1,0 +1,54 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// Member is one name and value of a JSON object.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Members returns the members of a JSON object in their order, which decides
+// which of two clashing aliases gets a number; a Go map would lose it. It does not
+// decode the values: Claude's file has megabytes that are not about servers.
+func Members(data []byte) (all []Member, err error) {
+	s := Scanner{Text: data}
+	ok := s.Object(func(name []byte) (ok bool) {
+		var m Member
+		if err = json.Unmarshal(name, &m.Name); err != nil {
+			return false
+		}
+		m.Value, ok = s.Value(MaxDepth)
+		all = append(all, m)
+		return ok
+	})
+	if !ok && err == nil {
+		err = errors.New("is not a JSON object")
+	}
+	return all, err
+}
+
+// Items returns the items of a JSON list.
+func Items(data []byte) (list []json.RawMessage, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		return nil, errors.New("is not a list")
+	}
+	return list, json.Unmarshal(data, &list)
+}
+
+// Find returns the value of the first member of that name.
+func Find(all []Member, name string) (json.RawMessage, bool) {
+	for _, m := range all {
+		if m.Name == name {
+			return m.Value, true
+		}
+	}
+	return nil, false
+}
+
+// IsNull reports whether raw is null, apart from white space.
+func IsNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
