@@ -88,7 +88,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
 	}
 	if res.isError { // others are the data that the user asked for and stay as they are
-		res.result = u.secrets.hideJSON(res.result)
+		res.result = u.secrets.JSON(res.result)
 	}
 	return CallResult{res.result, res.isError}, nil
 }
@@ -130,7 +130,7 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (Tool, 
 // the process off first, since how it ended is the news; effect is then what
 // that means for the caller, or nil.
 func (u *upstream) lost(s *session, err error, what string, effect error) error {
-	return u.secrets.hideError(u.explain(s, err, what, effect))
+	return u.secrets.Error(u.explain(s, err, what, effect))
 }
 
 func (u *upstream) explain(s *session, err error, what string, effect error) error {
@@ -139,7 +139,7 @@ func (u *upstream) explain(s *session, err error, what string, effect error) err
 	}
 	var wireErr *jsonrpc.Error
 	if errors.As(err, &wireErr) {
-		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.hide(wireErr.Message), maxErrorText)})
+		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.Text(wireErr.Message), maxErrorText)})
 	}
 	var failed *httpError
 	if errors.As(err, &failed) && !failed.expired {

@@ -25,7 +25,7 @@ func (p *Proxy) Login(ctx context.Context, server string, show func(address stri
 		return errors.New("there is no folder to keep logins in")
 	}
 	if err := u.logIn(ctx, show); err != nil {
-		return fmt.Errorf("logging in to server %q: %w", s.Name, u.secrets.hideError(err))
+		return fmt.Errorf("logging in to server %q: %w", s.Name, u.secrets.Error(err))
 	}
 	return nil
 }

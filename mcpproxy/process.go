@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,7 +50,7 @@ type process struct {
 
 // startProcess starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
-func startProcess(s config.Server, hidden *redactor, g *guard, log *slog.Logger) (_ *process, err error) {
+func startProcess(s config.Server, hidden *redact.Redactor, g *guard, log *slog.Logger) (_ *process, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -21,7 +22,7 @@ const (
 // stderr, and stray lines on stdout.
 type outputTail struct {
 	log    *slog.Logger
-	hidden *redactor
+	hidden *redact.Redactor
 
 	mu   sync.Mutex
 	tail []byte
@@ -29,7 +30,7 @@ type outputTail struct {
 
 // newOutputTail hides the secrets of the entry: the tail ends in error texts
 // that a model reads.
-func newOutputTail(server string, hidden *redactor, log *slog.Logger) *outputTail {
+func newOutputTail(server string, hidden *redact.Redactor, log *slog.Logger) *outputTail {
 	return &outputTail{log: log.With("server", server), hidden: hidden}
 }
 
@@ -47,7 +48,7 @@ func (t *outputTail) readFrom(r io.Reader) {
 
 // add takes in one line, or a piece of one.
 func (t *outputTail) add(stream string, line []byte) {
-	text := text.Printable(t.hidden.hide(string(line[:min(len(line), maxTailLine)])), maxTailLine)
+	text := text.Printable(t.hidden.Text(string(line[:min(len(line), maxTailLine)])), maxTailLine)
 	if text == "" {
 		return
 	}

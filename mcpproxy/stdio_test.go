@@ -9,10 +9,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 )
 
 func wireOver(input string, limit int) *stdioTransport {
-	output := newOutputTail("x", newRedactor(config.Server{}), slog.New(slog.DiscardHandler))
+	output := newOutputTail("x", redact.New(config.Server{}), slog.New(slog.DiscardHandler))
 	return &stdioTransport{notes: newNotifications(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: &process{output: output, read: make(chan struct{}), isDown: make(chan struct{})}}
 }
 
@@ -68,7 +69,7 @@ func TestReadRefusesEndlessMessage(t *testing.T) {
 }
 
 func TestDiagnosisIsBoundedAndClean(t *testing.T) {
-	d := newOutputTail("x", newRedactor(config.Server{Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}), slog.New(slog.DiscardHandler))
+	d := newOutputTail("x", redact.New(config.Server{Env: map[string]string{"TOKEN": "sk-12345678", "MODE": "dev"}}), slog.New(slog.DiscardHandler))
 	d.readFrom(strings.NewReader(strings.Repeat("noise\n", 10_000) + "\x1b[31mbad token sk-12345678\xff in dev\n" + strings.Repeat("y", 1500)))
 	text := d.last()
 	if len(d.tail) > maxTail || len(text) > maxQuotedTail {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
@@ -42,7 +43,7 @@ type loginStore struct {
 	name    string // of the server
 	url     string
 	path    string // empty: nothing is kept
-	secrets *redactor
+	secrets *redact.Redactor
 	client  *http.Client
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
@@ -59,7 +60,7 @@ type loginStamp struct {
 // newLoginStore opens the login of the server at url, by the name that the user
 // knows it by. Logins are files in dir; none is kept if that is empty. Tokens are
 // added to secrets.
-func newLoginStore(server, url, dir string, secrets *redactor) *loginStore {
+func newLoginStore(server, url, dir string, secrets *redact.Redactor) *loginStore {
 	s := &loginStore{name: server, url: url, secrets: secrets, turn: make(chan struct{}, 1), client: oauthClient()}
 	if dir != "" {
 		sum := sha256.Sum256([]byte(url))
@@ -140,7 +141,7 @@ func (s *loginStore) load() error {
 func (s *loginStore) setLogin(kept *login, stamp loginStamp) {
 	s.kept, s.stamp = kept, stamp
 	for _, secret := range []string{kept.Token.AccessToken, kept.Token.RefreshToken, kept.ClientSecret} {
-		s.secrets.add("token", secret)
+		s.secrets.Add("token", secret)
 	}
 }
 

@@ -104,10 +104,10 @@ func (s *loginStore) renew(ctx context.Context, rejected string) error {
 			return ended
 		}
 		return fmt.Errorf("renewing the login of server %q: the authorization server answered %s: %s", s.name,
-			refused.Response.Status, s.secrets.hide(excerpt(refused.Body)))
+			refused.Response.Status, s.secrets.Text(excerpt(refused.Body)))
 	}
 	if err != nil {
-		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.hide(plain(err)))
+		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(plain(err)))
 	}
 	kept := *s.kept
 	kept.Token = fresh

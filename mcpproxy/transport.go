@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 )
 
 // handshake is what was found out about the way in which a session with a server
@@ -27,7 +28,7 @@ type dialOptions struct {
 	patience time.Duration
 	// changed is called when the server says that its tools changed.
 	changed    func()
-	secrets    *redactor
+	secrets    *redact.Redactor
 	guard      *guard      // of processes; may be nil
 	maxMessage int         // of a server over HTTP; 128 MiB by default
 	tokens     tokenSource // nil where headers of the entry authorize
@@ -63,7 +64,7 @@ func newDialer(s config.Server, o dialOptions) *dialer {
 		o.changed = func() {}
 	}
 	if o.secrets == nil {
-		o.secrets = newRedactor(s)
+		o.secrets = redact.New(s)
 	}
 	if o.maxMessage <= 0 {
 		o.maxMessage = maxMessage
@@ -102,12 +103,12 @@ func (d *dialer) dialOver(ctx context.Context, t config.Transport, known handsha
 	}
 	s, suspect, err := d.attempt(ctx, t, known.legacy)
 	if suspect && ctx.Err() == nil {
-		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.secrets.hideError(err))
+		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.secrets.Error(err))
 		known.legacy = true
 		s, _, err = d.attempt(ctx, t, true)
 	}
 	if err != nil {
-		return nil, handshake{}, &startError{d.server.Name, d.secrets.hideError(err)}
+		return nil, handshake{}, &startError{d.server.Name, d.secrets.Error(err)}
 	}
 	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
 		known.legacy = true // it need not be asked again

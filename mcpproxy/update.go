@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -102,7 +103,7 @@ func keepAliases(servers []config.Server, before map[string]string) []config.Ser
 func (p *Proxy) newLife(s config.Server) *life {
 	o := p.options
 	l := &life{
-		record: newRecord(s, p.catalogue.shelf), secrets: newRedactor(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		record: newRecord(s, p.catalogue.shelf), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
 	options := dialOptions{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -33,7 +34,7 @@ type life struct {
 	dialer   *dialer
 	login    *loginStore // nil where headers of the entry authorize
 	log      *slog.Logger
-	secrets  *redactor
+	secrets  *redact.Redactor
 	idle     time.Duration
 	turns    *semaphore.Weighted // calls at once
 	ctx      context.Context     // of the proxy; ends starts in flight
@@ -199,7 +200,7 @@ func (u *upstream) attend(s *session) {
 // that we ended was detached before and leaves no failure.
 func (u *upstream) bury(s *session) (how string) {
 	s.close()
-	how = u.secrets.hide(s.ended())
+	how = u.secrets.Text(s.ended())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live == s {

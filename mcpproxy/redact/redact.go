@@ -1,4 +1,5 @@
-package mcpproxy
+// Package redact removes a server's secrets from texts that leave this program.
+package redact
 
 import (
 	"encoding/json"
@@ -15,10 +16,10 @@ import (
 // ones (true, 8080, debug) would be found in every second text.
 const minSecret = 7
 
-// redactor knows the values that only the server may see: of its environment,
+// A Redactor knows the values that only the server may see: of its environment,
 // its headers, its address and its tokens. Error texts and what a server writes to
 // stderr reach the code in the sandbox, so they are taken out of them.
-type redactor struct {
+type Redactor struct {
 	mu    sync.RWMutex
 	names map[string]string // value to the name that stands in for it
 	texts *strings.Replacer
@@ -26,8 +27,9 @@ type redactor struct {
 
 var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|credential|auth)`)
 
-func newRedactor(s config.Server) *redactor {
-	hidden := &redactor{names: map[string]string{}}
+// New returns a Redactor of what the entry of a server holds.
+func New(s config.Server) *Redactor {
+	hidden := &Redactor{names: map[string]string{}}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		hidden.put(k, s.Env[k])
 	}
@@ -47,7 +49,7 @@ func newRedactor(s config.Server) *redactor {
 }
 
 // arguments takes in what follows options such as --api-key.
-func (h *redactor) arguments(args []string) {
+func (h *Redactor) arguments(args []string) {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")
 		if !strings.HasPrefix(arg, "-") || !secretFlag.MatchString(name) {
@@ -61,7 +63,7 @@ func (h *redactor) arguments(args []string) {
 }
 
 // address takes in the parts of a URL that services put keys into.
-func (h *redactor) address(address string) {
+func (h *Redactor) address(address string) {
 	u, err := url.Parse(address)
 	if err != nil || address == "" {
 		return
@@ -81,7 +83,7 @@ func (h *redactor) address(address string) {
 	}
 }
 
-func (h *redactor) put(name, value string) {
+func (h *Redactor) put(name, value string) {
 	if value = strings.TrimSpace(value); len(value) < minSecret {
 		return
 	}
@@ -97,8 +99,9 @@ func (h *redactor) put(name, value string) {
 	}
 }
 
-// add takes in a value that came up while running.
-func (h *redactor) add(name, value string) {
+// Add adds a value that came up later, such as a token. It may be called while
+// others redact.
+func (h *Redactor) Add(name, value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, known := h.names[value]; !known {
@@ -108,7 +111,7 @@ func (h *redactor) add(name, value string) {
 }
 
 // renew makes the replacer; a longer value goes before one that begins it.
-func (h *redactor) renew() {
+func (h *Redactor) renew() {
 	values := slices.Sorted(maps.Keys(h.names))
 	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
@@ -118,28 +121,28 @@ func (h *redactor) renew() {
 	h.texts = strings.NewReplacer(pairs...)
 }
 
-// hide returns text without the secrets.
-func (h *redactor) hide(text string) string {
+// Text returns text without the secrets.
+func (h *Redactor) Text(text string) string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.texts.Replace(text)
 }
 
-// hideError returns an error whose text has no secrets; what it wraps can still
+// Error returns err with a text without secrets; what it wraps can still
 // be asked for.
-func (h *redactor) hideError(err error) error {
+func (h *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := err.Error(); h.hide(text) != text {
-		return &hiddenError{h.hide(text), err}
+	if text := err.Error(); h.Text(text) != text {
+		return &hiddenError{h.Text(text), err}
 	}
 	return err
 }
 
-// hideJSON takes the secrets out of a JSON text, if it then still is one.
-func (h *redactor) hideJSON(raw json.RawMessage) json.RawMessage {
-	if hidden := h.hide(string(raw)); json.Valid([]byte(hidden)) {
+// JSON removes the secrets from raw if the result is still JSON.
+func (h *Redactor) JSON(raw json.RawMessage) json.RawMessage {
+	if hidden := h.Text(string(raw)); json.Valid([]byte(hidden)) {
 		return json.RawMessage(hidden)
 	}
 	return raw
