@@ -10,6 +10,7 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ type fork struct {
 	t        *template
 	host     int      // pid of its pid 1, here
 	pidfd    *os.File // of the same, which no later process can be
-	line     lifeline
+	line     pid1.Lifeline
 	conn     *net.UnixConn
 	manager  cgroups.Manager     // nil where there is no cgroup
 	memory   *oomWatch           // with cgroup v1
@@ -39,20 +40,20 @@ func (t *template) fork(now bool) (_ *fork, err error) {
 			err = fmt.Errorf("forking from the template: %w", err)
 		}
 	}()
-	if f.line, err = newLifeline(); err != nil {
+	if f.line, err = pid1.NewLifeline(); err != nil {
 		return nil, err
 	}
-	_ = f.line.ours.SetDeadline(time.Now().Add(forkPatience))
+	_ = f.line.Ours.SetDeadline(time.Now().Add(forkPatience))
 	if err := f.call(now); err != nil {
 		return nil, err
 	}
 	if err := f.confine(); err != nil {
 		return nil, err
 	}
-	if _, err := f.line.ours.Write([]byte("g")); err != nil {
+	if _, err := f.line.Ours.Write([]byte("g")); err != nil {
 		return nil, err
 	}
-	if f.conn, err = f.line.receive(); err != nil {
+	if f.conn, err = f.line.Receive(); err != nil {
 		return nil, err
 	}
 	_ = f.conn.SetDeadline(time.Now().Add(forkPatience))
@@ -60,13 +61,13 @@ func (t *template) fork(now bool) (_ *fork, err error) {
 		return nil, fmt.Errorf("waiting for the program: %w", err)
 	}
 	_ = f.conn.SetDeadline(time.Time{})
-	_ = f.line.ours.SetDeadline(time.Time{})
+	_ = f.line.Ours.SetDeadline(time.Time{})
 	return f, nil
 }
 
 // call orders a fork, and takes hold of its pid 1.
 func (f *fork) call(now bool) error {
-	raw, err := f.line.ours.SyscallConn()
+	raw, err := f.line.Ours.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -78,11 +79,11 @@ func (f *fork) call(now bool) error {
 	if err := pass(1); err != nil {
 		return fmt.Errorf("asking for credentials: %w", err)
 	}
-	if err := f.t.order(f.line.theirs, now); err != nil {
+	if err := f.t.order(f.line.Theirs, now); err != nil {
 		return err
 	}
 	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
-	n, size, _, _, err := f.line.ours.ReadMsgUnix(data, control)
+	n, size, _, _, err := f.line.Ours.ReadMsgUnix(data, control)
 	switch {
 	case err != nil:
 		return err
@@ -176,7 +177,7 @@ func (f *fork) Kill() {
 // Wait returns when pid 1 has said that it alone is left, or was killed.
 func (f *fork) Wait() (Exit, error) {
 	var status [1]byte
-	if n, _ := f.line.ours.Read(status[:]); n == 1 {
+	if n, _ := f.line.Ours.Read(status[:]); n == 1 {
 		return Exit{Code: int(status[0])}, nil
 	}
 	// It says so before it ends, unless it is killed.
@@ -245,8 +246,8 @@ func (f *fork) OOM() (<-chan struct{}, error) {
 
 // Destroy ends what there is of it, and removes its cgroup.
 func (f *fork) Destroy() (err error) {
-	if f.line.ours != nil {
-		f.line.close()
+	if f.line.Ours != nil {
+		f.line.Close()
 	}
 	if f.conn != nil {
 		f.conn.Close()

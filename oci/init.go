@@ -7,6 +7,7 @@ import (
 	_ "github.com/opencontainers/cgroups/devices" // without it every start fails: "cgroup manager is not configured to set device rules"
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // joins and makes namespaces before the Go runtime starts
+	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,7 @@ func init() {
 		}
 	case "nest":
 		if os.Getenv(spec.NestEnv) != "" {
-			nest()
+			pid1.Nest()
 		}
 	}
 }

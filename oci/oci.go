@@ -26,6 +26,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/limits"
+	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -208,24 +209,24 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	defer line.close()
+	defer line.Close()
 	defer func() { err = errors.Join(err, s.Destroy()) }()
 	p.closeFiles()
 	return attend(ctx, p, s, h, func() {
 		// Whoever cannot be spoken with ends, and waiting tells how.
-		if conn, err := line.receive(); err == nil {
+		if conn, err := line.Receive(); err == nil {
 			p.start(conn, s)
 		}
 	})
 }
 
 // begin starts p in a fresh sandbox, with these streams.
-func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*container, lifeline, spec.Host, error) {
-	line, err := newLifeline()
+func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*container, pid1.Lifeline, spec.Host, error) {
+	line, err := pid1.NewLifeline()
 	if err != nil {
 		return nil, line, h, err
 	}
-	files := [3]*os.File{stdout, stderr, line.theirs}
+	files := [3]*os.File{stdout, stderr, line.Theirs}
 	c, process, err := r.launch(p, files, h)
 	if procRefused(err) && !h.NoProc {
 		h = r.withoutProc()
@@ -235,9 +236,9 @@ func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*
 		h = r.withoutIDMaps()
 		c, process, err = r.launch(p, files, h)
 	}
-	line.theirs.Close()
+	line.Theirs.Close()
 	if err != nil {
-		line.close()
+		line.Close()
 		return nil, line, h, startError(err, h.Host, r.dir, p.Root.Dir)
 	}
 	return &container{c, process}, line, h, nil

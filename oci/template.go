@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +59,7 @@ type template struct {
 // A starter is a sandbox in which fork.py has started and answered.
 type starter struct {
 	s     *container
-	line  lifeline
+	line  pid1.Lifeline
 	conn  *net.UnixConn
 	h     spec.Host
 	said  *lastWords
@@ -177,7 +178,7 @@ func (r *Runtime) startProgram(p spec.Process, h spec.Host, template bool) (_ *s
 		close(s.ended)
 	}()
 	defer context.AfterFunc(r.life, c.Kill)()
-	if s.conn, err = line.receive(); err == nil {
+	if s.conn, err = line.Receive(); err == nil {
 		err = s.configure(config)
 	}
 	if err != nil {
@@ -232,7 +233,7 @@ func (s *starter) end() string {
 		s.conn.Close()
 	}
 	s.s.Kill()
-	s.line.close()
+	s.line.Close()
 	<-s.ended
 	words := s.said.close()
 	_ = s.s.Destroy() // what is left of it is swept by the next start

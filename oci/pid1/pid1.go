@@ -1,10 +1,12 @@
-package oci
-
-// The first process of a sandbox is this program again, as a small init
-// written in C (pid1.c): it starts the program to run as its child, collects
-// zombies, ends with it, and ends when the host is gone. A program of the
-// user's would have to do all that itself, and as pid 1 with the code's own
-// user id it could be read and changed by the code.
+// Package pid1 is the first process of a sandbox: this program again, as a
+// small init written in C (pid1.c). It starts the program to run as its child,
+// collects zombies, ends with it, and ends when the host is gone. A program of
+// the user's would have to do all that itself, and as pid 1 with the code's own
+// user id the code could read and change it.
+//
+// pid1.c acts in a constructor, so every binary that imports this package can be
+// started as pid 1; package container, which starts it, has the rest of the hook.
+package pid1
 
 import (
 	"errors"
@@ -16,15 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A lifeline is a socket pair of which pid 1 has an end. When the host ends, in
+// A Lifeline is a socket pair of which pid 1 has an end. When the host ends, in
 // whatever way, so does the other end, and then the sandbox. (libcontainer's
 // ParentDeathSignal does nothing for it.)
-type lifeline struct {
-	ours   *net.UnixConn
-	theirs *os.File
+type Lifeline struct {
+	Ours   *net.UnixConn
+	Theirs *os.File // to be closed once pid 1 has it
 }
 
-func newLifeline() (l lifeline, err error) {
+// NewLifeline makes one, of which the caller closes both ends.
+func NewLifeline() (l Lifeline, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("making the lifeline of a sandbox: %w", err)
@@ -34,11 +37,11 @@ func newLifeline() (l lifeline, err error) {
 	if err != nil {
 		return l, os.NewSyscallError("socketpair", err)
 	}
-	if l.ours, err = unixConn(pair[0]); err != nil {
+	if l.Ours, err = unixConn(pair[0]); err != nil {
 		unix.Close(pair[1])
 		return l, err
 	}
-	l.theirs = os.NewFile(uintptr(pair[1]), "lifeline")
+	l.Theirs = os.NewFile(uintptr(pair[1]), "lifeline")
 	return l, nil
 }
 
@@ -58,11 +61,11 @@ func unixConn(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// receive takes in the control socket that pid 1 has made. It fails if pid 1
+// Receive takes in the control socket that pid 1 has made. It fails if pid 1
 // ends before.
-func (l lifeline) receive() (*net.UnixConn, error) {
+func (l Lifeline) Receive() (*net.UnixConn, error) {
 	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(4))
-	size, n, _, _, err := l.ours.ReadMsgUnix(data, control)
+	size, n, _, _, err := l.Ours.ReadMsgUnix(data, control)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,8 @@ func (l lifeline) receive() (*net.UnixConn, error) {
 	return unixConn(fds[0])
 }
 
-func (l lifeline) close() {
-	l.ours.Close()
-	l.theirs.Close()
+// Close closes what is still open of both ends.
+func (l Lifeline) Close() {
+	l.Ours.Close()
+	l.Theirs.Close()
 }

@@ -1,4 +1,4 @@
-package oci
+package pid1
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nest is the stage before pid 1 of a sandbox that has only one id, or no
+// Nest is the stage before pid 1 of a sandbox that has only one id, or no
 // /proc. libcontainer has built everything else, and pid1.c has just made a
 // user namespace in which that id is the user's; a new user namespace comes
 // with every capability over itself, so they are dropped here, the seccomp
 // filter is loaded, and the process becomes pid 1 proper. It does not return.
-func nest() {
+func Nest() {
 	err := nestExec(os.Args[2:])
 	fmt.Fprintln(os.Stderr, "toolcell: entering the sandbox:", err)
 	os.Exit(125)

@@ -134,10 +134,10 @@ static void wait_for_child(int lifeline)
 		_exit(128 + SIGKILL);
 }
 
-// keep_house is the life of pid 1: it collects whoever ends, until the child
+// reap_until_exit is the life of pid 1: it collects every process that ends, until the child
 // has, whose exit status it gives, or the host hangs up. When it ends the
 // kernel ends everything else in the sandbox.
-static int keep_house(pid_t child, int lifeline)
+static int reap_until_exit(pid_t child, int lifeline)
 {
 	pid_t pid;
 	int status;
@@ -182,7 +182,7 @@ static void adopt(const char *what)
 	for (int fd = 0; fd <= end || fd <= lifeline; fd++)
 		if (fd != lifeline)
 			close(fd);
-	status = keep_house(child, lifeline);
+	status = reap_until_exit(child, lifeline);
 	kill(-1, SIGKILL); // all but ourselves (kill(2))
 	while ((child = waitpid(-1, NULL, WNOHANG)) >= 0)
 		if (child == 0)
@@ -249,7 +249,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 	}
 	for (fd = 0; fd < own; fd++)
 		close(fd); // the code's, not ours
-	_exit(keep_house(child, own));
+	_exit(reap_until_exit(child, own));
 }
 
 static void put(const char *path, const char *text)

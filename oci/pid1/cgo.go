@@ -1,3 +1,3 @@
-package oci
+package pid1
 
 import "C" // for pid1.c
