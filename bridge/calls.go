@@ -134,6 +134,11 @@ func encode[T any](v T, err error) (json.RawMessage, error) {
 	return body, err
 }
 
+// policyNames is a server as policies know it.
+func policyNames(s config.Server) mcpproxy.PolicyServer {
+	return mcpproxy.PolicyServer{Name: s.Name, Alias: s.Alias}
+}
+
 // grantedServer finds a server that the run may use, or says why it may not.
 func (t *talk) grantedServer(name, tool string) (config.Server, error) {
 	server, err := t.s.o.Upstreams.Lookup(name)
@@ -144,7 +149,7 @@ func (t *talk) grantedServer(name, tool string) (config.Server, error) {
 		err = fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name)
 		return server, refuse(err, server.Name, tool)
 	}
-	if err := t.policy.Barred(server); err != nil { // before it is started to read a signature
+	if err := t.policy.ServerDenied(policyNames(server)); err != nil { // before it is started to read a signature
 		return server, refuse(err, server.Name, tool)
 	}
 	return server, nil

@@ -42,7 +42,7 @@ func (t *talk) readResource(ctx context.Context, p callParams) (json.RawMessage,
 	if p.URI == "" || len(p.URI) > maxURI {
 		return nil, refuse(fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", server.Name, len(p.URI), maxURI), server.Name, "")
 	}
-	if err := t.policy.CheckServer(server); err != nil {
+	if err := t.policy.AuthorizeServer(policyNames(server)); err != nil {
 		return nil, refuse(err, server.Name, "")
 	}
 	answer, err := t.s.o.Upstreams.ReadResource(ctx, server.Name, p.URI)
@@ -69,7 +69,7 @@ func (t *talk) getPrompt(ctx context.Context, p callParams) (json.RawMessage, er
 		}
 		args[a.Name] = text
 	}
-	if err := t.policy.CheckServer(server); err != nil {
+	if err := t.policy.AuthorizeServer(policyNames(server)); err != nil {
 		return nil, refuse(err, server.Name, "")
 	}
 	answer, err := t.s.o.Upstreams.GetPrompt(ctx, server.Name, p.Name, args)

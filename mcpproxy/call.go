@@ -47,7 +47,7 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 }
 
 func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (CallResult, error) {
-	if err := r.Run.Barred(u.server); err != nil {
+	if err := r.Run.ServerDenied(policyNames(u.server)); err != nil {
 		return CallResult{}, err
 	}
 	if limit := cmp.Or(u.server.CallTimeout, p.options.CallTimeout); limit > 0 {
@@ -96,7 +96,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 // authorize asks the policy whether the call may be made, and reports to Sent
 // that it goes out.
 func (r CallRequest) authorize(s config.Server, t Tool) error {
-	if err := r.Run.admit(s, t); err != nil {
+	if err := r.Run.Authorize(policyNames(s), PolicyTool{t.Name, t.Alias, t.ReadOnly()}); err != nil {
 		return err
 	}
 	if r.Sent != nil {
@@ -185,3 +185,6 @@ func checkArguments(args json.RawMessage) (json.RawMessage, error) {
 	}
 	return args, nil
 }
+
+// policyNames is a server as policies know it.
+func policyNames(s config.Server) PolicyServer { return PolicyServer{s.Name, s.Alias} }

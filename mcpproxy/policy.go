@@ -13,9 +13,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
+
+// A PolicyServer names a server.
+type PolicyServer struct{ Name, Alias string }
+
+// A PolicyTool names a tool of a server.
+type PolicyTool struct {
+	Name, Alias string
+	ReadOnly    bool // its server says that it changes nothing
+}
 
 // Policy is what the user allows code to call, as one file says it. The file
 // is read again when it has changed, at the next run. A file that cannot be
@@ -33,9 +41,9 @@ type Policy struct {
 	minutes map[limitKey]*window // outlive a change of the file
 }
 
-// LoadPolicy reads a policy file. One that is required must be there; without
-// another everything is allowed, until there is one. What is wrong with the
-// file is for Err to say, and for every call that it forbids.
+// LoadPolicy reads a policy file. A required file must exist; while another does
+// not exist, everything is allowed. Err, and the error of every call that is
+// refused, says what is wrong with the file.
 func LoadPolicy(file string, required bool, log *slog.Logger) *Policy {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -47,7 +55,7 @@ func LoadPolicy(file string, required bool, log *slog.Logger) *Policy {
 	return p
 }
 
-// Err says what is wrong with the file as it is now: then nothing may be called.
+// Err returns what is wrong with the file as it is now; nothing may be called then.
 func (p *Policy) Err() error {
 	if p == nil {
 		return nil
@@ -58,7 +66,7 @@ func (p *Policy) Err() error {
 	return p.err
 }
 
-// Sections says how many sections the file has, and ok whether there is one.
+// Sections returns how many sections the file has; ok is false without a file.
 func (p *Policy) Sections() (n int, ok bool) {
 	if p == nil {
 		return 0, false
@@ -71,9 +79,9 @@ func (p *Policy) Sections() (n int, ok bool) {
 	return len(p.rules.sections), true
 }
 
-// Strays names the sections that are about none of these servers: a name with
-// a slip in it protects nothing.
-func (p *Policy) Strays(servers []ServerStatus) (sections []string) {
+// UnmatchedSections names the sections that are about none of these servers: a
+// misspelled name protects nothing.
+func (p *Policy) UnmatchedSections(servers []PolicyServer) (sections []string) {
 	if p == nil {
 		return nil
 	}
@@ -84,7 +92,7 @@ func (p *Policy) Strays(servers []ServerStatus) (sections []string) {
 		return nil
 	}
 	for _, sec := range p.rules.sections {
-		if !slices.ContainsFunc(servers, func(s ServerStatus) bool { return sec.about(config.Server{Name: s.Name, Alias: s.Alias}) }) && !sec.servers.everything() {
+		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.everything() {
 			sections = append(sections, sec.name)
 		}
 	}
@@ -111,18 +119,18 @@ func (p *Policy) NewRun() *Run {
 	return &Run{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}}
 }
 
-// CheckServer asks for leave to read something else than tools of a server,
-// such as a resource. It counts as one call of the server.
-func (r *Run) CheckServer(s config.Server) error {
-	if err := r.Barred(s); err != nil || r == nil || r.rules == nil {
+// AuthorizeServer checks whether something other than tools of a server may be
+// read, such as a resource, and counts it as one call of the server.
+func (r *Run) AuthorizeServer(s PolicyServer) error {
+	if err := r.ServerDenied(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
 	return r.count(r.rules.serverLimits(s))
 }
 
-// Barred says whether nothing of a server may be used, which is worth to know
-// before it is started. It counts nothing.
-func (r *Run) Barred(s config.Server) error {
+// ServerDenied returns an error if nothing of a server may be used, so that it is
+// not started in vain. It counts nothing.
+func (r *Run) ServerDenied(s PolicyServer) error {
 	switch {
 	case r == nil:
 		return nil
@@ -131,12 +139,12 @@ func (r *Run) Barred(s config.Server) error {
 	case r.rules == nil:
 		return nil
 	}
-	return r.rules.barred(s)
+	return r.rules.serverDenied(s)
 }
 
-// admit asks for leave to call a tool, and counts the call if it is given.
-func (r *Run) admit(s config.Server, t Tool) error {
-	if err := r.Barred(s); err != nil || r == nil || r.rules == nil {
+// Authorize checks whether a tool may be called, and counts the call if it may.
+func (r *Run) Authorize(s PolicyServer, t PolicyTool) error {
+	if err := r.ServerDenied(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
 	if err := r.rules.check(s, t); err != nil {

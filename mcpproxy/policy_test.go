@@ -1,9 +1,7 @@
 package mcpproxy
 
 import (
-	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,11 +31,11 @@ func writePolicy(t *testing.T, text string) string {
 	return file
 }
 
-// policyTool is a tool whose name begins with its hints, if it has any.
-func policyTool(name string) Tool {
-	t := Tool{Name: name, Alias: strings.ReplaceAll(name, "-", "_")}
+// toolOf is a tool that only reads if its name begins with get or list.
+func toolOf(name string) PolicyTool {
+	t := PolicyTool{Name: name, Alias: strings.ReplaceAll(name, "-", "_")}
 	if strings.HasPrefix(name, "get") || strings.HasPrefix(name, "list") {
-		t.Annotations = json.RawMessage(`{"readOnlyHint": true}`)
+		t.ReadOnly = true
 	}
 	return t
 }
@@ -103,7 +101,7 @@ allow = "?et_file"
 		{"Google Drive", "et_file", `[servers."Google Drive"] allow`},
 		{"google-drive", "get_anything", ""}, // another name, another alias
 	} {
-		err := p.NewRun().admit(config.Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, policyTool(tt.tool))
+		err := p.NewRun().Authorize(PolicyServer{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, toolOf(tt.tool))
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s.%s: %v", tt.server, tt.tool, err)
@@ -111,24 +109,24 @@ allow = "?et_file"
 			t.Errorf("%s.%s: error %v, want %s", tt.server, tt.tool, err, tt.want)
 		}
 	}
-	if err := p.NewRun().CheckServer(config.Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
+	if err := p.NewRun().AuthorizeServer(PolicyServer{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
 		t.Errorf("a server that is closed as a whole: %v", err)
 	}
-	if err := p.NewRun().CheckServer(config.Server{Name: "github"}); err != nil {
+	if err := p.NewRun().AuthorizeServer(PolicyServer{Name: "github"}); err != nil {
 		t.Errorf("a server of which some tools are allowed: %v", err)
 	}
 }
 
 func TestPolicySectionMatchesAnAlias(t *testing.T) {
 	p := parsePolicy(t, "[servers.google_drive]\ndeny = 'trash'")
-	if err := p.NewRun().admit(config.Server{Name: "google-drive", Alias: "google_drive"}, Tool{Name: "trash"}); err == nil {
+	if err := p.NewRun().Authorize(PolicyServer{Name: "google-drive", Alias: "google_drive"}, PolicyTool{Name: "trash"}); err == nil {
 		t.Error("a section that names the server by its alias does not count")
 	}
 }
 
 func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 	p := parsePolicy(t, "[default]\nreadOnly = true\n[servers.gihub]\n[servers.google_drive]\n[servers.'git*']\n[servers.'*']\n[servers.'x*']")
-	got := p.Strays([]ServerStatus{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
+	got := p.UnmatchedSections([]PolicyServer{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
 	if want := `[[servers.gihub] [servers."x*"]]`; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
@@ -138,10 +136,10 @@ func TestNoPolicyAllowsEverything(t *testing.T) {
 	var none *Policy
 	for name, p := range map[string]*Policy{"nil": none, "no file": LoadPolicy(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
 		r := p.NewRun()
-		if err := r.admit(config.Server{Name: "s"}, Tool{Name: "t"}); err != nil {
+		if err := r.Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := r.CheckServer(config.Server{Name: "s"}); err != nil {
+		if err := r.AuthorizeServer(PolicyServer{Name: "s"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -157,61 +155,61 @@ callsPerRun = 100
 callsPerRun = 1
 `)
 	run := p.NewRun()
-	a, b := config.Server{Name: "a"}, config.Server{Name: "b"}
-	call := func(r *Run, s config.Server, tool string) error { return r.admit(s, policyTool(tool)) }
+	a, b := PolicyServer{Name: "a"}, PolicyServer{Name: "b"}
+	call := func(r *Run, s PolicyServer, tool string) error { return r.Authorize(s, toolOf(tool)) }
 	for range 2 {
 		if err := call(run, a, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantError(t, call(run, a, "y"), `policy.toml, [default] callsPerRun = 2: this run has called server "a" 2 times already`)
+	wantErr(t, call(run, a, "y"), `policy.toml, [default] callsPerRun = 2: this run has called server "a" 2 times already`)
 	if err := call(run, b, "x"); err != nil {
 		t.Errorf("another server has a count of its own: %v", err)
 	}
-	if err := run.CheckServer(b); err != nil {
+	if err := run.AuthorizeServer(b); err != nil {
 		t.Errorf("reading a resource: %v", err)
 	}
-	wantError(t, run.CheckServer(b), "callsPerRun = 2")
+	wantErr(t, run.AuthorizeServer(b), "callsPerRun = 2")
 	if err := call(p.NewRun(), a, "x"); err != nil {
 		t.Errorf("another run has counts of its own: %v", err)
 	}
-	busy := config.Server{Name: "busy"}
+	busy := PolicyServer{Name: "busy"}
 	for _, tool := range []string{"set_a", "set_b", "get", "get", "get"} {
 		if err := call(run, busy, tool); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantError(t, call(run, busy, "set_a"), `[servers.busy.tools."set_*"] callsPerRun = 1: this run has called "set_a" of server "busy" once already`)
+	wantErr(t, call(run, busy, "set_a"), `[servers.busy.tools."set_*"] callsPerRun = 1: this run has called "set_a" of server "busy" once already`)
 }
 
 func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 	p := parsePolicy(t, "[servers.s]\ncallsPerMinute = 3\n[servers.s.tools.write]\ncallsPerMinute = 1")
 	now := time.Now()
 	p.now = func() time.Time { return now }
-	s, read, write := config.Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
-	if err := p.NewRun().admit(s, write); err != nil {
+	s, read, write := PolicyServer{Name: "s"}, PolicyTool{Name: "read"}, PolicyTool{Name: "write"}
+	if err := p.NewRun().Authorize(s, write); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(20 * time.Second)
-	wantError(t, p.NewRun().admit(s, write), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
+	wantErr(t, p.NewRun().Authorize(s, write), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
 	// A refused call takes nothing of the server's own limit.
 	for range 2 {
-		if err := p.NewRun().admit(s, read); err != nil {
+		if err := p.NewRun().Authorize(s, read); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now = now.Add(500 * time.Millisecond)
-	wantError(t, p.NewRun().admit(s, read), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
+	wantErr(t, p.NewRun().Authorize(s, read), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
 	now = now.Add(39500 * time.Millisecond)
-	if err := p.NewRun().admit(s, write); err != nil {
+	if err := p.NewRun().Authorize(s, write); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
-	wantError(t, p.NewRun().admit(s, read), "call it again in 20 s")
+	wantErr(t, p.NewRun().Authorize(s, read), "call it again in 20 s")
 	// A change of the file does not start the minute anew.
 	if err := os.WriteFile(p.file, []byte("[servers.s]\ncallsPerMinute = 3 # changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, p.NewRun().admit(s, read), "call it again in 20 s")
+	wantErr(t, p.NewRun().Authorize(s, read), "call it again in 20 s")
 }
 
 func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
@@ -222,7 +220,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 		run := p.NewRun()
 		for range 100 {
 			all.Go(func() {
-				if run.admit(config.Server{Name: "s"}, Tool{Name: "t"}) == nil {
+				if run.Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}) == nil {
 					admitted.Add(1)
 				}
 			})
@@ -237,7 +235,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	p := LoadPolicy(file, false, nil)
-	ask := func() error { return p.NewRun().admit(config.Server{Name: "s"}, Tool{Name: "t"}) }
+	ask := func() error { return p.NewRun().Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}) }
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -252,8 +250,8 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	}
 	before := p.NewRun()
 	write("[servers.s]\ndeny = 't'")
-	wantError(t, ask(), "deny")
-	if err := before.admit(config.Server{Name: "s"}, Tool{Name: "t"}); err != nil {
+	wantErr(t, ask(), "deny")
+	if err := before.Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}); err != nil {
 		t.Errorf("a run that goes on keeps the rules that it began with: %v", err)
 	}
 	write("[servers.s]\ndeny = 'u'")
@@ -261,7 +259,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 		t.Error(err)
 	}
 	write("[servers.s]\ndeny = ")
-	wantError(t, ask(), "policy.toml:2:", "until that is mended nothing may be called")
+	wantErr(t, ask(), "policy.toml:2:", "until that is mended nothing may be called")
 	write("[servers.s]\ndeny = []")
 	if err := ask(); err != nil {
 		t.Error(err)
@@ -269,14 +267,14 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, ask(), "policy.toml: the file was there and is gone; put it back, or start toolcell again")
-	wantError(t, p.Err(), "is gone")
+	wantErr(t, ask(), "policy.toml: the file was there and is gone; put it back, or start toolcell again")
+	wantErr(t, p.Err(), "is gone")
 }
 
 func TestPolicyThatWasNamedMustBeThere(t *testing.T) {
 	p := LoadPolicy(filepath.Join(t.TempDir(), "mine.toml"), true, nil)
-	wantError(t, p.Err(), "mine.toml: there is no such file")
-	wantError(t, p.NewRun().CheckServer(config.Server{Name: "s"}), "there is no such file", "nothing may be called")
+	wantErr(t, p.Err(), "mine.toml: there is no such file")
+	wantErr(t, p.NewRun().AuthorizeServer(PolicyServer{Name: "s"}), "there is no such file", "nothing may be called")
 }
 
 func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {
@@ -296,38 +294,14 @@ func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {
 	}
 }
 
-// TestCallAsksThePolicyBeforeTheServer calls a real process, which notes what
-// reaches it.
-func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
-	notes, starts := filepath.Join(t.TempDir(), "notes"), filepath.Join(t.TempDir(), "starts")
-	p := proxyFor(t, Options{}, fake(t, "FAKE_NOTES", notes, "FAKE_STARTS", starts))
-	call := func(policy, tool string) (sent []string, err error) {
-		_, err = p.Call(t.Context(), CallRequest{
-			Server: "fake", Tool: tool, Run: parsePolicy(t, policy).NewRun(),
-			Sent: func(t Tool) { sent = append(sent, t.Name) },
-		})
-		return sent, err
+func wantErr(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("there was no error")
 	}
-	sent, err := call("[servers.fake]\ndeny = '*'", "echo")
-	wantError(t, err, `[servers.fake] deny = "*"`)
-	if len(sent) != 0 || len(lines(starts)) != 0 {
-		t.Errorf("a server that is closed as a whole was started: sent %q, starts %q", sent, lines(starts))
-	}
-	sent, err = call("[servers.fake]\ndeny = 'crash'", "crash")
-	wantError(t, err, `[servers.fake] deny = "crash": calling "crash" of server "fake"`)
-	if len(sent) != 0 || len(lines(notes)) != 0 {
-		t.Errorf("a refused call went out: sent %q, notes %q", sent, lines(notes))
-	}
-	sent, err = call("[servers.fake]\nallow = 'get_pid'", "get_pid") // an alias
-	if err != nil || fmt.Sprint(sent) != "[get-pid]" {
-		t.Errorf("sent %q, error %v", sent, err)
-	}
-	sent, err = call("", "refuse")
-	wantError(t, err, "bad arguments")
-	if fmt.Sprint(sent) != "[refuse]" {
-		t.Errorf("sent %q", sent)
-	}
-	if sent, err = call("", "no_such_tool"); err == nil || len(sent) != 0 {
-		t.Errorf("a tool that there is not: sent %q, error %v", sent, err)
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not contain %q", err, part)
+		}
 	}
 }

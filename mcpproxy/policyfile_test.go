@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +50,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if err := p.NewRun().admit(config.Server{Name: "any"}, policyTool("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := p.NewRun().Authorize(PolicyServer{Name: "any"}, toolOf("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
@@ -65,7 +64,7 @@ func TestPolicyFileThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{dir: "it is not a regular file", pipe: "it is not a regular file", "/dev/null/policy.toml": "not a directory"} {
-		wantError(t, LoadPolicy(file, true, nil).Err(), want)
+		wantErr(t, LoadPolicy(file, true, nil).Err(), want)
 	}
 }
 
@@ -92,9 +91,9 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 			first = r
 		}
 	}
-	refusal := first.check(config.Server{Name: "github"}, Tool{Name: "delete_repo"})
+	refusal := first.check(PolicyServer{Name: "github"}, PolicyTool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
-	for _, err := range []error{refusal, (&Run{err: broken}).Barred(config.Server{})} {
+	for _, err := range []error{refusal, (&Run{err: broken}).ServerDenied(PolicyServer{})} {
 		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
 		}
@@ -113,7 +112,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).admit(config.Server{Name: "x"}, Tool{Name: "y"})
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(PolicyServer{Name: "x"}, PolicyTool{Name: "y"})
 		}
 	})
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
+// maxGlob bounds a glob, in bytes; it is also more than any name has.
+const maxGlob = 512
+
 // A glob is a pattern of names: * stands for any text, ? for one character.
 // Case does not count, so that a deny cannot be missed by it.
 type glob struct {
@@ -22,8 +25,8 @@ func parseGlob(at toml.Key, pattern string) (glob, error) {
 		return glob{}, &fault{at, "a glob is empty; * matches everything"}
 	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
 		return glob{}, &fault{at, fmt.Sprintf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)}
-	case len(pattern) > maxToolName:
-		return glob{}, &fault{at, fmt.Sprintf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxToolName)}
+	case len(pattern) > maxGlob:
+		return glob{}, &fault{at, fmt.Sprintf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)}
 	}
 	return glob{pattern, []rune(strings.ToLower(pattern))}, nil
 }
@@ -32,7 +35,7 @@ func (g glob) matches(name string) bool {
 	if name == "" {
 		return false
 	}
-	return matches(g.runes, []rune(strings.ToLower(name)))
+	return text.MatchGlob(g.runes, []rune(strings.ToLower(name)))
 }
 
 // everything reports whether the glob matches all names.
@@ -48,12 +51,12 @@ func (g glob) weight() int {
 		}
 	}
 	if fixed == len(g.runes) {
-		fixed += maxToolName
+		fixed += maxGlob
 	}
 	return fixed
 }
 
-func firstMatch(globs []glob, t Tool) (glob, bool) {
+func firstMatch(globs []glob, t PolicyTool) (glob, bool) {
 	for _, g := range globs {
 		if g.matches(t.Name) || g.matches(t.Alias) {
 			return g, true

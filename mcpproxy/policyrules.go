@@ -1,11 +1,9 @@
 package mcpproxy
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/BurntSushi/toml"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // rules are a policy file that was understood.
@@ -38,12 +36,12 @@ type toolSection struct {
 type limits struct{ perRun, perMinute int }
 
 // about reports whether a section is about a server, by its name or alias.
-func (sec *section) about(s config.Server) bool {
+func (sec *section) about(s PolicyServer) bool {
 	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
 }
 
 // of gives the sections that are about a server.
-func (r *rules) of(s config.Server) []*section {
+func (r *rules) of(s PolicyServer) []*section {
 	var all []*section
 	for _, sec := range r.sections {
 		if sec.about(s) {
@@ -53,8 +51,8 @@ func (r *rules) of(s config.Server) []*section {
 	return all
 }
 
-// barred refuses a server of which no tool at all may be called.
-func (r *rules) barred(s config.Server) error {
+// serverDenied refuses a server when none of its tools may be called.
+func (r *rules) serverDenied(s PolicyServer) error {
 	sections := r.of(s)
 	for _, sec := range sections {
 		for _, g := range sec.deny {
@@ -76,7 +74,7 @@ func (r *rules) barred(s config.Server) error {
 
 // check refuses what is never allowed. deny counts wherever it stands; allow
 // and readOnly count where they say most about the server.
-func (r *rules) check(s config.Server, t Tool) error {
+func (r *rules) check(s PolicyServer, t PolicyTool) error {
 	sections := r.of(s)
 	for _, sec := range sections {
 		if g, ok := firstMatch(sec.deny, t); ok {
@@ -96,7 +94,7 @@ func (r *rules) check(s config.Server, t Tool) error {
 		if sec.readOnly == nil {
 			continue
 		}
-		if *sec.readOnly && !t.ReadOnly() {
+		if *sec.readOnly && !t.ReadOnly {
 			return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: the server does not say that it only reads", t.Name, s.Name)
 		}
 		break
@@ -105,7 +103,7 @@ func (r *rules) check(s config.Server, t Tool) error {
 }
 
 // serverLimits gives the limits on calls of a server.
-func (r *rules) serverLimits(s config.Server) []limit {
+func (r *rules) serverLimits(s PolicyServer) []limit {
 	var l limitFinder
 	for _, sec := range r.of(s) {
 		l.add(sec.limits, limitKey{section: sec.name, server: s.Name})
@@ -114,7 +112,7 @@ func (r *rules) serverLimits(s config.Server) []limit {
 }
 
 // toolLimits gives those on calls of one tool.
-func (r *rules) toolLimits(s config.Server, t Tool) []limit {
+func (r *rules) toolLimits(s PolicyServer, t PolicyTool) []limit {
 	var l limitFinder
 	for _, sec := range r.of(s) {
 		for _, ts := range sec.tools {
@@ -131,13 +129,3 @@ func (r *rules) toolLimits(s config.Server, t Tool) []limit {
 func (r *rules) refuse(section, rule, format string, args ...any) error {
 	return fmt.Errorf("policy %s, %s %s: %s", r.file, section, rule, fmt.Sprintf(format, args...))
 }
-
-// ReadOnly reports whether the server says that the tool changes nothing.
-func (t Tool) ReadOnly() bool {
-	var a struct {
-		ReadOnlyHint bool `json:"readOnlyHint"`
-	}
-	return len(t.Annotations) < maxAnnotations && json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnlyHint
-}
-
-const maxAnnotations = 64 << 10

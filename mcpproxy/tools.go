@@ -133,3 +133,13 @@ func object(raw json.RawMessage, otherwise string) json.RawMessage {
 	}
 	return json.RawMessage(otherwise)
 }
+
+// ReadOnly reports whether the server says that the tool changes nothing.
+func (t Tool) ReadOnly() bool {
+	var a struct {
+		ReadOnlyHint bool `json:"readOnlyHint"`
+	}
+	return len(t.Annotations) < maxAnnotations && json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnlyHint
+}
+
+const maxAnnotations = 64 << 10

@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// policyFile is the file that says what code may call, and whether the user
-// named it. It is empty where there is no place for one.
+// policyFile returns the file that says what code may call, and whether the user
+// named it. It is empty where no folder for one is known.
 func policyFile(s Settings) (file string, named bool) {
 	if s.Policy != "" {
 		if abs, err := filepath.Abs(s.Policy); err == nil {
@@ -29,8 +29,8 @@ func policyFile(s Settings) (file string, named bool) {
 	return filepath.Join(config, "toolcell", "policy.toml"), false
 }
 
-// loadPolicy reads it. A file that is wrong does not keep the program from
-// starting: it keeps code from calling anything, which each call then says.
+// loadPolicy reads it. A wrong file does not keep the program from starting, but
+// code from calling anything; each call then says so.
 func loadPolicy(s Settings, log *slog.Logger) *mcpproxy.Policy {
 	file, named := policyFile(s)
 	if file == "" {
@@ -39,13 +39,17 @@ func loadPolicy(s Settings, log *slog.Logger) *mcpproxy.Policy {
 	return mcpproxy.LoadPolicy(file, named, log)
 }
 
-// noteStrays tells of sections of the policy that are about no server.
-func noteStrays(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
+// noteUnmatchedSections prints which sections of the policy are about no server.
+func noteUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
 	s, err := readSettings(c)
 	if err != nil {
-		return // whoever called has said so
+		return // the caller has reported it
 	}
-	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).Strays(servers) {
+	names := make([]mcpproxy.PolicyServer, len(servers))
+	for i, s := range servers {
+		names[i] = mcpproxy.PolicyServer{Name: s.Name, Alias: s.Alias}
+	}
+	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).UnmatchedSections(names) {
 		file, _ := policyFile(s)
 		fmt.Fprintf(w, "toolcell: note: %s, %s is about none of these servers\n", file, name)
 	}

@@ -73,7 +73,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
 	printProblems(s.err, all, p.Problems())
-	noteStrays(c, s.err, all)
+	noteUnmatchedSections(c, s.err, all)
 	if c.Bool("json") {
 		return printJSON(s.out, all)
 	}
