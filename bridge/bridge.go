@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"golang.org/x/sync/semaphore"
 )
@@ -64,14 +65,14 @@ type Options struct {
 	Rootfs     RootfsFunc
 	Sandbox    Sandbox
 	Upstreams  Upstreams
-	RunnerFile string           // the runner on the host, as WriteRunner left it
-	Preload    []string         // modules that shall be imported before a run begins
-	ToolsDir   string           // where saved tools are kept; none are if empty
-	Project    string           // whose saved tools, as ProjectOf gives it
-	Policy     *mcpproxy.Policy // what may be called; nil is everything
-	RunsDir    string           // where files of runs are kept; none are if empty
-	Files      FileLimits       // of what is kept there
-	Pictures   PictureLimits    // of what a result carries
+	RunnerFile string         // the runner on the host, as WriteRunner left it
+	Preload    []string       // modules that shall be imported before a run begins
+	ToolsDir   string         // where saved tools are kept; none are if empty
+	Project    string         // whose saved tools, as ProjectOf gives it
+	Policy     *policy.Policy // what may be called; nil is everything
+	RunsDir    string         // where files of runs are kept; none are if empty
+	Files      FileLimits     // of what is kept there
+	Pictures   PictureLimits  // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0

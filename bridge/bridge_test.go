@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -162,7 +163,7 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 	if fn == nil {
 		return res, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
-	if err := r.Run.AuthorizeServer(mcpproxy.PolicyServer{Name: server, Alias: server}); err != nil {
+	if err := r.Run.AuthorizeServer(policy.Server{Name: server, Alias: server}); err != nil {
 		return res, err
 	}
 	if r.Sent != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // callParams are the parameters of all methods; each takes what it needs.
@@ -135,8 +136,8 @@ func encode[T any](v T, err error) (json.RawMessage, error) {
 }
 
 // policyNames is a server as policies know it.
-func policyNames(s config.Server) mcpproxy.PolicyServer {
-	return mcpproxy.PolicyServer{Name: s.Name, Alias: s.Alias}
+func policyNames(s config.Server) policy.Server {
+	return policy.Server{Name: s.Name, Alias: s.Alias}
 }
 
 // grantedServer finds a server that the run may use, or says why it may not.

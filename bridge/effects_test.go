@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -110,7 +111,7 @@ func TestCallThatThePolicyForbidsIsNotListed(t *testing.T) {
 	if err := os.WriteFile(file, []byte("[servers.up]\ncallsPerRun = 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(t, effectTools(nil), func(o *Options) { o.Policy = mcpproxy.LoadPolicy(file, true, nil) })
+	s := newServer(t, effectTools(nil), func(o *Options) { o.Policy = policy.Load(file, true, nil) })
 	for range 2 { // each run has its own count
 		r := runCode(t, s, "from mcp import runtime\nawait mcp_up.write()\ntry: await mcp_up.write()\nexcept runtime.MCPError as e: print(e)\n1/0", "up")
 		if len(r.Calls) != 1 || !strings.Contains(strings.Join(r.Stdout, ""), "policy.toml, [servers.up] callsPerRun = 1: this run has called") {

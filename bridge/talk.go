@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -25,7 +25,7 @@ const (
 type talk struct {
 	s        *Server
 	plan     plan
-	policy   *mcpproxy.Run // what this run may call, and how often
+	policy   *policy.Run // what this run may call, and how often
 	effects  effects
 	pictures *pictures
 	progress progress

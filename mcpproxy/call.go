@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -27,7 +28,7 @@ type CallRequest struct {
 	// Progress is told what the server says of the call while it works on it;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
-	Run      *Run         // whose policy and limits the call is under; nil may call everything
+	Run      *policy.Run  // whose policy and limits the call is under; nil may call everything
 	Sent     func(t Tool) // is told just before the call goes out; may be nil
 }
 
@@ -96,7 +97,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 // authorize asks the policy whether the call may be made, and reports to Sent
 // that it goes out.
 func (r CallRequest) authorize(s config.Server, t Tool) error {
-	if err := r.Run.Authorize(policyNames(s), PolicyTool{t.Name, t.Alias, t.ReadOnly()}); err != nil {
+	if err := r.Run.Authorize(policyNames(s), policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()}); err != nil {
 		return err
 	}
 	if r.Sent != nil {
@@ -187,4 +188,4 @@ func checkArguments(args json.RawMessage) (json.RawMessage, error) {
 }
 
 // policyNames is a server as policies know it.
-func policyNames(s config.Server) PolicyServer { return PolicyServer{s.Name, s.Alias} }
+func policyNames(s config.Server) policy.Server { return policy.Server{Name: s.Name, Alias: s.Alias} }

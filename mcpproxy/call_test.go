@@ -2,18 +2,19 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-func policyOf(t *testing.T, text string) *Policy {
+func policyOf(t *testing.T, text string) *policy.Policy {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return LoadPolicy(file, true, nil)
+	return policy.Load(file, true, nil)
 }
 
 // TestCallAsksThePolicyBeforeTheServer calls a real process, which notes what

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -31,12 +32,12 @@ func policyFile(s Settings) (file string, named bool) {
 
 // loadPolicy reads it. A wrong file does not keep the program from starting, but
 // code from calling anything; each call then says so.
-func loadPolicy(s Settings, log *slog.Logger) *mcpproxy.Policy {
+func loadPolicy(s Settings, log *slog.Logger) *policy.Policy {
 	file, named := policyFile(s)
 	if file == "" {
 		return nil
 	}
-	return mcpproxy.LoadPolicy(file, named, log)
+	return policy.Load(file, named, log)
 }
 
 // noteUnmatchedSections prints which sections of the policy are about no server.
@@ -45,9 +46,9 @@ func noteUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.Serve
 	if err != nil {
 		return // the caller has reported it
 	}
-	names := make([]mcpproxy.PolicyServer, len(servers))
+	names := make([]policy.Server, len(servers))
 	for i, s := range servers {
-		names[i] = mcpproxy.PolicyServer{Name: s.Name, Alias: s.Alias}
+		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
 	}
 	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).UnmatchedSections(names) {
 		file, _ := policyFile(s)

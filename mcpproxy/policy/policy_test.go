@@ -1,4 +1,4 @@
-package mcpproxy
+package policy
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // parsePolicy reads a policy from text, and fails the test if it cannot.
 func parsePolicy(t *testing.T, text string) *Policy {
 	t.Helper()
-	p := LoadPolicy(writePolicy(t, text), true, nil)
+	p := Load(writePolicy(t, text), true, nil)
 	if err := p.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +32,8 @@ func writePolicy(t *testing.T, text string) string {
 }
 
 // toolOf is a tool that only reads if its name begins with get or list.
-func toolOf(name string) PolicyTool {
-	t := PolicyTool{Name: name, Alias: strings.ReplaceAll(name, "-", "_")}
+func toolOf(name string) Tool {
+	t := Tool{Name: name, Alias: strings.ReplaceAll(name, "-", "_")}
 	if strings.HasPrefix(name, "get") || strings.HasPrefix(name, "list") {
 		t.ReadOnly = true
 	}
@@ -101,7 +101,7 @@ allow = "?et_file"
 		{"Google Drive", "et_file", `[servers."Google Drive"] allow`},
 		{"google-drive", "get_anything", ""}, // another name, another alias
 	} {
-		err := p.NewRun().Authorize(PolicyServer{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, toolOf(tt.tool))
+		err := p.NewRun().Authorize(Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, toolOf(tt.tool))
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s.%s: %v", tt.server, tt.tool, err)
@@ -109,24 +109,24 @@ allow = "?et_file"
 			t.Errorf("%s.%s: error %v, want %s", tt.server, tt.tool, err, tt.want)
 		}
 	}
-	if err := p.NewRun().AuthorizeServer(PolicyServer{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
+	if err := p.NewRun().AuthorizeServer(Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
 		t.Errorf("a server that is closed as a whole: %v", err)
 	}
-	if err := p.NewRun().AuthorizeServer(PolicyServer{Name: "github"}); err != nil {
+	if err := p.NewRun().AuthorizeServer(Server{Name: "github"}); err != nil {
 		t.Errorf("a server of which some tools are allowed: %v", err)
 	}
 }
 
 func TestPolicySectionMatchesAnAlias(t *testing.T) {
 	p := parsePolicy(t, "[servers.google_drive]\ndeny = 'trash'")
-	if err := p.NewRun().Authorize(PolicyServer{Name: "google-drive", Alias: "google_drive"}, PolicyTool{Name: "trash"}); err == nil {
+	if err := p.NewRun().Authorize(Server{Name: "google-drive", Alias: "google_drive"}, Tool{Name: "trash"}); err == nil {
 		t.Error("a section that names the server by its alias does not count")
 	}
 }
 
 func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 	p := parsePolicy(t, "[default]\nreadOnly = true\n[servers.gihub]\n[servers.google_drive]\n[servers.'git*']\n[servers.'*']\n[servers.'x*']")
-	got := p.UnmatchedSections([]PolicyServer{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
+	got := p.UnmatchedSections([]Server{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
 	if want := `[[servers.gihub] [servers."x*"]]`; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
@@ -134,12 +134,12 @@ func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 
 func TestNoPolicyAllowsEverything(t *testing.T) {
 	var none *Policy
-	for name, p := range map[string]*Policy{"nil": none, "no file": LoadPolicy(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
+	for name, p := range map[string]*Policy{"nil": none, "no file": Load(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
 		r := p.NewRun()
-		if err := r.Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}); err != nil {
+		if err := r.Authorize(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := r.AuthorizeServer(PolicyServer{Name: "s"}); err != nil {
+		if err := r.AuthorizeServer(Server{Name: "s"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -155,8 +155,8 @@ callsPerRun = 100
 callsPerRun = 1
 `)
 	run := p.NewRun()
-	a, b := PolicyServer{Name: "a"}, PolicyServer{Name: "b"}
-	call := func(r *Run, s PolicyServer, tool string) error { return r.Authorize(s, toolOf(tool)) }
+	a, b := Server{Name: "a"}, Server{Name: "b"}
+	call := func(r *Run, s Server, tool string) error { return r.Authorize(s, toolOf(tool)) }
 	for range 2 {
 		if err := call(run, a, "x"); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ callsPerRun = 1
 	if err := call(p.NewRun(), a, "x"); err != nil {
 		t.Errorf("another run has counts of its own: %v", err)
 	}
-	busy := PolicyServer{Name: "busy"}
+	busy := Server{Name: "busy"}
 	for _, tool := range []string{"set_a", "set_b", "get", "get", "get"} {
 		if err := call(run, busy, tool); err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 	p := parsePolicy(t, "[servers.s]\ncallsPerMinute = 3\n[servers.s.tools.write]\ncallsPerMinute = 1")
 	now := time.Now()
 	p.now = func() time.Time { return now }
-	s, read, write := PolicyServer{Name: "s"}, PolicyTool{Name: "read"}, PolicyTool{Name: "write"}
+	s, read, write := Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
 	if err := p.NewRun().Authorize(s, write); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 		run := p.NewRun()
 		for range 100 {
 			all.Go(func() {
-				if run.Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}) == nil {
+				if run.Authorize(Server{Name: "s"}, Tool{Name: "t"}) == nil {
 					admitted.Add(1)
 				}
 			})
@@ -234,8 +234,8 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 
 func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.toml")
-	p := LoadPolicy(file, false, nil)
-	ask := func() error { return p.NewRun().Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}) }
+	p := Load(file, false, nil)
+	ask := func() error { return p.NewRun().Authorize(Server{Name: "s"}, Tool{Name: "t"}) }
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -251,7 +251,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	before := p.NewRun()
 	write("[servers.s]\ndeny = 't'")
 	wantErr(t, ask(), "deny")
-	if err := before.Authorize(PolicyServer{Name: "s"}, PolicyTool{Name: "t"}); err != nil {
+	if err := before.Authorize(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
 		t.Errorf("a run that goes on keeps the rules that it began with: %v", err)
 	}
 	write("[servers.s]\ndeny = 'u'")
@@ -272,9 +272,9 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 }
 
 func TestPolicyThatWasNamedMustBeThere(t *testing.T) {
-	p := LoadPolicy(filepath.Join(t.TempDir(), "mine.toml"), true, nil)
+	p := Load(filepath.Join(t.TempDir(), "mine.toml"), true, nil)
 	wantErr(t, p.Err(), "mine.toml: there is no such file")
-	wantErr(t, p.NewRun().AuthorizeServer(PolicyServer{Name: "s"}), "there is no such file", "nothing may be called")
+	wantErr(t, p.NewRun().AuthorizeServer(Server{Name: "s"}), "there is no such file", "nothing may be called")
 }
 
 func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {
@@ -287,7 +287,7 @@ func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		LoadPolicy(file, true, slog.New(slog.NewTextHandler(&out, nil)))
+		Load(file, true, slog.New(slog.NewTextHandler(&out, nil)))
 		if !strings.Contains(out.String(), name) {
 			t.Errorf("got %q, want %q", out.String(), name)
 		}

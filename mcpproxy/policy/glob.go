@@ -1,4 +1,4 @@
-package mcpproxy
+package policy
 
 import (
 	"fmt"
@@ -56,7 +56,7 @@ func (g glob) weight() int {
 	return fixed
 }
 
-func firstMatch(globs []glob, t PolicyTool) (glob, bool) {
+func firstMatch(globs []glob, t Tool) (glob, bool) {
 	for _, g := range globs {
 		if g.matches(t.Name) || g.matches(t.Alias) {
 			return g, true

@@ -1,4 +1,4 @@
-package mcpproxy
+package policy
 
 import (
 	"os"
@@ -45,12 +45,12 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"not text":              {"# \xff", "policy.toml:1:2: invalid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := LoadPolicy(writePolicy(t, tt.text), true, nil)
+			p := Load(writePolicy(t, tt.text), true, nil)
 			err := p.Err()
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if err := p.NewRun().Authorize(PolicyServer{Name: "any"}, toolOf("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := p.NewRun().Authorize(Server{Name: "any"}, toolOf("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
@@ -64,14 +64,14 @@ func TestPolicyFileThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{dir: "it is not a regular file", pipe: "it is not a regular file", "/dev/null/policy.toml": "not a directory"} {
-		wantErr(t, LoadPolicy(file, true, nil).Err(), want)
+		wantErr(t, Load(file, true, nil).Err(), want)
 	}
 }
 
 // TestPolicyExamplesOfTheDocuments reads every example in docs/policy.md, and
 // the errors that it shows are those that there are.
 func TestPolicyExamplesOfTheDocuments(t *testing.T) {
-	doc, err := os.ReadFile("../docs/policy.md")
+	doc, err := os.ReadFile("../../docs/policy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 			first = r
 		}
 	}
-	refusal := first.check(PolicyServer{Name: "github"}, PolicyTool{Name: "delete_repo"})
+	refusal := first.check(Server{Name: "github"}, Tool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
-	for _, err := range []error{refusal, (&Run{err: broken}).ServerDenied(PolicyServer{})} {
+	for _, err := range []error{refusal, (&Run{err: broken}).ServerDenied(Server{})} {
 		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
 		}
@@ -112,7 +112,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(PolicyServer{Name: "x"}, PolicyTool{Name: "y"})
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(Server{Name: "x"}, Tool{Name: "y"})
 		}
 	})
 }

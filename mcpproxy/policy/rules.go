@@ -1,4 +1,4 @@
-package mcpproxy
+package policy
 
 import (
 	"fmt"
@@ -36,12 +36,12 @@ type toolSection struct {
 type limits struct{ perRun, perMinute int }
 
 // about reports whether a section is about a server, by its name or alias.
-func (sec *section) about(s PolicyServer) bool {
+func (sec *section) about(s Server) bool {
 	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
 }
 
 // of gives the sections that are about a server.
-func (r *rules) of(s PolicyServer) []*section {
+func (r *rules) of(s Server) []*section {
 	var all []*section
 	for _, sec := range r.sections {
 		if sec.about(s) {
@@ -52,7 +52,7 @@ func (r *rules) of(s PolicyServer) []*section {
 }
 
 // serverDenied refuses a server when none of its tools may be called.
-func (r *rules) serverDenied(s PolicyServer) error {
+func (r *rules) serverDenied(s Server) error {
 	sections := r.of(s)
 	for _, sec := range sections {
 		for _, g := range sec.deny {
@@ -74,7 +74,7 @@ func (r *rules) serverDenied(s PolicyServer) error {
 
 // check refuses what is never allowed. deny counts wherever it stands; allow
 // and readOnly count where they say most about the server.
-func (r *rules) check(s PolicyServer, t PolicyTool) error {
+func (r *rules) check(s Server, t Tool) error {
 	sections := r.of(s)
 	for _, sec := range sections {
 		if g, ok := firstMatch(sec.deny, t); ok {
@@ -103,7 +103,7 @@ func (r *rules) check(s PolicyServer, t PolicyTool) error {
 }
 
 // serverLimits gives the limits on calls of a server.
-func (r *rules) serverLimits(s PolicyServer) []limit {
+func (r *rules) serverLimits(s Server) []limit {
 	var l limitFinder
 	for _, sec := range r.of(s) {
 		l.add(sec.limits, limitKey{section: sec.name, server: s.Name})
@@ -112,7 +112,7 @@ func (r *rules) serverLimits(s PolicyServer) []limit {
 }
 
 // toolLimits gives those on calls of one tool.
-func (r *rules) toolLimits(s PolicyServer, t PolicyTool) []limit {
+func (r *rules) toolLimits(s Server, t Tool) []limit {
 	var l limitFinder
 	for _, sec := range r.of(s) {
 		for _, ts := range sec.tools {

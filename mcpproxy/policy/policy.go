@@ -1,4 +1,11 @@
-package mcpproxy
+// Package policy decides what code may call of the user's servers, and how often,
+// by one TOML file of the user's.
+//
+// The file is read again when it has changed, and a run keeps the rules that it
+// began with. It fails closed: with a file that cannot be read or understood, or
+// that has vanished, nothing may be called. Every refusal names the file, the
+// section and the rule. Servers and tools are known here by name only.
+package policy
 
 import (
 	"errors"
@@ -17,10 +24,10 @@ import (
 )
 
 // A PolicyServer names a server.
-type PolicyServer struct{ Name, Alias string }
+type Server struct{ Name, Alias string }
 
 // A PolicyTool names a tool of a server.
-type PolicyTool struct {
+type Tool struct {
 	Name, Alias string
 	ReadOnly    bool // its server says that it changes nothing
 }
@@ -41,10 +48,10 @@ type Policy struct {
 	minutes map[limitKey]*window // outlive a change of the file
 }
 
-// LoadPolicy reads a policy file. A required file must exist; while another does
+// Load reads a policy file. A required file must exist; while another does
 // not exist, everything is allowed. Err, and the error of every call that is
 // refused, says what is wrong with the file.
-func LoadPolicy(file string, required bool, log *slog.Logger) *Policy {
+func Load(file string, required bool, log *slog.Logger) *Policy {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -81,7 +88,7 @@ func (p *Policy) Sections() (n int, ok bool) {
 
 // UnmatchedSections names the sections that are about none of these servers: a
 // misspelled name protects nothing.
-func (p *Policy) UnmatchedSections(servers []PolicyServer) (sections []string) {
+func (p *Policy) UnmatchedSections(servers []Server) (sections []string) {
 	if p == nil {
 		return nil
 	}
@@ -121,7 +128,7 @@ func (p *Policy) NewRun() *Run {
 
 // AuthorizeServer checks whether something other than tools of a server may be
 // read, such as a resource, and counts it as one call of the server.
-func (r *Run) AuthorizeServer(s PolicyServer) error {
+func (r *Run) AuthorizeServer(s Server) error {
 	if err := r.ServerDenied(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
@@ -130,7 +137,7 @@ func (r *Run) AuthorizeServer(s PolicyServer) error {
 
 // ServerDenied returns an error if nothing of a server may be used, so that it is
 // not started in vain. It counts nothing.
-func (r *Run) ServerDenied(s PolicyServer) error {
+func (r *Run) ServerDenied(s Server) error {
 	switch {
 	case r == nil:
 		return nil
@@ -143,7 +150,7 @@ func (r *Run) ServerDenied(s PolicyServer) error {
 }
 
 // Authorize checks whether a tool may be called, and counts the call if it may.
-func (r *Run) Authorize(s PolicyServer, t PolicyTool) error {
+func (r *Run) Authorize(s Server, t Tool) error {
 	if err := r.ServerDenied(s); err != nil || r == nil || r.rules == nil {
 		return err
 	}
