@@ -130,7 +130,7 @@ func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool)
 		return mcpproxy.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
 	t := mcpproxy.Tool{Name: tool, Alias: tool, Description: "does " + tool}
-	return t, mcpproxy.NewSignature(t), nil
+	return t, mcpproxy.NewSignature(t.InputSchema, t.OutputSchema), nil
 }
 
 func (f fakeUpstreams) Stubs(context.Context, string, []string) (string, error) { return "", nil }

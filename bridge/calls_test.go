@@ -35,7 +35,7 @@ func (u signedUpstreams) Signature(_ context.Context, server, tool string, live 
 	if tool != "f" {
 		return t, nil, fmt.Errorf("server %q has no tool %q; the nearest are \"f\"", server, tool)
 	}
-	return t, mcpproxy.NewSignature(t), nil
+	return t, mcpproxy.NewSignature(t.InputSchema, t.OutputSchema), nil
 }
 
 func (u signedUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {

@@ -40,7 +40,7 @@ func rtSigned(method string, params rtObject) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("server \"github\" has no tool %q; the nearest are \"create-issue\"", name)
 	}
-	sig := mcpproxy.NewSignature(tool)
+	sig := mcpproxy.NewSignature(tool.InputSchema, tool.OutputSchema)
 	if method == "tool_signature" {
 		return toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
 	}
@@ -190,7 +190,7 @@ func TestRunnerShowsDocs(t *testing.T) {
 	tool := rtTools["create_issue"]
 	doc := rtObject{
 		"server": "github", "serverAlias": "github", "tool": tool.Name, "toolAlias": tool.Alias, "description": tool.Description,
-		"signature": mcpproxy.NewSignature(tool).Doc(tool.Alias), "inputSchema": tool.InputSchema,
+		"signature": mcpproxy.NewSignature(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias), "inputSchema": tool.InputSchema,
 	}
 	host := rtHost{answer: func(method string, params rtObject) (any, error) {
 		switch {

@@ -82,6 +82,6 @@ func newDoc(s config.Server, t Tool, full bool) ToolDoc {
 		doc.Description = text.Summary(t.Description)
 		return doc
 	}
-	doc.Signature, doc.InputSchema = NewSignature(t).Doc(t.Alias), t.InputSchema
+	doc.Signature, doc.InputSchema = NewSignature(t.InputSchema, t.OutputSchema).Doc(t.Alias), t.InputSchema
 	return doc
 }

@@ -14,7 +14,6 @@ const (
 	maxParameterText = 2 << 10 // of a description
 	maxSchemaBranch  = 50      // of a top-level allOf, anyOf or oneOf
 	maxCollected     = 50_000  // names of parameters read, those read again included
-	maxSignatures    = 500     // kept in memory
 	lineAnnotation   = 160     // bytes of one type where a signature is one line
 	docAnnotation    = 1000    // and where each parameter has a line
 )
@@ -68,18 +67,19 @@ func (p *Parameter) python() string {
 	return p.Name
 }
 
-// NewSignature reads a tool's schemas. They may be anything: what cannot be
-// made sense of gives a signature that accepts all arguments.
-func NewSignature(t Tool) *Signature {
+// NewSignature reads a tool's input schema and its output schema, if it has one.
+// They may be anything: a schema that makes no sense gives a signature that
+// accepts all arguments.
+func NewSignature(in, out json.RawMessage) *Signature {
 	s := &Signature{Parameters: []Parameter{}}
-	root, err := parseSchema(t.InputSchema)
+	root, err := parseSchema(in)
 	if err == nil {
 		s.read(root)
 	} else {
 		s.Extra, s.lenient = true, true
 	}
-	if len(t.OutputSchema) > 0 {
-		if root, err := parseSchema(t.OutputSchema); err == nil {
+	if len(out) > 0 {
+		if root, err := parseSchema(out); err == nil {
 			s.Returns = annotate(returned(root))
 		}
 	}

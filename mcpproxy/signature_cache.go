@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// maxSignatures are kept in memory.
+const maxSignatures = 500
+
 // A signatureCache keeps what was made of schemas, as every call of a tool
 // asks for it.
 type signatureCache struct {
@@ -28,7 +31,7 @@ func (c *signatureCache) of(server string, t Tool) *Signature {
 	if ok && bytes.Equal(k.in, t.InputSchema) && bytes.Equal(k.out, t.OutputSchema) {
 		return k.sig
 	}
-	sig := NewSignature(t)
+	sig := NewSignature(t.InputSchema, t.OutputSchema)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept) >= maxSignatures {

@@ -7,22 +7,21 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on what is written about a signature.
 const (
-	docComment   = 300 // bytes about one parameter, where one tool is read about
-	docSize      = 16 << 10
-	stubComment  = 100 // and where all of a server are
-	stubText     = 300 // bytes of a description there
-	stubTool     = 6 << 10
-	stubServer   = 32 << 10 // about 8,000 tokens
-	stubNames    = 4 << 10  // of the tools that were cut
-	maxStubNames = 1000
-	shownFields  = 20 // that are told of, for one parameter
-	shortLine    = 100
+	docComment    = 300 // bytes about one parameter, where one tool is read about
+	docSize       = 16 << 10
+	stubComment   = 100 // and where all of a server are
+	stubText      = 300 // bytes of a description there
+	stubTool      = 6 << 10
+	stubServer    = 32 << 10 // about 8,000 tokens
+	stubNames     = 4 << 10  // of the tools that were cut
+	shownFields   = 20       // that are told of, for one parameter
+	shortLine     = 100
+	maxServerName = 128
 )
 
 // Doc writes the signature for reading: one parameter a line, with what its
@@ -125,14 +124,28 @@ type stubWriter struct {
 	described bool            // with descriptions in full
 }
 
+// A Function is a tool to write a stub of.
+type Function struct {
+	Name, Alias, Description string
+	Signature                func() *Signature // called only if there is room for the tool
+}
+
+// Stubs writes the functions of a server as the text of a .pyi file, described
+// in full or shortly. It is bounded, and its end names what was cut.
+func Stubs(server, alias string, functions []Function, full bool) string {
+	w := newStubWriter(full)
+	w.add(functions, alias)
+	return w.finish(server, alias)
+}
+
 func newStubWriter(described bool) *stubWriter {
 	return &stubWriter{classes: map[string]string{}, named: map[string]bool{}, described: described}
 }
 
 // add writes tools until there is no more room.
-func (w *stubWriter) add(tools []Tool, server string, signature func(Tool) *Signature) {
+func (w *stubWriter) add(tools []Function, server string) {
 	for i, t := range tools {
-		text := w.function(t, signature(t))
+		text := w.function(t, t.Signature())
 		if w.body.Len()+len(text) > stubServer {
 			w.cut(tools[i:], server)
 			break
@@ -142,7 +155,7 @@ func (w *stubWriter) add(tools []Tool, server string, signature func(Tool) *Sign
 }
 
 // function writes one tool.
-func (w *stubWriter) function(t Tool, s *Signature) string {
+func (w *stubWriter) function(t Function, s *Signature) string {
 	classes, named := maps.Clone(w.classes), maps.Clone(w.named)
 	text := w.declaration(t, s, w.record)
 	if len(text) > stubTool {
@@ -155,7 +168,7 @@ func (w *stubWriter) function(t Tool, s *Signature) string {
 	return text
 }
 
-func (w *stubWriter) declaration(t Tool, s *Signature, record func(*pyType) string) string {
+func (w *stubWriter) declaration(t Function, s *Signature, record func(*pyType) string) string {
 	w.pending.Reset()
 	comment, about := stubComment, stubText
 	if w.described {
@@ -237,7 +250,7 @@ func (w *stubWriter) record(p *pyType) string {
 }
 
 // cut names the tools that there was no room for.
-func (w *stubWriter) cut(tools []Tool, server string) {
+func (w *stubWriter) cut(tools []Function, server string) {
 	fmt.Fprintf(&w.body, "# %d more tools; runtime.stubs(%q, NAME, …) shows those you name:", len(tools), server)
 	for i, t := range tools {
 		if i*8 > stubNames || w.body.Len() > stubServer+stubNames {
@@ -250,9 +263,9 @@ func (w *stubWriter) cut(tools []Tool, server string) {
 }
 
 // finish puts before the functions what they need.
-func (w *stubWriter) finish(s config.Server) string {
+func (w *stubWriter) finish(server, alias string) string {
 	body := w.body.String()
-	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(s.Name, config.MaxNameLength)), s.Alias)
+	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(server, maxServerName)), alias)
 	words := strings.FieldsFunc(body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var imports []string
 	for _, name := range []string{"Any", "Literal", "NotRequired", "TypedDict"} {

@@ -13,13 +13,26 @@ import (
 	"time"
 
 	"github.com/tiktoken-go/tokenizer"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
+// A testTool is a tool as servers define it.
+type testTool struct {
+	Name, Alias, Description  string
+	InputSchema, OutputSchema json.RawMessage
+}
+
+func functions(tools []testTool) []Function {
+	all := make([]Function, len(tools))
+	for i, t := range tools {
+		all[i] = Function{t.Name, t.Alias, t.Description, func() *Signature { return NewSignature(t.InputSchema, t.OutputSchema) }}
+	}
+	return all
+}
+
 // signed reads a signature from an input schema.
 func signed(input string) *Signature {
-	return NewSignature(Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(input)})
+	return NewSignature(json.RawMessage(input), nil)
 }
 
 // property makes the schema of an object with one needed property, x.
@@ -112,7 +125,7 @@ func TestSignatureSaysWhatIsReturned(t *testing.T) {
 		`{"type":"object","properties":{"result":{"type":"string"},"more":{"type":"string"}}}`:                       `f() -> {"result"?: str, "more"?: str}`,
 		`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`:                `f() -> {"a": list[Node]}`,
 	} {
-		s := NewSignature(Tool{InputSchema: json.RawMessage(`{"properties":{}}`), OutputSchema: json.RawMessage(output)})
+		s := NewSignature(json.RawMessage(`{"properties":{}}`), json.RawMessage(output))
 		if got := s.Line("f", 1000); got != want {
 			t.Errorf("%s: got %s, want %s", output, got, want)
 		}
@@ -192,7 +205,7 @@ func doubling(n int) string {
 func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {
 	for name, schema := range hostileSchemas() {
 		start := time.Now()
-		tool := Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
+		tool := testTool{Name: "f", Alias: "f", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
 		s := checkSignature(t, tool)
 		if took := time.Since(start); took > 3*time.Second {
 			t.Errorf("%s took %v", name, took)
@@ -205,9 +218,9 @@ func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {
 
 // checkSignature tries all that a signature is used for, and what holds for
 // every one of them.
-func checkSignature(t *testing.T, tool Tool) *Signature {
+func checkSignature(t *testing.T, tool testTool) *Signature {
 	t.Helper()
-	s := NewSignature(tool)
+	s := NewSignature(tool.InputSchema, tool.OutputSchema)
 	if body, err := json.Marshal(s); err != nil || len(body) > 8<<20 {
 		t.Errorf("%d bytes on the wire, %v", len(body), err)
 	}
@@ -238,9 +251,7 @@ func checkSignature(t *testing.T, tool Tool) *Signature {
 			t.Errorf("binding gave %.200s, %v", bound, err)
 		}
 	}
-	w := newStubWriter(true)
-	w.add([]Tool{tool}, "s", func(Tool) *Signature { return s })
-	if text := w.finish(config.Server{Name: "s", Alias: "s"}); len(text) > stubServer+stubNames {
+	if text := Stubs("s", "s", functions([]testTool{tool}), true); len(text) > stubServer+stubNames {
 		t.Errorf("the stub has %d bytes", len(text))
 	}
 	return s
@@ -258,7 +269,7 @@ func FuzzSignature(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, schema, args []byte) {
-		s := checkSignature(t, Tool{Name: "f", Alias: "f", InputSchema: schema, OutputSchema: schema})
+		s := checkSignature(t, testTool{Name: "f", Alias: "f", InputSchema: schema, OutputSchema: schema})
 		named, err := ParseArguments(args)
 		if !json.Valid(args) {
 			return // it must not panic, that is all
@@ -279,19 +290,19 @@ func FuzzSignature(f *testing.F) {
 }
 
 // realTools are the tools of public servers, by server.
-func realTools(t testing.TB) map[string][]Tool {
+func realTools(t testing.TB) map[string][]testTool {
 	t.Helper()
 	files, err := filepath.Glob("testdata/signatures/*.json")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	all := map[string][]Tool{}
+	all := map[string][]testTool{}
 	for _, file := range files {
 		body, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var tools []Tool
+		var tools []testTool
 		if err := json.Unmarshal(body, &tools); err != nil {
 			t.Fatal(err)
 		}
@@ -325,8 +336,6 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 	for _, name := range slices.Sorted(mapKeys(realTools(t))) {
 		tools := realTools(t)[name]
 		schema, signature, descriptions := 0, 0, 0
-		w := newStubWriter(false)
-		w.add(tools, name, NewSignature)
 		for _, tool := range tools {
 			var compact any
 			if err := json.Unmarshal(tool.InputSchema, &compact); err != nil {
@@ -334,10 +343,10 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 			}
 			body, _ := json.Marshal(compact)
 			schema += count(tool.Name + string(body))
-			signature += count(NewSignature(tool).Doc(tool.Alias))
+			signature += count(NewSignature(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias))
 			descriptions += count(tool.Description)
 		}
-		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(w.finish(config.Server{Name: name, Alias: name})))
+		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(Stubs(name, name, functions(tools), false)))
 		if signature > schema {
 			t.Errorf("%s: the signatures cost %d tokens, the schemas %d", name, signature, schema)
 		}
@@ -367,13 +376,11 @@ func TestStubsAreValidPython(t *testing.T) {
 		t.Skip("no python3: apt-get install python3")
 	}
 	var text strings.Builder
-	stub := func(tools []Tool) {
-		w := newStubWriter(true)
-		w.add(tools, "s", NewSignature)
-		text.WriteString(w.finish(config.Server{Name: `s"'\` + "\n", Alias: "s"}))
+	stub := func(tools []testTool) {
+		text.WriteString(Stubs(`s"'\`+"\n", "s", functions(tools), true))
 		for _, tool := range tools {
 			// A signature alone is to be pasted into a def, except for fields that may be left out.
-			if doc := NewSignature(tool).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
+			if doc := NewSignature(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
 				fmt.Fprintf(&text, "async def %s: ...\n", doc)
 			}
 		}
@@ -382,7 +389,7 @@ func TestStubsAreValidPython(t *testing.T) {
 		stub(tools)
 	}
 	for name, schema := range hostileSchemas() {
-		stub([]Tool{{
+		stub([]testTool{{
 			Name: name + "\"\n", Alias: "f", Description: "\"\"\"\nimport os\\\"\"\" \\", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema),
 		}})
 	}
@@ -399,13 +406,11 @@ assert not any(isinstance(n, ast.Import) for n in ast.walk(tree))`)
 }
 
 func TestStubsAreCutAndSaySo(t *testing.T) {
-	tools := make([]Tool, 3000)
+	tools := make([]testTool, 3000)
 	for i := range tools {
-		tools[i] = Tool{Name: fmt.Sprintf("t%d", i), Alias: fmt.Sprintf("t%d", i), Description: strings.Repeat("words ", 100)}
+		tools[i] = testTool{Name: fmt.Sprintf("t%d", i), Alias: fmt.Sprintf("t%d", i), Description: strings.Repeat("words ", 100)}
 	}
-	w := newStubWriter(false)
-	w.add(tools, "big", NewSignature)
-	text := w.finish(config.Server{Name: "big", Alias: "big"})
+	text := Stubs("big", "big", functions(tools), false)
 	if len(text) > stubServer+stubNames+1000 || !strings.Contains(text, `more tools; runtime.stubs("big", NAME, …) shows those you name: t`) || !strings.Contains(text, "async def t0(") {
 		t.Errorf("%d bytes, the end is %.300s", len(text), text[len(text)-300:])
 	}
@@ -419,13 +424,13 @@ func BenchmarkSignatureOf50Parameters(b *testing.B) {
 			needed = append(needed, fmt.Sprintf(`"parameter_%d"`, i))
 		}
 	}
-	tool := Tool{Name: "f", Alias: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(needed, ",") + `]}`)}
+	tool := testTool{Name: "f", Alias: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(needed, ",") + `]}`)}
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
-			NewSignature(tool)
+			NewSignature(tool.InputSchema, tool.OutputSchema)
 		}
 	})
-	s := NewSignature(tool)
+	s := NewSignature(tool.InputSchema, tool.OutputSchema)
 	b.Run("bind", func(b *testing.B) {
 		var args []Argument
 		for i := range s.Parameters {

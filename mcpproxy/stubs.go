@@ -6,6 +6,8 @@ import (
 	"slices"
 )
 
+const maxStubNames = 1000
+
 // Stubs writes the tools of a server, or those of them that are named, as the
 // text of a .pyi file. It is bounded, and what was cut is named at its end.
 func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
@@ -32,7 +34,12 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 			}
 		}
 	}
-	w := newStubWriter(len(names) > 0)
-	w.add(tools, u.server.Alias, func(t Tool) *Signature { return p.signatures.of(u.server.Name, t) })
-	return w.finish(u.server), nil
+	functions := make([]Function, len(tools))
+	for i, t := range tools {
+		functions[i] = Function{
+			Name: t.Name, Alias: t.Alias, Description: t.Description,
+			Signature: func() *Signature { return p.signatures.of(u.server.Name, t) },
+		}
+	}
+	return Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil
 }
