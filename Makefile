@@ -117,7 +117,7 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzScan -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/signature
 
 # As root also: TOOLCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000

@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
 	"golang.org/x/sync/semaphore"
 )
@@ -33,7 +34,7 @@ type Upstreams interface {
 	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
-	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error)
+	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
 

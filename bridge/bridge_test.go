@@ -20,6 +20,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -125,12 +126,12 @@ func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.To
 	return nil, nil, nil
 }
 
-func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (mcpproxy.Tool, *mcpproxy.Signature, error) {
+func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (mcpproxy.Tool, *signature.Signature, error) {
 	if f[server][tool] == nil {
 		return mcpproxy.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
 	t := mcpproxy.Tool{Name: tool, Alias: tool, Description: "does " + tool}
-	return t, mcpproxy.NewSignature(t.InputSchema, t.OutputSchema), nil
+	return t, signature.New(t.InputSchema, t.OutputSchema), nil
 }
 
 func (f fakeUpstreams) Stubs(context.Context, string, []string) (string, error) { return "", nil }

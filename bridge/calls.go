@@ -9,6 +9,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // callParams are the parameters of all methods; each takes what it needs.
@@ -60,7 +61,7 @@ type refusal struct {
 // refuse makes a refusal of an error of one tool.
 func refuse(err error, server, tool string) refusal {
 	kind := ""
-	var wrong *mcpproxy.ArgumentError
+	var wrong *signature.ArgumentError
 	if errors.As(err, &wrong) {
 		kind = wrong.Kind
 	}
@@ -178,11 +179,11 @@ func (t *talk) callTool(ctx context.Context, p callParams) (json.RawMessage, err
 // bind makes the arguments of a call what its tool's signature says. Only if
 // that of the running server does not fit either are they wrong.
 func (t *talk) bind(ctx context.Context, server string, p callParams) (json.RawMessage, error) {
-	args, err := mcpproxy.ParseList(p.Args)
+	args, err := signature.ParseList(p.Args)
 	if err != nil {
 		return nil, err
 	}
-	named, err := mcpproxy.ParseArguments(p.Named)
+	named, err := signature.ParseArguments(p.Named)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (t *talk) bind(ctx context.Context, server string, p callParams) (json.RawM
 
 // A toolSignature is what help() and inspect.signature show of a tool.
 type toolSignature struct {
-	*mcpproxy.Signature
+	*signature.Signature
 	Description string `json:"description,omitempty"`
 	Doc         string `json:"doc"`
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // A signedUpstreams has one tool, f, whose input schema may be another than
@@ -26,7 +27,7 @@ type signedUpstreams struct {
 	called      func(r mcpproxy.CallRequest)
 }
 
-func (u signedUpstreams) Signature(_ context.Context, server, tool string, live bool) (mcpproxy.Tool, *mcpproxy.Signature, error) {
+func (u signedUpstreams) Signature(_ context.Context, server, tool string, live bool) (mcpproxy.Tool, *signature.Signature, error) {
 	schema := u.known
 	if live {
 		schema = u.live
@@ -35,7 +36,7 @@ func (u signedUpstreams) Signature(_ context.Context, server, tool string, live 
 	if tool != "f" {
 		return t, nil, fmt.Errorf("server %q has no tool %q; the nearest are \"f\"", server, tool)
 	}
-	return t, mcpproxy.NewSignature(t.InputSchema, t.OutputSchema), nil
+	return t, signature.New(t.InputSchema, t.OutputSchema), nil
 }
 
 func (u signedUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // maxURI bounds the URI of a resource, in bytes.
@@ -57,7 +57,7 @@ func (t *talk) getPrompt(ctx context.Context, p callParams) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	given, err := mcpproxy.ParseArguments(p.Arguments)
+	given, err := signature.ParseArguments(p.Arguments)
 	if err != nil {
 		return nil, refuse(fmt.Errorf("getting prompt %q: %w", boundText(p.Name, 80), err), server.Name, "")
 	}

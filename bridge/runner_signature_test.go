@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // rtTools are what the server of these tests has, by alias.
@@ -40,7 +41,7 @@ func rtSigned(method string, params rtObject) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("server \"github\" has no tool %q; the nearest are \"create-issue\"", name)
 	}
-	sig := mcpproxy.NewSignature(tool.InputSchema, tool.OutputSchema)
+	sig := signature.New(tool.InputSchema, tool.OutputSchema)
 	if method == "tool_signature" {
 		return toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
 	}
@@ -50,7 +51,7 @@ func rtSigned(method string, params rtObject) (any, error) {
 		args = append(args, raw)
 	}
 	raw, _ := json.Marshal(params["named"])
-	named, err := mcpproxy.ParseArguments(raw)
+	named, err := signature.ParseArguments(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func TestRunnerShowsDocs(t *testing.T) {
 	tool := rtTools["create_issue"]
 	doc := rtObject{
 		"server": "github", "serverAlias": "github", "tool": tool.Name, "toolAlias": tool.Alias, "description": tool.Description,
-		"signature": mcpproxy.NewSignature(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias), "inputSchema": tool.InputSchema,
+		"signature": signature.New(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias), "inputSchema": tool.InputSchema,
 	}
 	host := rtHost{answer: func(method string, params rtObject) (any, error) {
 		switch {

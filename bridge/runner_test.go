@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // The tests play the host: they start runner.py under every Python of this
@@ -211,7 +211,7 @@ func (h rtHost) serve(conn net.Conn, out *rtOutcome) {
 				result, err := answer(msg["method"].(string), params)
 				if err != nil {
 					failure := rtObject{"message": err.Error(), "server": params["server"], "tool": params["tool"]}
-					var wrong *mcpproxy.ArgumentError
+					var wrong *signature.ArgumentError
 					if errors.As(err, &wrong) {
 						failure["kind"] = wrong.Kind
 					}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // savedServer is the name under which saved tools stand beside the tools of
@@ -65,7 +66,7 @@ func (t *talk) savedTool(method string, p callParams, raw json.RawMessage) (json
 
 // textList reads a list of texts, such as names, within bounds.
 func textList(raw json.RawMessage) ([]string, error) {
-	list, err := mcpproxy.ParseList(raw)
+	list, err := signature.ParseList(raw)
 	if err != nil {
 		return nil, err
 	}

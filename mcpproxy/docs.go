@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -82,6 +83,6 @@ func newDoc(s config.Server, t Tool, full bool) ToolDoc {
 		doc.Description = text.Summary(t.Description)
 		return doc
 	}
-	doc.Signature, doc.InputSchema = NewSignature(t.InputSchema, t.OutputSchema).Doc(t.Alias), t.InputSchema
+	doc.Signature, doc.InputSchema = signature.New(t.InputSchema, t.OutputSchema).Doc(t.Alias), t.InputSchema
 	return doc
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"sync"
 )
 
@@ -19,10 +20,10 @@ type signatureCache struct {
 
 type keptSignature struct {
 	in, out json.RawMessage
-	sig     *Signature
+	sig     *signature.Signature
 }
 
-func (c *signatureCache) of(server string, t Tool) *Signature {
+func (c *signatureCache) of(server string, t Tool) *signature.Signature {
 	key := [2]string{server, t.Name}
 	c.mu.Lock()
 	k, ok := c.kept[key]
@@ -31,7 +32,7 @@ func (c *signatureCache) of(server string, t Tool) *Signature {
 	if ok && bytes.Equal(k.in, t.InputSchema) && bytes.Equal(k.out, t.OutputSchema) {
 		return k.sig
 	}
-	sig := NewSignature(t.InputSchema, t.OutputSchema)
+	sig := signature.New(t.InputSchema, t.OutputSchema)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept) >= maxSignatures {
@@ -44,7 +45,7 @@ func (c *signatureCache) of(server string, t Tool) *Signature {
 // Signature returns a tool, by name or alias, and how it is called. It goes by
 // what is known of the server, which may have changed since: live asks the
 // running server, which is started if need be.
-func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (Tool, *Signature, error) {
+func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (Tool, *signature.Signature, error) {
 	if !live {
 		u, list, err := p.list(ctx, server)
 		if err != nil {

@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"slices"
 )
 
@@ -34,12 +35,12 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 			}
 		}
 	}
-	functions := make([]Function, len(tools))
+	functions := make([]signature.Function, len(tools))
 	for i, t := range tools {
-		functions[i] = Function{
+		functions[i] = signature.Function{
 			Name: t.Name, Alias: t.Alias, Description: t.Description,
-			Signature: func() *Signature { return p.signatures.of(u.server.Name, t) },
+			Signature: func() *signature.Signature { return p.signatures.of(u.server.Name, t) },
 		}
 	}
-	return Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil
+	return signature.Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil
 }

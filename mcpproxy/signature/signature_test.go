@@ -1,4 +1,4 @@
-package mcpproxy
+package signature
 
 import (
 	"encoding/json"
@@ -25,14 +25,14 @@ type testTool struct {
 func functions(tools []testTool) []Function {
 	all := make([]Function, len(tools))
 	for i, t := range tools {
-		all[i] = Function{t.Name, t.Alias, t.Description, func() *Signature { return NewSignature(t.InputSchema, t.OutputSchema) }}
+		all[i] = Function{t.Name, t.Alias, t.Description, func() *Signature { return New(t.InputSchema, t.OutputSchema) }}
 	}
 	return all
 }
 
 // signed reads a signature from an input schema.
 func signed(input string) *Signature {
-	return NewSignature(json.RawMessage(input), nil)
+	return New(json.RawMessage(input), nil)
 }
 
 // property makes the schema of an object with one needed property, x.
@@ -125,7 +125,7 @@ func TestSignatureSaysWhatIsReturned(t *testing.T) {
 		`{"type":"object","properties":{"result":{"type":"string"},"more":{"type":"string"}}}`:                       `f() -> {"result"?: str, "more"?: str}`,
 		`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`:                `f() -> {"a": list[Node]}`,
 	} {
-		s := NewSignature(json.RawMessage(`{"properties":{}}`), json.RawMessage(output))
+		s := New(json.RawMessage(`{"properties":{}}`), json.RawMessage(output))
 		if got := s.Line("f", 1000); got != want {
 			t.Errorf("%s: got %s, want %s", output, got, want)
 		}
@@ -220,7 +220,7 @@ func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {
 // every one of them.
 func checkSignature(t *testing.T, tool testTool) *Signature {
 	t.Helper()
-	s := NewSignature(tool.InputSchema, tool.OutputSchema)
+	s := New(tool.InputSchema, tool.OutputSchema)
 	if body, err := json.Marshal(s); err != nil || len(body) > 8<<20 {
 		t.Errorf("%d bytes on the wire, %v", len(body), err)
 	}
@@ -343,7 +343,7 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 			}
 			body, _ := json.Marshal(compact)
 			schema += count(tool.Name + string(body))
-			signature += count(NewSignature(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias))
+			signature += count(New(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias))
 			descriptions += count(tool.Description)
 		}
 		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(Stubs(name, name, functions(tools), false)))
@@ -380,7 +380,7 @@ func TestStubsAreValidPython(t *testing.T) {
 		text.WriteString(Stubs(`s"'\`+"\n", "s", functions(tools), true))
 		for _, tool := range tools {
 			// A signature alone is to be pasted into a def, except for fields that may be left out.
-			if doc := NewSignature(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
+			if doc := New(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
 				fmt.Fprintf(&text, "async def %s: ...\n", doc)
 			}
 		}
@@ -427,10 +427,10 @@ func BenchmarkSignatureOf50Parameters(b *testing.B) {
 	tool := testTool{Name: "f", Alias: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(needed, ",") + `]}`)}
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
-			NewSignature(tool.InputSchema, tool.OutputSchema)
+			New(tool.InputSchema, tool.OutputSchema)
 		}
 	})
-	s := NewSignature(tool.InputSchema, tool.OutputSchema)
+	s := New(tool.InputSchema, tool.OutputSchema)
 	b.Run("bind", func(b *testing.B) {
 		var args []Argument
 		for i := range s.Parameters {

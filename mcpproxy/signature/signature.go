@@ -1,4 +1,10 @@
-package mcpproxy
+// Package signature turns the JSON schemas of a tool into a Python signature: how
+// the tool is called, what a call's arguments become, and the text of stubs.
+//
+// Schemas come from servers and may be anything. Reading one is bounded in size,
+// depth and time; a schema that makes no sense gives a signature that accepts all
+// arguments. Text of a server stays inside a Python comment or string.
+package signature
 
 import (
 	"encoding/json"
@@ -67,10 +73,10 @@ func (p *Parameter) python() string {
 	return p.Name
 }
 
-// NewSignature reads a tool's input schema and its output schema, if it has one.
+// New reads a tool's input schema and its output schema, if it has one.
 // They may be anything: a schema that makes no sense gives a signature that
 // accepts all arguments.
-func NewSignature(in, out json.RawMessage) *Signature {
+func New(in, out json.RawMessage) *Signature {
 	s := &Signature{Parameters: []Parameter{}}
 	root, err := parseSchema(in)
 	if err == nil {
