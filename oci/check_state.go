@@ -150,7 +150,7 @@ func (f *facts) unwritableCheck(dir folder) Check {
 	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
 }
 
-// fullCheck is also the cause that startError gives for an error that says so.
+// fullCheck is also the cause that explainStart gives for an error that says so.
 func (f *facts) fullCheck(dir folder) Check {
 	cure := "df -h " + shellQuote(dir.Path) + "\n# free some space there, or use another disk:\nexport MCP_BRIDGE_STATE_DIR=/path/on/that/disk"
 	if dir.At != "" {

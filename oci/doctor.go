@@ -98,10 +98,18 @@ func ExplainFolders(err error, dirs ...string) error {
 	return err
 }
 
-// startError puts the cause and its cure in front of an error that the host
+// explainStart puts the cause and its cure in front of an error that the host
 // is to blame for. It asks the checks that doctor prints, so that both say the
 // same. dir and rootfs are the folders that the start needed.
-func startError(err error, h host.Host, dir, rootfs string) error {
+func explainStart(err error) error {
+	var s *startError
+	if !errors.As(err, &s) {
+		return err
+	}
+	return explainHost(s.Err, s.Host, s.Dir, s.Root)
+}
+
+func explainHost(err error, h host.Host, dir, rootfs string) error {
 	// First: for want of these the checks would fail as well.
 	for _, s := range scarcities {
 		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {

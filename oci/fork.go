@@ -161,7 +161,7 @@ func (f *fork) confine() error {
 		f.openCounters()
 	}
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
-		return t.r.pin(f.host, cpus)
+		return t.engine.pin(f.host, cpus)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
 	}
 	// What removes old files does not ask who still needs them.
 	if _, err := os.Lstat(filepath.Join(p.note, stateName)); p.note == "" || err != nil {
-		dir, err := f.t.r.folder()
+		dir, err := f.t.engine.folder()
 		if err != nil {
 			return nil, nil, err
 		}

@@ -19,23 +19,23 @@ import (
 
 // launch starts p as the first process of a new sandbox, which is the
 // caller's to destroy. It gets stdout, stderr and the lifeline.
-func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+func (e *engine) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := newID()
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := r.folder()
+	dir, err := e.folder()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	if h.Exe, err = r.program(dir); err != nil {
+	if h.Exe, err = e.program(dir); err != nil {
 		return nil, nil, err
 	}
 	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := spec.New(p, h, id)
 		process = newProcess(files, s)
-		c, err = r.start(s, h, dir, id, process, p.Limits)
+		c, err = e.create(s, h, dir, id, process, p.Limits)
 		return err
 	})
 	if err != nil && c != nil {
@@ -60,11 +60,11 @@ func procRefused(err error) bool {
 }
 
 // withoutProc notes that no sandbox can have a /proc here.
-func (r *Runtime) withoutProc() spec.Host {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.host.NoProc = true
-	return r.host
+func (e *engine) withoutProc() spec.Host {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.host.NoProc = true
+	return e.host
 }
 
 // converting guards what convert does.
@@ -93,9 +93,9 @@ func convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 	return config, nil
 }
 
-// start makes the container and starts its first process. It returns the
+// create makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (r *Runtime) start(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
+func (e *engine) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
 	config, err := convert(s, h, id)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (r *Runtime) start(s *specs.Spec, h spec.Host, dir, id string, p *libcontai
 	if l.CPUs > 0 && !h.Cgroup.CPU {
 		pid, err := p.Pid()
 		if err == nil {
-			err = r.pin(pid, l.CPUs)
+			err = e.pin(pid, l.CPUs)
 		}
 		if err != nil {
 			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
@@ -175,10 +175,10 @@ func idMapRefused(err error) bool {
 }
 
 // withoutIDMaps notes that mounts have to do without here.
-func (r *Runtime) withoutIDMaps() spec.Host {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.host.NoIDMap, r.host.Mounts = true, nil
-	r.host.ResolveMounts(r.mounts)
-	return r.host
+func (e *engine) withoutIDMaps() spec.Host {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.host.NoIDMap, e.host.Mounts = true, nil
+	e.host.ResolveMounts(e.mounts)
+	return e.host
 }

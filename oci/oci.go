@@ -16,17 +16,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 
-	"github.com/sirupsen/logrus"
-	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/limits"
-	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +33,36 @@ type (
 	Limits = spec.Limits
 	Python = spec.Python
 )
+
+// A Runtime starts sandboxes. It is safe for concurrent use.
+type Runtime struct {
+	engine *engine
+	pool   pool
+}
+
+// Open prepares to run sandboxes whose code has the given ids inside. dir is
+// the folder for their state, which servers may share; what servers that were
+// killed left there is ended and removed. The host is not looked at before it
+// is needed.
+func Open(dir string, uid, gid uint32) (*Runtime, error) {
+	e, err := newEngine(dir, uid, gid)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runtime{engine: e}
+	r.pool.engine = e
+	return r, nil
+}
+
+// Mount makes all sandboxes show these. It is called before the first starts.
+func (r *Runtime) Mount(ms []Mount) { r.engine.setMounts(ms) }
+
+// Close ends what waits to be used, and removes the state folder of this
+// instance. No sandbox may be running.
+func (r *Runtime) Close() error {
+	r.pool.close()
+	return r.engine.close()
+}
 
 // A Process is what to run, and in what.
 type Process struct {
@@ -83,67 +107,11 @@ func (p Process) sandboxed(uid, gid uint32) spec.Process {
 	}
 }
 
-// An Exit is how a sandbox ended.
-type Exit struct {
-	Code   int         // of the first process; 128+n if signal n ended it
-	Signal unix.Signal // that ended it, or 0
-	OOM    bool        // the memory limit was hit and something was killed
-	PIDs   bool        // the limit on processes was hit: new ones were refused
-}
-
-// A Runtime starts sandboxes. It is safe for concurrent use.
-type Runtime struct {
-	dir    string // of this instance: libcontainer's state of each sandbox
-	lock   *os.File
-	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
-
-	uid, gid uint32
-	mounts   []spec.Mount
-	once     sync.Once
-	mu       sync.Mutex // guards what follows, once the host was probed, and lock
-	host     spec.Host
-	hostErr  error
-	copied   string // this program, if sandboxes need a copy of it
-
-	pool   pool
-	ending sync.WaitGroup // what goes on beside runs
-	life   context.Context
-	end    context.CancelFunc
-}
-
-// Open prepares to run sandboxes whose code has the given ids inside. dir is
-// the folder for their state, which servers may share; what servers that were
-// killed left there is ended and removed. The host is not looked at before it
-// is needed.
-func Open(dir string, uid, gid uint32) (*Runtime, error) {
-	own, lock, err := openInstance(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the sandbox state folder %q: %w", dir, err)
-	}
-	// libcontainer logs to a logger of its own what it also returns as errors.
-	logrus.SetOutput(io.Discard)
-	go host.WarmCgroupMoves()
-	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
-	r.pool.r = r
-	r.life, r.end = context.WithCancel(context.Background())
-	return r, nil
-}
-
-// Close ends what waits to be used, and removes the state folder of this
-// instance. No sandbox may be running.
-func (r *Runtime) Close() error {
-	r.pool.close()
-	r.end() // what is being started
-	r.ending.Wait()
-	err := os.RemoveAll(r.dir)
-	return errors.Join(err, r.lock.Close())
-}
-
 // Missing lists, for the user, what this host cannot give and what that
 // costs, and what could not be preloaded; it is empty on a host that gives
 // everything.
 func (r *Runtime) Missing(l spec.Limits) []string {
-	h, err := r.probe()
+	h, err := r.engine.probe()
 	if err != nil {
 		return nil
 	}
@@ -156,32 +124,18 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 // watched-limits: some limit is kept by other means than cgroups. no-proc:
 // there is no /proc inside.
 func (r *Runtime) Isolation(l spec.Limits) string {
-	h, err := r.probe()
+	h, err := r.engine.probe()
 	if err != nil {
 		return ""
 	}
 	return isolation(h.Host, l)
 }
 
-func (r *Runtime) probe() (spec.Host, error) {
-	r.once.Do(func() {
-		h, err := host.Probe(r.uid, r.gid)
-		if err == nil {
-			r.host, err = spec.NewHost(h, r.mounts)
-		}
-		r.hostErr = err
-		sweepProbes(h.Cgroup)
-	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.host, r.hostErr
-}
-
 // Run starts p in a sandbox of its own and returns when every process in it
 // has ended. If ctx ends first they are killed at once; that is not an error.
 func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer p.closeFiles()
-	h, err := r.probe()
+	h, err := r.engine.probe()
 	if err != nil {
 		return Exit{}, err
 	}
@@ -192,7 +146,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, err
 	}
 	// Whoever sweeps must see that we live, also if what runs is here already.
-	if _, err := r.folder(); err != nil {
+	if _, err := r.engine.folder(); err != nil {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
 	if w, done := r.warm(ctx, p, h); w != nil {
@@ -205,9 +159,9 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			return exit, err
 		}
 	}
-	s, line, h, err := r.begin(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
+	s, line, h, err := r.engine.start(p.sandboxed(r.engine.uid, r.engine.gid), p.Stdout, p.Stderr, h)
 	if err != nil {
-		return Exit{}, err
+		return Exit{}, explainStart(err)
 	}
 	defer line.Close()
 	defer func() { err = errors.Join(err, s.Destroy()) }()
@@ -218,30 +172,6 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			p.start(conn, s)
 		}
 	})
-}
-
-// begin starts p in a fresh sandbox, with these streams.
-func (r *Runtime) begin(p spec.Process, stdout, stderr *os.File, h spec.Host) (*container, pid1.Lifeline, spec.Host, error) {
-	line, err := pid1.NewLifeline()
-	if err != nil {
-		return nil, line, h, err
-	}
-	files := [3]*os.File{stdout, stderr, line.Theirs}
-	c, process, err := r.launch(p, files, h)
-	if procRefused(err) && !h.NoProc {
-		h = r.withoutProc()
-		c, process, err = r.launch(p, files, h)
-	}
-	if idMapRefused(err) && !h.NoIDMap {
-		h = r.withoutIDMaps()
-		c, process, err = r.launch(p, files, h)
-	}
-	line.Theirs.Close()
-	if err != nil {
-		line.Close()
-		return nil, line, h, startError(err, h.Host, r.dir, p.Root.Dir)
-	}
-	return &container{c, process}, line, h, nil
 }
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
@@ -290,6 +220,3 @@ func (p Process) start(conn net.Conn, s Sandbox) {
 	}
 	p.Control(conn)
 }
-
-// Mount makes all sandboxes show these. It is called before the first starts.
-func (r *Runtime) Mount(ms []Mount) { r.mounts = ms }

@@ -260,57 +260,6 @@ func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
 	}
 }
 
-// TestManyServersStartAtOnce: none may take another, which has made its folder
-// and does not hold its lock yet, for one that is gone.
-func TestManyServersStartAtOnce(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	type opened struct {
-		r   *Runtime
-		err error
-	}
-	all := make(chan opened)
-	for range 40 {
-		go func() {
-			r, err := Open(dir, 65534, 65534)
-			all <- opened{r, err}
-		}()
-	}
-	var servers []*Runtime
-	for range 40 {
-		o := <-all
-		if o.err != nil {
-			t.Error(o.err)
-			continue
-		}
-		servers = append(servers, o.r)
-	}
-	for _, r := range servers {
-		if _, err := os.Stat(filepath.Join(r.dir, lockName)); err != nil {
-			t.Errorf("a living server was swept: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestSweepLeavesTheLivingAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	first, err := Open(dir, 65534, 65534)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	second, err := Open(dir, 65534, 65534)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
-	if _, err := os.Stat(first.dir); err != nil {
-		t.Errorf("the first server's folder is gone: %v", err)
-	}
-}
-
 // waitFor polls until ok or half a minute has gone.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()

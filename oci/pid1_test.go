@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,28 +65,5 @@ func TestSandboxEndsWithItsServer(t *testing.T) {
 	waitFor(t, "the sandbox to end", func() bool { return !alive(t, marker) })
 	if took := time.Since(killed); took > time.Second {
 		t.Errorf("the sandbox lived on for %s", took)
-	}
-}
-
-// TestReplacedProgram: an upgrade replaces the file we run from, or its folder
-// is taken away.
-func TestReplacedProgram(t *testing.T) {
-	r := openRuntime(t)
-	if _, err := r.probe(); err != nil {
-		t.Fatal(err)
-	}
-	r.host.Exe = filepath.Join(t.TempDir(), "another")
-	for _, content := range []string{"", "#!/bin/sh\necho the other version\n"} {
-		if content != "" {
-			if err := os.WriteFile(r.host.Exe, []byte(content), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, _ := sh(t.Context(), t, r, Process{}, "echo fine"); got != "fine\n" {
-			t.Errorf("got %q", got)
-		}
-	}
-	if !strings.HasPrefix(r.copied, r.dir) {
-		t.Errorf("copied to %q, want it among what is swept", r.copied)
 	}
 }

@@ -35,7 +35,7 @@ const demandWindow = 15 * time.Second
 // was asked for. As many wait as lately ran at once. They are made by one
 // goroutine for each processor, after a run and beside everything else.
 type pool struct {
-	r *Runtime
+	engine *engine
 
 	mu     sync.Mutex
 	warmth Warmth
@@ -74,13 +74,11 @@ func (r *Runtime) Keep(w Warmth) {
 // Warm begins to make ready for p, whose streams are not needed. It returns at
 // once.
 func (r *Runtime) Warm(p Process) {
-	r.ending.Add(1)
-	go func() {
-		defer r.ending.Done()
-		if h, err := r.probe(); err == nil {
-			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
+	r.engine.job(func() {
+		if h, err := r.engine.probe(); err == nil {
+			r.pool.prepare(p.sandboxed(r.engine.uid, r.engine.gid), h)
 		}
-	}()
+	})
 }
 
 // warm gives a sandbox for p that is ready, or quickly made, and what to call
@@ -89,7 +87,7 @@ func (r *Runtime) warm(ctx context.Context, p Process, h spec.Host) (*warm, func
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
-	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
+	return r.pool.take(ctx, p.sandboxed(r.engine.uid, r.engine.gid), h)
 }
 
 // A poolKey tells processes apart that cannot take each other's place.
@@ -155,14 +153,14 @@ func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*warm, fu
 	}
 	if w == nil {
 		// A fresh one serves, and is over no sooner for what is begun now.
-		w = &warm{r: o.r}
+		w = &warm{engine: o.engine}
 	}
 	return w, func() {
 		o.mu.Lock()
 		o.count(-1)
 		o.used()
 		o.mu.Unlock()
-		o.r.later(afterAnswer, func() {
+		o.engine.later(afterAnswer, func() {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.fill()
@@ -244,8 +242,7 @@ func (o *pool) fill() {
 	for o.makers < runtime.GOMAXPROCS(0) && o.room(want) {
 		o.makers++
 		o.making++
-		o.r.ending.Add(1)
-		go o.make()
+		o.engine.job(o.make)
 	}
 }
 
@@ -257,7 +254,6 @@ func (o *pool) room(want int) bool {
 
 // make makes sandboxes until there are enough. It has been counted.
 func (o *pool) make() {
-	defer o.r.ending.Done()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
@@ -268,7 +264,7 @@ func (o *pool) make() {
 		var err error
 		if t != nil {
 			w = o.fork(t, false)
-		} else if w, notes, err = o.r.newWarmContainer(p, h); err != nil {
+		} else if w, notes, err = o.engine.newWarmContainer(p, h); err != nil {
 			w = nil
 		}
 		o.mu.Lock()

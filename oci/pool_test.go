@@ -85,7 +85,7 @@ func TestPoolLetsGo(t *testing.T) {
 			t.Fatal("something still waits")
 		}
 	}
-	l.r.ending.Wait()
+	l.r.engine.jobs.Wait()
 	l.wants(t, "print('again')", "again\n")
 }
 
@@ -129,7 +129,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		l.run(t, "import subprocess; subprocess.Popen(['sleep', '100'])")
 	}
 	var ids []string
-	entries, err := os.ReadDir(l.r.dir)
+	entries, err := os.ReadDir(l.r.engine.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +137,8 @@ func TestForksLeaveNothing(t *testing.T) {
 		ids = append(ids, e.Name())
 	}
 	l.r.pool.close()
-	l.r.ending.Wait()
-	entries, err = os.ReadDir(l.r.dir)
+	l.r.engine.jobs.Wait()
+	entries, err = os.ReadDir(l.r.engine.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestForksLeaveNothing(t *testing.T) {
 			t.Errorf("left in the state folder: %s, of %v", e.Name(), ids)
 		}
 	}
-	if h, err := l.r.probe(); err == nil && h.Cgroup.Driver == host.CgroupFS {
+	if h, err := l.r.engine.probe(); err == nil && h.Cgroup.Driver == host.CgroupFS {
 		m, err := cgroupConfig(l.p.sandboxed(1, 1), h, "x")
 		if err != nil || slices.Contains(ids, m.Path) {
 			t.Error(err)
@@ -162,8 +162,8 @@ func TestCloseDoesNotWaitForAStart(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	start := time.Now()
 	l.r.pool.close()
-	l.r.end()
-	l.r.ending.Wait()
+	l.r.engine.cancel()
+	l.r.engine.jobs.Wait()
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}

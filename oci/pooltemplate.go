@@ -83,10 +83,9 @@ func (o *pool) startTemplate() {
 	started := make(chan struct{})
 	o.starting = started
 	key, p, h := o.key, o.p, o.h
-	o.r.ending.Add(1)
-	go func() {
-		defer o.r.ending.Done()
-		t, err := o.r.newTemplate(p, h)
+	o.engine.job(func() {
+		t, err := o.engine.newTemplate(p, h)
+		err = explainStart(err)
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.starting = nil
@@ -109,5 +108,5 @@ func (o *pool) startTemplate() {
 		o.template = t
 		o.note(t.notes...)
 		o.fill()
-	}()
+	})
 }

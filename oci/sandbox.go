@@ -107,3 +107,11 @@ func insist(remove func() error) (err error) {
 	}
 	return fmt.Errorf("removing the sandbox: %w", err)
 }
+
+// An Exit is how a sandbox ended.
+type Exit struct {
+	Code   int         // of the first process; 128+n if signal n ended it
+	Signal unix.Signal // that ended it, or 0
+	OOM    bool        // the memory limit was hit and something was killed
+	PIDs   bool        // the limit on processes was hit: new ones were refused
+}

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/hex"
@@ -42,9 +41,9 @@ const (
 // the user wants preloaded run, and from which sandboxes are forked.
 type template struct {
 	*starter
-	r *Runtime
-	p spec.Process
-	h spec.Host
+	engine *engine
+	p      spec.Process
+	h      spec.Host
 
 	cgroups *cgroupMaker // nil where there are none
 
@@ -134,12 +133,12 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 
 // startProgram starts fork.py in a fresh sandbox, which is to be a template or
 // to wait for its one use.
-func (r *Runtime) startProgram(p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
+func (e *engine) startProgram(p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err
 	}
-	file, err := r.starterFile()
+	file, err := e.starterFile()
 	if err != nil {
 		return nil, err
 	}
@@ -164,20 +163,18 @@ func (r *Runtime) startProgram(p spec.Process, h spec.Host, template bool) (_ *s
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := r.begin(p, said.w, said.w, h)
+	c, line, h, err := e.start(p, said.w, said.w, h)
 	said.w.Close()
 	if err != nil {
 		said.close()
 		return nil, err
 	}
 	s := &starter{s: c, line: line, h: h, said: said, ended: make(chan struct{})}
-	r.ending.Add(1)
-	go func() {
-		defer r.ending.Done()
+	e.job(func() {
 		s.exit, s.err = s.s.Wait()
 		close(s.ended)
-	}()
-	defer context.AfterFunc(r.life, c.Kill)()
+	})
+	defer e.atStop(c.Kill)()
 	if s.conn, err = line.Receive(); err == nil {
 		err = s.configure(config)
 	}
@@ -251,11 +248,11 @@ func (s *starter) gone() bool {
 }
 
 // newTemplate starts a template for p.
-func (r *Runtime) newTemplate(p spec.Process, h spec.Host) (*template, error) {
+func (e *engine) newTemplate(p spec.Process, h spec.Host) (*template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}
-	s, err := r.startProgram(p, h, true)
+	s, err := e.startProgram(p, h, true)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +261,7 @@ func (r *Runtime) newTemplate(p spec.Process, h spec.Host) (*template, error) {
 		s.end()
 		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
 	}
-	return &template{starter: s, r: r, p: p, h: s.h, cgroups: made}, nil
+	return &template{starter: s, engine: e, p: p, h: s.h, cgroups: made}, nil
 }
 
 // count gives how many forks were made of it.
@@ -309,24 +306,22 @@ func (t *template) release() {
 
 // finish ends it beside everything else.
 func (t *template) finish() {
-	t.r.ending.Add(1)
-	go func() {
-		defer t.r.ending.Done()
+	t.engine.job(func() {
 		t.end()
 		if t.cgroups != nil {
 			t.cgroups.forget()
 		}
-	}()
+	})
 }
 
 // starterFile puts fork.py where sandboxes can be shown it.
-func (r *Runtime) starterFile() (string, error) {
-	dir, err := r.folder()
+func (e *engine) starterFile() (string, error) {
+	dir, err := e.folder()
 	if err != nil {
 		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	path := filepath.Join(dir, "fork.py")
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, starterSource) {
 		return path, nil

@@ -16,10 +16,10 @@ import (
 // A warm sandbox has started, and its program waits for its streams: a fork of
 // a template, or a container of which fork.py is the program. It is used once.
 type warm struct {
-	s     Sandbox
-	conn  *net.UnixConn
-	r     *Runtime
-	alive func() bool
+	s      Sandbox
+	conn   *net.UnixConn
+	engine *engine
+	alive  func() bool
 }
 
 // errNotWarm says that a warm sandbox was none any more, and that nothing of a
@@ -32,22 +32,22 @@ func newWarmFork(t *template, now bool) (*warm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &warm{s: f, conn: f.conn, r: t.r, alive: func() bool { return !t.gone() }}, nil
+	return &warm{s: f, conn: f.conn, engine: t.engine, alive: func() bool { return !t.gone() }}, nil
 }
 
 // newWarmContainer starts one.
-func (r *Runtime) newWarmContainer(p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
-	s, err := r.startProgram(p, h, false)
+func (e *engine) newWarmContainer(p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
+	s, err := e.startProgram(p, h, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer context.AfterFunc(r.life, s.s.Kill)()
+	defer e.atStop(s.s.Kill)()
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
-	return &warm{s: &waiting{s}, conn: s.conn, r: r, alive: func() bool { return !s.gone() }}, s.notes, nil
+	return &warm{s: &waiting{s}, conn: s.conn, engine: e, alive: func() bool { return !s.gone() }}, s.notes, nil
 }
 
 // A waiting is the container of a starter, which looks out for its end.
@@ -77,7 +77,7 @@ func (w *warm) run(ctx context.Context, p Process, h spec.Host) (Exit, error) {
 		return Exit{}, errNotWarm
 	}
 	p.closeFiles()
-	defer w.r.later(afterAnswer, func() { _ = w.s.Destroy() })
+	defer w.engine.later(afterAnswer, func() { _ = w.s.Destroy() })
 	return attend(ctx, p, w.s, h, func() { p.start(w.conn, w.s) })
 }
 
@@ -94,14 +94,5 @@ const afterAnswer = time.Millisecond
 
 // discard removes it, beside everything else.
 func (w *warm) discard() {
-	w.r.later(0, func() { _ = w.s.Destroy() }) // what cannot be removed is swept by the next start
-}
-
-// later does something beside everything else, and before Close returns.
-func (r *Runtime) later(after time.Duration, do func()) {
-	r.ending.Add(1)
-	time.AfterFunc(after, func() {
-		defer r.ending.Done()
-		do()
-	})
+	w.engine.later(0, func() { _ = w.s.Destroy() }) // what cannot be removed is swept by the next start
 }
