@@ -98,17 +98,9 @@ func ExplainFolders(err error, dirs ...string) error {
 	return err
 }
 
-// explainStart puts the cause and its cure in front of an error that the host
+// explainHost puts the cause and its cure in front of an error that the host
 // is to blame for. It asks the checks that doctor prints, so that both say the
-// same. dir and rootfs are the folders that the start needed.
-func explainStart(err error) error {
-	var s *startError
-	if !errors.As(err, &s) {
-		return err
-	}
-	return explainHost(s.Err, s.Host, s.Dir, s.Root)
-}
-
+// same. dir and rootfs are the folders that a start needed.
 func explainHost(err error, h host.Host, dir, rootfs string) error {
 	// First: for want of these the checks would fail as well.
 	for _, s := range scarcities {

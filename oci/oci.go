@@ -220,3 +220,12 @@ func (p Process) start(conn net.Conn, s Sandbox) {
 	}
 	p.Control(conn)
 }
+
+// explainStart says why a sandbox could not be started, if the host is to blame.
+func explainStart(err error) error {
+	var s *startError
+	if !errors.As(err, &s) {
+		return err
+	}
+	return explainHost(s.Err, s.Host, s.Dir, s.Root)
+}
