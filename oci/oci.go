@@ -20,6 +20,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -63,6 +64,28 @@ func (r *Runtime) Close() error {
 	r.pool.close()
 	return r.engine.close()
 }
+
+// What the checks of this host say, in the words of package doctor.
+type (
+	Check     = doctor.Check
+	Needs     = doctor.Needs
+	HintError = doctor.HintError
+)
+
+// How a check came out.
+const (
+	CheckOK       = doctor.CheckOK
+	CheckDegraded = doctor.CheckDegraded // sandboxes run, with something missing
+	CheckFatal    = doctor.CheckFatal    // sandboxes cannot run
+)
+
+// Examine looks at what this host gives to a server with these needs. It starts
+// no sandbox and leaves nothing behind.
+func Examine(n Needs) []Check { return doctor.Examine(n) }
+
+// ExplainFolders puts the cause and its cure in front of an error of making
+// use of these folders, if they are to blame.
+func ExplainFolders(err error, dirs ...string) error { return doctor.ExplainFolders(err, dirs...) }
 
 // A Process is what to run, and in what.
 type Process struct {
@@ -115,7 +138,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(missing(h.Host, l), deniedMounts(h), r.pool.said())
+	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -128,7 +151,7 @@ func (r *Runtime) Isolation(l spec.Limits) string {
 	if err != nil {
 		return ""
 	}
-	return isolation(h.Host, l)
+	return doctor.Isolation(h.Host, l)
 }
 
 // Run starts p in a sandbox of its own and returns when every process in it
@@ -227,5 +250,5 @@ func explainStart(err error) error {
 	if !errors.As(err, &s) {
 		return err
 	}
-	return explainHost(s.Err, s.Host, s.Dir, s.Root)
+	return doctor.ExplainStart(s.Err, s.Host, s.Dir, s.Root)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -56,8 +57,8 @@ func openRuntime(t *testing.T) *Runtime {
 
 func needNamespaces(t *testing.T) {
 	t.Helper()
-	for _, c := range Examine(Needs{UID: 65534, GID: 65534}) {
-		if c.Status == CheckFatal && (strings.HasPrefix(c.Code, "RC-USERNS") || c.Code == "RC-CAPS") {
+	for _, c := range doctor.Examine(doctor.Needs{UID: 65534, GID: 65534}) {
+		if c.Status == doctor.CheckFatal && (strings.HasPrefix(c.Code, "RC-USERNS") || c.Code == "RC-CAPS") {
 			t.Skip(c.Text + "; cure: " + c.Cure)
 		}
 	}

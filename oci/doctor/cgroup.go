@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 func (f *facts) cgroupCheck() Check {
 	h, l := f.host, f.needs.Limits
 	h.NoProc = false // procCheck's matter
-	lost := missing(h, l)
+	lost := Missing(h, l)
 	c := h.Cgroup
 	if l.PIDs > 0 && !c.PIDs && c.Driver != host.CgroupNone {
 		lost = append(lost, "processes are counted by an rlimit instead of a cgroup")

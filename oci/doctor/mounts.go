@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 import (
 	"fmt"
@@ -55,8 +55,8 @@ func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
 	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, m.Source)
 }
 
-// deniedMounts are the notes about mounts that the code cannot use as asked.
-func deniedMounts(h spec.Host) (notes []string) {
+// DeniedMounts are the notes about mounts that the code cannot use as asked.
+func DeniedMounts(h spec.Host) (notes []string) {
 	for _, c := range mountChecks(h) {
 		if c.Status != CheckOK {
 			notes = append(notes, c.Text+"; to cure it: "+c.Cure)

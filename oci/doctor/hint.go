@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 // A HintError is an error that the user can cure: Hint says what to type.
 type HintError struct {

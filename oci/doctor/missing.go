@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 import (
 	"strings"
@@ -7,9 +7,9 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// isolation names in what a sandbox on h differs from a full one; it is empty
+// Isolation names in what a sandbox on h differs from a full one; it is empty
 // if in nothing.
-func isolation(h host.Host, l spec.Limits) string {
+func Isolation(h host.Host, l spec.Limits) string {
 	var out []string
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
 		out = append(out, "one-id")
@@ -23,8 +23,8 @@ func isolation(h host.Host, l spec.Limits) string {
 	return strings.Join(out, " ")
 }
 
-// missing says what h cannot give, each with its price.
-func missing(h host.Host, l spec.Limits) []string {
+// Missing says what h cannot give, each with its price.
+func Missing(h host.Host, l spec.Limits) []string {
 	var out []string
 	c := h.Cgroup
 	why := c.Why

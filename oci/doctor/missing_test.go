@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 import (
 	"strings"
@@ -21,14 +21,14 @@ func TestIsolationNamesWhatIsLacking(t *testing.T) {
 		"one-id watched-limits no-proc": {UIDs: one, GIDs: two, NoProc: true},
 		"no-proc":                       {UIDs: two, GIDs: two, Cgroup: all, NoProc: true},
 	} {
-		if got := isolation(h, l); got != want {
+		if got := Isolation(h, l); got != want {
 			t.Errorf("isolation = %q, want %q", got, want)
 		}
-		if words := strings.Join(missing(h, l), " "); (words == "") != (strings.ReplaceAll(want, "one-id", "") == "") {
+		if words := strings.Join(Missing(h, l), " "); (words == "") != (strings.ReplaceAll(want, "one-id", "") == "") {
 			t.Errorf("%s: missing says %q", want, words)
 		}
 	}
-	if got := isolation(host.Host{UIDs: two, GIDs: two}, spec.Limits{}); got != "" {
+	if got := Isolation(host.Host{UIDs: two, GIDs: two}, spec.Limits{}); got != "" {
 		t.Errorf("without limits nothing is watched, got %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 import (
 	"fmt"

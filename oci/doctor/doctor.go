@@ -1,4 +1,8 @@
-package oci
+// Package doctor says what this host lacks for sandboxes, what that costs, and
+// what to type to mend it. Checks are functions of facts: everything that asks
+// the kernel is done before, so that they can be tried on hosts that exist only
+// in a test. It starts no sandbox and leaves nothing behind.
+package doctor
 
 import (
 	"errors"
@@ -98,10 +102,10 @@ func ExplainFolders(err error, dirs ...string) error {
 	return err
 }
 
-// explainHost puts the cause and its cure in front of an error that the host
+// ExplainStart puts the cause and its cure in front of an error that the host
 // is to blame for. It asks the checks that doctor prints, so that both say the
 // same. dir and rootfs are the folders that a start needed.
-func explainHost(err error, h host.Host, dir, rootfs string) error {
+func ExplainStart(err error, h host.Host, dir, rootfs string) error {
 	// First: for want of these the checks would fail as well.
 	for _, s := range scarcities {
 		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {

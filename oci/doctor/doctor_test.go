@@ -1,4 +1,4 @@
-package oci
+package doctor
 
 import (
 	"errors"
@@ -466,7 +466,7 @@ func TestRootIsNotToldToUseSudo(t *testing.T) {
 // documented reads the table of docs/doctor.md: code → statuses.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "docs", "doctor.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "doctor.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -496,7 +496,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	}
 	table := documented(t)
 	inSource := map[string]bool{}
-	for _, pattern := range []string{"*.go", "../cmd/toolcell/*.go"} {
+	for _, pattern := range []string{"*.go", "../../cmd/toolcell/*.go", "../../cmd/toolcell/*/*.go", "../../cmd/toolcell/*/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
