@@ -1,6 +1,8 @@
-# make run   build, and show the main job
-# make test  run every test that this machine can run
-# See README.md. Both install what is missing with apt where they may.
+# make run       build, and show the main job
+# make check     unit tests that need no root, network or images: under a minute
+# make test      unit tests and the end-to-end tests of the main job: some minutes
+# make test-all  every test that this machine can run: what the gate runs
+# See README.md. Missing Debian packages are installed with apt where that is allowed.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
@@ -22,7 +24,7 @@ export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-t
 export TOOLCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/npm
 PREFIX ?= /usr/local
 
-.PHONY: build run check test test-deps test-vm lint vulncheck fuzz soak install clean FORCE
+.PHONY: build run check test test-all test-deps test-vm lint vulncheck fuzz soak install clean FORCE
 
 build: bin/toolcell
 
@@ -37,14 +39,29 @@ deps:
 run: bin/toolcell bin/calendar bin/tasks bin/demo
 	@bin/demo -toolcell bin/toolcell -calendar bin/calendar -tasks bin/tasks
 
-# Unit tests that need no root, network or images: under a minute once it is built.
-check: | deps
-	go test -short -tags $(TAGS) $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/toolcell)
+# The end-to-end tests start the real binary; all other packages have unit tests.
+E2E := ./cmd/toolcell
+UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 
+# What a call goes through from end to end, and the commands that a new user types.
+MAIN_JOB := ^Test(Exec|ExecReadsStandardInput|ExecGivesTheCodeItsArguments|SandboxedPython|Promises|VersionAndUsage|SettingsFromTheEnvironment|$\
+ServersCommands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|InstallKeepsWhatIsThere|EverythingOverHTTPAndSSE|$\
+OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
+TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|SettingsDocumentHasAllSettings|DocumentLinksLead)$$
+
+check: | deps
+	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
+
+# The race detector cannot look into the binary that the end-to-end tests start.
 test: test-deps
 	@$(MAKE) --no-print-directory -j3 test-images test-npm vet # each waits much
-	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $$(go list -tags $(TAGS) ./... | grep -v /cmd/toolcell)
-	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) ./cmd/toolcell # against a binary, which -race would not reach
+	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
+	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
+
+# With SKIP_TESTED=1 without what `make test` has run already.
+test-all: test-deps $(if $(SKIP_TESTED),,test)
+	@$(MAKE) --no-print-directory -j2 test-images test-npm
+	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
 .PHONY: test-images test-npm vet
 test-images:
@@ -77,14 +94,12 @@ table: export TOOLCELL_REPORT = $(CURDIR)/bin/report
 table:
 	rm -rf $(TOOLCELL_REPORT)
 	$(MAKE) test-vm
-	TOOLCELL_REPORT=$(TOOLCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' ./cmd/toolcell
-	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable ./cmd/toolcell
+	TOOLCELL_REPORT=$(TOOLCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' $(E2E)
+	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable $(E2E)
 
-lint: vet
-	test -z "$$(gofmt -l .)"
-	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags $(TAGS); \
-	elif command -v staticcheck >/dev/null; then staticcheck -tags $(TAGS) ./...; \
-	else go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...; fi
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+lint: vet | deps
+	go run $(GOLANGCI_LINT) run --build-tags $(TAGS)
 
 # Known vulnerabilities in what is compiled in; asks vuln.go.dev.
 vulncheck: | deps
@@ -96,7 +111,7 @@ vulncheck: | deps
 bench: bin/toolcell test-deps
 	@.ci/deps.sh bench
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 data
-	@TOOLCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures ./cmd/toolcell
+	@TOOLCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures $(E2E)
 	@python3 .ci/bench.py bin/toolcell $(TOOLCELL_TEST_IMAGES)/python-3.14 $(TOOLCELL_TEST_IMAGES)/python-data --calls bin/calls.json
 
 # Whether the ratios of a short session are much worse than the kept ones.
@@ -122,7 +137,7 @@ fuzz: | deps
 # As root also: TOOLCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000
 soak: test-deps
-	TOOLCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v ./cmd/toolcell
+	TOOLCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v $(E2E)
 
 # Time and memory with 100 upstream servers of 100 tools each.
 .PHONY: bench-servers
@@ -139,7 +154,7 @@ recall: | deps
 # What a client pays for, in tokens: docs/benchmarks/tokens.md.
 .PHONY: tokens
 tokens: | deps
-	@TOOLCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens ./cmd/toolcell
+	@TOOLCELL_TOKENS=$(CURDIR)/docs/benchmarks/tokens.md go test -tags $(TAGS) -count=1 -run TestTokens $(E2E)
 	@cat docs/benchmarks/tokens.md
 
 # The reference of the Python inside, from the runner's docstrings.
@@ -169,7 +184,7 @@ bench-images: bin/toolcell
 test-data: test-deps
 	@.ci/deps.sh data
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) data plotly
-	TOOLCELL_TEST_DATA=$(TOOLCELL_TEST_IMAGES)/python-data TOOLCELL_TEST_PLOTLY=$(TOOLCELL_TEST_IMAGES)/python-plotly go test -tags $(TAGS),data -count=1 -run 'TestFigures|TestPictures|TestTables|TestPlotly' -v ./cmd/toolcell
+	TOOLCELL_TEST_DATA=$(TOOLCELL_TEST_IMAGES)/python-data TOOLCELL_TEST_PLOTLY=$(TOOLCELL_TEST_IMAGES)/python-plotly go test -tags $(TAGS),data -count=1 -run 'TestFigures|TestPictures|TestTables|TestPlotly' -v $(E2E)
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:
