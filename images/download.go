@@ -43,7 +43,7 @@ func (s *session) download(path string) (*download, error) {
 
 // connect asks for the rest of the blob.
 func (d *download) connect() error {
-	resp, err := d.get(d.ctx, d.path, d.at)
+	resp, err := d.get(d.ctx, d.path, d.at) //nolint:bodyclose // Close does, and resume
 	if err != nil {
 		return classify(d.ctx, err)
 	}
@@ -74,11 +74,11 @@ func (d *download) Read(p []byte) (int, error) {
 		d.mu.Unlock()
 		n, err := body.Read(p)
 		d.at += int64(n)
-		if err == io.EOF && d.at < d.size {
+		if err == io.EOF && d.at < d.size { //nolint:errorlint // an error that wraps io.EOF is no end
 			err = fmt.Errorf("%w: %w", ErrUnavailable, io.ErrUnexpectedEOF)
 		}
 		switch {
-		case err == nil, err == io.EOF:
+		case err == nil, err == io.EOF: //nolint:errorlint // the same
 			return n, err
 		case d.ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
 			return n, err

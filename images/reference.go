@@ -12,6 +12,7 @@ import (
 // Kind says where an image comes from.
 type Kind int
 
+// Where an image can come from, in the form of its reference.
 const (
 	Registry      Kind = iota // python:3.14-slim, registry.example/team/python@sha256:…
 	Layout                    // oci:DIR[:TAG]

@@ -167,7 +167,10 @@ func TestRedirectToPlainHTTPIsRefused(t *testing.T) {
 	g := &guard{plain: Puller{}.plainHost, inner: trip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://cdn.invalid/blob"}}, Body: http.NoBody, Request: r}, nil
 	})}
-	_, err := (&http.Client{Transport: g}).Get("https://registry.invalid/v2/py/blobs/x")
+	resp, err := (&http.Client{Transport: g}).Get("https://registry.invalid/v2/py/blobs/x")
+	if err == nil {
+		resp.Body.Close()
+	}
 	if !errors.Is(err, errPlain) {
 		t.Errorf("got %v", err)
 	}

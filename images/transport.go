@@ -89,7 +89,7 @@ func certificateFiles(host string) (files []string) {
 // "http://" before it allows plain HTTP with it, and that host is in plain.
 func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err error) {
 	mirrors = map[string][]string{}
-	for _, field := range strings.Fields(s) {
+	for field := range strings.FieldsSeq(s) {
 		registry, list, ok := strings.Cut(field, "=")
 		if !ok || registry == "" || list == "" {
 			return nil, nil, fmt.Errorf("%q is not REGISTRY=MIRROR", field)
@@ -98,7 +98,7 @@ func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err er
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, m := range strings.Split(list, ",") {
+		for m := range strings.SplitSeq(list, ",") {
 			bare, insecure := strings.CutPrefix(m, "http://")
 			bare = strings.TrimSuffix(strings.TrimPrefix(bare, "https://"), "/")
 			if _, err := name.ParseReference(bare + "/image"); err != nil || !strings.ContainsAny(strings.Split(bare, "/")[0], ".:") && bare != "localhost" {

@@ -109,7 +109,7 @@ func searchPath(env []string) []string {
 		}
 	}
 	var dirs []string
-	for _, dir := range strings.Split(list, ":") {
+	for dir := range strings.SplitSeq(list, ":") {
 		if path.IsAbs(dir) && len(dirs) < maxPathDirs {
 			dirs = append(dirs, path.Clean(dir))
 		}

@@ -130,7 +130,7 @@ func newApp(s *streams) *cli.App {
 		OnUsageError:    usageError,
 		HideVersion:     true,
 		ExitErrHandler:  func(*cli.Context, error) {}, // report prints
-		CommandNotFound: func(c *cli.Context, name string) {},
+		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("there is no command %q", c.Args().First())

@@ -102,7 +102,7 @@ func TestBlocksOfPastedCode(t *testing.T) {
 	} {
 		var b block
 		var ready []string
-		for _, line := range strings.Split(tt.code, "\n") {
+		for line := range strings.SplitSeq(tt.code, "\n") {
 			ready = append(ready, b.add(line)...)
 		}
 		if rest := strings.Join(b.rest(), ""); !slices.Equal(ready, tt.ready) || rest != tt.rest {

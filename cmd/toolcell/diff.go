@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -95,8 +96,8 @@ func lineEdits(a, b []string) []edit {
 func backtrack(a, b []string, trace []map[int]int) []edit {
 	var edits []edit
 	x, y := len(a), len(b)
-	for d := len(trace) - 1; d >= 0; d-- {
-		ends, k := trace[d], x-y
+	for d, ends := range slices.Backward(trace) {
+		k := x - y
 		from := k - 1
 		if k == -d || k != d && ends[k-1] < ends[k+1] {
 			from = k + 1

@@ -15,7 +15,7 @@ import (
 
 // The escape battery: code that tries every way out of the sandbox that we
 // know of, on every kind of host, with traps laid out for it on the host and
-// in a neighbouring sandbox. testdata/escape.py says what it tries.
+// in a neighboring sandbox. testdata/escape.py says what it tries.
 
 //go:embed testdata/escape.py
 var escapePy string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,9 +157,7 @@ func fakeConfig(t *testing.T, more map[string]any) (path string) {
 	for name := range fakeTools {
 		servers[name] = map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: name, "TOOLCELL_TEST_SLOW": os.Getenv("TOOLCELL_TEST_SLOW")}}
 	}
-	for name, entry := range more {
-		servers[name] = entry
-	}
+	maps.Copy(servers, more)
 	return writeConfig(t, map[string]any{"mcpServers": servers})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"image"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -28,13 +29,11 @@ var drawing = env{"MCP_BRIDGE_TIMEOUT": "100s", "MCP_BRIDGE_MEMORY": "1g"}
 
 func (e env) with(name, value string) env {
 	out := env{name: value}
-	for k, v := range e {
-		out[k] = v
-	}
+	maps.Copy(out, e)
 	return out
 }
 
-// colour gives a pixel as one knows it.
+// color gives a pixel as one knows it.
 func colour(m image.Image, x, y int) (rgb [3]uint8) {
 	r, g, b, _ := m.At(m.Bounds().Min.X+x, m.Bounds().Min.Y+y).RGBA()
 	return [3]uint8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}

@@ -2,9 +2,9 @@ package main
 
 import "os"
 
-// An ink colours text on one stream. It does nothing where there is no person
-// to see it, or one that wants no colours (no-color.org). Nothing else in the
-// program writes colours.
+// An ink colors text on one stream. It does nothing where there is no person
+// to see it, or one that wants no colors (no-color.org). Nothing else in the
+// program writes colors.
 type ink bool
 
 func inkFor(f *os.File) ink {
@@ -26,7 +26,7 @@ func (i ink) with(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// status colours a word that says how something is.
+// status colors a word that says how something is.
 func (i ink) status(s string) string {
 	switch s {
 	case "ok", "ready":

@@ -149,7 +149,7 @@ func (c *change) show(w *os.File) error {
 	return nil
 }
 
-// inked colours a line of a diff.
+// inked colors a line of a diff.
 func inked(i ink, line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):

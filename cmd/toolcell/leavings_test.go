@@ -200,7 +200,7 @@ func TestExecSaysWhereFilesAre(t *testing.T) {
 	}
 }
 
-// svgOf is an object that shows itself as SVG, where nothing makes PNG of it, pngOf as PNG: of one colour,
+// svgOf is an object that shows itself as SVG, where nothing makes PNG of it, pngOf as PNG: of one color,
 // made with zlib alone.
 const (
 	svgOf = "import sys; sys.modules['cairosvg'] = None\nclass S:\n    def _repr_svg_(self): return '<svg xmlns=\"http://www.w3.org/2000/svg\"/>'\n"

@@ -28,7 +28,7 @@ var ownTargets = []string{"/tmp", "/workspace"}
 // mounts reads the folders that sandboxes are shown.
 func (r *settingReader) mounts(name string) []oci.Mount {
 	var out []oci.Mount
-	for _, text := range strings.Split(r.value(name), ",") {
+	for text := range strings.SplitSeq(r.value(name), ",") {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}

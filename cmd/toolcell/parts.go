@@ -68,7 +68,7 @@ func project() string {
 	if err != nil {
 		return "" // it was removed: no project is left in it
 	}
-	home, _ := os.UserHomeDir() // without one it is no project's neighbour
+	home, _ := os.UserHomeDir() // without one it is no project's neighbor
 	return bridge.ProjectOf(dir, home)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -55,7 +56,7 @@ func (e *editor) line(ctx context.Context, mark string) (string, error) {
 	select {
 	case <-ctx.Done():
 		e.close() // the terminal is as it was; the program is about to end
-		fmt.Println()
+		fmt.Fprintln(os.Stdout)
 		return "", context.Cause(ctx)
 	case o := <-typed:
 		switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,9 +96,7 @@ func TestOddStart(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				e := env{"MCP_BRIDGE_IMAGE": "host"}
-				for k, v := range tt.env {
-					e[k] = v
-				}
+				maps.Copy(e, tt.env)
 				cmd := h.shell(t, e, tt.script, "serve")
 				in, err := cmd.StdinPipe()
 				if err != nil {

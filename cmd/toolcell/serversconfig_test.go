@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,9 +131,7 @@ func TestServersSetGivesWhatAFileAsksFor(t *testing.T) {
 		t.Errorf("the values: %v, %v", info, err)
 	}
 	e := env{"MCP_BRIDGE_INPUT_WHICH_ONE": "github", "SECRET_TOKEN": "s3cret-v4lue"}
-	for k, v := range w.env {
-		e[k] = v
-	}
+	maps.Copy(e, w.env)
 	out, errs, code := w.run(t, e, "servers", "tools", "asks")
 	if code != 0 || !strings.Contains(out, "create_issue") {
 		t.Errorf("with the variable: exit %d\n%s%s", code, out, errs)

@@ -73,7 +73,7 @@ type step struct {
 // consoleSteps reads a block in which $ stands before a command, and > before
 // each line that goes on with it.
 func consoleSteps(body string) (all []step) {
-	for _, line := range strings.Split(strings.TrimSuffix(body, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n") {
 		last := len(all) - 1
 		if command, ok := strings.CutPrefix(line, "$ "); ok {
 			all = append(all, step{typed: command})
@@ -90,7 +90,7 @@ func consoleSteps(body string) (all []step) {
 // noted on any of them.
 func (s step) fits(out string) bool {
 	var lines []string
-	for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\n"), "\n") {
 		if !strings.HasPrefix(line, "toolcell: note: ") {
 			lines = append(lines, line)
 		}

@@ -97,7 +97,7 @@ func sum(all []int) (n int) {
 	return n
 }
 
-// writeRow writes the lines of one row. Colour is for all cells, if not nil.
+// writeRow writes the lines of one row. Color is for all cells, if not nil.
 func writeRow(b *strings.Builder, columns []column, widths []int, row []string, colour func(string) string) {
 	var line strings.Builder
 	var below []string // what of the last cell goes on
@@ -164,7 +164,7 @@ func cutStart(s string, n int) string {
 
 // wrapped breaks s into lines of at most n columns, between words where it can.
 func wrapped(s string, n int) (lines []string) {
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		if last := len(lines) - 1; last >= 0 && uniseg.StringWidth(lines[last]+" "+word) <= n {
 			lines[last] += " " + word
 			continue

@@ -90,7 +90,7 @@ func newSecret() string {
 	return "trap-" + hex.EncodeToString(b)
 }
 
-// layTraps lays out everything but the neighbour, within reach of the user of
+// layTraps lays out everything but the neighbor, within reach of the user of
 // that host.
 func layTraps(t *testing.T, h *host) *traps {
 	t.Helper()
@@ -253,7 +253,7 @@ func (s *traps) laySegment(t *testing.T, key int) {
 	})
 }
 
-// moveIn starts the neighbour, another run of the same server, and waits until
+// moveIn starts the neighbor, another run of the same server, and waits until
 // it has settled. The function that it gives ends it, and fails the test if it
 // has ended before.
 func (s *traps) moveIn(t *testing.T, c *client) (end func()) {

@@ -34,7 +34,7 @@ func parseTask(number int, line string) task {
 	t.Priority, line = cutPriority(line)
 	t.Created, line = cutDate(line)
 	var title []string
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		if !t.take(word) {
 			title = append(title, word)
 		}
