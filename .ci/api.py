@@ -62,9 +62,9 @@ def main():
     if left:
         raise SystemExit(f"in no group: {', '.join(sorted(left))}")
     print("## Values and errors")
-    kinds = runtime.call_tool.__self__.more()
+    runtime.call_tool.__self__.content()  # makes all of them names of runtime
     for name, about in KINDS.items():
-        print_kind(name, kinds[name], about)
+        print_kind(name, getattr(runtime, name), about)
 
 
 def print_function(name, has_sync):

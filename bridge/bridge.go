@@ -51,7 +51,7 @@ type Image struct {
 	Name   string // as the user may name it
 	Root   oci.Root
 	Python string   // path inside, absolute
-	Runner string   // the runner's bytecode for this Python, on the host, if there is any
+	Runner string   // the folder with the runner's bytecode for this Python, on the host, if there is any
 	Env    []string // what the image sets
 	Notes  []string // for the caller, such as that another image stands in
 }
@@ -61,19 +61,19 @@ type Image struct {
 type RootfsFunc func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
 
 // Options are what a Server works with. Rootfs, Sandbox, Upstreams and
-// RunnerFile are needed.
+// RunnerDir are needed.
 type Options struct {
-	Rootfs     RootfsFunc
-	Sandbox    Sandbox
-	Upstreams  Upstreams
-	RunnerFile string         // the runner on the host, as WriteRunner left it
-	Preload    []string       // modules that shall be imported before a run begins
-	ToolsDir   string         // where saved tools are kept; none are if empty
-	Project    string         // whose saved tools, as ProjectOf gives it
-	Policy     *policy.Policy // what may be called; nil is everything
-	RunsDir    string         // where files of runs are kept; none are if empty
-	Files      FileLimits     // of what is kept there
-	Pictures   PictureLimits  // of what a result carries
+	Rootfs    RootfsFunc
+	Sandbox   Sandbox
+	Upstreams Upstreams
+	RunnerDir string         // the runner on the host, as runner.Write left it
+	Preload   []string       // modules that shall be imported before a run begins
+	ToolsDir  string         // where saved tools are kept; none are if empty
+	Project   string         // whose saved tools, as ProjectOf gives it
+	Policy    *policy.Policy // what may be called; nil is everything
+	RunsDir   string         // where files of runs are kept; none are if empty
+	Files     FileLimits     // of what is kept there
+	Pictures  PictureLimits  // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0

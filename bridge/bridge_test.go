@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -191,7 +192,7 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 	if err != nil {
 		t.Skip("no /usr/bin/python3: apt-get install python3")
 	}
-	runner, err := WriteRunner(t.TempDir())
+	runnerDir, err := runner.Write(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 		Rootfs: func(context.Context, func(int64, int64, string)) (Image, error) {
 			return Image{Python: python}, nil
 		},
-		Sandbox: hostSandbox{dir: t.TempDir()}, Upstreams: up, RunnerFile: runner, ToolsDir: filepath.Join(t.TempDir(), "tools"),
+		Sandbox: hostSandbox{dir: t.TempDir()}, Upstreams: up, RunnerDir: runnerDir, ToolsDir: filepath.Join(t.TempDir(), "tools"),
 	}
 	if change != nil {
 		change(&o)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -123,21 +124,20 @@ func (s *Server) process(image Image, w *wires) oci.Process {
 	// There is no screen: matplotlib draws into memory, whatever the image says.
 	env = append(env, "MPLBACKEND=Agg")
 	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
-	binds, program := []oci.Bind{{Source: s.o.RunnerFile, Target: RunnerPath}}, RunnerPath
+	binds := []oci.Bind{{Source: s.o.RunnerDir, Target: runner.Dir}}
 	if image.Runner != "" {
-		program = RunnerPath + "c"
-		binds = append(binds, oci.Bind{Source: image.Runner, Target: program})
+		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
 	}
 	return oci.Process{
 		Root:    image.Root,
 		Binds:   binds,
-		Args:    append(slices.Clone(python), program),
+		Args:    append(slices.Clone(python), runner.Program),
 		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
 		Limits:  s.o.Limits,
 		Stdout:  w.childOut,
 		Stderr:  w.childErr,
 		Control: func(c net.Conn) { c.Close() },
-		Python:  &oci.Python{Interpreter: python, Program: RunnerPath, Base: usual, Preload: s.o.Preload},
+		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: usual, Preload: s.o.Preload},
 	}
 }
 

@@ -21,10 +21,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
-// The tests play the host: they start runner.py under every Python of this
+// The tests play the host: they start the runner under every Python of this
 // machine with a socket pair as fd 3 and answer its calls. What the code
 // should see is asserted in Python where that is shorter.
 
@@ -180,7 +181,7 @@ func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
 	if ctx.Err() != nil {
 		t.Fatalf("the runner did not end; stdout %.500q stderr %.2000q", out.stdout, out.stderr)
 	}
-	if strings.Contains(out.stderr, "runner.py") {
+	if strings.Contains(out.stderr, "/runner-") {
 		t.Errorf("stderr shows frames of the runner:\n%s", out.stderr)
 	}
 	return out
@@ -295,13 +296,14 @@ func rtToolAnswer(params rtObject) (any, error) {
 	return rtObject{"content": []any{}, "structuredContent": rtObject{"tool": params["tool"], "arguments": args}}, nil
 }
 
+// rtRunnerFile returns the file of the package that Python starts.
 func rtRunnerFile(t *testing.T) string {
 	t.Helper()
-	name, err := WriteRunner(t.TempDir())
+	dir, err := runner.Write(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name
+	return filepath.Join(dir, filepath.Base(runner.Program))
 }
 
 func rtSocketPair(t *testing.T) (net.Conn, *os.File) {

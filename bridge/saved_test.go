@@ -208,7 +208,7 @@ func TestSavedToolsOfHostileCode(t *testing.T) {
 	s := newServer(t, nil, nil)
 	r := runCode(t, s, `
 from mcp import runtime
-host = runtime.saved_tools.__self__._host
+host = runtime.saved_tools.__self__.host
 big = "x" * (1 << 20)
 host.ask("save_tool", {"name": "a", "source": "", "doc": big[:100_000], "signature": "\n" * 1000 + big[:90_000], "imports": ["\x1b"] * 9999})
 for wrong in ({"name": "b", "source": big}, {"name": "b", "imports": [0]}, {"name": "../b"}, {"name": "b", "doc": big * 8}):

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/runner"
 )
 
 // ManualURI is the resource that holds the manual.
@@ -53,10 +54,10 @@ func (s *Server) MCP() *mcp.Server {
 	})
 	server.AddTool(&mcp.Tool{Name: "run_python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
-		URI: ManualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(Manual)),
+		URI: ManualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),
 	}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
-			{URI: ManualURI, MIMEType: "text/markdown", Text: Manual},
+			{URI: ManualURI, MIMEType: "text/markdown", Text: runner.Manual},
 		}}, nil
 	})
 	server.AddResourceTemplate(&mcp.ResourceTemplate{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer"
+	"github.com/toolcell/toolcell/bridge/runner"
 )
 
 // connect gives a client of s.
@@ -86,11 +87,11 @@ func TestBadArguments(t *testing.T) {
 func TestManualResource(t *testing.T) {
 	c := connect(t, newServer(t, nil, nil))
 	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: ManualURI})
-	if err != nil || res.Contents[0].Text != Manual {
+	if err != nil || res.Contents[0].Text != runner.Manual {
 		t.Errorf("got %v, %v", res, err)
 	}
 	text, _, _ := callTool(t, c, map[string]any{"code": "from mcp import runtime; print(runtime.capability_summary())"})
-	if strings.TrimSpace(text) != strings.TrimSpace(Manual) {
+	if strings.TrimSpace(text) != strings.TrimSpace(runner.Manual) {
 		t.Errorf("capability_summary() differs from the resource:\n%s", text)
 	}
 }

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/bridge/runner"
 )
 
 // When the time of a run is up its process is told so, by a signal, and says
@@ -229,7 +232,10 @@ func (t *talk) stack() []string {
 // withoutRunner takes from a stack what the runner, and what has started it, are
 // in, and the event loop between the runner and the code.
 func (t *talk) withoutRunner(places []place) []place {
-	ours := func(p place) bool { return p.File == RunnerPath || p.File == t.s.o.RunnerFile }
+	ours := func(p place) bool {
+		dir := filepath.Dir(p.File)
+		return dir == runner.Dir || dir == t.s.o.RunnerDir
+	}
 	if first := slices.IndexFunc(places, ours); first >= 0 {
 		places = places[first:]
 	}

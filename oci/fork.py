@@ -10,7 +10,7 @@ configuration: four bytes of big-endian length and JSON, which oci/warm.go write
 Who waits sends b"w" to the host, over its own fd 3, and gets one byte with two descriptors, stdout and stderr. Then
 the program has fd 3 all for itself. It is a file that defines
 
-    rehearse()      called in the template and in forks, to have done already what every run does; it leaves nothing
+    warm_up()       called in the template and in forks, to have done already what every run does; it leaves nothing
     prepare()       called once b"w" is sent; what it gives goes to the others
     main(prepared)  returns the exit code
     ended(prepared, code)  called last of all, if no other process is left; true if the host will end the sandbox now
@@ -65,7 +65,7 @@ def main():
     program = load(config["program"])
     failed = {}
     for name in config["base"]:
-        bring(name, {})
+        import_module(name, {})
     template, name = None, ""
     try:
         if config["template"]:
@@ -75,7 +75,7 @@ def main():
             threads = os.environ.get("NUMEXPR_NUM_THREADS")
             os.environ["NUMEXPR_NUM_THREADS"] = "1"
         for name in config["preload"]:
-            bring(name, failed)
+            import_module(name, failed)
             if template:
                 template.check(name)
         if template:
@@ -85,13 +85,13 @@ def main():
     except Refusal as why:
         return answer(control, {"refused": str(why), "module": name, "failed": failed})
     for _ in range(30):  # by then the interpreter has made it as fast as it can
-        program["rehearse"]()
-    settle(template)
+        program["warm_up"]()
+    freeze_heap(template)
     answer(control, {"failed": failed})
     if template:
         control = template.run()  # returns in forks only
     if not template or template.order == b"f":
-        program["rehearse"]()
+        program["warm_up"]()
     wait_and_run(control, program)
 
 
@@ -110,7 +110,7 @@ def answer(control, message):
     control.sendall(len(body).to_bytes(4, "big") + body)
 
 
-def bring(name, failed):
+def import_module(name, failed):
     """Imports a module; one that cannot be had is noted in failed."""
     try:
         __import__(name)
@@ -119,15 +119,15 @@ def bring(name, failed):
 
 
 def load(path):
-    """Gives the names that the program defines. It is told by FORKED that somebody else calls its main()."""
+    """Returns the names that the program defines. Its __name__ is not __main__: its main() is called from here."""
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
-    names = {"__name__": "__main__", "__builtins__": __builtins__, "__file__": path, "FORKED": True}
+    names = {"__name__": "program", "__builtins__": __builtins__, "__file__": path}
     exec(code, names)
     return names
 
 
-def settle(template):
+def freeze_heap(template):
     """Leaves as little as possible to be copied: what is there now is of no interest to the collector, and in a
     template to nobody who counts.
     """

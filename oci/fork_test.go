@@ -24,7 +24,7 @@ type lab struct {
 
 const labProgram = `
 import os, sys, json
-def rehearse(): pass
+def warm_up(): pass
 def prepare(): pass
 def ended(prepared, code): pass
 def main(prepared=None):
@@ -37,7 +37,7 @@ def main(prepared=None):
     except SystemExit as e:
         return e.code or 0
     return 0
-if "FORKED" not in globals():
+if __name__ == "__main__":
     sys.exit(main())
 `
 

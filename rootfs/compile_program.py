@@ -1,12 +1,23 @@
-"""Compiles the program that its argument names, and writes the file of bytecode that Python can start instead."""
+"""Compiles the package that its argument names, and writes bytecode that Python takes from the package's __pycache__.
+
+As compile.py does, it writes for each file four bytes of big-endian length of its path, four of its content, then the
+path, here within the package, and the content.
+"""
 import importlib.util
 import marshal
+import os
 import sys
 
 UNCHECKED_HASH = (1).to_bytes(4, "little")
 
-with open(sys.argv[1], "rb") as f:
-    text = f.read()
-code = compile(text, sys.argv[1], "exec", dont_inherit=True)
-header = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(text)
-sys.stdout.buffer.write(header + marshal.dumps(code))
+folder = sys.argv[1]
+for file in sorted(os.listdir(folder)):
+    if not file.endswith(".py"):
+        continue
+    path = os.path.join(folder, file)
+    with open(path, "rb") as f:
+        text = f.read()
+    code = compile(text, path, "exec", dont_inherit=True)
+    content = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(text) + marshal.dumps(code)
+    name = os.fsencode(os.path.relpath(importlib.util.cache_from_source(path), folder))
+    sys.stdout.buffer.write(len(name).to_bytes(4, "big") + len(content).to_bytes(4, "big") + name + content)

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"bufio"
 	"context"
 	_ "embed"
 	"errors"
@@ -22,26 +23,29 @@ import (
 var compileProgram string
 
 // CompileProgramArgs is the command, for a sandbox of this root, that writes
-// the bytecode of the program at path, inside, to standard output. AddProgram
-// reads that.
+// the bytecode of the program, a Python package at path inside, to standard
+// output. AddProgram reads that.
 func (r *Root) CompileProgramArgs(path string) []string {
 	return []string{r.Python, "-s", "-B", "-X", "utf8", "-c", compileProgram, path}
 }
 
-// programFile is where the bytecode of a program lies, whose name changes when
-// its content does. An empty file there is an attempt that failed.
-func programFile(root *Root, program string) string {
-	return filepath.Join(filepath.Dir(root.Dir), filepath.Base(program)+"c")
+// maxProgram is what a hostile image may write as the bytecode of a program.
+const maxProgram = 64 << 20
+
+// programPath is where the bytecode of a program lies, whose name changes when
+// its content does. A file there is an attempt that failed.
+func programPath(root *Root, program string) string {
+	return filepath.Join(filepath.Dir(root.Dir), filepath.Base(program)+".bytecode")
 }
 
-// Program returns the file with the bytecode of a program for this root, or ""
-// if there is none yet. Python starts it as it does the program.
+// Program returns the folder with the bytecode of a program for this root, or
+// "" if there is none yet. It belongs on the package's __pycache__.
 func (s *Store) Program(root *Root, program string) string {
-	file := programFile(root, program)
-	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+	path := programPath(root, program)
+	if files, err := os.ReadDir(path); err != nil || len(files) == 0 {
 		return ""
 	}
-	return file
+	return path
 }
 
 // NeedsProgram reports whether AddProgram has something to do. There is no
@@ -50,8 +54,11 @@ func (s *Store) NeedsProgram(root *Root, program string) bool {
 	if root.Digest == hostDigest || unix.Access(filepath.Dir(root.Dir), unix.W_OK) != nil {
 		return false
 	}
-	info, err := os.Lstat(programFile(root, program))
-	return err != nil || info.Size() == 0 && time.Since(info.ModTime()) > bytecodeRetry
+	info, err := os.Lstat(programPath(root, program))
+	if err == nil && !info.IsDir() {
+		return time.Since(info.ModTime()) > bytecodeRetry
+	}
+	return s.Program(root, program) == ""
 }
 
 // AddProgram keeps the bytecode of a program for a root: compile starts
@@ -67,26 +74,42 @@ func (s *Store) AddProgram(ctx context.Context, root *Root, program string, comp
 	if !s.NeedsProgram(root, program) {
 		return nil
 	}
-	content, err := outputOf(ctx, compile)
+	path := programPath(root, program)
+	temp := newName(path)
+	defer os.RemoveAll(temp)
+	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil {
+		return err
+	}
+	err = readProgram(ctx, temp, compile)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is still to be done
 	}
 	if err != nil {
-		content, err = nil, fmt.Errorf("compiling %s for %s: %w", filepath.Base(program), root.Ref, err)
+		err = fmt.Errorf("compiling %s for %s: %w", filepath.Base(program), root.Ref, err)
+		return errors.Join(err, os.RemoveAll(temp), os.RemoveAll(path), replaceWhole(path, nil))
 	}
-	return errors.Join(err, replaceWhole(programFile(root, program), content))
+	return errors.Join(os.RemoveAll(path), os.Rename(filepath.Join(temp, "__pycache__"), path))
 }
 
-// outputOf returns what a sandbox writes.
-func outputOf(ctx context.Context, start func(ctx context.Context, out *os.File) error) (content []byte, err error) {
-	err = reading(ctx, start, func(in io.Reader) error {
-		content, err = io.ReadAll(io.LimitReader(in, maxBytecodeFile+1))
-		if err == nil && len(content) > maxBytecodeFile {
-			err = errors.New("the image writes more bytecode than the limits allow")
+// readProgram writes the bytecode that a sandbox gives into dir/__pycache__.
+func readProgram(ctx context.Context, dir string, compile func(ctx context.Context, out *os.File) error) error {
+	inside, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	rec := bytecodeRecord{Files: map[string]string{}}
+	return reading(ctx, compile, func(in io.Reader) error {
+		limited := &io.LimitedReader{R: in, N: maxProgram}
+		err := rec.read(inside, bufio.NewReader(limited))
+		if limited.N <= 0 {
+			return errors.New("the image writes more bytecode than the limits allow")
+		}
+		if err == nil && len(rec.Files) == 0 {
+			return errors.New("the image wrote no bytecode")
 		}
 		return err
 	})
-	return content, err
 }
 
 // reading starts a sandbox and takes in what it writes while it runs. If that

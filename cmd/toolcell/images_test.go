@@ -150,7 +150,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 		if out, err := exec.Command("find", filepath.Dir(dir), "-name", "*.pyc", "-delete").CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		code := "import asyncio, os; print(os.path.exists(asyncio.__cached__), os.path.exists('/run/toolcell/runner.pyc'))"
+		code := "import asyncio, os; print(os.path.exists(asyncio.__cached__), bool(os.listdir('/run/toolcell/toolcell_runner/__pycache__')))"
 		if out := h.must(t, e, "exec", "-c", code); out != "False False\n" {
 			t.Errorf("the first run: %s", out)
 		}

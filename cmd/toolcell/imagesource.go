@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -66,8 +67,8 @@ func there(path string) bool {
 // find makes the image ready, as get says.
 func (i *imageSource) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	leaveRemovedFolder()
-	if _, err := os.Stat(i.runner); err != nil {
-		if _, err := bridge.WriteRunner(filepath.Dir(i.runner)); err != nil {
+	if _, err := os.Stat(filepath.Join(i.runner, filepath.Base(runner.Program))); err != nil {
+		if _, err := runner.Write(filepath.Dir(i.runner)); err != nil {
 			return bridge.Image{}, i.dirs.explain(err)
 		}
 	}

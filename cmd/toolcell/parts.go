@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/oci"
@@ -97,7 +98,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if err != nil {
 		return nil, err
 	}
-	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
+	runnerDir, err := runner.Write(filepath.Join(d.cache, "runner"))
 	if err != nil {
 		return nil, d.explain(err)
 	}
@@ -115,7 +116,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)
 	}
-	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runner, dirs: d, mounts: s.Mounts, refresh: refresh}
+	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runnerDir, dirs: d, mounts: s.Mounts, refresh: refresh}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.get,
 		Cached:      images.cached,
@@ -123,7 +124,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		Preload:     s.Preload,
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
-		RunnerFile:  runner,
+		RunnerDir:   runnerDir,
 		ToolsDir:    d.tools(),
 		Project:     project(),
 		Policy:      loadPolicy(s, log),

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -153,11 +153,11 @@ const compileTime = 20 * time.Minute
 // compileModules gives an image bytecode of its modules and of the runner,
 // unless it has it.
 func compileModules(ctx context.Context, d dirs, s Settings, store *rootfs.Store, root *rootfs.Root) (err error) {
-	runner, err := bridge.WriteRunner(filepath.Join(d.cache, "runner"))
+	runnerDir, err := runner.Write(filepath.Join(d.cache, "runner"))
 	if err != nil {
 		return d.explain(err)
 	}
-	if !store.NeedsBytecode(root) && !store.NeedsProgram(root, runner) {
+	if !store.NeedsBytecode(root) && !store.NeedsProgram(root, runnerDir) {
 		return nil
 	}
 	runtime, err := oci.Open(d.run, s.UID, s.GID)
@@ -180,9 +180,9 @@ func compileModules(ctx context.Context, d dirs, s Settings, store *rootfs.Store
 		}
 	}
 	// The runner comes first: it is quick, and every run gains.
-	bind := oci.Bind{Source: runner, Target: bridge.RunnerPath}
+	bind := oci.Bind{Source: runnerDir, Target: runner.Dir}
 	return errors.Join(
-		store.AddProgram(ctx, root, runner, compile(root.CompileProgramArgs(bind.Target), bind)),
+		store.AddProgram(ctx, root, runnerDir, compile(root.CompileProgramArgs(bind.Target), bind)),
 		store.AddBytecode(ctx, root, compile(root.CompileArgs())),
 	)
 }

@@ -43,7 +43,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"import no_such_package":           "hint: the host's Python does not have no_such_package, and nothing can be installed in a run",
 	} {
 		r := c.python(t, code)
-		if r.status() != "error" || !strings.Contains(r.text, want) || strings.Contains(r.text, "runner.py") {
+		if r.status() != "error" || !strings.Contains(r.text, want) || strings.Contains(r.text, "toolcell_runner") {
 			t.Errorf("%s\ngave:\n%s\nwant %s", code, r.text, want)
 		}
 	}

@@ -167,7 +167,7 @@ func testPromises(t *testing.T, c *client) {
 	r.want(t, "saved")
 	c.python(t, "print(twice(21))").want(t, "42")
 	r = c.python(t, "\nraise ValueError('here')")
-	if !strings.Contains(r.text, `File "<run_python>", line 2`) || strings.Contains(r.text, "runner.py") {
+	if !strings.Contains(r.text, `File "<run_python>", line 2`) || strings.Contains(r.text, "toolcell_runner") {
 		t.Errorf("traceback: %s", r.text)
 	}
 	for name, ex := range readmeExamples {

@@ -125,7 +125,7 @@ func TestBrokenStateFolder(t *testing.T) {
 }
 
 func spoilRunner(dir string, spoil func(file string) error) error {
-	all, err := filepath.Glob(filepath.Join(dir, "cache", "runner", "runner-*.py"))
+	all, err := filepath.Glob(filepath.Join(dir, "cache", "runner", "runner-*", "*.py"))
 	for _, f := range all {
 		err = errors.Join(err, os.Chmod(f, 0o644), spoil(f))
 	}

@@ -38,8 +38,8 @@ type Mount struct {
 
 // A Python says of a Process that it is a Python program, and how it can be
 // started before it is needed (fork.py): the program is a file that defines
-// main, which gives the exit code, and which it calls itself unless the name
-// FORKED is defined.
+// main, which gives the exit code, and which it calls itself if its __name__
+// is __main__.
 type Python struct {
 	Interpreter []string // its path inside, and its options
 	Program     string   // its path inside

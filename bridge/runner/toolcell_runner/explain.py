@@ -1,7 +1,10 @@
-"""How the runner tells of an error: the code's own frames, the failing line, and what may have been meant.
+"""Prints an error: the code's own frames, the failing line, and what may have been meant."""
+import os
+import sys
 
-It runs in the namespace of runner.py.
-"""
+from .errors import UnknownServerError
+from .values import shortened
+
 
 MOST_MESSAGE = 4_000  # characters of an error's own text
 MOST_CHAINED = 4  # errors that led to another

@@ -1,7 +1,6 @@
-"""How the runner shows the value of a trailing expression: as a notebook would, and within bounds.
+"""Shows values as a notebook would: over several lines, and within bounds."""
+import sys
 
-It runs in the namespace of runner.py.
-"""
 
 WIDTH = 100  # of lines, in characters
 MOST_SHOWN = 20_000  # characters of a container

@@ -1,9 +1,15 @@
-"""The part of runner.py that shows values as a notebook would. It runs in that file's namespace, once a run needs it.
+"""Shows values as a notebook would.
 
 Nothing here imports what the code has not imported: a value tells by its methods, or the module of its type, what it
 can be shown as.
 """
 import io
+import os
+import sys
+
+from .errors import MCPError
+from .execute import shown
+from .tracebacks import describe
 
 MAX_SIDE = 4000  # pixels of what is drawn here: the host shows less, and takes no more than 16 million
 PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
@@ -12,13 +18,13 @@ numbers = {}
 
 def display(runtime, value):
     if not draws(runtime, value):
-        print(shown(value, runtime.tools))
+        print(shown(value))
 
 
 def draws(runtime, value):
     """Shows a value as a picture. Returns False if it is none, or cannot be drawn, which is said."""
     try:
-        return show_picture(runtime._host, value)
+        return show_picture(runtime.host, value)
     except MCPError:
         raise
     except Exception as error:

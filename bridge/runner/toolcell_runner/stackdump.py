@@ -1,7 +1,8 @@
-"""How the runner says where the code is when its time is up, out of a signal's handler.
+"""Says where the code is when its time is up, out of a signal's handler."""
+import sys
 
-It runs in the namespace of runner.py.
-"""
+from .tracebacks import is_runner
+
 
 MOST_FRAMES = 50  # of one stack
 MOST_TASKS = 4
@@ -9,7 +10,7 @@ MOST_TASKS = 4
 
 def tell_where(runtime, channel, frame):
     """Sends the stack of the main thread; while it waits for tasks, theirs."""
-    texts = runtime._sources.texts
+    texts = runtime.sources.texts
     places = own_part(stack_of(frame, texts), texts)
     if not any(place["file"] in texts for place in places):
         places = stacks_of_tasks(texts) or places
@@ -23,13 +24,13 @@ def stack_of(frame, texts):
         places.append(place_of(frame, texts))
         frame = frame.f_back
     places.reverse()
-    first = next((number for number, place in enumerate(places) if place["file"] == HERE), 0)
+    first = next((number for number, place in enumerate(places) if is_runner(place["file"])), 0)
     return places[first:]
 
 
 def own_part(places, texts):
     """Returns the frames without the runner's, and without those between it and the code; no more than are wanted."""
-    places = [place for place in places if place["file"] != HERE]
+    places = [place for place in places if not is_runner(place["file"])]
     first = next((number for number, place in enumerate(places) if place["file"] in texts), 0)
     places = places[first:]
     return places if len(places) <= MOST_FRAMES else places[:MOST_FRAMES // 2] + places[-MOST_FRAMES // 2:]
@@ -43,7 +44,7 @@ def stacks_of_tasks(texts):
     waiting = []
     for task in asyncio.all_tasks():
         places = [place_of(frame, texts) for frame in awaited(task.get_coro())]
-        is_main = any(place["file"] == HERE for place in places)
+        is_main = any(is_runner(place["file"]) for place in places)
         places = own_part(places, texts)
         if places:
             waiting.append((not is_main, task.get_name(), places))

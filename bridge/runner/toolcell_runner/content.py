@@ -1,10 +1,9 @@
-"""What the runner needs in some runs only: content that is not text, and what is shown about tools.
+"""Content of MCP that is not text: pictures, sound and resources."""
+import os
+import sys
 
-It runs in the namespace of runner.py.
-"""
-
-
-# Content
+from .answers import with_raw
+from .values import Record
 
 
 class Binary(Record):
@@ -64,7 +63,7 @@ class ResourceText(str):
 class ResourceLink(Record):
     """A resource that can be read: await its read(), or call read_sync()."""
 
-    runtime = None  # set when this file is loaded
+    runtime = None  # set by publish
 
     @classmethod
     def of(cls, item, server):
@@ -83,6 +82,14 @@ class ResourceLink(Record):
     def read_sync(self):
         """read for code that cannot await."""
         return self.runtime.read_resource_sync(self.__dict__["server"], self["uri"])
+
+
+def publish(runtime):
+    """Makes the classes part of mcp.runtime, where pickle looks for them."""
+    from .documentation import Docs, ToolDoc
+    ResourceLink.runtime = runtime
+    for kind in (Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, Docs):
+        setattr(sys.modules["mcp.runtime"], kind.__name__, kind)
 
 
 def content_value(item, server):
@@ -144,120 +151,3 @@ def prompt_value(answer, server):
 
     messages = [Record(message, content=content(message.get("content"))) for message in answer.get("messages") or []]
     return with_raw(Record(answer, messages=messages), answer)
-
-
-# Documentation
-
-
-class ToolDoc(Record):
-    """The documentation of a tool. Printed, it is its signature and description; inputSchema is there too."""
-
-    def __repr__(self):
-        if self.get("serverAlias") == "user_tools":
-            text = f"# from user_tools import {self.get('tool')}\n{self.get('signature')}"
-        else:
-            text = f"mcp_{self.get('serverAlias')}.{self.get('signature')}"
-        if self.get("tool") != self.get("toolAlias"):
-            text = f"# tool {self.get('tool')!r}\n{text}"
-        return text + quoted_text(self.get("description") or "")
-
-
-class Docs(list):
-    """Documentation of several tools, one below the other when it is printed."""
-
-    def __repr__(self):
-        return "\n\n".join(map(repr, self)) or "[]"
-
-
-def quoted_text(text):
-    """Returns the words of a server as a docstring that they cannot end."""
-    if not text:
-        return ""
-    text = cut(text.strip()).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if text.endswith('"'):
-        text = text[:-1] + '\\"'
-    return '\n    """' + text.replace("\n", "\n    ") + '"""'
-
-
-def cut(text, most=4000):
-    return text if len(text) <= most else f"{text[:most]}… cut: {len(text)} characters in all"
-
-
-def full_docs(docs):
-    return Docs(ToolDoc(doc) if "signature" in doc else doc for doc in docs)
-
-
-def tool_help(about):
-    return f"{about['doc']}\n\n{cut(about.get('description') or '')}".strip()
-
-
-def server_help(title, tools, most=100):
-    lines = [title, ""]
-    for tool in tools[:most]:
-        words = " ".join((tool.get("description") or "").split())
-        lines.append(f"    {tool['alias']}" + (f": {words[:100]}" if words else ""))
-    if len(tools) > most:
-        lines.append(f"    and {len(tools) - most} more: runtime.query_tool_docs lists all")
-    return "\n".join([*lines, "", "help() of a tool and runtime.stubs show the parameters."])
-
-
-# Signatures
-
-
-class Annotation:
-    """A type that Python has no object for, such as a dictionary with certain fields."""
-
-    def __init__(self, text):
-        self.text = text
-
-    def __repr__(self):
-        return self.text
-
-    def __eq__(self, other):
-        return self.text == (other.text if isinstance(other, Annotation) else other)
-
-    def __hash__(self):
-        return hash(self.text)
-
-
-PLAIN_TYPES = {"str": str, "int": int, "float": float, "bool": bool, "None": None, "dict": dict, "list": list}
-
-
-def signature_of(about):
-    """Returns the inspect.Signature of a tool."""
-    import inspect
-    kind, empty = inspect.Parameter, inspect.Parameter.empty
-    parameters = []
-    for index, each in enumerate(about["parameters"], 1):
-        name = each.get("alias") or each["name"]
-        parameters.append(kind(
-            name if name.isidentifier() else f"arg{index}", kind.POSITIONAL_OR_KEYWORD,
-            default=empty if each.get("required") else each.get("default"),
-            annotation=annotation_of(each)))
-    if about.get("extra"):
-        parameters.append(kind("more", kind.VAR_KEYWORD))
-    returns = about.get("returns")
-    return inspect.Signature(parameters, return_annotation=annotation_of(returns) if returns else empty)
-
-
-def annotation_of(each):
-    try:
-        return type_of(each["type"])
-    except (KeyError, TypeError):
-        return Annotation(each["annotation"])
-
-
-def type_of(tree):
-    import typing
-    if isinstance(tree, str):
-        return typing.Any if tree == "Any" else PLAIN_TYPES[tree]
-    kind, *parts = tree
-    if kind == "literal":
-        return typing.Literal[tuple(parts)]
-    parts = [type_of(part) for part in parts]
-    if kind == "union":
-        return typing.Union[tuple(parts)]
-    return list[parts[0]] if kind == "list" else dict[str, parts[0]]
-
-
-MORE_CLASSES = Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, Docs

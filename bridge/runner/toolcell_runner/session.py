@@ -1,15 +1,22 @@
-"""What the runner needs for a session: run after run in one process. It is loaded into the names of runner.py.
+"""A session: run after run in one process.
 
 A session is told of its next run by one more start message. Between two of them threads and processes that the code
 left go on; the event loop stands still.
 """
+import _thread
 import builtins
+import sys
+
+from .execute import Executor
+from .modules import install_servers
+from .process import run_one
+from .saved import SavedTools
+from .tracebacks import report
 
 
 def hold(channel, runtime, start, namespace):
     """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
-    global CODE_FILE, run_loop
-    run_loop = SessionLoop().run
+    executor = Executor(runtime, namespace, SessionLoop().run)
     given = {name: namespace[name] for name in namespace if name == "display" or name.startswith(("mcp", "LOADED_MCP"))}
     for name in ("exit", "quit"):
         setattr(builtins, name, Leave(name, runtime))
@@ -17,16 +24,16 @@ def hold(channel, runtime, start, namespace):
     while True:
         count += 1
         if count > 1:
-            CODE_FILE = f"<run_python {count}>"  # tracebacks name the run and find its lines
-        coming = Coming(runtime._host)
-        code, told = run_one(Steady(channel, runtime), runtime, start, namespace,
-                             lambda: steadily(runtime, at_end, runtime))
+            executor.file = f"<run_python {count}>"  # tracebacks name the run and find its lines
+        coming = NextStart(runtime.host)
+        code, told = run_one(UninterruptedChannel(channel, runtime), runtime, start, executor,
+                             lambda: uninterrupted(runtime, at_end, runtime))
         if runtime.ending or not told:
             return code
         start = coming.wait(runtime)
         if start is None:
             return code
-        renew(runtime, start, namespace, given)
+        update_names(runtime, start, namespace, given)
 
 
 def at_end(runtime):
@@ -44,9 +51,9 @@ def at_end(runtime):
     return {} if runtime.ending else {"kept": True}
 
 
-def renew(runtime, start, namespace, given):
+def update_names(runtime, start, namespace, given):
     """Takes over what the next run may call, and what there is now, without touching what the code has made."""
-    runtime.meet(start.get("servers") or ())
+    runtime.set_servers(start.get("servers") or ())
     names = install_servers(runtime, given["mcp"])
     for name, value in names.items():
         if name not in namespace or namespace[name] is given.get(name):
@@ -56,7 +63,7 @@ def renew(runtime, start, namespace, given):
     namespace.pop("__warningregistry__", None)  # each run is warned anew
 
 
-def steadily(runtime, do, *args):
+def uninterrupted(runtime, do, *args):
     """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
     gate, outcome = _thread.allocate_lock(), []
 
@@ -72,14 +79,14 @@ def steadily(runtime, do, *args):
         _thread.start_new_thread(work, ())
     except RuntimeError:  # the code has as many threads as there may be
         return do(*args)
-    pass_gate(gate, lambda: outcome, runtime)
+    wait_gate(gate, lambda: outcome, runtime)
     value, error = outcome[0]
     if error is not None:
         raise error
     return value
 
 
-def pass_gate(gate, came, runtime):
+def wait_gate(gate, came, runtime):
     """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
     while True:
         try:
@@ -87,20 +94,20 @@ def pass_gate(gate, came, runtime):
                 gate.acquire()
             return
         except BaseException as error:
-            report(error, runtime._sources, runtime.tools)
+            report(error, runtime.sources)
 
 
-class Steady:
+class UninterruptedChannel:
     """A channel whose messages are sent whole, whatever signal comes."""
 
     def __init__(self, channel, runtime):
         self._channel, self._runtime = channel, runtime
 
     def send(self, message):
-        steadily(self._runtime, self._channel.send, message)
+        uninterrupted(self._runtime, self._channel.send, message)
 
 
-class Coming:
+class NextStart:
     """The next start message, which the thread that reads replies hands over: it is the one without an id."""
 
     def __init__(self, host):
@@ -109,18 +116,18 @@ class Coming:
         self._message = []
         with host._lock:
             if host._closed:
-                self._settle({})
+                self._resolve({})
             else:
-                host._waiting[None] = self._settle
+                host._waiting[None] = self._resolve
                 host.listen()
 
-    def _settle(self, message):
+    def _resolve(self, message):
         self._message.append(message)
         self._gate.release()
 
     def wait(self, runtime):
         """Returns the message, or None when the host has hung up."""
-        pass_gate(self._gate, lambda: self._message, runtime)
+        wait_gate(self._gate, lambda: self._message, runtime)
         message, = self._message
         return message if message.get("type") == "start" else None
 

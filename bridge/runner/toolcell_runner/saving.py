@@ -1,14 +1,19 @@
-"""What the runner needs to save tools and to load saved ones.
+"""Saves tools, and defines saved ones again."""
+import sys
 
-It runs in the namespace of runner.py.
-"""
+from .execute import AST_ONLY
+from .saved import is_builtin
+from .servers import Server, Tool
+from .tracebacks import describe
+
+Module = type(sys)
 
 
 def save_tool(runtime, thing):
     """Hands a function or class to the host, with what it takes to define it again."""
     tool = ToolSource(thing, runtime)
     about = tool.about()
-    runtime._host.ask("save_tool", about)
+    runtime.host.ask("save_tool", about)
     runtime.tools.forget(about["name"])
     runtime.tools.saved.add(about["name"])
     runtime.saved_here[about["name"]] = thing
@@ -18,17 +23,17 @@ def load(runtime, name):
     """Defines a saved tool in user_tools, and those it speaks of. Returns why that failed, or None."""
     namespace, file = runtime.tools.module.__dict__, f"<user_tools.{name}>"
     try:
-        source = runtime._host.ask("saved_source", {"name": name})
+        source = runtime.host.ask("saved_source", {"name": name})
         tree = compile(source, file, "exec", AST_ONLY, dont_inherit=True)
-        runtime._sources.add(file, source)
-        runtime.tools.provide(tree, source, namespace)
+        runtime.sources.add(file, source)
+        runtime.tools.bind_free_names(tree, source, namespace)
         exec(compile(tree, file, "exec", dont_inherit=True), namespace)
         if name in namespace:
             return None
         why = f"its source does not define {name}"
     except (Exception, SystemExit) as error:
         why = describe(error)
-    runtime._host.ask("saved_failed", {"name": name, "source": why})
+    runtime.host.ask("saved_failed", {"name": name, "source": why})
     return why
 
 
@@ -52,7 +57,7 @@ class ToolSource:
                 raise ValueError(f"{self._name} needs variables of an enclosing function ({needed}): pass them in")
         else:
             raise ValueError(f"{self._name} is not written in Python: save a function that calls it")
-        self._lines, self._node = self._find(thing, runtime._sources.texts)
+        self._lines, self._node = self._find(thing, runtime.sources.texts)
         if is_builtin(self._name):
             raise ValueError(f"{self._name!r} is the name of a builtin; a saved tool of that name would never be called")
 

@@ -1,0 +1,108 @@
+// Package runner has the Python package that runs code inside a sandbox. It
+// knows neither sandboxes nor servers: what it gives is files, for others to
+// mount and to start.
+package runner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Where a sandbox sees the package, and the file of it that Python starts.
+const (
+	Dir     = "/run/toolcell/toolcell_runner"
+	Program = Dir + "/__main__.py"
+)
+
+// BytecodeDir is where a sandbox sees the bytecode of the package, if there is
+// any: where Python looks for it.
+const BytecodeDir = Dir + "/__pycache__"
+
+// The folder alone would leave out __init__.py and __main__.py.
+//
+//go:embed toolcell_runner/*.py toolcell_runner/manual.md
+var embedded embed.FS
+
+// Manual is what the model may read about the Python inside. The capabilities
+// resource and runtime.capability_summary() give it.
+//
+//go:embed toolcell_runner/manual.md
+var Manual string
+
+// Files returns the content of each file of the package, by its name.
+var Files = sync.OnceValue(func() map[string][]byte {
+	files := map[string][]byte{}
+	entries, err := embedded.ReadDir("toolcell_runner")
+	for _, e := range entries {
+		content, readErr := embedded.ReadFile("toolcell_runner/" + e.Name())
+		files[e.Name()], err = content, errors.Join(err, readErr)
+	}
+	if err != nil {
+		panic(err) // of an embedded folder
+	}
+	return files
+})
+
+// name has the digest of the package: two versions of this program can share
+// a folder.
+var name = sync.OnceValue(func() string {
+	sum := sha256.New()
+	entries, _ := embedded.ReadDir("toolcell_runner") // sorted
+	for _, e := range entries {
+		content := Files()[e.Name()]
+		fmt.Fprintf(sum, "%s %d\n%s", e.Name(), len(content), content)
+	}
+	return "runner-" + hex.EncodeToString(sum.Sum(nil)[:8])
+})
+
+// Sandboxes' users read the package, whatever our umask is.
+const fileMode, dirMode fs.FileMode = 0o444, 0o755
+
+// Write puts the package into a folder of its own below dir, which is made if
+// need be, and returns its path. What is there already and right is left alone.
+func Write(dir string) (string, error) {
+	path := filepath.Join(dir, name())
+	// Bytecode is mounted on __pycache__, which stays empty here.
+	err := os.MkdirAll(filepath.Join(path, filepath.Base(BytecodeDir)), dirMode)
+	for _, each := range []string{path, filepath.Join(path, filepath.Base(BytecodeDir))} {
+		if err == nil {
+			err = os.Chmod(each, dirMode)
+		}
+	}
+	for file, content := range Files() {
+		if err == nil {
+			err = writeFile(filepath.Join(path, file), content)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing the runner: %w", err)
+	}
+	return path, nil
+}
+
+// writeFile replaces a file whose content or mode is another.
+func writeFile(path string, content []byte) (err error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode() == fileMode && info.Size() == int64(len(content)) {
+		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
+			return nil
+		}
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(filepath.Dir(path)), ".runner-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(content)
+	if err = errors.Join(err, tmp.Chmod(fileMode), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,47 @@
+"""What a tool answered, as a Python value."""
+from .errors import MCPError
+from .jsontext import Strict, parse_json
+from .values import CARRIERS
+
+
+def tool_value(answer, server, tool, runtime):
+    """Returns what a tool answered as a plain value. Raises MCPError if the answer is the tool's error."""
+    content = answer.get("content") or []
+    if answer.get("isError"):
+        text = "\n".join(str(item.get("text", "")) for item in content if item.get("type") == "text")
+        raise MCPError(text or "the tool failed and gave no reason", server, tool, answer)
+    structured = answer.get("structuredContent")
+    if structured is not None:
+        value = with_raw(unwrapped(structured), answer)
+        files = [item for item in content if item.get("type") != "text"]
+        return runtime.content().with_attachments(value, files, server) if files else value
+    values = [item_value(item, server, runtime) for item in content]
+    return with_raw(values[0] if len(values) == 1 else values or None, answer)
+
+
+def unwrapped(structured):
+    """Undoes the {"result": …} that servers put around what is not an object, as MCP allows objects only."""
+    if isinstance(structured, dict) and list(structured) == ["result"] and not isinstance(structured["result"], dict):
+        return structured["result"]
+    return structured
+
+
+def item_value(item, server, runtime):
+    if item.get("type") != "text":
+        return runtime.content().content_value(item, server)
+    text = item.get("text", "")
+    try:
+        return parse_json(text, Strict)
+    except (ValueError, RecursionError):
+        return text
+
+
+def with_raw(value, answer):
+    """Returns value with the whole answer at .raw, where its type can carry one (True and None cannot)."""
+    carrier = CARRIERS.get(type(value))
+    if carrier:
+        value = carrier(value)
+    elif not hasattr(value, "__dict__"):
+        return value
+    value.__dict__["raw"] = answer
+    return value

@@ -1,0 +1,54 @@
+"""The documentation of servers and tools, as it is shown."""
+from .values import Record
+
+
+class ToolDoc(Record):
+    """The documentation of a tool. Printed, it is its signature and description; inputSchema is there too."""
+
+    def __repr__(self):
+        if self.get("serverAlias") == "user_tools":
+            text = f"# from user_tools import {self.get('tool')}\n{self.get('signature')}"
+        else:
+            text = f"mcp_{self.get('serverAlias')}.{self.get('signature')}"
+        if self.get("tool") != self.get("toolAlias"):
+            text = f"# tool {self.get('tool')!r}\n{text}"
+        return text + quoted_text(self.get("description") or "")
+
+
+class Docs(list):
+    """Documentation of several tools, one below the other when it is printed."""
+
+    def __repr__(self):
+        return "\n\n".join(map(repr, self)) or "[]"
+
+
+def quoted_text(text):
+    """Returns the words of a server as a docstring that they cannot end."""
+    if not text:
+        return ""
+    text = cut(text.strip()).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if text.endswith('"'):
+        text = text[:-1] + '\\"'
+    return '\n    """' + text.replace("\n", "\n    ") + '"""'
+
+
+def cut(text, most=4000):
+    return text if len(text) <= most else f"{text[:most]}… cut: {len(text)} characters in all"
+
+
+def full_docs(docs):
+    return Docs(ToolDoc(doc) if "signature" in doc else doc for doc in docs)
+
+
+def tool_help(about):
+    return f"{about['doc']}\n\n{cut(about.get('description') or '')}".strip()
+
+
+def server_help(title, tools, most=100):
+    lines = [title, ""]
+    for tool in tools[:most]:
+        words = " ".join((tool.get("description") or "").split())
+        lines.append(f"    {tool['alias']}" + (f": {words[:100]}" if words else ""))
+    if len(tools) > most:
+        lines.append(f"    and {len(tools) - most} more: runtime.query_tool_docs lists all")
+    return "\n".join([*lines, "", "help() of a tool and runtime.stubs show the parameters."])

@@ -1,0 +1,24 @@
+"""The exceptions that user code meets."""
+
+
+
+class MCPError(Exception):
+    """A server, or the way to it, refused or failed.
+
+    `message` is the text, `server` and `tool` say whose it is (or None), `raw` is the tool's whole answer if there
+    was one.
+    """
+
+    def __init__(self, message, server=None, tool=None, raw=None):
+        super().__init__(message)
+        self.message = message
+        self.server = server
+        self.tool = tool
+        self.raw = raw
+
+    def __str__(self):
+        return str(self.message)
+
+
+class UnknownServerError(MCPError, KeyError):
+    """No server of that name was discovered."""

@@ -1,0 +1,190 @@
+"""Calls to the host."""
+import _thread
+import os
+
+from .errors import MCPError
+from .jsontext import decode
+
+READER_STACK = 8 << 20  # glibc's usual size
+HUNG_UP = "the host closed the connection"
+
+
+class Host:
+    """Asks the host, from any thread or task, and hands each reply to the one who waits for it.
+
+    Replies are read by the event loop that asks, which saves the way from thread to thread. Where others ask too, or
+    the host does not take what is sent, a thread reads them from then on.
+    """
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._pid = os.getpid()
+        self._lock = _thread.allocate_lock()
+        self._waiting = {}
+        self._count = 0
+        self._reader = None  # the event loop that reads, or _thread where a thread does
+        self._receiving = _thread.allocate_lock()
+        self._closed = False
+        channel.when_full = self._read_by_thread
+
+    def ask(self, method, params):
+        """Returns the host's answer; blocks this thread only. Raises MCPError if the host refuses or is gone."""
+        return self.begin(method, params)()
+
+    def begin(self, method, params):
+        """Sends a question. Returns a function that waits for its answer."""
+        gate = _thread.allocate_lock()
+        gate.acquire()
+        replies = []
+
+        def settle(reply):
+            replies.append(reply)
+            gate.release()
+
+        def wait():
+            gate.acquire()
+            return result_of(replies[0])
+
+        self._post(method, params, settle)
+        return wait
+
+    async def ask_async(self, method, params):
+        """ask for a task: the loop goes on meanwhile."""
+        import asyncio
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+
+        def resolve(reply):
+            if not future.done():  # a cancelled task left it
+                future.set_result(reply)
+
+        def settle(reply):
+            if asyncio._get_running_loop() is loop:
+                return resolve(reply)
+            try:
+                loop.call_soon_threadsafe(resolve, reply)
+            except RuntimeError:
+                pass  # the loop was closed: nobody waits any more
+
+        self._post(method, params, settle, loop)
+        return result_of(await future)
+
+    def _post(self, method, params, settle, loop=None):
+        # A forked process shares the socket: what it read would be missing here.
+        if os.getpid() != self._pid:
+            raise MCPError("tools can only be called from the main process")
+        with self._lock:
+            if self._closed:
+                raise MCPError(HUNG_UP)
+            self.listen(loop)
+            self._count += 1
+            number = self._count
+            self._waiting[number] = settle
+        try:
+            self._channel.send({"type": "call", "id": number, "method": method, "params": params})
+        except BaseException as error:
+            self._waiting.pop(number, None)
+            if isinstance(error, OSError):
+                raise MCPError(HUNG_UP) from None
+            raise
+
+    def listen(self, loop=None):
+        """Sees to it that what the host sends is read. The caller holds the lock."""
+        if self._reader is _thread or loop is not None and self._reader is loop:
+            return
+        if loop is not None and (self._reader is None or self._reader.is_closed()):
+            try:
+                loop.add_reader(self._channel.fd, self._readable, loop)
+            except Exception:
+                pass  # not every kind of loop can
+            else:
+                self._reader = loop
+                os.set_blocking(self._channel.fd, False)
+                return
+        os.set_blocking(self._channel.fd, True)
+        start_reader(self._read)
+        self._reader = _thread
+
+    def _read_by_thread(self):
+        os.set_blocking(self._channel.fd, True)
+        # Who else has the lock asks from another thread, and starts it, or was interrupted by a signal handler of ours.
+        if self._lock.acquire(False):
+            try:
+                self.listen()
+            except RuntimeError:
+                pass  # the code has as many threads as there may be: what is being sent just waits
+            finally:
+                self._lock.release()
+
+    def _readable(self, loop):
+        """Is called by the loop that reads when something came."""
+        if self._reader is not loop or not self._receiving.acquire(False):
+            loop.remove_reader(self._channel.fd)
+            return
+        try:
+            go_on = self._hand_out(self._channel.read())
+        except BlockingIOError:
+            go_on = True
+        except (OSError, MemoryError):
+            go_on = False
+        finally:
+            self._receiving.release()
+        if not go_on:
+            loop.remove_reader(self._channel.fd)
+            self._close()
+
+    def _read(self):
+        """Runs in a thread of its own: hands out replies until the host hangs up."""
+        with self._receiving:
+            try:
+                while self._hand_out(self._channel.read()):
+                    pass
+            except (OSError, MemoryError):
+                pass
+        self._close()
+
+    def _hand_out(self, go_on):
+        """Gives every reply that has been read whole to the one who waits for it. Returns go_on."""
+        while go_on:
+            body = self._channel.message()
+            if body is None:
+                break
+            try:
+                reply = decode(body)
+                settle = self._waiting.pop(reply.get("id"), None)
+            except (ValueError, AttributeError, TypeError, RecursionError, MemoryError) as error:
+                # Whose answer it was cannot be known, and nobody may wait for ever.
+                self._fail_all(f"the host's answer cannot be read: {type(error).__name__}: {error}")
+                continue
+            if settle:
+                settle(reply)
+        return go_on
+
+    def _close(self):
+        with self._lock:
+            self._closed = True
+        self._fail_all(HUNG_UP)
+
+    def _fail_all(self, message):
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for settle in waiting.values():
+            settle({"error": {"message": message}})
+
+
+def start_reader(read):
+    """Starts a thread with as much stack as Python counts on: musl gives less, and deep JSON would be a segfault."""
+    usual = _thread.stack_size(READER_STACK)
+    try:
+        _thread.start_new_thread(read, ())
+    finally:
+        _thread.stack_size(usual)
+
+
+def result_of(reply):
+    error = reply.get("error")
+    if error is None:
+        return reply.get("result")
+    message = error.get("message", "the host gave no reason")
+    kind = {"TypeError": TypeError, "ValueError": ValueError}.get(error.get("kind"))
+    raise kind(message) if kind else MCPError(message, error.get("server"), error.get("tool"))

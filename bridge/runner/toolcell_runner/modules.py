@@ -1,0 +1,76 @@
+"""The modules mcp, mcp.runtime and mcp.servers."""
+import sys
+
+from .errors import MCPError, UnknownServerError
+from .runtime import Runtime
+from .servers import Servers
+from .values import CARRIERS, Ready, ReadyRecord, ReadyText, ReadyTuple, Record, is_dunder, known_names
+
+Module = type(sys)
+
+
+def install_modules(runtime):
+    """Registers mcp and mcp.runtime. Returns the names every piece of code starts with, without those of servers."""
+    mcp = package("mcp", "The user's MCP servers, in Python.")
+    mcp.MCPError = MCPError
+    mcp.runtime = runtime_module(runtime)
+    for module in (mcp, mcp.runtime):
+        sys.modules[module.__name__] = module
+    return {"mcp": mcp, "display": runtime.display}
+
+
+def install_servers(runtime, mcp):
+    """Registers mcp.servers.*. Returns the names that lead to servers."""
+    mcp.servers = package("mcp.servers", "One module for each MCP server, one function for each of its tools.")
+    mcp.servers.__all__ = list(runtime.aliases())
+    sys.modules["mcp.servers"] = mcp.servers
+    names = {}
+    for alias, name in runtime.aliases().items():
+        module = server_module("mcp.servers." + alias, runtime.server(name), runtime)
+        setattr(mcp.servers, alias, module)
+        sys.modules[module.__name__] = module
+        names["mcp_" + alias] = runtime.server(name)
+    names.update(mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
+    return names
+
+
+def package(name, doc):
+    module = Module(name, doc)
+    module.__path__ = []  # a package, with nothing on disk: import x.y looks in sys.modules and ends there
+    return module
+
+
+def runtime_module(runtime):
+    module = Module("mcp.runtime", Runtime.__doc__)
+    for kind in (MCPError, UnknownServerError, Record, Ready, ReadyTuple, ReadyRecord, ReadyText,
+                 *CARRIERS.values()):
+        setattr(module, kind.__name__, kind)  # where pickle looks for them
+    for name in runtime.PUBLIC:
+        setattr(module, name, getattr(runtime, name))
+    module.__all__ = [*runtime.PUBLIC, "MCPError"]
+    return module
+
+
+def server_module(name, server, runtime):
+    """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used."""
+    module = Module(name, server._title)
+    known = []
+
+    def tools():
+        if not known:
+            known.extend(runtime.list_tools_sync(server))
+        return known
+
+    def __getattr__(wanted):
+        if wanted == "__all__":
+            return [tool["alias"] for tool in tools()]
+        if not is_dunder(wanted):
+            for tool in tools():
+                if wanted in (tool["alias"], tool["name"]):
+                    return server[tool["name"]]
+            raise AttributeError(f"no tool {wanted!r}; " + known_names(wanted, [tool["alias"] for tool in tools()]))
+        raise AttributeError(f"module {name!r} has no attribute {wanted!r}")
+
+    module.__getattr__ = __getattr__
+    module.__dir__ = lambda: [tool["alias"] for tool in tools()]
+    return module

@@ -1,0 +1,163 @@
+"""A run from the start message to the last frame."""
+import builtins
+import os
+import sys
+
+from .channel import Channel
+from .execute import Executor, run_loop
+from .host import Host
+from .jsontext import decode, encode
+from .modules import install_modules, install_servers
+from .runtime import Runtime
+from .saved import SavedTools
+from .sources import FOLDER, Sources
+from .tracebacks import describe
+
+CONTROL_FD = 3
+OUT = "/workspace/out"  # what is in it outlives the run
+
+# What only some runs need. A template imports it for all of its forks.
+LATE_MODULES = "content", "display", "documentation", "explain", "layout", "saving", "session", "signatures", "stackdump"
+
+Module = type(sys)
+
+
+def work(channel, runtime, start):
+    """Does what the start message says, returns the exit code."""
+    sys.argv[:] = start.get("argv") or [""]
+    namespace = sys.modules["__main__"].__dict__
+    set_names(runtime, start, namespace)
+    if start.get("session"):
+        from .session import hold
+        return hold(channel, runtime, start, namespace)
+    return run_one(channel, runtime, start, Executor(runtime, namespace, run_loop), dict)[0]
+
+
+def set_names(runtime, start, namespace):
+    """Makes what this run may call known to its code."""
+    runtime.set_servers(start.get("servers") or ())
+    names = install_servers(runtime, namespace["mcp"])
+    namespace.update(names)
+    names.update(mcp=namespace["mcp"], display=namespace["display"])
+    runtime.tools = SavedTools(runtime, start.get("saved") or (), names)
+
+
+def listen_for_the_end(runtime, channel):
+    """Makes the host's signal that the time is up tell where the code is. What of it C code can tell needs no turn of
+    Python's: it goes out as text.
+    """
+    def tell(signum, frame):
+        try:
+            from .stackdump import tell_where
+            tell_where(runtime, channel, frame)
+        except BaseException:
+            pass  # what the text says has to do
+
+    try:
+        import _signal
+        import faulthandler
+        _signal.signal(_signal.SIGURG, tell)
+        faulthandler.register(_signal.SIGURG, file=channel.fd, all_threads=False, chain=True)
+    except Exception:
+        pass  # a Python that was built without
+
+
+def run_one(channel, runtime, start, executor, more):
+    """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
+    pid = os.getpid()
+    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
+    runtime.sources.add(executor.file, source)
+    runtime.watch_pyplot()
+    code, result, error, limit = executor.run(source)
+    # A process that the code forked comes back here too: only the first one has anything to report.
+    if os.getpid() != pid:
+        return code, False
+    leave(runtime)
+    done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, **more()}
+    try:
+        channel.send({key: value for key, value in done.items() if value is not None})
+    except Exception:
+        return code, False  # the code broke the socket: the host goes by the exit status
+    return code, True
+
+
+def leave(runtime):
+    """Hands over what the code has drawn, and makes sure that the host can read what is in OUT. Never raises."""
+    try:
+        runtime.show_figures()
+        if os.listdir(OUT):
+            from .display import open_files
+            open_files(OUT)
+    except BaseException as error:
+        if not isinstance(error, OSError):  # OUT is not there
+            os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
+
+
+def set_up_process():
+    """Makes this process look like python running a script from the working directory."""
+    for stream in (sys.stdout, sys.stderr):
+        # Text from anywhere can be printed: a lone surrogate comes out as \udc80.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    ours = FOLDER[:-1], os.path.dirname(FOLDER[:-1])  # where we, or what loads us, was started
+    sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry not in ours)]
+    sys.argv[:] = [""]
+    try:
+        os.mkdir(OUT)
+    except OSError:
+        pass  # this is no sandbox
+
+
+def prepare():
+    """Does what can be done before there is code."""
+    channel = Channel(CONTROL_FD)
+    set_up_process()
+    channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
+    runtime = Runtime(Host(channel), Sources())
+    listen_for_the_end(runtime, channel)
+    install_main(runtime)
+    return channel, runtime
+
+
+def install_main(runtime):
+    """Makes a __main__ for the code, which does not get the builtins of the runner's modules."""
+    main_module = sys.modules["__main__"] = Module("__main__")
+    main_module.__dict__.update(install_modules(runtime), __builtins__=vars(builtins))
+
+
+def main(prepared=None):
+    channel, runtime = prepared or prepare()
+    body = channel.receive()
+    if body is None:
+        return 1  # the host wants nothing
+    return work(channel, runtime, decode(body))
+
+
+def warm_up():
+    """Goes the way of a run, with code that does nothing: what Python learns on the way is kept by the template, and
+    the memory that is written on the way is the fork's own before it is needed.
+    """
+    import _socket
+    modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
+    host, ours = _socket.socketpair()
+    try:
+        channel = Channel(ours.fileno())
+        runtime = Runtime(Host(channel), Sources())
+        install_main(runtime)
+        awaiting = "await asyncio.sleep(0)\n" if "asyncio" in sys.modules else ""
+        start = encode({"code": f"import sys\nx = [1]\nprint(end='')\n{awaiting}x and None", "servers": []})
+        host.send(len(start).to_bytes(4, "big") + start)
+        main((channel, runtime))
+    finally:
+        host.close()
+        ours.close()
+    for name in set(sys.modules) - set(modules):
+        del sys.modules[name]
+    sys.modules.update(modules)
+    sys.meta_path[:] = finders
+    sys.argv[:] = argv
+
+
+def ended(prepared, code):
+    """Tells the host that nothing comes any more: it need not wait until the kernel has taken this process apart."""
+    prepared[0].send({"type": "end", "exitCode": code})
+    return True

@@ -1,0 +1,84 @@
+"""The functions that earlier runs saved: the module user_tools."""
+import _ast
+import builtins
+import sys
+
+from .values import known_names
+
+Module = type(sys)
+
+
+class SavedTools:
+    """The functions that earlier runs saved: the module user_tools, each compiled when first spoken of.
+
+    They live in a namespace of their own, so that no name of the code can change what they do.
+    """
+
+    def __init__(self, runtime, saved, names):
+        self.saved = {name for name in saved if not is_builtin(name)}
+        self.runtime = runtime
+        self._tried = {}
+        self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
+        self.module.__dict__.update(names, __builtins__=vars(builtins), __getattr__=self._attribute, __dir__=lambda: sorted(self.saved))
+        sys.modules["user_tools"] = self.module
+
+    def forget(self, name):
+        """Lets go of a tool that was removed, or is saved anew."""
+        self.saved.discard(name)
+        self._tried.pop(name, None)
+        self.module.__dict__.pop(name, None)
+
+    def bind_free_names(self, tree, source, namespace):
+        """Puts into namespace what the code speaks of without saying where it is from: asyncio, and saved tools.
+
+        Any earlier run may have saved a tool, so none takes the place of what the code would have without it.
+        """
+        if not self.saved and "asyncio" not in source:
+            return
+        names = unbound(tree)
+        if "asyncio" in names:
+            import asyncio
+            namespace.setdefault("asyncio", asyncio)
+        for name in names.intersection(self.saved).difference(namespace):
+            if self._load(name):
+                namespace[name] = self.module.__dict__[name]
+
+    def _attribute(self, name):
+        if name == "__all__":
+            return [saved for saved in sorted(self.saved) if self._load(saved)]
+        if name not in self.saved:
+            raise AttributeError(f"no saved tool {name!r}; " + known_names(name, sorted(self.saved)))
+        if not self._load(name):
+            raise AttributeError(f"the saved tool {name!r} does not run any more: {self._tried[name]}")
+        return self.module.__dict__[name]
+
+    def _load(self, name):
+        """Defines a saved tool, and reports whether it could."""
+        if name not in self._tried:
+            from .saving import load
+            self._tried[name] = "it needs itself"
+            self._tried[name] = load(self.runtime, name)
+        return not self._tried[name]
+
+
+def unbound(tree):
+    """Returns the names that a syntax tree reads and binds nowhere, builtins left out."""
+    read, bound, todo = set(), set(), [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.Name):
+            (read if isinstance(node.ctx, _ast.Load) else bound).add(node.id)
+        elif isinstance(node, _ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, _ast.arg):
+            bound.add(node.arg)
+        else:
+            bound.add(getattr(node, "name", None))  # of a function, class, exception or pattern
+        for field in node._fields:
+            value = getattr(node, field, None)
+            todo += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, _ast.AST)]
+    return {name for name in read - bound if not is_builtin(name)}
+
+
+def is_builtin(name):
+    return hasattr(builtins, name)

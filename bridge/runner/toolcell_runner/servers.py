@@ -1,0 +1,76 @@
+"""What the code sees of servers: mcp_servers, mcp_<alias> and their tools."""
+
+
+
+class Tool:
+    # No docstring: help() is to show that of the instance.
+
+    def __init__(self, runtime, server, name):
+        self._runtime, self._server, self._name = runtime, server, name
+        self.__name__ = name
+
+    def __call__(self, /, *args, **kwargs):
+        call = self._runtime._call(self._server, self._name, args, kwargs)
+        # Python's warning about a call that nobody awaited should name the tool.
+        call.__name__ = self._name
+        call.__qualname__ = f"mcp_servers[{self._server!r}].{self._name}"
+        return call
+
+    @property
+    def __signature__(self):
+        from .signatures import signature_of
+        return signature_of(self._runtime.about(self._server, self._name))
+
+    @property
+    def __doc__(self):
+        from .documentation import tool_help
+        return tool_help(self._runtime.about(self._server, self._name))
+
+    def __repr__(self):
+        return f"<tool {self._name!r} of MCP server {self._server!r}>"
+
+
+class Server:
+    # No docstring: help() is to show that of the instance.
+
+    def __init__(self, runtime, entry):
+        self._runtime, self._name = runtime, entry["name"]
+        about = entry.get("description")
+        self._title = f"MCP server {self._name!r}" + (f": {about}" if about else "")
+
+    def __getattr__(self, tool):
+        # An alias starts with an underscore only before a digit; all else is Python asking for its own.
+        if tool.startswith("_") and not tool[1:2].isdigit():
+            raise AttributeError(f"an MCP server has no attribute {tool!r}")
+        return self[tool]
+
+    def __getitem__(self, tool):
+        return Tool(self._runtime, self._name, tool)
+
+    __iter__ = None  # or Python would iterate by item 0, 1, 2… for ever
+
+    def __dir__(self):
+        return ["list_tools", *(tool["alias"] for tool in self._runtime.list_tools_sync(self))]
+
+    @property
+    def __doc__(self):
+        from .documentation import server_help
+        return server_help(self._title, self._runtime.list_tools_sync(self))
+
+    def list_tools(self):
+        """Await it: all tools of this server, each with name, alias, description and input_schema."""
+        return self._runtime.list_tools(self._name)
+
+    def __repr__(self):
+        return f"<{self._title}>"
+
+
+class Servers(dict):
+    """mcp_servers: the servers this run may call, by name. Others can be had too; the host refuses their calls."""
+
+    def __init__(self, runtime, names):
+        super().__init__((name, runtime.server(name)) for name in names)
+        self._runtime = runtime
+
+    def __missing__(self, name):
+        return self._runtime.server(name)

@@ -1,0 +1,58 @@
+"""The signatures of tools, as inspect has them."""
+
+
+
+class Annotation:
+    """A type that Python has no object for, such as a dictionary with certain fields."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+    def __eq__(self, other):
+        return self.text == (other.text if isinstance(other, Annotation) else other)
+
+    def __hash__(self):
+        return hash(self.text)
+
+
+PLAIN_TYPES = {"str": str, "int": int, "float": float, "bool": bool, "None": None, "dict": dict, "list": list}
+
+
+def signature_of(about):
+    """Returns the inspect.Signature of a tool."""
+    import inspect
+    kind, empty = inspect.Parameter, inspect.Parameter.empty
+    parameters = []
+    for index, each in enumerate(about["parameters"], 1):
+        name = each.get("alias") or each["name"]
+        parameters.append(kind(
+            name if name.isidentifier() else f"arg{index}", kind.POSITIONAL_OR_KEYWORD,
+            default=empty if each.get("required") else each.get("default"),
+            annotation=annotation_of(each)))
+    if about.get("extra"):
+        parameters.append(kind("more", kind.VAR_KEYWORD))
+    returns = about.get("returns")
+    return inspect.Signature(parameters, return_annotation=annotation_of(returns) if returns else empty)
+
+
+def annotation_of(each):
+    try:
+        return type_of(each["type"])
+    except (KeyError, TypeError):
+        return Annotation(each["annotation"])
+
+
+def type_of(tree):
+    import typing
+    if isinstance(tree, str):
+        return typing.Any if tree == "Any" else PLAIN_TYPES[tree]
+    kind, *parts = tree
+    if kind == "literal":
+        return typing.Literal[tuple(parts)]
+    parts = [type_of(part) for part in parts]
+    if kind == "union":
+        return typing.Union[tuple(parts)]
+    return list[parts[0]] if kind == "list" else dict[str, parts[0]]

@@ -1,0 +1,43 @@
+"""The texts behind file names that are no files, and the files of the runner."""
+import sys
+
+FOLDER = __file__.rpartition("/")[0] + "/"  # the runner's own
+
+
+class Sources:
+    """The texts behind file names that are no files, for tracebacks and save_tool.
+
+    linecache has to hold them, but takes longer to import than most runs take: they wait here, as an import hook,
+    until somebody imports it.
+    """
+
+    def __init__(self):
+        self.texts = {}
+        self.hooks = {"linecache": self.fill}  # what is to be done once a module was loaded
+        sys.meta_path.insert(0, self)
+
+    def add(self, file, text):
+        self.texts[file] = text
+        if "linecache" in sys.modules:
+            self.fill(sys.modules["linecache"])
+
+    def fill(self, linecache):
+        """Gives linecache our texts; without a time stamp it never asks the disk for them."""
+        for file, text in self.texts.items():
+            linecache.cache[file] = len(text), None, [line + "\n" for line in text.split("\n")], file
+
+    def find_spec(self, name, path=None, target=None):
+        """The import hook: leaves finding to the others, and calls a module's hook after it was loaded."""
+        hook = self.hooks.pop(name, None)
+        if hook is None:
+            return None
+        spec = next(filter(None, (finder.find_spec(name, path) for finder in sys.meta_path)), None)
+        if spec is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                hook(module)
+
+            spec.loader.exec_module = exec_module
+        return spec

@@ -1,0 +1,98 @@
+"""What is said of an exception."""
+import os
+import sys
+
+from .sources import FOLDER
+
+MAX_ERROR = 2000
+
+
+def describe(error):
+    """Returns an exception as "Type: message", of bounded length."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "<exception str() failed>"
+    return (type(error).__name__ + (": " + text if text else ""))[:MAX_ERROR]
+
+
+def limit_hit(error):
+    """Returns the name of the limit that an exception comes from, or None."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "pids"
+    if not isinstance(error, OSError):
+        return None
+    import errno
+    # A socket may have to be tried again too: only what forks has hit a limit.
+    if error.errno == errno.EAGAIN and any("fork" in name or "spawn" in name for name in names_at(error)):
+        return "pids"
+    return {errno.EMFILE: "files", errno.ENFILE: "files", errno.ENOSPC: "space", errno.EDQUOT: "space"}.get(error.errno)
+
+
+def names_at(error):
+    """Returns the global names and attributes that the code uses in which an exception arose."""
+    entry = error.__traceback__
+    while entry and entry.tb_next:
+        entry = entry.tb_next
+    return entry.tb_frame.f_code.co_names if entry else ()
+
+
+def report(error, sources):
+    """Prints an uncaught exception, without our frames. Returns what may have been meant. Never raises."""
+    try:
+        hide_runner(error)
+        if isinstance(error, SyntaxError):
+            add_source_line(error, sources)
+        if sys.excepthook is not sys.__excepthook__:
+            sys.excepthook(type(error), error, error.__traceback__)
+            return ""
+        from .explain import explain
+        return explain(error, sources)
+    except BaseException:
+        try:
+            os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
+        return ""
+
+
+def hide_runner(error):
+    """Takes our frames out of the tracebacks of an exception and of all that hang on it."""
+    seen, todo = set(), [error]
+    while todo:
+        error = todo.pop()
+        if not isinstance(error, BaseException) or id(error) in seen:
+            continue
+        seen.add(id(error))
+        error.__traceback__ = without_runner(error.__traceback__)
+        todo += [error.__cause__, error.__context__]
+        group = getattr(error, "exceptions", ())
+        todo += group if isinstance(group, (list, tuple)) else ()
+
+
+def without_runner(entry):
+    while entry and is_ours(entry):
+        entry = entry.tb_next
+    at = entry
+    while at:
+        while at.tb_next and is_ours(at.tb_next):
+            at.tb_next = at.tb_next.tb_next
+        at = at.tb_next
+    return entry
+
+
+def is_runner(file):
+    return file.startswith(FOLDER)
+
+
+def is_ours(entry):
+    return is_runner(entry.tb_frame.f_code.co_filename)
+
+
+def add_source_line(error, sources):
+    # The compiler looks for the line in a file, and there is none.
+    lines = sources.texts.get(error.filename, "").split("\n")
+    if error.text is None and error.lineno and error.lineno <= len(lines):
+        error.text = lines[error.lineno - 1] + "\n"
