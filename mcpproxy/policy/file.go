@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
@@ -21,8 +22,8 @@ const (
 	maxLimit      = 1_000_000
 )
 
-// readRules reads a whole policy file. Its errors name the place as
-// FILE:LINE:COLUMN, with the file as name has it.
+// readRules reads a whole policy file. Its errors name the file as name has it, and
+// the line and column, or the section and key.
 func readRules(file, name string) (*rules, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
 	if err != nil {
@@ -50,6 +51,24 @@ type fault struct {
 
 func (f *fault) Error() string { return f.text }
 
+// place is a key as a user finds it in the file: its section in brackets, and the
+// name of the key.
+func place(key toml.Key) string {
+	last := len(key) - 1
+	if last == 0 {
+		return key.String()
+	}
+	return "[" + key[:last].String() + "] " + key[last:].String()
+}
+
+// lineAndColumn counts from 1. The library's own column is wrong at the start
+// of a line.
+func lineAndColumn(text string, at int) string {
+	before := text[:min(max(at, 0), len(text))] // the library gives -1 for the very start
+	line := strings.LastIndexByte(before, '\n') + 1
+	return fmt.Sprintf(":%d:%d", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[line:])+1)
+}
+
 // parseRules reads the text of a policy file.
 func parseRules(text, name string) (*rules, error) {
 	var top map[string]any
@@ -65,7 +84,7 @@ func parseRules(text, name string) (*rules, error) {
 	err = r.parse(top)
 	var at *fault
 	if errors.As(err, &at) {
-		return nil, fmt.Errorf("policy %s%s: %w", name, keyPosition(text, meta.Keys(), at.key), err)
+		return nil, fmt.Errorf("policy %s, %s: %w", name, place(at.key), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -187,7 +206,7 @@ func parseLimit(path toml.Key, v any) (int, error) {
 	case !ok:
 		return 0, wrongType(path, "a whole number", v)
 	case n < 1 || n > maxLimit:
-		return 0, &fault{path, fmt.Sprintf(`%s = %d is not between 1 and %d; to forbid all calls write deny = "*", for no limit leave it out`, path[len(path)-1], n, maxLimit)}
+		return 0, &fault{path, fmt.Sprintf(`%d is not between 1 and %d; to forbid all calls write deny = "*", for no limit leave it out`, n, maxLimit)}
 	}
 	return int(n), nil
 }
@@ -271,9 +290,9 @@ func wrongType(path toml.Key, want string, v any) error {
 	case time.Time:
 		got = "a date"
 	}
-	return &fault{path, fmt.Sprintf("%s is %s and must be %s", path, got, want)}
+	return &fault{path, fmt.Sprintf("it is %s and must be %s", got, want)}
 }
 
 func unknownKey(path toml.Key, known ...string) error {
-	return &fault{path, fmt.Sprintf("there is no key %q here; the keys are %s", path[len(path)-1], strings.Join(known, ", "))}
+	return &fault{path, "there is no such key; the keys are " + strings.Join(known, ", ")}
 }
