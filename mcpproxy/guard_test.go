@@ -5,14 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // hostProgram is a program that uses a Proxy with a server that ignores the end
@@ -67,38 +67,4 @@ func TestKilledProgramLeavesNoServerThatIgnoresIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "end of the server and its child", func() bool { return !slices.ContainsFunc(pids, alive) })
-}
-
-func TestGuardForgetsGroupsThatEnded(t *testing.T) {
-	// One group is taken back, two stay under guard; the guard's end kills
-	// these alone.
-	start := func() *exec.Cmd {
-		cmd := exec.Command("sleep", "600")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		return cmd
-	}
-	free, one, two := start().Process.Pid, start().Process.Pid, start().Process.Pid
-	g := &guard{}
-	for _, pid := range []int{one, free, two} {
-		g.watch(pid)
-	}
-	g.forget(free)
-	g.forget(1 << 30) // was never there
-	g.close()
-	if !alive(free) {
-		t.Error("a group that was taken back was killed")
-	}
-	eventually(t, "end of the guarded", func() bool { return !alive(one) && !alive(two) })
-}
-
-func TestProxyWithoutProcessesStartsNoGuard(t *testing.T) {
-	p := proxyFor(t, Options{}, web(t, config.HTTP, answers(nil)))
-	mustCall(t, p, "echo", `{}`)
-	if p.guard.cmd != nil {
-		t.Errorf("it runs %s", strings.Join(p.guard.cmd.Args, " "))
-	}
 }

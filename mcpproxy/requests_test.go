@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func idOf(t *testing.T, v any) jsonrpc.ID {
@@ -143,21 +141,6 @@ func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
 	}
 	if _, _, err := r.add(); err != io.EOF {
 		t.Errorf("after the end: %v", err)
-	}
-}
-
-// TestRequestsSayWhatTheSDKSays: what is said in each request of a protocol
-// without sessions is the same as in the SDK's own.
-func TestRequestsSayWhatTheSDKSays(t *testing.T) {
-	p := proxyFor(t, Options{}, fake(t, "FAKE_SERVER", "sdk"))
-	ours := structured[map[string]any](t, mustCall(t, p, "meta", `{}`))
-	s := p.current().upstreams[0].live
-	res, err := s.mcp.CallTool(t.Context(), &mcp.CallToolParams{Name: "meta"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if theirs := res.StructuredContent; len(ours) == 0 || !reflect.DeepEqual(any(ours), theirs) {
-		t.Errorf("we say %v, the SDK %v", ours, theirs)
 	}
 }
 

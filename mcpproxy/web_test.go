@@ -238,7 +238,7 @@ func TestExpiredSessionIsReportedAndThenNew(t *testing.T) {
 			last := ""
 			h := legacyOnly(streamable(notes, nil))
 			p := proxyFor(t, Options{}, web(t, config.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				id := r.Header.Get(sessionIDKey)
+				id := r.Header.Get("Mcp-Session-Id")
 				mu.Lock()
 				last = max(last, id)
 				refused := id != "" && gone[id]

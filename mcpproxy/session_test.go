@@ -1,0 +1,72 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+// dialed opens a session that ends with the test.
+func dialed(t *testing.T, s config.Server, o dialOptions) *session {
+	t.Helper()
+	live, _, err := newDialer(s, o).dial(t.Context(), handshake{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(live.close)
+	return live
+}
+
+// sdkOverStdio is this test binary as a server of the SDK.
+func sdkOverStdio(t *testing.T) config.Server {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Server{Name: "sdk", Transport: config.Stdio, Command: exe, Env: map[string]string{"FAKE_SERVER": "sdk", "GORACE": "atexit_sleep_ms=0"}}
+}
+
+// TestRequestsSayWhatTheSDKSays: what is said in each request of a protocol
+// without sessions is the same as in the SDK's own.
+func TestRequestsSayWhatTheSDKSays(t *testing.T) {
+	s := dialed(t, sdkOverStdio(t), dialOptions{})
+	r, err := s.request(t.Context(), methodCallTool, &rawParams{Name: "meta", Arguments: json.RawMessage("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours struct{ StructuredContent any }
+	if err := json.Unmarshal(r.result, &ours); err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.mcp.CallTool(t.Context(), &mcp.CallToolParams{Name: "meta"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, _ := ours.StructuredContent.(map[string]any); len(said) == 0 || !reflect.DeepEqual(ours.StructuredContent, res.StructuredContent) {
+		t.Errorf("we say %v, the SDK %v", ours.StructuredContent, res.StructuredContent)
+	}
+}
+
+func TestSessionWithoutProcessStartsNoGuard(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "sdk"}, nil)
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	defer web.Close()
+	defer web.CloseClientConnections()
+	g := &guard{}
+	dialed(t, config.Server{Name: "web", Transport: config.HTTP, URL: web.URL}, dialOptions{guard: g}).close()
+	if g.cmd != nil {
+		t.Errorf("it runs %v", g.cmd.Args)
+	}
+	dialed(t, sdkOverStdio(t), dialOptions{guard: g}).close()
+	if g.cmd == nil {
+		t.Error("a process is not guarded")
+	}
+	g.close()
+}
