@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // openStream is the GET of an SSE server, or that which takes up an answer
@@ -84,7 +85,7 @@ func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 	for _, one := range batch(raw) {
 		msg, err := r.notes.decode(one)
 		if err != nil {
-			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + excerpt(one)}
+			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
 		}
 		if _, ok := msg.(*jsonrpc.Response); ok {
 			return passable(msg, one)

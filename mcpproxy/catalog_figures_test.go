@@ -3,7 +3,6 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"runtime"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // TestCatalogueFigures measures what docs/catalog.md says of 100 servers with

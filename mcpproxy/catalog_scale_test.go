@@ -3,11 +3,12 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 const scaleServers, scaleTools = 100, 100

@@ -2,8 +2,9 @@ package mcpproxy
 
 import (
 	"context"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"net/http"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // challenge asks a server without a token and returns what it says; the body

@@ -1,8 +1,9 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // A dialect is how one MCP client writes its servers down: where, under which

@@ -1,8 +1,9 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // DiscoverOptions says where to look. The zero value of a field leaves that

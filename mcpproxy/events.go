@@ -168,7 +168,7 @@ func (e *events) take(ev event) error {
 			msg, err := e.r.notes.decode(raw)
 			if err != nil {
 				if e.call != nil {
-					return &httpError{lost: true, text: "the server sent what is not JSON-RPC: " + excerpt(raw)}
+					return &httpError{lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
 				}
 				continue // on a stream for all, no call is to suffer from it
 			}

@@ -2,11 +2,12 @@ package mcpproxy
 
 import (
 	"errors"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 var aliasForm = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)

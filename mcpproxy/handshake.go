@@ -29,8 +29,8 @@ var rawMethods = []string{
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
 func (d *dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *session, suspect bool, err error) {
-	tooLong := fmt.Errorf("was not ready within %v", d.timeout)
-	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.timeout, tooLong)
+	tooLong := fmt.Errorf("was not ready within %v", d.options.timeout)
+	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.options.timeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,14 +43,14 @@ func (d *dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (
 // overProcess is attempt for a command. A server that ended without having
 // read server/discover had another reason to.
 func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *session, suspect bool, err error) {
-	proc, err := startProcess(d.server, d.secrets, d.guard, d.log)
+	proc, err := startProcess(d.server, d.options.secrets, d.options.guard, d.options.log)
 	if err != nil {
 		return nil, false, err
 	}
-	notes := newNotifications(d.changed)
+	notes := newNotifications(d.options.changed)
 	w := newStdioTransport(proc, notes)
 	if !legacy {
-		go w.watchDiscover(ctx, d.patience, cancel)
+		go w.watchDiscover(ctx, d.options.patience, cancel)
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
@@ -123,7 +123,7 @@ func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
 	}
 	return mcp.Meta{
 		mcp.MetaKeyProtocolVersion:    res.ProtocolVersion,
-		mcp.MetaKeyClientInfo:         d.client,
+		mcp.MetaKeyClientInfo:         d.options.client,
 		mcp.MetaKeyClientCapabilities: struct{}{}, // none
 	}
 }
@@ -133,9 +133,9 @@ func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
 // of list_changed is there to make the SDK subscribe; the inbox of the link
 // takes the notification before it.
 func (d *dialer) newClient() *mcp.Client {
-	client := mcp.NewClient(d.client, &mcp.ClientOptions{
+	client := mcp.NewClient(d.options.client, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.changed() },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.changed() },
 	})
 	for _, method := range rawMethods {
 		if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawPrefix+method); err != nil {

@@ -3,11 +3,12 @@ package mcpproxy
 import (
 	"encoding/base64"
 	"encoding/json"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // firstWithHeaders is the protocol version from which requests over HTTP repeat

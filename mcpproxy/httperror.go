@@ -13,18 +13,18 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-const eventStream = "text/event-stream"
+const (
+	eventStream = "text/event-stream"
+	maxReason   = 200 // bytes of a text that a server gives as its reason
+)
 
 // httpError is what went wrong with a request, in words for the user.
 type httpError struct {
@@ -63,7 +63,7 @@ func (r *remote) failure(status int, text string) *httpError {
 func (r *remote) refused(resp *http.Response) error {
 	body := errorBody(resp)
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
-	said := excerpt(body)
+	said := text.Excerpt(body)
 	if said != "" {
 		said = ": " + said
 	}
@@ -89,7 +89,7 @@ func (r *remote) refused(resp *http.Response) error {
 		return fail("takes no more requests for now (%s)", status)
 	}
 	if wireErr := wireError(body); wireErr != nil {
-		err := r.failure(resp.StatusCode, "refused ("+status+"): "+text.Printable(wireErr.Message, maxExcerpt))
+		err := r.failure(resp.StatusCode, "refused ("+status+"): "+text.Printable(wireErr.Message, maxReason))
 		err.err = wireErr
 		return err
 	}
@@ -117,11 +117,11 @@ func (r *remote) notMCP(resp *http.Response) error {
 	if kind == "" {
 		kind = "nothing"
 	}
-	text := fmt.Sprintf("answered with %s instead of MCP", text.Printable(kind, 80))
-	if said := excerpt(errorBody(resp)); said != "" {
-		text += ": " + said
+	problem := fmt.Sprintf("answered with %s instead of MCP", text.Printable(kind, 80))
+	if said := text.Excerpt(errorBody(resp)); said != "" {
+		problem += ": " + said
 	}
-	err := r.failure(resp.StatusCode, text)
+	err := r.failure(resp.StatusCode, problem)
 	err.notMCP = true
 	return err
 }
@@ -158,38 +158,6 @@ func wireError(body []byte) *jsonrpc.Error {
 		return loose.Error // whatever its id, or none
 	}
 	return nil
-}
-
-var (
-	markup = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<[^>]*>`)
-	})
-	title = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	})
-)
-
-const maxExcerpt = 200
-
-// excerpt gives the beginning of a body as text on one line; of a page its
-// title, or what it shows.
-func excerpt(body []byte) string {
-	if rawjson.IsNull(body) {
-		return ""
-	}
-	txt := string(body)
-	if trimmed := strings.TrimSpace(txt); strings.HasPrefix(trimmed, "<") {
-		if m := title().FindStringSubmatch(txt); m != nil && strings.TrimSpace(m[1]) != "" {
-			txt = m[1]
-		} else {
-			txt = markup().ReplaceAllString(txt, " ")
-		}
-	}
-	short := text.Printable(txt, maxExcerpt)
-	if len(strings.TrimSpace(txt)) > maxExcerpt {
-		short += "…"
-	}
-	return short
 }
 
 func mediaType(resp *http.Response) string {
@@ -249,5 +217,5 @@ func plain(err error) string {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return text.Printable(err.Error(), maxExcerpt)
+	return text.Printable(err.Error(), maxReason)
 }

@@ -24,7 +24,7 @@ func (p *Proxy) Login(ctx context.Context, server string, show func(address stri
 	case p.options.TokenDir == "":
 		return errors.New("there is no folder to keep logins in")
 	}
-	if err := u.logIn(ctx, show); err != nil {
+	if err := u.logIn(ctx, p.options.ClientName, show); err != nil {
 		return fmt.Errorf("logging in to server %q: %w", s.Name, u.secrets.Error(err))
 	}
 	return nil
@@ -42,12 +42,12 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 	return was, nil
 }
 
-func (u *upstream) logIn(ctx context.Context, show func(string)) error {
+func (u *upstream) logIn(ctx context.Context, clientName string, show func(string)) error {
 	challenge, err := challenge(ctx, u.server)
 	if err != nil {
 		return err
 	}
-	o := loginOptions{clientName: u.dialer.client.Name, show: show}
+	o := loginOptions{clientName: clientName, show: show}
 	if own := u.server.OAuth; own != nil {
 		o.clientID, o.clientSecret, o.scopes = own.ClientID, own.ClientSecret, own.Scopes
 	}

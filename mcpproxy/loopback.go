@@ -74,7 +74,7 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if code := q.Get("error"); code != "" || q.Get("code") == "" {
-		err := fmt.Errorf("the authorization server refused: %s", text.Printable(strings.TrimSpace(code+" "+q.Get("error_description")), maxExcerpt))
+		err := fmt.Errorf("the authorization server refused: %s", text.Printable(strings.TrimSpace(code+" "+q.Get("error_description")), 200))
 		select {
 		case b.refused <- err:
 		default:

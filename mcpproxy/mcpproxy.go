@@ -27,10 +27,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // Options sets up a Proxy. The zero value works.

@@ -2,13 +2,14 @@ package mcpproxy
 
 import (
 	"errors"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // samples opens the user's files of every client that testdata has.

@@ -124,13 +124,13 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 
 // overHTTP is attempt for a URL.
 func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *session, suspect bool, err error) {
-	notes := newNotifications(d.changed)
-	r, err := newRemote(d.server, t, notes, d.tokens, d.maxMessage)
+	notes := newNotifications(d.options.changed)
+	r, err := newRemote(d.server, t, notes, d.options.tokens, d.options.maxMessage)
 	if err != nil {
 		return nil, false, err
 	}
 	if !legacy {
-		go r.watchDiscover(ctx, d.patience, cancel)
+		go r.watchDiscover(ctx, d.options.patience, cancel)
 	}
 	cs, err := d.connect(ctx, r, legacy)
 	if err != nil {

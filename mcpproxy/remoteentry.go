@@ -1,9 +1,10 @@
 package mcpproxy
 
 import (
+	"strings"
+
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"strings"
 )
 
 // remote reads the fields of a server that is reached.

@@ -1,11 +1,12 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // pythonOriginal is the program this one replaces; its old entry in a config

@@ -3,10 +3,11 @@ package mcpproxy
 import (
 	"context"
 	"errors"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"io/fs"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // memo is what is known of a server besides its tools, from one process to the

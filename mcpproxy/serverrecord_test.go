@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // definitionsOf makes definitions of JSON tools.

@@ -104,7 +104,7 @@ func (s *loginStore) renew(ctx context.Context, rejected string) error {
 			return ended
 		}
 		return fmt.Errorf("renewing the login of server %q: the authorization server answered %s: %s", s.name,
-			refused.Response.Status, s.secrets.Text(excerpt(refused.Body)))
+			refused.Response.Status, s.secrets.Text(text.Excerpt(refused.Body)))
 	}
 	if err != nil {
 		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(plain(err)))

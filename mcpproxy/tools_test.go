@@ -2,9 +2,10 @@ package mcpproxy
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 func TestResultsPassUnchanged(t *testing.T) {

@@ -42,8 +42,8 @@ type tokenSource interface {
 
 // dialer opens sessions with one server.
 type dialer struct {
-	server config.Server
-	dialOptions
+	server  config.Server
+	options dialOptions
 }
 
 // newDialer makes a dialer for a server.
@@ -103,12 +103,12 @@ func (d *dialer) dialOver(ctx context.Context, t config.Transport, known handsha
 	}
 	s, suspect, err := d.attempt(ctx, t, known.legacy)
 	if suspect && ctx.Err() == nil {
-		d.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.secrets.Error(err))
+		d.options.log.Debug("trying the older handshake", "server", d.server.Name, "err", d.options.secrets.Error(err))
 		known.legacy = true
 		s, _, err = d.attempt(ctx, t, true)
 	}
 	if err != nil {
-		return nil, handshake{}, &startError{d.server.Name, d.secrets.Error(err)}
+		return nil, handshake{}, &startError{d.server.Name, d.options.secrets.Error(err)}
 	}
 	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
 		known.legacy = true // it need not be asked again

@@ -2,13 +2,14 @@ package mcpproxy
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // trusting is a site whose trust is kept as in the program.

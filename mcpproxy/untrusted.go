@@ -2,9 +2,10 @@ package mcpproxy
 
 import (
 	"fmt"
+	"slices"
+
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"slices"
 )
 
 // trusted asks whether a file of the project may start commands. If it may

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 func TestHandshakeWorksWithServersOldAndNew(t *testing.T) {

@@ -2,13 +2,14 @@ package mcpproxy
 
 import (
 	"errors"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // watched is a Watcher whose configs come over a channel.

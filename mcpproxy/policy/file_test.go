@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
