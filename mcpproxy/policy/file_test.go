@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {

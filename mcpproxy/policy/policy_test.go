@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // parsePolicy reads a policy from text, and fails the test if it cannot.
