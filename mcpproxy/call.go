@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 const maxErrorText = 64 << 10
@@ -77,7 +78,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err := r.authorize(u.server, t); err != nil {
 		return CallResult{}, err
 	}
-	res, err := s.request(ctx, methodCallTool, &rawParams{Name: t.Name, Arguments: args, schema: t.InputSchema, progress: r.Progress})
+	res, err := s.Request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})
 	if err != nil {
 		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
 		if cause := context.Cause(ctx); cause != nil {
@@ -85,13 +86,13 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		}
 		return CallResult{}, u.lost(s, err, what, ErrCallLost)
 	}
-	if err := res.check(); err != nil {
+	if err := res.Check(); err != nil {
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
 	}
-	if res.isError { // others are the data that the user asked for and stay as they are
-		res.result = u.secrets.JSON(res.result)
+	if res.IsError { // others are the data that the user asked for and stay as they are
+		res.Result = u.secrets.JSON(res.Result)
 	}
-	return CallResult{res.result, res.isError}, nil
+	return CallResult{res.Result, res.IsError}, nil
 }
 
 // authorize asks the policy whether the call may be made, and reports to Sent
@@ -108,7 +109,7 @@ func (r CallRequest) authorize(s config.Server, t Tool) error {
 
 // resolve finds the tool. Before it gives up it asks the server again: some
 // change their tools without saying so.
-func (u *upstream) resolve(ctx context.Context, s *session, tool string) (Tool, error) {
+func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string) (Tool, error) {
 	list, fresh, err := u.current(ctx, s)
 	if err != nil {
 		return Tool{}, err
@@ -130,11 +131,11 @@ func (u *upstream) resolve(ctx context.Context, s *session, tool string) (Tool, 
 // lost puts an error of a request into words. If the connection broke, it sees
 // the process off first, since how it ended is the news; effect is then what
 // that means for the caller, or nil.
-func (u *upstream) lost(s *session, err error, what string, effect error) error {
+func (u *upstream) lost(s *transport.Session, err error, what string, effect error) error {
 	return u.secrets.Error(u.explain(s, err, what, effect))
 }
 
-func (u *upstream) explain(s *session, err error, what string, effect error) error {
+func (u *upstream) explain(s *transport.Session, err error, what string, effect error) error {
 	if u.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, errClosed)
 	}
@@ -142,18 +143,18 @@ func (u *upstream) explain(s *session, err error, what string, effect error) err
 	if errors.As(err, &wireErr) {
 		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.Text(wireErr.Message), maxErrorText)})
 	}
-	var failed *httpError
-	if errors.As(err, &failed) && !failed.expired {
-		if effect != nil && failed.lost {
+	var failed *transport.HTTPError
+	if errors.As(err, &failed) && !failed.Expired {
+		if effect != nil && failed.Lost {
 			return fmt.Errorf("%s: %w: %w", what, effect, failed)
 		}
 		return fmt.Errorf("%s: %w", what, failed)
 	}
-	if failed == nil && !isLost(err) {
+	if failed == nil && !transport.IsLost(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	how := "the server " + u.bury(s)
-	var long *messageTooLongError
+	var long *transport.MessageTooLongError
 	if errors.As(err, &long) {
 		how = "the server " + long.Error()
 	}

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // sdkServer is a well-behaved server of the newest protocol. Its tool "grow"
-// adds a tool while it runs, and "meta" tells what was said beside the call.
+// adds a tool while it runs.
 func sdkServer() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "sdk"}, nil)
 	type none struct{}
@@ -45,9 +45,6 @@ func sdkServer() {
 			return &mcp.CallToolResult{}, nil, nil
 		})
 		return &mcp.CallToolResult{}, nil, nil
-	})
-	s.AddTool(&mcp.Tool{Name: "meta", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{StructuredContent: r.Params.Meta}, nil
 	})
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 const (
@@ -46,7 +47,7 @@ func (u *upstream) learn(ctx context.Context) (*toolList, error) {
 // current returns the tools of a running session. What is known is taken even
 // if it may be out of date: the server is then asked beside the caller's work.
 // fresh says that this is what it said just now.
-func (u *upstream) current(ctx context.Context, s *session) (list *toolList, fresh bool, err error) {
+func (u *upstream) current(ctx context.Context, s *transport.Session) (list *toolList, fresh bool, err error) {
 	list, changed := u.record.tools()
 	if list == nil {
 		list, err = u.ask(ctx, s)
@@ -59,7 +60,7 @@ func (u *upstream) current(ctx context.Context, s *session) (list *toolList, fre
 }
 
 // running returns the live session, or nil.
-func (u *upstream) running() *session {
+func (u *upstream) running() *transport.Session {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.live
@@ -69,7 +70,7 @@ func (u *upstream) running() *session {
 func (u *upstream) isClosed() bool { return u.closed != nil }
 
 // ask asks a running server for its tools.
-func (u *upstream) ask(ctx context.Context, s *session) (*toolList, error) {
+func (u *upstream) ask(ctx context.Context, s *transport.Session) (*toolList, error) {
 	list, err := u.asking(s).wait(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
@@ -79,7 +80,7 @@ func (u *upstream) ask(ctx context.Context, s *session) (*toolList, error) {
 
 // asking joins the request under way, unless the tools changed after it went
 // out, or makes one.
-func (u *upstream) asking(s *session) *flight[*toolList] {
+func (u *upstream) asking(s *transport.Session) *flight[*toolList] {
 	r := u.record
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -107,7 +108,7 @@ func (u *upstream) asking(s *session) *flight[*toolList] {
 }
 
 // list gets the tools over the wire and keeps them.
-func (u *upstream) list(s *session, asOf int) (*toolList, error) {
+func (u *upstream) list(s *transport.Session, asOf int) (*toolList, error) {
 	ctx, cancel := context.WithTimeout(u.ctx, listWithin)
 	defer cancel()
 	d, err := listTools(ctx, s, u.log.With("server", u.server.Name))
@@ -119,8 +120,8 @@ func (u *upstream) list(s *session, asOf int) (*toolList, error) {
 }
 
 // introduce remembers what the server said of itself when it shook hands.
-func (u *upstream) introduce(s *session) {
-	said := s.initializeResult()
+func (u *upstream) introduce(s *transport.Session) {
+	said := s.InitializeResult()
 	if said == nil {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 // Login lets the user log in to a server, with OAuth as the MCP specification
@@ -43,7 +44,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 }
 
 func (u *upstream) logIn(ctx context.Context, clientName string, show func(string)) error {
-	challenge, err := challenge(ctx, u.server)
+	challenge, err := transport.Challenge(ctx, u.server)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 // Options sets up a Proxy. The zero value works.
@@ -63,7 +64,7 @@ type Proxy struct {
 	cancel    context.CancelFunc
 	ctx       context.Context // ends with Close
 	finished  sync.WaitGroup
-	guard     guard
+	guard     transport.Guard
 	catalogue catalogue
 
 	signatures signatureCache
@@ -198,6 +199,6 @@ func (p *Proxy) Close() error {
 	}
 	closing.Wait()
 	p.finished.Wait()
-	p.guard.close()
+	p.guard.Close()
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 const (
@@ -21,17 +22,17 @@ const (
 // ListResources returns the resources of a server as a JSON array of what it
 // wrote, all pages of it. A server without resources gives an empty one.
 func (p *Proxy) ListResources(ctx context.Context, server string) (json.RawMessage, error) {
-	return p.items(ctx, server, methodListResources, "resources", "resources", hasResources)
+	return p.items(ctx, server, transport.MethodListResources, "resources", "resources", hasResources)
 }
 
 // ListResourceTemplates is ListResources for the templates of URIs.
 func (p *Proxy) ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error) {
-	return p.items(ctx, server, methodListTemplates, "resource templates", "resourceTemplates", hasResources)
+	return p.items(ctx, server, transport.MethodListTemplates, "resource templates", "resourceTemplates", hasResources)
 }
 
 // ListPrompts returns the prompts of a server as ListResources does resources.
 func (p *Proxy) ListPrompts(ctx context.Context, server string) (json.RawMessage, error) {
-	return p.items(ctx, server, methodListPrompts, "prompts", "prompts", hasPrompts)
+	return p.items(ctx, server, transport.MethodListPrompts, "prompts", "prompts", hasPrompts)
 }
 
 // ReadResource returns the ReadResourceResult as the server wrote it.
@@ -40,12 +41,12 @@ func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawM
 		return nil, fmt.Errorf("reading a resource of server %q: the URI is empty or longer than %d bytes", server, maxURI)
 	}
 	return p.one(ctx, server, fmt.Sprintf("reading resource %q", text.Printable(uri, 200)), "resources", hasResources,
-		methodReadResource, &rawParams{URI: uri})
+		transport.MethodReadResource, &transport.Params{URI: uri})
 }
 
 // GetPrompt returns the GetPromptResult as the server wrote it.
 func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error) {
-	params := &rawParams{Name: name}
+	params := &transport.Params{Name: name}
 	if len(args) > 0 {
 		raw, err := json.Marshal(args)
 		if err != nil {
@@ -54,7 +55,7 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 		params.Arguments = raw
 	}
 	return p.one(ctx, server, fmt.Sprintf("getting prompt %q", text.Printable(name, maxToolName)), "prompts", hasPrompts,
-		methodGetPrompt, params)
+		transport.MethodGetPrompt, params)
 }
 
 func hasResources(c *mcp.ServerCapabilities) bool { return c.Resources != nil }
@@ -62,12 +63,12 @@ func hasPrompts(c *mcp.ServerCapabilities) bool   { return c.Prompts != nil }
 
 // items joins the pages of a list; field is where each has its part.
 func (p *Proxy) items(ctx context.Context, server, method, what, field string, has func(*mcp.ServerCapabilities) bool) (json.RawMessage, error) {
-	return p.ask(ctx, server, listWithin, func(ctx context.Context, u *upstream, s *session) (json.RawMessage, error) {
-		if !s.offers(has) {
+	return p.ask(ctx, server, listWithin, func(ctx context.Context, u *upstream, s *transport.Session) (json.RawMessage, error) {
+		if !s.Offers(has) {
 			return json.RawMessage("[]"), nil
 		}
 		var all itemList
-		if err := s.pages(ctx, method, func(page json.RawMessage) (bool, error) { return all.add(page, field) }); err != nil {
+		if err := s.Pages(ctx, method, func(page json.RawMessage) (bool, error) { return all.add(page, field) }); err != nil {
 			return nil, u.asked(ctx, s, err, fmt.Sprintf("listing the %s of server %q", what, u.server.Name))
 		}
 		return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil
@@ -76,7 +77,7 @@ func (p *Proxy) items(ctx context.Context, server, method, what, field string, h
 
 // ask does something with a running server, within its time for a call or else
 // within otherwise.
-func (p *Proxy) ask(ctx context.Context, server string, otherwise time.Duration, do func(context.Context, *upstream, *session) (json.RawMessage, error)) (json.RawMessage, error) {
+func (p *Proxy) ask(ctx context.Context, server string, otherwise time.Duration, do func(context.Context, *upstream, *transport.Session) (json.RawMessage, error)) (json.RawMessage, error) {
 	return with(p, server, func(u *upstream) (json.RawMessage, error) {
 		ctx, cancel := p.within(ctx, u, otherwise)
 		defer cancel()
@@ -119,20 +120,20 @@ func (l *itemList) add(page json.RawMessage, field string) (more bool, err error
 }
 
 // one sends one request and returns its result.
-func (p *Proxy) one(ctx context.Context, server, what, kind string, has func(*mcp.ServerCapabilities) bool, method string, params *rawParams) (json.RawMessage, error) {
-	return p.ask(ctx, server, 0, func(ctx context.Context, u *upstream, s *session) (json.RawMessage, error) {
+func (p *Proxy) one(ctx context.Context, server, what, kind string, has func(*mcp.ServerCapabilities) bool, method string, params *transport.Params) (json.RawMessage, error) {
+	return p.ask(ctx, server, 0, func(ctx context.Context, u *upstream, s *transport.Session) (json.RawMessage, error) {
 		what := fmt.Sprintf("%s of server %q", what, u.server.Name)
-		if !s.offers(has) {
+		if !s.Offers(has) {
 			return nil, fmt.Errorf("%s: the server has no %s", what, kind)
 		}
-		r, err := s.request(ctx, method, params)
+		r, err := s.Request(ctx, method, params)
 		if err == nil {
-			err = r.check()
+			err = r.Check()
 		}
 		if err != nil {
 			return nil, u.asked(ctx, s, err, what)
 		}
-		return r.result, nil
+		return r.Result, nil
 	})
 }
 
@@ -149,7 +150,7 @@ func (p *Proxy) within(ctx context.Context, u *upstream, otherwise time.Duration
 }
 
 // asked puts the error of a request that changes nothing into words.
-func (u *upstream) asked(ctx context.Context, s *session, err error, what string) error {
+func (u *upstream) asked(ctx context.Context, s *transport.Session, err error, what string) error {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, cause)) {
 		return fmt.Errorf("%s: %w", what, cause)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 // memo is what is known of a server besides its tools, from one process to the
@@ -58,14 +59,14 @@ func (r *serverRecord) memo() memo {
 }
 
 // handshake returns the handshake that the server took last time.
-func (r *serverRecord) handshake() handshake {
+func (r *serverRecord) handshake() transport.Handshake {
 	m := r.memo()
-	return handshake{legacy: m.Legacy, transport: m.Transport}
+	return transport.Handshake{Legacy: m.Legacy, Transport: m.Transport}
 }
 
 // recordHandshake remembers the handshake that the server took.
-func (r *serverRecord) recordHandshake(found handshake) {
-	r.remember(func(m *memo) { m.Legacy, m.Transport = found.legacy, found.transport })
+func (r *serverRecord) recordHandshake(found transport.Handshake) {
+	r.remember(func(m *memo) { m.Legacy, m.Transport = found.Legacy, found.Transport })
 }
 
 // remember changes what is remembered, and writes it to disk if it is news.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/oauth2"
 )
 
@@ -66,7 +67,7 @@ func (s *loginStore) missing(rejected string) error {
 	if rejected == "" {
 		return nil
 	}
-	return errors.New(loginNeeded(s.name))
+	return errors.New(transport.LoginNeeded(s.name))
 }
 
 func (s *loginStore) usable(rejected string) bool {
@@ -107,7 +108,7 @@ func (s *loginStore) renew(ctx context.Context, rejected string) error {
 			refused.Response.Status, s.secrets.Text(text.Excerpt(refused.Body)))
 	}
 	if err != nil {
-		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(plain(err)))
+		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(transport.Plain(err)))
 	}
 	kept := *s.kept
 	kept.Token = fresh

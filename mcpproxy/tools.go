@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 const (
@@ -23,9 +24,9 @@ const (
 )
 
 // listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *session, log *slog.Logger) (definitions, error) {
+func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (definitions, error) {
 	b := newToolBuilder(log)
-	err := s.pages(ctx, methodListTools, func(page json.RawMessage) (bool, error) {
+	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
 		var res struct {
 			Tools []json.RawMessage `json:"tools"`
 		}
@@ -38,7 +39,7 @@ func listTools(ctx context.Context, s *session, log *slog.Logger) (definitions, 
 		}
 		return more, nil
 	})
-	if errors.Is(err, errTooManyPages) {
+	if errors.Is(err, transport.ErrTooManyPages) {
 		log.Warn("the tool list has too many pages", "kept", len(b.names))
 		err = nil
 	}

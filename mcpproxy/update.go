@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -106,16 +107,16 @@ func (p *Proxy) newLife(s config.Server) *life {
 		record: newRecord(s, p.catalogue.shelf), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
-	options := dialOptions{
-		log: o.Log, timeout: cmp.Or(s.StartTimeout, o.StartTimeout), patience: o.discoverPatience,
-		client:  &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
-		changed: (&upstream{server: s, life: l}).invalidate, secrets: l.secrets, guard: &p.guard, maxMessage: o.maxMessage,
+	options := transport.Options{
+		Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverPatience,
+		ClientInfo:   &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
+		ToolsChanged: (&upstream{server: s, life: l}).invalidate, Redactor: l.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
 		l.login = newLoginStore(s.Name, s.URL, o.TokenDir, l.secrets)
-		options.tokens = l.login
+		options.Tokens = l.login
 	}
-	l.dialer = newDialer(s, options)
+	l.dialer = transport.NewDialer(s, options)
 	return l
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -31,7 +32,7 @@ type upstream struct {
 // when idle, started again after it crashed.
 type life struct {
 	record   *serverRecord // what is known of it, whether it runs or not
-	dialer   *dialer
+	dialer   *transport.Dialer
 	login    *loginStore // nil where headers of the entry authorize
 	log      *slog.Logger
 	secrets  *redact.Redactor
@@ -41,8 +42,8 @@ type life struct {
 	finished *sync.WaitGroup     // of the proxy; every goroutine is in it
 
 	mu       sync.Mutex
-	live     *session // nil when it does not run
-	starting *flight[*session]
+	live     *transport.Session // nil when it does not run
+	starting *flight[*transport.Session]
 	calls    int // in flight on live
 	timer    *time.Timer
 	failure  error
@@ -54,14 +55,14 @@ type life struct {
 
 // acquire returns the live session, starting the server if it must. release
 // gives it back; until then it is not taken for idle.
-func (u *upstream) acquire(ctx context.Context) (s *session, release func(), err error) {
+func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release func(), err error) {
 	for range 4 { // it may crash before our turn comes, but not for ever
 		u.mu.Lock()
 		if u.closed != nil {
 			defer u.mu.Unlock()
 			return nil, nil, u.refusal()
 		}
-		if s := u.live; s != nil && s.broken() {
+		if s := u.live; s != nil && s.Broken() {
 			u.mu.Unlock()
 			u.bury(s)
 			continue
@@ -104,7 +105,7 @@ func (u *upstream) refusal() error {
 func (u *upstream) sitOut(ctx context.Context, pause time.Duration, failure error) error {
 	if pause > shortPause {
 		return fmt.Errorf("server %q failed and is not started again before %v have passed: %w",
-			u.server.Name, max(pause.Round(time.Second), time.Second), unwrapStart(failure))
+			u.server.Name, max(pause.Round(time.Second), time.Second), transport.UnwrapStart(failure))
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -118,7 +119,7 @@ func (u *upstream) sitOut(ctx context.Context, pause time.Duration, failure erro
 	}
 }
 
-func (u *upstream) release(s *session) {
+func (u *upstream) release(s *transport.Session) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live != s {
@@ -133,23 +134,23 @@ func (u *upstream) release(s *session) {
 }
 
 // start returns the start in flight, or begins one. u.mu is held.
-func (u *upstream) start() *flight[*session] {
+func (u *upstream) start() *flight[*transport.Session] {
 	if u.starting != nil {
 		return u.starting
 	}
-	f := newFlight[*session]()
+	f := newFlight[*transport.Session]()
 	u.starting = f
 	known := u.record.handshake()
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
-		f.land(u.started(u.dialer.dial(u.ctx, known)))
+		f.land(u.started(u.dialer.Dial(u.ctx, known)))
 	}()
 	return f
 }
 
 // started takes in the outcome of a start.
-func (u *upstream) started(s *session, found handshake, err error) (*session, error) {
+func (u *upstream) started(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
 	if err == nil {
 		u.record.recordHandshake(found)
 	}
@@ -172,7 +173,7 @@ func (u *upstream) started(s *session, found handshake, err error) (*session, er
 	}
 	u.mu.Unlock()
 	if s != nil {
-		s.close()
+		s.Close()
 	}
 	if refusal != nil {
 		return nil, refusal
@@ -183,37 +184,37 @@ func (u *upstream) started(s *session, found handshake, err error) (*session, er
 // fail notes why the server does not run, and how long it lived. u.mu is held.
 func (u *upstream) fail(err error, lived time.Duration) {
 	u.failure, u.failedAt = err, time.Now()
-	if !curable(err) {
+	if !transport.Curable(err) {
 		u.backoff.failed(u.failedAt, lived)
 	}
 }
 
 // attend waits until the session ends by itself and clears it away.
-func (u *upstream) attend(s *session) {
+func (u *upstream) attend(s *transport.Session) {
 	defer u.finished.Done()
-	<-s.down()
+	<-s.Down()
 	u.bury(s)
 }
 
 // bury clears a broken session away and returns how its link ended. Who
 // finds it broken first does it, so that no later call is given it. A session
 // that we ended was detached before and leaves no failure.
-func (u *upstream) bury(s *session) (how string) {
-	s.close()
-	how = u.secrets.Text(s.ended())
+func (u *upstream) bury(s *transport.Session) (how string) {
+	s.Close()
+	how = u.secrets.Text(s.Ended())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live == s {
 		u.detach()
-		if !s.expired() {
-			u.fail(ended(u.server.Name, how), s.age())
+		if !s.Expired() {
+			u.fail(transport.ExitError(u.server.Name, how), s.Age())
 		}
 	}
 	return how
 }
 
 // detach takes the live session out of use. u.mu is held.
-func (u *upstream) detach() *session {
+func (u *upstream) detach() *transport.Session {
 	s := u.live
 	u.live, u.calls = nil, 0
 	u.stopTimer()
@@ -242,7 +243,7 @@ func (u *upstream) stopTimer() {
 }
 
 // expire ends a session that stayed idle.
-func (u *upstream) expire(s *session) {
+func (u *upstream) expire(s *transport.Session) {
 	u.mu.Lock()
 	if u.live != s || u.calls > 0 {
 		u.mu.Unlock()
@@ -252,7 +253,7 @@ func (u *upstream) expire(s *session) {
 	u.finished.Add(1)
 	u.mu.Unlock()
 	defer u.finished.Done()
-	s.close()
+	s.Close()
 }
 
 // close ends the server for good. Calls in flight fail.
@@ -262,7 +263,7 @@ func (u *upstream) close() {
 	s := u.detach()
 	u.mu.Unlock()
 	if s != nil {
-		s.close()
+		s.Close()
 	}
 }
 
@@ -292,7 +293,7 @@ func (u *upstream) retire(within time.Duration) {
 	s := u.detach()
 	u.mu.Unlock()
 	if s != nil {
-		s.close()
+		s.Close()
 	}
 }
 

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ type process struct {
 	stdin  *os.File
 	stdout *os.File
 	output *outputTail
-	guard  *guard
+	guard  *Guard
 	isDown chan struct{} // exited or read is closed, whichever came first
 	once   sync.Once
 	exited chan struct{} // the leader ended and its whole group was killed
@@ -50,7 +50,7 @@ type process struct {
 
 // startProcess starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
-func startProcess(s config.Server, hidden *redact.Redactor, g *guard, log *slog.Logger) (_ *process, err error) {
+func startProcess(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger) (_ *process, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err

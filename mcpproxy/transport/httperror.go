@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bytes"
@@ -26,24 +26,24 @@ const (
 	maxReason   = 200 // bytes of a text that a server gives as its reason
 )
 
-// httpError is what went wrong with a request, in words for the user.
-type httpError struct {
+// HTTPError is what went wrong with a request, in words for the user.
+type HTTPError struct {
 	text    string
 	status  int
 	err     error // of the network
-	lost    bool  // the request may have taken effect
+	Lost    bool  // the request may have taken effect
 	login   bool  // the user has to log in
-	expired bool  // the server ended the session
+	Expired bool  // the server ended the session
 	notMCP  bool  // it answered, but not as this transport does
 }
 
-func (e *httpError) Error() string { return e.text }
-func (e *httpError) Unwrap() error { return e.err }
+func (e *HTTPError) Error() string { return e.text }
+func (e *HTTPError) Unwrap() error { return e.err }
 
 // speaksNoHTTP reports whether an error may come of the server being an SSE
 // server.
 func speaksNoHTTP(err error) bool {
-	var failed *httpError
+	var failed *HTTPError
 	if !errors.As(err, &failed) {
 		return false
 	}
@@ -54,8 +54,8 @@ func speaksNoHTTP(err error) bool {
 	return failed.notMCP || failed.status >= 400 && failed.status < 500 || failed.status == http.StatusNotImplemented
 }
 
-func (r *remote) failure(status int, text string) *httpError {
-	return &httpError{status: status, text: fmt.Sprintf("the server at %s %s", origin(r.origin), text)}
+func (r *remote) failure(status int, text string) *HTTPError {
+	return &HTTPError{status: status, text: fmt.Sprintf("the server at %s %s", origin(r.origin), text)}
 }
 
 // refused puts a bad status into words. An error in the words of the protocol
@@ -76,10 +76,10 @@ func (r *remote) refused(resp *http.Response) error {
 		if r.tokens == nil {
 			return fail("does not accept the Authorization header of the entry in %s (%s)", r.server.Source, status)
 		}
-		return &httpError{status: resp.StatusCode, login: true, text: loginNeeded(name)}
+		return &HTTPError{status: resp.StatusCode, login: true, text: LoginNeeded(name)}
 	case http.StatusForbidden:
 		if strings.Contains(resp.Header.Get("WWW-Authenticate"), "insufficient_scope") {
-			return &httpError{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: toolcell servers login " + name}
+			return &HTTPError{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: toolcell servers login " + name}
 		}
 		return fail("does not allow this (%s)", status)
 	case http.StatusTooManyRequests:
@@ -98,7 +98,7 @@ func (r *remote) refused(resp *http.Response) error {
 		return fail("has no MCP server of this kind at the address in %s (%s)", r.server.Source, status)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		err := r.failure(resp.StatusCode, "gave no answer ("+status+")"+said)
-		err.lost = true
+		err.Lost = true
 		return err
 	}
 	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) {
@@ -107,7 +107,7 @@ func (r *remote) refused(resp *http.Response) error {
 	return fail("failed (%s)", status)
 }
 
-func loginNeeded(name string) string {
+func LoginNeeded(name string) string {
 	return fmt.Sprintf("the server needs a login; in a terminal: toolcell servers login %s", text.ShellWord(name))
 }
 
@@ -171,14 +171,14 @@ func mediaType(resp *http.Response) string {
 // words puts an error of the network into words that help, without the
 // address, which may have keys in it.
 func (r *remote) words(err error) error {
-	var failed *httpError
+	var failed *HTTPError
 	var ours *jsonrpc.Error
 	if errors.As(err, &failed) || errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	at := origin(r.origin)
 	reach := func(format string, args ...any) error {
-		return &httpError{err: err, text: fmt.Sprintf("cannot reach %s: ", at) + fmt.Sprintf(format, args...)}
+		return &HTTPError{err: err, text: fmt.Sprintf("cannot reach %s: ", at) + fmt.Sprintf(format, args...)}
 	}
 	var (
 		unknown  x509.UnknownAuthorityError
@@ -191,11 +191,11 @@ func (r *remote) words(err error) error {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", plain(err))
+		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", Plain(err))
 	case errors.As(err, &wrong):
-		return reach("its certificate is for another name (%s); correct the address in %s", plain(err), r.server.Source)
+		return reach("its certificate is for another name (%s); correct the address in %s", Plain(err), r.server.Source)
 	case errors.As(err, &invalid), errors.As(err, &verify):
-		return reach("its certificate is not valid (%s); check the clock of this host, or tell who runs the server", plain(err))
+		return reach("its certificate is not valid (%s); check the clock of this host, or tell who runs the server", Plain(err))
 	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return reach("it does not speak TLS; if the server is one of plain HTTP, write http:// in %s", r.server.Source)
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -203,16 +203,16 @@ func (r *remote) words(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return reach("nothing listens there (connection refused); start the server, or correct the address in %s", r.server.Source)
 	case errors.As(err, &netError) && (netError.Op == "dial" || netError.Op == "proxyconnect"), errors.As(err, &dns):
-		return reach("%s", plain(err))
+		return reach("%s", Plain(err))
 	case strings.Contains(err.Error(), "tls:"):
-		return reach("%s", plain(err))
+		return reach("%s", Plain(err))
 	}
-	return &httpError{err: err, lost: true, text: fmt.Sprintf("the connection to %s broke off: %s", at, plain(err))}
+	return &HTTPError{err: err, Lost: true, text: fmt.Sprintf("the connection to %s broke off: %s", at, Plain(err))}
 }
 
-// plain is the text of an error without the address that package http puts
+// Plain is the text of an error without the address that package http puts
 // before it.
-func plain(err error) string {
+func Plain(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err

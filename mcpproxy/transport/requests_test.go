@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bufio"
@@ -38,8 +38,8 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 		if answer == nil {
 			continue // the SDK's turn
 		}
-		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.id || string(want.Result) != string(answer.result) {
-			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.id, answer.result, msg, err)
+		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.id || string(want.Result) != string(answer.Result) {
+			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.id, answer.Result, msg, err)
 		}
 	}
 	if answerOf([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
@@ -78,8 +78,8 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 			if (answer != nil) != tt.plain {
 				t.Fatalf("taken for plain: %v", answer != nil)
 			}
-			if answer != nil && (!strings.Contains(tt.message, string(answer.result)) || len(answer.result) < size || !json.Valid(answer.result)) {
-				t.Errorf("got %.100s", answer.result)
+			if answer != nil && (!strings.Contains(tt.message, string(answer.Result)) || len(answer.Result) < size || !json.Valid(answer.Result)) {
+				t.Errorf("got %.100s", answer.Result)
 			}
 		})
 	}
@@ -87,9 +87,9 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 
 // TestRepliesSayWhatTheyAre by their own members alone, however long they are.
 func TestRepliesSayWhatTheyAre(t *testing.T) {
-	for text, want := range map[string]reply{
+	for text, want := range map[string]Reply{
 		`{"content":[]}`: {},
-		` {"content":[{"isError":true}], "isError" : true } `:          {isError: true},
+		` {"content":[{"isError":true}], "isError" : true } `:          {IsError: true},
 		`{"isError":true,"isError":false}`:                             {},
 		`{"isError":"true","text":"\"isError\":true"}`:                 {},
 		`{"content":[{"isError":true,"resultType":"input_required"}]}`: {},
@@ -97,11 +97,11 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 		`{"resultType":"complete","x":"input_required"}`:               {},
 	} {
 		got := replyOf(json.RawMessage(text))
-		if string(got.result) != strings.TrimSpace(text) || got.isError != want.isError || got.asks != want.asks {
+		if string(got.Result) != strings.TrimSpace(text) || got.IsError != want.IsError || got.asks != want.asks {
 			t.Errorf("%s is %+v", text, got)
 		}
 	}
-	if got := replyOf(json.RawMessage(`[1]`)); string(got.result) != "[1]" || got.check() == nil {
+	if got := replyOf(json.RawMessage(`[1]`)); string(got.Result) != "[1]" || got.Check() == nil {
 		t.Errorf("a list is %+v", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
 	r := requests{waiting: map[int64]chan<- outcome{}}
 	answer := func(id any, text string) bool {
-		return r.deliver(idOf(t, id), outcome{reply: replyOf(json.RawMessage(text))})
+		return r.deliver(idOf(t, id), outcome{Reply: replyOf(json.RawMessage(text))})
 	}
 	first, came, err := r.add()
 	if err != nil {
@@ -127,8 +127,8 @@ func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
 	if !answer(float64(first), `{}`) || !answer(float64(first), `{"again":true}`) {
 		t.Error("an answer is not ours")
 	}
-	if o := <-came; o.err != nil || string(o.result) != "{}" {
-		t.Errorf("got %s, %v", o.result, o.err)
+	if o := <-came; o.err != nil || string(o.Result) != "{}" {
+		t.Errorf("got %s, %v", o.Result, o.err)
 	}
 	if len(came)+len(never)+len(r.waiting) > 0 {
 		t.Errorf("left: %d, %d, %v", len(came), len(never), r.waiting)
@@ -187,7 +187,7 @@ func TestLinesStayWhole(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
 	all.Go(func() {
-		if _, err := w.request(ctx, methodCallTool, &rawParams{Name: "a", Arguments: json.RawMessage("{\n\"b\":\r\n1}")}); err != context.Canceled {
+		if _, err := w.request(ctx, MethodCallTool, &Params{Name: "a", Arguments: json.RawMessage("{\n\"b\":\r\n1}")}); err != context.Canceled {
 			t.Errorf("err = %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"fmt"
@@ -25,12 +25,12 @@ sleep 1
 for group in $groups; do kill -s KILL -- "-$group"; done
 `
 
-// guard is a small process that outlives this program by a moment, to end
+// Guard is a small process that outlives this program by a moment, to end
 // servers that ignore the end of their stdin when this program was killed in a
 // way that nothing can catch. It has a session of its own, so that what ends
 // this program's process group or terminal does not end it. Without a shell
 // there is none, and such servers stay.
-type guard struct {
+type Guard struct {
 	mu      sync.Mutex
 	started bool
 	input   io.WriteCloser
@@ -38,13 +38,13 @@ type guard struct {
 }
 
 // watch puts a process group under guard.
-func (g *guard) watch(group int) { g.send("+", group) }
+func (g *Guard) watch(group int) { g.send("+", group) }
 
 // forget takes it back. It is called before the group's leader is reaped, so
 // that its id cannot be another's yet.
-func (g *guard) forget(group int) { g.send("-", group) }
+func (g *Guard) forget(group int) { g.send("-", group) }
 
-func (g *guard) send(op string, group int) {
+func (g *Guard) send(op string, group int) {
 	if g == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (g *guard) send(op string, group int) {
 	}
 }
 
-func (g *guard) start() {
+func (g *Guard) start() {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return
@@ -76,8 +76,8 @@ func (g *guard) start() {
 	g.input, g.cmd = w, cmd
 }
 
-// close ends the guard, which has nothing to guard any more.
-func (g *guard) close() {
+// Close ends the guard, which has nothing to guard any more.
+func (g *Guard) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.started = true // for good

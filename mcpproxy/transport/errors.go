@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"errors"
@@ -10,22 +10,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// messageTooLongError says that a server sent a message of more than limit bytes.
-type messageTooLongError struct{ limit int }
+// MessageTooLongError says that a server sent a message of more than limit bytes.
+type MessageTooLongError struct{ limit int }
 
-func (e *messageTooLongError) Error() string {
+func (e *MessageTooLongError) Error() string {
 	return fmt.Sprintf("sent a message longer than %d MiB", e.limit>>20)
 }
 
-// isLost reports whether err means that the connection broke, in contrast to
+// IsLost reports whether err means that the connection broke, in contrast to
 // an answer that is an error.
-func isLost(err error) bool {
+func IsLost(err error) bool {
 	for _, broken := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, broken) {
 			return true
 		}
 	}
-	var long *messageTooLongError
+	var long *MessageTooLongError
 	return errors.As(err, &long)
 }
 
@@ -36,11 +36,11 @@ type curableError struct{ err error }
 func (e *curableError) Error() string { return e.err.Error() }
 func (e *curableError) Unwrap() error { return e.err }
 
-// curable reports whether the user may cure a failed start at any moment, and
+// Curable reports whether the user may cure a failed start at any moment, and
 // trying again costs nothing: there is no backoff from it.
-func curable(err error) bool {
+func Curable(err error) bool {
 	var cure *curableError
-	var refused *httpError
+	var refused *HTTPError
 	return errors.As(err, &cure) || errors.As(err, &refused) && refused.login
 }
 
@@ -59,8 +59,8 @@ func (e *startError) Error() string {
 }
 func (e *startError) Unwrap() error { return e.err }
 
-// unwrapStart takes the name of the server off an error that has it already.
-func unwrapStart(err error) error {
+// UnwrapStart takes the name of the server off an error that has it already.
+func UnwrapStart(err error) error {
 	var start *startError
 	if errors.As(err, &start) {
 		return start.err
@@ -73,5 +73,5 @@ type exitedError struct{ how string }
 
 func (e *exitedError) Error() string { return e.how }
 
-// ended is the error of a server that ended by itself; how says in what way.
-func ended(server, how string) error { return &startError{server, &exitedError{how}} }
+// ExitError is the error of a server that ended by itself; how says in what way.
+func ExitError(server, how string) error { return &startError{server, &exitedError{how}} }

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"context"
@@ -123,14 +123,14 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // overHTTP is attempt for a URL.
-func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *session, suspect bool, err error) {
-	notes := newNotifications(d.options.changed)
-	r, err := newRemote(d.server, t, notes, d.options.tokens, d.options.maxMessage)
+func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
+	notes := newNotifications(d.options.ToolsChanged)
+	r, err := newRemote(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
 	if err != nil {
 		return nil, false, err
 	}
 	if !legacy {
-		go r.watchDiscover(ctx, d.options.patience, cancel)
+		go r.watchDiscover(ctx, d.options.DiscoverTimeout, cancel)
 	}
 	cs, err := d.connect(ctx, r, legacy)
 	if err != nil {
@@ -154,12 +154,12 @@ func (d *dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 	if res := cs.InitializeResult(); t == config.HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
 		r.work.Go(func() { r.listen(func() (*http.Request, error) { return r.standing(res.ProtocolVersion) }) })
 	}
-	return &session{link: r, notes: notes, mcp: cs, since: time.Now()}, false, nil
+	return &Session{link: r, notes: notes, mcp: cs, since: time.Now()}, false, nil
 }
 
 // explainStart says why a handshake failed.
 func (r *remote) explainStart(err, cause error) error {
-	var failed *httpError
+	var failed *HTTPError
 	if errors.As(err, &failed) {
 		return failed
 	}

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bytes"
@@ -30,13 +30,13 @@ func TestGuardForgetsGroupsThatEnded(t *testing.T) {
 		return cmd
 	}
 	free, one, two := start().Process.Pid, start().Process.Pid, start().Process.Pid
-	g := &guard{}
+	g := &Guard{}
 	for _, pid := range []int{one, free, two} {
 		g.watch(pid)
 	}
 	g.forget(free)
 	g.forget(1 << 30) // was never there
-	g.close()
+	g.Close()
 	if !running(free) {
 		t.Error("a group that was taken back was killed")
 	}

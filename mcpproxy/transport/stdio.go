@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxMessage bounds one line of a server. The SDK's own stdio transport
+	// MaxMessage bounds one line of a server. The SDK's own stdio transport
 	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
 	maxMessage = 128 << 20
 
@@ -167,7 +167,7 @@ func (t *stdioTransport) readLine() ([]byte, error) {
 		}
 		if begun && wanted {
 			if len(line)+len(piece) > t.limit {
-				return nil, &messageTooLongError{t.limit}
+				return nil, &MessageTooLongError{t.limit}
 			}
 			if cap(line)-len(line) < len(piece) {
 				line = slices.Grow(line, max(len(piece), 2*len(line))) // append grows by a quarter, and copies again and again
@@ -204,8 +204,8 @@ func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
 	// Nearly every message, and the SDK makes much garbage of each.
 	if a := answerOf(raw); a != nil {
 		t.answered.Store(true)
-		ours := t.requests.deliver(a.id, outcome{reply: a.reply})
-		return &jsonrpc.Response{ID: a.id, Result: a.result}, !ours
+		ours := t.requests.deliver(a.id, outcome{Reply: a.Reply})
+		return &jsonrpc.Response{ID: a.id, Result: a.Result}, !ours
 	}
 	msg, err := t.notes.decode(raw)
 	if err != nil {

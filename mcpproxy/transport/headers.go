@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"encoding/base64"
@@ -27,10 +27,10 @@ func standardHeaders(h http.Header, call *httpCall) {
 	case call.params.Name != "":
 		h.Set("Mcp-Name", headerText(call.params.Name))
 	}
-	if len(call.params.schema) > 0 && strings.Contains(string(call.params.schema), "x-mcp-header") {
+	if len(call.params.Schema) > 0 && strings.Contains(string(call.params.Schema), "x-mcp-header") {
 		var args map[string]json.RawMessage
 		if json.Unmarshal(call.params.Arguments, &args) == nil {
-			argumentHeaders(h, call.params.schema, args)
+			argumentHeaders(h, call.params.Schema, args)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bufio"
@@ -63,16 +63,16 @@ func (e *events) Close() error {
 
 // ended notes why there is no answer to a call, or no more to any.
 func (e *events) ended(err error) {
-	var failed *httpError
-	var long *messageTooLongError
+	var failed *HTTPError
+	var long *MessageTooLongError
 	switch {
 	case errors.As(err, &failed):
 	case errors.As(err, &long):
-		failed = &httpError{lost: true, text: "the server " + err.Error()}
+		failed = &HTTPError{Lost: true, text: "the server " + err.Error()}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		failed = &httpError{lost: true, text: "the server ended its answer before it was whole"}
+		failed = &HTTPError{Lost: true, text: "the server ended its answer before it was whole"}
 	default:
-		failed = &httpError{lost: true, text: "its answer broke off: " + plain(err)}
+		failed = &HTTPError{Lost: true, text: "its answer broke off: " + Plain(err)}
 	}
 	switch {
 	case e.r.transport == config.SSE && long != nil:
@@ -135,7 +135,7 @@ func (e *events) line(limit int) ([]byte, error) {
 	for {
 		piece, err := e.in.ReadSlice('\n')
 		if len(line)+len(piece) > limit {
-			return nil, &messageTooLongError{e.r.limit}
+			return nil, &MessageTooLongError{e.r.limit}
 		}
 		line = append(line, piece...)
 		if err == nil {
@@ -168,7 +168,7 @@ func (e *events) take(ev event) error {
 			msg, err := e.r.notes.decode(raw)
 			if err != nil {
 				if e.call != nil {
-					return &httpError{lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
+					return &HTTPError{Lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
 				}
 				continue // on a stream for all, no call is to suffer from it
 			}

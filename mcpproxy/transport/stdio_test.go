@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bufio"
@@ -59,7 +59,7 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 
 func TestReadRefusesEndlessMessage(t *testing.T) {
 	w := wireOver("{"+strings.Repeat(" ", 5000), 4096)
-	if _, err := w.Read(t.Context()); !errors.As(err, new(*messageTooLongError)) {
+	if _, err := w.Read(t.Context()); !errors.As(err, new(*MessageTooLongError)) {
 		t.Errorf("err = %v", err)
 	}
 	w = wireOver(strings.Repeat("x", 1<<20)+"\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`, 4096)

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// challenge asks a server without a token and returns what it says; the body
+// Challenge asks a server without a token and returns what it says; the body
 // is gone. An error is in its place where that is neither an answer nor the
 // wish for a login.
-func challenge(ctx context.Context, s config.Server) (*http.Response, error) {
+func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	methods := []string{http.MethodPost, http.MethodGet}
 	if s.Transport == config.SSE {
 		methods = methods[1:]

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"context"
@@ -22,15 +22,15 @@ const rawPrefix = "toolcell/"
 // rawMethods are the requests whose results are wanted as the server wrote
 // them.
 var rawMethods = []string{
-	methodListTools, methodCallTool,
-	methodListResources, methodListTemplates, methodReadResource, methodListPrompts, methodGetPrompt,
+	MethodListTools, MethodCallTool,
+	MethodListResources, MethodListTemplates, MethodReadResource, MethodListPrompts, MethodGetPrompt,
 }
 
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
-func (d *dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *session, suspect bool, err error) {
-	tooLong := fmt.Errorf("was not ready within %v", d.options.timeout)
-	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.options.timeout, tooLong)
+func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
+	tooLong := fmt.Errorf("was not ready within %v", d.options.StartTimeout)
+	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.options.StartTimeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -42,19 +42,19 @@ func (d *dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (
 
 // overProcess is attempt for a command. A server that ended without having
 // read server/discover had another reason to.
-func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *session, suspect bool, err error) {
-	proc, err := startProcess(d.server, d.options.secrets, d.options.guard, d.options.log)
+func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *Session, suspect bool, err error) {
+	proc, err := startProcess(d.server, d.options.Redactor, d.options.Guard, d.options.Log)
 	if err != nil {
 		return nil, false, err
 	}
-	notes := newNotifications(d.options.changed)
+	notes := newNotifications(d.options.ToolsChanged)
 	w := newStdioTransport(proc, notes)
 	if !legacy {
-		go w.watchDiscover(ctx, d.options.patience, cancel)
+		go w.watchDiscover(ctx, d.options.DiscoverTimeout, cancel)
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &session{link: proc, stdio: w, meta: d.metaOf(cs), notes: notes, mcp: cs, since: time.Now()}, false, nil
+		return &Session{link: proc, stdio: w, meta: d.metaOf(cs), notes: notes, mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
@@ -63,7 +63,7 @@ func (d *dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	return nil, suspect, explainProcess(proc, err, cause)
 }
 
-func (d *dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
+func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
 	var options mcp.ClientSessionOptions
 	if legacy {
 		options.ProtocolVersion = legacyProtocol
@@ -74,7 +74,7 @@ func (d *dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mc
 // explainProcess says why a start failed. If we ended the server, its exit
 // status is our doing and only what it wrote is of interest.
 func explainProcess(proc *process, err, cause error) error {
-	if cause == nil && isLost(err) {
+	if cause == nil && IsLost(err) {
 		return &exitedError{proc.ended()}
 	}
 	if cause != nil {
@@ -116,14 +116,14 @@ func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Durati
 
 // metaOf gives what is said in each request since protocol 2026-07-28, which has
 // no session (SEP-2575).
-func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
+func (d *Dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
 	res := cs.InitializeResult()
 	if res == nil || res.ProtocolVersion <= legacyProtocol {
 		return nil
 	}
 	return mcp.Meta{
 		mcp.MetaKeyProtocolVersion:    res.ProtocolVersion,
-		mcp.MetaKeyClientInfo:         d.options.client,
+		mcp.MetaKeyClientInfo:         d.options.ClientInfo,
 		mcp.MetaKeyClientCapabilities: struct{}{}, // none
 	}
 }
@@ -132,13 +132,13 @@ func (d *dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
 // capabilities are empty and not nil, which would advertise roots. The handler
 // of list_changed is there to make the SDK subscribe; the inbox of the link
 // takes the notification before it.
-func (d *dialer) newClient() *mcp.Client {
-	client := mcp.NewClient(d.options.client, &mcp.ClientOptions{
+func (d *Dialer) newClient() *mcp.Client {
+	client := mcp.NewClient(d.options.ClientInfo, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.changed() },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.ToolsChanged() },
 	})
 	for _, method := range rawMethods {
-		if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawPrefix+method); err != nil {
+		if err := mcp.AddSendingCustomMethod[*Params, *rawResult](client, rawPrefix+method); err != nil {
 			panic("mcpproxy: " + err.Error() + ": choose another rawPrefix")
 		}
 	}

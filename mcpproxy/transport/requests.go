@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"context"
@@ -34,14 +34,14 @@ type requests struct {
 
 // An outcome is what a request came to.
 type outcome struct {
-	reply
+	Reply
 	err error
 }
 
 // A reply is the result of a request, and what is to be known of it.
-type reply struct {
-	result  json.RawMessage // as the server wrote it
-	isError bool            // a tool says that it failed
+type Reply struct {
+	Result  json.RawMessage // as the server wrote it
+	IsError bool            // a tool says that it failed
 	asks    bool            // it is none: the server wants input of the user first
 }
 
@@ -96,35 +96,35 @@ func (r *requests) failAll(err error) {
 }
 
 // request sends one request and waits for its result.
-func (t *stdioTransport) request(ctx context.Context, method string, params *rawParams) (reply, error) {
+func (t *stdioTransport) request(ctx context.Context, method string, params *Params) (Reply, error) {
 	id, came, err := t.requests.add()
 	if err != nil {
-		return reply{}, err
+		return Reply{}, err
 	}
 	defer t.requests.forget(id)
 	line, err := json.Marshal(requestMessage{"2.0", id, method, params})
 	if err != nil {
-		return reply{}, err
+		return Reply{}, err
 	}
 	if err := t.send(ctx, line); err != nil {
 		t.giveUp(ctx, id)
-		return reply{}, err
+		return Reply{}, err
 	}
 	select {
 	case o := <-came:
-		return o.reply, o.err
+		return o.Reply, o.err
 	case <-ctx.Done():
 		t.giveUp(ctx, id)
-		return reply{}, ctx.Err()
+		return Reply{}, ctx.Err()
 	}
 }
 
 // requestMessage is a request as it is written.
 type requestMessage struct {
-	Version string     `json:"jsonrpc"`
-	ID      int64      `json:"id"`
-	Method  string     `json:"method"`
-	Params  *rawParams `json:"params,omitempty"`
+	Version string  `json:"jsonrpc"`
+	ID      int64   `json:"id"`
+	Method  string  `json:"method"`
+	Params  *Params `json:"params,omitempty"`
 }
 
 // giveUp tells the server that nobody waits for an answer any more, if ctx has
@@ -151,7 +151,7 @@ func (t *stdioTransport) giveUp(ctx context.Context, id int64) {
 // An answer is a message that has a result.
 type answer struct {
 	id jsonrpc.ID
-	reply
+	Reply
 }
 
 // answerOf reads a message that is an answer with a result, and nothing else:
@@ -170,12 +170,12 @@ func answerOf(raw []byte) *answer {
 		case `"id"`:
 			number, ok = s.Value(0)
 		case `"result"`:
-			a.reply, ok = readReply(&s)
+			a.Reply, ok = readReply(&s)
 		}
 		return ok
 	})
 	s.SkipSpace()
-	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.result == nil {
+	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.Result == nil {
 		return nil
 	}
 	var value any
@@ -191,28 +191,28 @@ func answerOf(raw []byte) *answer {
 }
 
 // replyOf reads a result that the SDK handed over.
-func replyOf(raw json.RawMessage) reply {
+func replyOf(raw json.RawMessage) Reply {
 	s := rawjson.Scanner{Text: raw}
 	if r, ok := readReply(&s); ok {
 		return r
 	}
-	return reply{result: raw}
+	return Reply{Result: raw}
 }
 
 // readReply passes over a result, which is an object.
-func readReply(s *rawjson.Scanner) (r reply, ok bool) {
+func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
 	s.SkipSpace()
 	from := s.Offset
 	ok = s.Object(func(name []byte) bool {
 		value, ok := s.Value(maxNesting - 2)
 		switch string(name) {
 		case `"isError"`:
-			r.isError = string(value) == "true"
+			r.IsError = string(value) == "true"
 		case `"resultType"`:
 			r.asks = string(value) == `"input_required"`
 		}
 		return ok
 	})
-	r.result = s.Text[from:s.Offset:s.Offset]
+	r.Result = s.Text[from:s.Offset:s.Offset]
 	return r, ok
 }

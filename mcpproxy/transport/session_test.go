@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 )
 
 // dialed opens a session that ends with the test.
-func dialed(t *testing.T, s config.Server, o dialOptions) *session {
+func dialed(t *testing.T, s config.Server, o Options) *Session {
 	t.Helper()
-	live, _, err := newDialer(s, o).dial(t.Context(), handshake{})
+	live, _, err := NewDialer(s, o).Dial(t.Context(), Handshake{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(live.close)
+	t.Cleanup(live.Close)
 	return live
 }
 
@@ -36,13 +36,13 @@ func sdkOverStdio(t *testing.T) config.Server {
 // TestRequestsSayWhatTheSDKSays: what is said in each request of a protocol
 // without sessions is the same as in the SDK's own.
 func TestRequestsSayWhatTheSDKSays(t *testing.T) {
-	s := dialed(t, sdkOverStdio(t), dialOptions{})
-	r, err := s.request(t.Context(), methodCallTool, &rawParams{Name: "meta", Arguments: json.RawMessage("{}")})
+	s := dialed(t, sdkOverStdio(t), Options{})
+	r, err := s.Request(t.Context(), MethodCallTool, &Params{Name: "meta", Arguments: json.RawMessage("{}")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ours struct{ StructuredContent any }
-	if err := json.Unmarshal(r.result, &ours); err != nil {
+	if err := json.Unmarshal(r.Result, &ours); err != nil {
 		t.Fatal(err)
 	}
 	res, err := s.mcp.CallTool(t.Context(), &mcp.CallToolParams{Name: "meta"})
@@ -59,14 +59,14 @@ func TestSessionWithoutProcessStartsNoGuard(t *testing.T) {
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	defer web.Close()
 	defer web.CloseClientConnections()
-	g := &guard{}
-	dialed(t, config.Server{Name: "web", Transport: config.HTTP, URL: web.URL}, dialOptions{guard: g}).close()
+	g := &Guard{}
+	dialed(t, config.Server{Name: "web", Transport: config.HTTP, URL: web.URL}, Options{Guard: g}).Close()
 	if g.cmd != nil {
 		t.Errorf("it runs %v", g.cmd.Args)
 	}
-	dialed(t, sdkOverStdio(t), dialOptions{guard: g}).close()
+	dialed(t, sdkOverStdio(t), Options{Guard: g}).Close()
 	if g.cmd == nil {
 		t.Error("a process is not guarded")
 	}
-	g.close()
+	g.Close()
 }

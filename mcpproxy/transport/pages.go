@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"context"
@@ -14,17 +14,17 @@ const (
 	maxCursor = 64 << 10
 )
 
-var errTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
+var ErrTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
 
-// pages gives take one page of a list after the other, until there are no more
+// Pages gives take one page of a list after the other, until there are no more
 // or it wants none. A server that does not know the method has an empty list.
-func (s *session) pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
+func (s *Session) Pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
 	cursors := map[string]bool{"": true}
 	for cursor, count := "", 0; ; count++ {
 		if count == maxPages {
-			return errTooManyPages
+			return ErrTooManyPages
 		}
-		page, err := s.request(ctx, method, &rawParams{Cursor: cursor})
+		page, err := s.Request(ctx, method, &Params{Cursor: cursor})
 		var wireErr *jsonrpc.Error
 		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 0 {
 			return nil
@@ -32,13 +32,13 @@ func (s *session) pages(ctx context.Context, method string, take func(page json.
 		if err != nil {
 			return err
 		}
-		if more, err := take(page.result); err != nil || !more {
+		if more, err := take(page.Result); err != nil || !more {
 			return err
 		}
 		var res struct {
 			NextCursor string `json:"nextCursor"`
 		}
-		if err := json.Unmarshal(page.result, &res); err != nil {
+		if err := json.Unmarshal(page.Result, &res); err != nil {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
 		cursor = res.NextCursor

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bytes"
@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	methodListTools     = "tools/list"
-	methodCallTool      = "tools/call"
-	methodListResources = "resources/list"
-	methodListTemplates = "resources/templates/list"
-	methodReadResource  = "resources/read"
-	methodListPrompts   = "prompts/list"
-	methodGetPrompt     = "prompts/get"
+	MethodListTools     = "tools/list"
+	MethodCallTool      = "tools/call"
+	MethodListResources = "resources/list"
+	MethodListTemplates = "resources/templates/list"
+	MethodReadResource  = "resources/read"
+	MethodListPrompts   = "prompts/list"
+	MethodGetPrompt     = "prompts/get"
 )
 
 // A link carries one session: a process and its pipes, or HTTP requests.
@@ -35,8 +35,8 @@ type link interface {
 	expired() bool
 }
 
-// session is one live connection: a link and the MCP session over it.
-type session struct {
+// Session is one live connection: a link and the MCP session over it.
+type Session struct {
 	link  link
 	stdio *stdioTransport // nil over HTTP
 	meta  mcp.Meta        // that the protocol wants in each request over it
@@ -45,23 +45,23 @@ type session struct {
 	since time.Time
 }
 
-// rawParams are the parameters of a method whose result is wanted as it is.
-type rawParams struct {
+// Params are the parameters of a method whose result is wanted as it is.
+type Params struct {
 	mcp.ParamsBase
 	Name      string          `json:"name,omitempty"`
 	URI       string          `json:"uri,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Cursor    string          `json:"cursor,omitempty"`
 
-	// schema is the tool's, which may ask for arguments to be sent as headers.
-	schema json.RawMessage
-	// progress is called with what the server says of the request while it works
+	// Schema is the tool's, which may ask for arguments to be sent as headers.
+	Schema json.RawMessage `json:"-"`
+	// Progress is called with what the server says of the request while it works
 	// on it; total is 0 if it is not known.
-	progress func(done, total float64, text string)
+	Progress func(done, total float64, text string) `json:"-"`
 }
 
 // withMeta returns the parameters with more metadata.
-func (p *rawParams) withMeta(meta mcp.Meta) *rawParams {
+func (p *Params) withMeta(meta mcp.Meta) *Params {
 	if len(meta) == 0 {
 		return p
 	}
@@ -82,10 +82,10 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// request sends one request and waits for its result.
-func (s *session) request(ctx context.Context, method string, params *rawParams) (reply, error) {
-	if params.progress != nil {
-		token, stop := s.notes.listen(params.progress)
+// Request sends one request and waits for its result.
+func (s *Session) Request(ctx context.Context, method string, params *Params) (Reply, error) {
+	if params.Progress != nil {
+		token, stop := s.notes.listen(params.Progress)
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
@@ -95,39 +95,39 @@ func (s *session) request(ctx context.Context, method string, params *rawParams)
 	call := &httpCall{method: method, params: params}
 	ctx, call.giveUp = context.WithCancel(context.WithValue(ctx, httpCallKey{}, call))
 	defer call.giveUp()
-	res, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, s.mcp, rawPrefix+method, params)
+	res, err := mcp.CallCustomMethod[*Params, *rawResult](ctx, s.mcp, rawPrefix+method, params)
 	if err != nil {
-		return reply{}, call.explain(err)
+		return Reply{}, call.explain(err)
 	}
 	return replyOf(res.raw), nil
 }
 
-// initializeResult returns what the server said of itself when it shook hands,
+// InitializeResult returns what the server said of itself when it shook hands,
 // or nil.
-func (s *session) initializeResult() *mcp.InitializeResult { return s.mcp.InitializeResult() }
+func (s *Session) InitializeResult() *mcp.InitializeResult { return s.mcp.InitializeResult() }
 
-// offers reports whether the server said that it has something. One that said
+// Offers reports whether the server said that it has something. One that said
 // nothing at all is asked.
-func (s *session) offers(has func(*mcp.ServerCapabilities) bool) bool {
-	said := s.initializeResult()
+func (s *Session) Offers(has func(*mcp.ServerCapabilities) bool) bool {
+	said := s.InitializeResult()
 	return said == nil || said.Capabilities == nil || has(said.Capabilities)
 }
 
-// down is closed when the server ended or stopped talking.
-func (s *session) down() <-chan struct{} { return s.link.down() }
+// Down is closed when the server ended or stopped talking.
+func (s *Session) Down() <-chan struct{} { return s.link.down() }
 
-// ended waits for the end of the session and says in words how it came.
-func (s *session) ended() string { return s.link.ended() }
+// Ended waits for the end of the session and says in words how it came.
+func (s *Session) Ended() string { return s.link.ended() }
 
-// expired reports that the server ended a session that it no longer wanted,
+// Expired reports that the server ended a session that it no longer wanted,
 // which is no fault.
-func (s *session) expired() bool { return s.link.expired() }
+func (s *Session) Expired() bool { return s.link.expired() }
 
-// age is how long ago the session began.
-func (s *session) age() time.Duration { return time.Since(s.since) }
+// Age is how long ago the session began.
+func (s *Session) Age() time.Duration { return time.Since(s.since) }
 
-// broken reports whether the server ended or stopped talking.
-func (s *session) broken() bool {
+// Broken reports whether the server ended or stopped talking.
+func (s *Session) Broken() bool {
 	select {
 	case <-s.link.down():
 		return true
@@ -136,9 +136,9 @@ func (s *session) broken() bool {
 	}
 }
 
-// close ends the link and then the session, in this order because the SDK
+// Close ends the link and then the session, in this order because the SDK
 // waits for calls in flight, which only end with the link.
-func (s *session) close() {
+func (s *Session) Close() {
 	s.link.stop()
 	_ = s.mcp.Close() // what it was over is closed already
 	if r, ok := s.link.(*remote); ok {
@@ -146,10 +146,10 @@ func (s *session) close() {
 	}
 }
 
-// check refuses what is no result to hand on. Under the 2026-07-28 protocol a
+// Check refuses what is no result to hand on. Under the 2026-07-28 protocol a
 // server may answer with questions to the user, whom a script cannot reach.
-func (r reply) check() error {
-	if t := bytes.TrimSpace(r.result); len(t) == 0 || t[0] != '{' {
+func (r Reply) Check() error {
+	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {
 		return errors.New("the server's result is not an object")
 	}
 	if r.asks {

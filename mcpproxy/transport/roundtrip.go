@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bytes"
@@ -28,10 +28,10 @@ const (
 // the SDK has no words for.
 type httpCall struct {
 	method string
-	params *rawParams
+	params *Params
 	giveUp context.CancelFunc
 	sent   atomic.Bool
-	failed atomic.Pointer[httpError]
+	failed atomic.Pointer[HTTPError]
 }
 
 type httpCallKey struct{}
@@ -57,7 +57,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	call, _ := req.Context().Value(httpCallKey{}).(*httpCall)
 	resp, err := r.roundTrip(req, call)
 	if err != nil && call != nil {
-		var failed *httpError
+		var failed *HTTPError
 		if errors.As(err, &failed) {
 			call.failed.CompareAndSwap(nil, failed)
 		}
@@ -156,7 +156,7 @@ func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err err
 		}
 		resp, err := r.client.RoundTrip(out)
 		if err != nil && r.ctx.Err() != nil && req.Context().Err() == nil {
-			return nil, nil, &httpError{lost: true, text: "the connection was closed"}
+			return nil, nil, &HTTPError{Lost: true, text: "the connection was closed"}
 		}
 		if err != nil {
 			return nil, nil, r.words(err)
@@ -186,7 +186,7 @@ func (r *remote) token(ctx context.Context, rejected string) (string, error) {
 	}
 	token, err := r.tokens.Token(ctx, rejected)
 	if err != nil {
-		return "", &httpError{text: err.Error(), login: true}
+		return "", &HTTPError{text: err.Error(), login: true}
 	}
 	return token, nil
 }

@@ -1,4 +1,4 @@
-package mcpproxy
+package transport
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 	if r.sessionGone(resp) {
 		r.markDown(errExpired)
 		if call != nil {
-			call.failed.Store(&httpError{expired: true, lost: true, text: errExpired.Error()})
+			call.failed.Store(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})
 		}
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
 		return resp, nil
@@ -77,19 +77,19 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
 	if err != nil {
-		return nil, &httpError{lost: true, text: "its answer broke off: " + plain(err)}
+		return nil, &HTTPError{Lost: true, text: "its answer broke off: " + Plain(err)}
 	}
 	if len(raw) > r.limit {
-		return nil, &httpError{lost: true, text: "the server " + (&messageTooLongError{r.limit}).Error()}
+		return nil, &HTTPError{Lost: true, text: "the server " + (&MessageTooLongError{r.limit}).Error()}
 	}
 	for _, one := range batch(raw) {
 		msg, err := r.notes.decode(one)
 		if err != nil {
-			return nil, &httpError{lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
+			return nil, &HTTPError{Lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
 		}
 		if _, ok := msg.(*jsonrpc.Response); ok {
 			return passable(msg, one)
 		}
 	}
-	return nil, &httpError{lost: true, text: "the server took the request but gave no answer to it"}
+	return nil, &HTTPError{Lost: true, text: "the server took the request but gave no answer to it"}
 }

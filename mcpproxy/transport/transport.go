@@ -1,0 +1,126 @@
+// Package transport opens MCP sessions with one server, over stdio, streamable
+// HTTP or SSE.
+//
+// A Dialer starts or reaches a server and shakes hands; a Session sends requests
+// and returns results as the server wrote them. Servers that need the handshake
+// of before 2026 get it. A process ends with its whole group. Messages are bounded,
+// and what a server sends beside them is dropped or passed over. Headers and tokens
+// go to the server of the entry and to no other host. What became of a session that
+// broke, and when to dial again, is the caller's to decide.
+package transport
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
+)
+
+// Handshake is what was found out about the way in which a session with a server
+// begins. It is kept from one start to the next.
+type Handshake struct {
+	Legacy    bool             // it takes only the older handshake
+	Transport config.Transport // what worked, of the two that Remote may be
+}
+
+// Options sets up a dialer. The zero value works.
+type Options struct {
+	Log          *slog.Logger        // none by default
+	ClientInfo   *mcp.Implementation // what servers are told that we are
+	StartTimeout time.Duration       // for a server to get ready; 30 s by default
+	// DiscoverTimeout is how long a server that has read server/discover may leave it
+	// without an answer before it is taken to hang on it; 5 s by default.
+	DiscoverTimeout time.Duration
+	// ToolsChanged is called when the server says that its tools changed.
+	ToolsChanged func()
+	Redactor     *redact.Redactor
+	Guard        *Guard      // of processes; may be nil
+	MaxMessage   int         // of a server over HTTP; 128 MiB by default
+	Tokens       tokenSource // nil where headers of the entry authorize
+}
+
+// tokenSource gives the access token for a server, or "" if there is none. One
+// that the server rejected is renewed first.
+type tokenSource interface {
+	Token(ctx context.Context, rejected string) (string, error)
+}
+
+// Dialer opens sessions with one server.
+type Dialer struct {
+	server  config.Server
+	options Options
+}
+
+// NewDialer makes a dialer for a server.
+func NewDialer(s config.Server, o Options) *Dialer {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.ClientInfo == nil {
+		o.ClientInfo = &mcp.Implementation{Name: "toolcell"}
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = 30 * time.Second
+	}
+	if o.DiscoverTimeout <= 0 {
+		o.DiscoverTimeout = 5 * time.Second
+	}
+	if o.ToolsChanged == nil {
+		o.ToolsChanged = func() {}
+	}
+	if o.Redactor == nil {
+		o.Redactor = redact.New(s)
+	}
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = maxMessage
+	}
+	return &Dialer{s, o}
+}
+
+// Dial starts or reaches the server and shakes hands. Servers written before
+// 2026 may die or hang on server/discover; they get a new link and the older
+// handshake, and the result reports it, so that the next start need not find
+// out again.
+func (d *Dialer) Dial(ctx context.Context, known Handshake) (*Session, Handshake, error) {
+	if d.server.Transport != config.Remote {
+		return d.dialOver(ctx, d.server.Transport, known)
+	}
+	if known.Transport != "" {
+		return d.dialOver(ctx, known.Transport, known)
+	}
+	s, found, err := d.dialOver(ctx, config.HTTP, known)
+	if err == nil || !speaksNoHTTP(err) || ctx.Err() != nil {
+		found.Transport = config.HTTP
+		return s, found, err
+	}
+	s, found, second := d.dialOver(ctx, config.SSE, Handshake{})
+	found.Transport = config.SSE
+	if second != nil {
+		return nil, known, fmt.Errorf("%w; and as an SSE server: %w", err, UnwrapStart(second))
+	}
+	return s, found, nil
+}
+
+// dialOver dials over one transport.
+func (d *Dialer) dialOver(ctx context.Context, t config.Transport, known Handshake) (*Session, Handshake, error) {
+	if t == config.SSE {
+		known.Legacy = true // this transport ended before server/discover came
+	}
+	s, suspect, err := d.attempt(ctx, t, known.Legacy)
+	if suspect && ctx.Err() == nil {
+		d.options.Log.Debug("trying the older handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
+		known.Legacy = true
+		s, _, err = d.attempt(ctx, t, true)
+	}
+	if err != nil {
+		return nil, Handshake{}, &startError{d.server.Name, d.options.Redactor.Error(err)}
+	}
+	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
+		known.Legacy = true // it need not be asked again
+	}
+	return s, known, nil
+}
