@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/oauth"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
@@ -37,7 +38,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 	if err != nil || u.login == nil {
 		return false, err
 	}
-	if was, err = u.login.remove(context.Background()); err != nil {
+	if was, err = u.login.Remove(context.Background()); err != nil {
 		return was, fmt.Errorf("forgetting the login of server %q: %w", u.server.Name, err)
 	}
 	return was, nil
@@ -48,9 +49,9 @@ func (u *upstream) logIn(ctx context.Context, clientName string, show func(strin
 	if err != nil {
 		return err
 	}
-	o := loginOptions{clientName: clientName, show: show}
+	o := oauth.Options{ClientName: clientName, Show: show}
 	if own := u.server.OAuth; own != nil {
-		o.clientID, o.clientSecret, o.scopes = own.ClientID, own.ClientSecret, own.Scopes
+		o.ClientID, o.ClientSecret, o.Scopes = own.ClientID, own.ClientSecret, own.Scopes
 	}
-	return u.login.logIn(ctx, challenge, o)
+	return u.login.LogIn(ctx, challenge, o)
 }

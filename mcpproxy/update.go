@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/oauth"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
@@ -113,7 +114,7 @@ func (p *Proxy) newLife(s config.Server) *life {
 		ToolsChanged: (&upstream{server: s, life: l}).invalidate, Redactor: l.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
-		l.login = newLoginStore(s.Name, s.URL, o.TokenDir, l.secrets)
+		l.login = oauth.NewStore(s.Name, s.URL, o.TokenDir, l.secrets)
 		options.Tokens = l.login
 	}
 	l.dialer = transport.NewDialer(s, options)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/oauth"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/sync/semaphore"
@@ -33,7 +34,7 @@ type upstream struct {
 type life struct {
 	record   *serverRecord // what is known of it, whether it runs or not
 	dialer   *transport.Dialer
-	login    *loginStore // nil where headers of the entry authorize
+	login    *oauth.Store // nil where headers of the entry authorize
 	log      *slog.Logger
 	secrets  *redact.Redactor
 	idle     time.Duration

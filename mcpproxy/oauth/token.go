@@ -1,4 +1,4 @@
-package mcpproxy
+package oauth
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxLoginRedirects = 5
-	renewWithin       = 15 * time.Second
+	maxRedirects = 5
+	renewWithin  = 15 * time.Second
 )
 
 // oauthClient talks to authorization servers. What is posted to them is secret
@@ -24,7 +24,7 @@ func oauthClient() *http.Client {
 	return &http.Client{
 		Timeout: renewWithin,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if via[0].Method != http.MethodGet || len(via) > maxLoginRedirects {
+			if via[0].Method != http.MethodGet || len(via) > maxRedirects {
 				return errors.New("the authorization server redirects a request that must not be redirected")
 			}
 			return nil
@@ -34,7 +34,7 @@ func oauthClient() *http.Client {
 
 // Token returns the access token to send, or "" if there is no login. A token
 // that the server rejected, or that has come to its end, is renewed first.
-func (s *loginStore) Token(ctx context.Context, rejected string) (string, error) {
+func (s *Store) Token(ctx context.Context, rejected string) (string, error) {
 	if s.path == "" {
 		return "", s.missing(rejected)
 	}
@@ -63,20 +63,20 @@ func (s *loginStore) Token(ctx context.Context, rejected string) (string, error)
 
 // missing is the error for a server without a login, which is none as long as
 // the server did not ask for one.
-func (s *loginStore) missing(rejected string) error {
+func (s *Store) missing(rejected string) error {
 	if rejected == "" {
 		return nil
 	}
 	return errors.New(transport.LoginNeeded(s.name))
 }
 
-func (s *loginStore) usable(rejected string) bool {
+func (s *Store) usable(rejected string) bool {
 	return s.kept != nil && s.kept.Token.Valid() && s.kept.Token.AccessToken != rejected
 }
 
 // renew gets a new token for the refresh token, unless another process has
 // done so in the meantime.
-func (s *loginStore) renew(ctx context.Context, rejected string) error {
+func (s *Store) renew(ctx context.Context, rejected string) error {
 	unlock, err := statefile.Lock(ctx, s.path+".lock")
 	if err != nil {
 		return fmt.Errorf("renewing the login of server %q: %w", s.name, err)

@@ -1,4 +1,4 @@
-package mcpproxy
+package oauth
 
 import (
 	"context"
@@ -33,13 +33,13 @@ type login struct {
 	Token        *oauth2.Token    `json:"token"`
 }
 
-// loginStore has the login of one server, in memory and on disk. Other
+// Store has the login of one server, in memory and on disk. Other
 // processes use the same file: `servers login` writes it while others serve,
 // and each of them may renew the token. Many authorization servers take a
 // refresh token only once and then withdraw everything when it comes again, so
 // a renewal holds a lock between processes and stores its outcome before it is
 // used.
-type loginStore struct {
+type Store struct {
 	name    string // of the server
 	url     string
 	path    string // empty: nothing is kept
@@ -57,11 +57,11 @@ type loginStamp struct {
 	node uint64
 }
 
-// newLoginStore opens the login of the server at url, by the name that the user
+// NewStore opens the login of the server at url, by the name that the user
 // knows it by. Logins are files in dir; none is kept if that is empty. Tokens are
 // added to secrets.
-func newLoginStore(server, url, dir string, secrets *redact.Redactor) *loginStore {
-	s := &loginStore{name: server, url: url, secrets: secrets, turn: make(chan struct{}, 1), client: oauthClient()}
+func NewStore(server, url, dir string, secrets *redact.Redactor) *Store {
+	s := &Store{name: server, url: url, secrets: secrets, turn: make(chan struct{}, 1), client: oauthClient()}
 	if dir != "" {
 		sum := sha256.Sum256([]byte(url))
 		s.path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
@@ -70,7 +70,7 @@ func newLoginStore(server, url, dir string, secrets *redact.Redactor) *loginStor
 }
 
 // enter waits for our turn in this process. It comes before the file's lock.
-func (s *loginStore) enter(ctx context.Context) (leave func(), err error) {
+func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.turn <- struct{}{}:
 		return func() { <-s.turn }, nil
@@ -79,8 +79,8 @@ func (s *loginStore) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// remove deletes the login, and reports whether there was one.
-func (s *loginStore) remove(ctx context.Context) (was bool, err error) {
+// Remove deletes the login, and reports whether there was one.
+func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 	if s.path == "" {
 		return false, nil
 	}
@@ -97,7 +97,7 @@ func (s *loginStore) remove(ctx context.Context) (was bool, err error) {
 }
 
 // save keeps a new login instead of what there is.
-func (s *loginStore) save(ctx context.Context, kept *login) error {
+func (s *Store) save(ctx context.Context, kept *login) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *loginStore) save(ctx context.Context, kept *login) error {
 }
 
 // load reads the file if it is another than last time.
-func (s *loginStore) load() error {
+func (s *Store) load() error {
 	f, err := os.Open(s.path)
 	if errors.Is(err, os.ErrNotExist) {
 		s.kept, s.stamp = nil, loginStamp{}
@@ -138,7 +138,7 @@ func (s *loginStore) load() error {
 	return nil
 }
 
-func (s *loginStore) setLogin(kept *login, stamp loginStamp) {
+func (s *Store) setLogin(kept *login, stamp loginStamp) {
 	s.kept, s.stamp = kept, stamp
 	for _, secret := range []string{kept.Token.AccessToken, kept.Token.RefreshToken, kept.ClientSecret} {
 		s.secrets.Add("token", secret)
@@ -146,7 +146,7 @@ func (s *loginStore) setLogin(kept *login, stamp loginStamp) {
 }
 
 // write writes the login to its file. The caller has its turn, and the file's lock.
-func (s *loginStore) write(kept *login) error {
+func (s *Store) write(kept *login) error {
 	body, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
 		err = statefile.Replace(s.path, body)

@@ -1,4 +1,12 @@
-package mcpproxy
+// Package oauth logs the user in to remote MCP servers, as the MCP specification
+// has it, and keeps the tokens.
+//
+// A Store has the login of one server, in a file that other processes use too. It
+// renews tokens before they end, and each refresh token is used once among all of
+// them. LogIn opens a port of this host for the browser to come back to, accepts an
+// answer only with the state of this login, and sends what is secret to the
+// authorization server alone.
+package oauth
 
 import (
 	"context"
@@ -13,19 +21,19 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// loginOptions say how to log in.
-type loginOptions struct {
-	clientID, clientSecret string   // of a client that the service knows; without an id one is registered
-	clientName             string   // under which it is registered
-	scopes                 []string // what to ask for; what the server names if there are none
-	// show is called with the address that the user opens in a browser.
-	show func(address string)
+// Options say how to log in.
+type Options struct {
+	ClientID, ClientSecret string   // of a client that the service knows; without an id one is registered
+	ClientName             string   // under which it is registered
+	Scopes                 []string // what to ask for; what the server names if there are none
+	// Show is called with the address that the user opens in a browser.
+	Show func(address string)
 }
 
-// logIn lets the user log in, and keeps the tokens. challenge is how the server
+// LogIn lets the user log in, and keeps the tokens. challenge is how the server
 // answered a request without a token. It returns when the browser came back to a
 // port of this host, or ctx ended.
-func (s *loginStore) logIn(ctx context.Context, challenge *http.Response, o loginOptions) error {
+func (s *Store) LogIn(ctx context.Context, challenge *http.Response, o Options) error {
 	asked := challenge.StatusCode == http.StatusUnauthorized
 	if !asked { // some ask only when a tool is called; what they publish tells
 		challenge.StatusCode = http.StatusUnauthorized
@@ -41,7 +49,7 @@ func (s *loginStore) logIn(ctx context.Context, challenge *http.Response, o logi
 	config := s.authorization(o, back.url)
 	config.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 		shown = true
-		return back.fetch(ctx, args.URL, o.show)
+		return back.fetch(ctx, args.URL, o.Show)
 	}
 	config.NewTokenSource = func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 		got = &login{
@@ -69,23 +77,23 @@ func (s *loginStore) logIn(ctx context.Context, challenge *http.Response, o logi
 
 // authorization says who asks for the login: the client of the options, or one that
 // registers itself.
-func (s *loginStore) authorization(o loginOptions, redirect string) *auth.AuthorizationCodeHandlerConfig {
+func (s *Store) authorization(o Options, redirect string) *auth.AuthorizationCodeHandlerConfig {
 	config := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: redirect, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: s.client,
 	}
-	if len(o.scopes) > 0 {
-		config.ScopeFilter = func([]string) []string { return slices.Clone(o.scopes) }
+	if len(o.Scopes) > 0 {
+		config.ScopeFilter = func([]string) []string { return slices.Clone(o.Scopes) }
 	}
-	if o.clientID != "" {
-		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: o.clientID}
-		if o.clientSecret != "" {
-			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.clientSecret}
+	if o.ClientID != "" {
+		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: o.ClientID}
+		if o.ClientSecret != "" {
+			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
 		}
 		return config
 	}
 	config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
 		Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: o.clientName, RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
+			ClientName: o.ClientName, RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
 			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		},
 	}

@@ -1,4 +1,4 @@
-package mcpproxy
+package oauth
 
 import (
 	"context"
