@@ -128,7 +128,7 @@ func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 	if notes, _ := json.Marshal(r.fields["notes"]); r.isError || !strings.Contains(string(notes), "host's own Python") || !strings.Contains(r.text, "note: ") {
 		t.Errorf("got %s, notes %s", r.text, notes)
 	}
-	dead["MCP_BRIDGE_IMAGE"] = defaultImage
+	dead["MCP_BRIDGE_IMAGE"] = "python:3.14-slim"
 	if out, errs, code = h.run(t, dead, "exec", "-c", "print(1)"); code != 1 || out != "" {
 		t.Errorf("a named image fell back: exit %d, %q, %q", code, out, errs)
 	}

@@ -3,11 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/rivo/uniseg"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 )
 
 // TestTableFitsTheTerminal prints tables into terminals of all widths and into
@@ -23,7 +23,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		}
 	}
 	for width := uint16(16); width <= 140; width += 4 {
-		ours, theirs := openTerminal(t, width)
+		ours, theirs := terminaltest.Open(t, width)
 		if err := printTable(theirs, columns, rows()); err != nil {
 			t.Fatal(err)
 		}
@@ -91,35 +91,5 @@ func TestCellsAreCutBetweenCharacters(t *testing.T) {
 	}
 	if got := strings.Join(wrapped("one two abcdefghij three", 7), "|"); got != "one two|abcdef|ghij|three" {
 		t.Errorf("wrapped: %q", got)
-	}
-}
-
-var escapes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-
-// TestColourOnlyForPeople: on a terminal, and not where the user wants none.
-func TestColourOnlyForPeople(t *testing.T) {
-	h := firstHost(t)
-	args := []string{"doctor", "extra"}
-	for name, tt := range map[string]struct {
-		e      env
-		colour bool
-	}{
-		"terminal":          {env{"TERM": "xterm"}, true},
-		"NO_COLOR is empty": {env{"TERM": "xterm", "NO_COLOR": ""}, true},
-		"NO_COLOR":          {env{"TERM": "xterm", "NO_COLOR": "1"}, false},
-		"a dumb terminal":   {env{"TERM": "dumb"}, false},
-		"no TERM":           {nil, false},
-	} {
-		p := atTerminal(t, h.command(t, tt.e, args...), 80)
-		p.leaves(waitForEnd)
-		p.sees("takes no arguments")
-		if got := escapes.MatchString(p.screen.String()); got != tt.colour {
-			t.Errorf("%s: %q", name, p.screen)
-		}
-	}
-	for _, args := range [][]string{{"doctor", "extra"}, {"servers", "list"}, {"images", "list"}} {
-		if out, errs, _ := h.run(t, env{"TERM": "xterm"}, args...); escapes.MatchString(out + errs) {
-			t.Errorf("%v, in a pipe: %q %q", args, out, errs)
-		}
 	}
 }

@@ -53,38 +53,6 @@ func lineAt(lines []string, i int) string {
 	return "(the end)"
 }
 
-// TestSettingsDocumentHasAllSettings compares the tables of docs/settings.md
-// with the settings: names, flags and defaults.
-func TestSettingsDocumentHasAllSettings(t *testing.T) {
-	documents(t)
-	text, err := os.ReadFile("../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := regexp.MustCompile("(?m)^\\| `([A-Z_<>]+)` \\| (?:`--([a-z-]+)`|–) \\| `?([^|`]+?)`? \\| ")
-	rows := map[string][]string{}
-	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
-		rows[m[1]] = m
-	}
-	for _, k := range knobs {
-		m := rows[k.env]
-		if m == nil || m[2] != k.name {
-			t.Errorf("docs/settings.md has no row of %s and --%s", k.env, k.name)
-			continue
-		}
-		delete(rows, k.env)
-		if k.value != "" && m[3] != k.value {
-			t.Errorf("docs/settings.md says that the default of %s is %s; it is %s", k.env, m[3], k.value)
-		}
-	}
-	for _, other := range []string{"MCP_BRIDGE_INPUT_<ID>", "NO_COLOR"} { // no flags of ours
-		delete(rows, other)
-	}
-	for name := range rows {
-		t.Errorf("docs/settings.md has a row of %s, which is no setting", name)
-	}
-}
-
 // TestWalkIsTheScripts checks that docs/walk.txt has the commands that
 // .ci/walk.sh types, in that order, and nothing of the machine that it was
 // recorded on.

@@ -9,9 +9,12 @@ import (
 	"testing"
 )
 
-// installable gives the clients that the binary knows, with their files in the
+// An installable client is a row of install --list.
+type installable struct{ Client, Title, File string }
+
+// clients gives the clients that the binary knows, with their files in the
 // workshop.
-func (w *workshop) installable(t *testing.T) (all []clientRow) {
+func (w *workshop) clients(t *testing.T) (all []installable) {
 	t.Helper()
 	out, errs, code := w.run(t, w.env, "install", "--list", "--json")
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 || len(all) < 9 {
@@ -36,7 +39,7 @@ func read(t *testing.T, file string) string {
 func TestInstallWritesEveryDialect(t *testing.T) {
 	w := newWorkshop(t)
 	var golden strings.Builder
-	for _, row := range w.installable(t) {
+	for _, row := range w.clients(t) {
 		out, errs, code := w.run(t, w.env, "install", row.Client, "--print", "--env", "MCP_BRIDGE_TIMEOUT=60")
 		if code != 0 {
 			t.Fatalf("%s: exit %d\n%s", row.Client, code, errs)

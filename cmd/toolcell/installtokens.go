@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"unicode"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -29,37 +27,6 @@ type billRow struct {
 	err           error
 }
 
-// toolText is what a model is told of a tool, as clients hand it on.
-func toolText(t mcpproxy.Tool) (string, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // \u003c for < would cost more than it does
-	err := e.Encode(struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}{t.Name, t.Description, t.InputSchema})
-	return strings.TrimSpace(text.String()), err
-}
-
-// aboutTokens estimates the tokens of a tool's text: a word is about one, and so
-// are two marks of punctuation. The vocabulary of a tokenizer would make this
-// program a quarter larger; over the tools of a server the estimate is within
-// some 15 % of one.
-func aboutTokens(text string) int {
-	words, marks, inWord := 0, 0, false
-	for _, c := range text {
-		letter := unicode.IsLetter(c) || unicode.IsDigit(c)
-		if letter && !inWord {
-			words++
-		} else if !letter && c != ' ' {
-			marks++
-		}
-		inWord = letter
-	}
-	return words + marks/2
-}
-
 // countTokens asks servers for their tools, or takes what is known of them. One
 // that cannot be asked is in the bill with the reason.
 func countTokens(ctx context.Context, i *installer, names []string, own config.Server) *bill {
@@ -75,8 +42,8 @@ func countTokens(ctx context.Context, i *installer, names []string, own config.S
 		tools, err := p.Tools(ctx, name)
 		r = billRow{server: name, tools: len(tools), err: err}
 		for _, t := range tools {
-			text, err := toolText(t)
-			r.tokens, r.err = r.tokens+aboutTokens(text), errors.Join(r.err, err)
+			text, err := tokencost.Text(t)
+			r.tokens, r.err = r.tokens+tokencost.Estimate(text), errors.Join(r.err, err)
 		}
 		return r
 	}

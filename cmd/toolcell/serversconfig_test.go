@@ -163,7 +163,10 @@ func TestServersCheckSaysWhatIsWrong(t *testing.T) {
 		"off": {"command": "x", "disabled": true},
 	}}`)
 	out, errs, code := w.run(t, w.env, "servers", "check", "--json")
-	var rows []checked
+	var rows []struct {
+		Status, Error string
+		Tools         int
+	}
 	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != exitFail || len(rows) != 3 {
 		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 )
 
 // A person is a user at a real terminal in which a command runs.
@@ -23,34 +22,11 @@ type person struct {
 	ended  chan struct{}
 }
 
-// openTerminal makes a pseudo terminal of the given width: pty(7).
-func openTerminal(t *testing.T, width uint16) (ours, theirs *os.File) {
-	t.Helper()
-	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ours.Close() })
-	fd := int(ours.Fd())
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err := errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)); err != nil {
-		t.Fatal(err)
-	}
-	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width}); err != nil {
-		t.Fatal(err)
-	}
-	return ours, theirs
-}
-
 // atTerminal starts a command in a terminal of its own. Streams that it has
 // already stay as they are.
 func atTerminal(t *testing.T, cmd *exec.Cmd, width uint16) *person {
 	t.Helper()
-	ours, theirs := openTerminal(t, width)
+	ours, theirs := terminaltest.Open(t, width)
 	defer theirs.Close()
 	return startAt(t, cmd, ours, theirs)
 }

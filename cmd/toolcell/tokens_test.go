@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer/codec"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -156,7 +157,7 @@ func toolTokens(t *testing.T, count *codec.Codec, tools []mcpproxy.Tool) int {
 	t.Helper()
 	n := 0
 	for _, tool := range tools {
-		text, err := toolText(tool)
+		text, err := tokencost.Text(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,11 +178,11 @@ func TestEstimatedTokensAreNearTheCount(t *testing.T) {
 	for _, list := range keptLists(t) {
 		counted, estimated := toolTokens(t, count, list.Tools), 0
 		for _, tool := range list.Tools {
-			text, err := toolText(tool)
+			text, err := tokencost.Text(tool)
 			if err != nil {
 				t.Fatal(err)
 			}
-			estimated += aboutTokens(text)
+			estimated += tokencost.Estimate(text)
 		}
 		if off := float64(estimated) / float64(counted); off < 0.8 || off > 1.2 {
 			t.Errorf("%s: about %d, counted %d", list.file, estimated, counted)

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/oci"
+)
+
+func TestDoctorSummary(t *testing.T) {
+	ok, missing, fatal := oci.Check{Status: oci.CheckOK}, oci.Check{Status: oci.CheckDegraded}, oci.Check{Code: "RC-PROC", Status: oci.CheckFatal}
+	for _, tt := range []struct {
+		checks []oci.Check
+		want   string
+		code   int
+	}{
+		{[]oci.Check{ok}, "this host can run sandboxes", exitOK},
+		{[]oci.Check{ok, missing}, "this host can run sandboxes, with 1 thing missing", exitFail},
+		{[]oci.Check{missing, missing, ok}, "this host can run sandboxes, with 2 things missing", exitFail},
+		{[]oci.Check{missing, fatal, ok}, "this host cannot run sandboxes; first cure RC-PROC", exitHost},
+	} {
+		if got, code := summary(tt.checks), doctorExit(tt.checks); got != tt.want || code != tt.code {
+			t.Errorf("got %q and %d, want %q and %d", got, code, tt.want, tt.code)
+		}
+	}
+}
+
+// TestDoctorWithoutPython: a host without Python can still run images.
+func TestDoctorWithoutPython(t *testing.T) {
+	none := errors.New("no python3")
+	c := sandboxCheck(t.Context(), Settings{}, nil, []oci.Check{{Status: oci.CheckDegraded}}, none)
+	if c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, " exec -c ") {
+		t.Errorf("got %+v", c)
+	}
+	c = sandboxCheck(t.Context(), Settings{}, nil, []oci.Check{{Code: "RC-USERNS-CLONE", Status: oci.CheckFatal}}, none)
+	if c.Status != oci.CheckFatal || !strings.Contains(c.Text, "RC-USERNS-CLONE") {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestPrintChecks(t *testing.T) {
+	var b bytes.Buffer
+	printChecks(&b, false, []oci.Check{
+		{Code: "RC-A", Status: oci.CheckOK, Text: "well"},
+		{Code: "RC-LONGER", Status: oci.CheckDegraded, Text: "not well", Cure: "do this\nand this"},
+	})
+	const want = "ok        RC-A      well\n" +
+		"degraded  RC-LONGER not well\n" +
+		"                    cure: do this\n" +
+		"                          and this\n" +
+		"this host can run sandboxes, with 1 thing missing\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
