@@ -40,7 +40,7 @@ run: bin/toolcell bin/calendar bin/tasks bin/demo
 	@bin/demo -toolcell bin/toolcell -calendar bin/calendar -tasks bin/tasks
 
 # The end-to-end tests start the real binary; all other packages have unit tests.
-E2E := ./cmd/toolcell
+E2E := ./cmd/toolcell/e2e
 UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 
 # What a call goes through from end to end, and the commands that a new user types.

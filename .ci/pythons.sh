@@ -38,10 +38,10 @@ for version in "$@"; do
 	interpreter "$layout"
 	export TOOLCELL_TEST_RUNNER_PYTHON="$work/python" TOOLCELL_TEST_PYTHONS="$version"
 	try -run '^TestRunner' ./bridge
-	try -run '^Test(AnyPython|SandboxedPython|Promises|ModulesAreCompiled|Image|LocalImages)' ./cmd/toolcell
+	try -run '^Test(AnyPython|SandboxedPython|Promises|ModulesAreCompiled|Image|LocalImages)' ./cmd/toolcell/e2e
 	# These take the host's own Python elsewhere.
 	export TOOLCELL_TEST_INSTEAD="$layout" TOOLCELL_TEST_HOSTS="root self"
-	try -run '^Test(Limits|Uncounted|Seccomp|EscapeBattery$|Saved|Timeout|Cancel|Closed|Killed|BadInput|Forged|Exec|Nothing)' ./cmd/toolcell
+	try -run '^Test(Limits|Uncounted|Seccomp|EscapeBattery$|Saved|Timeout|Cancel|Closed|Killed|BadInput|Forged|Exec|Nothing)' ./cmd/toolcell/e2e
 	unset TOOLCELL_TEST_INSTEAD TOOLCELL_TEST_HOSTS
 done
 exit $status

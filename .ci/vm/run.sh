@@ -38,7 +38,7 @@ pack() {
 	cp bin/toolcell .ci/vm/tests.sh "$(command -v docker-registry)" "$work/in"
 	cp -r "${TOOLCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
 	local folder
-	for folder in cmd/toolcell oci; do
+	for folder in cmd/toolcell/e2e oci; do
 		go test -c -tags "${TAGS:?}" -ldflags '-s -w -extldflags -static' -o "$work/in/${folder##*/}.test" "./$folder"
 		[ ! -d "$folder/testdata" ] || cp -r "$folder/testdata" "$work/in"
 	done

@@ -41,7 +41,7 @@ esac
 # depend on the machine and takes long. Elsewhere it is what the kind of host
 # changes: limits, the ways out, what doctor says. The sandboxes of an and db
 # are those of ab and d: there it is how they are found to be needed.
-packages=(toolcell oci) run=. skip='^TestEscapeBatteryOnAnImage$'
+packages=(e2e oci) run=. skip='^TestEscapeBatteryOnAnImage$'
 case $variant in
 a) ;;
 r) skip="$skip|^Test(Forbidden|Covered)" ;; # they are of ordinary users
@@ -50,7 +50,7 @@ an | db) run='^Test(Doctor|Isolation|Uncounted|Seccomp)' skip="$skip|/no-proc" ;
 *) run='^Test(Limits|EscapeBattery|Doctor$|Isolation|Nothing|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
 esac
 run=${RUN:-$run}
-case $variant in s | e | an | db | c | p) packages=(toolcell) ;; esac # as a, a, ab and d
+case $variant in s | e | an | db | c | p) packages=(e2e) ;; esac # as a, a, ab and d
 
 # shellcheck disable=SC1091 # a file of the machine
 echo "system $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r), $(systemctl --version | sed -n '1s/ (.*//p'), $(stat -fc %T /sys/fs/cgroup), $(nproc) processors"

@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// answers receives n answers and gives the text of each by its id.
+func (c *rawClient) answers(t *testing.T, n int) map[int]string {
+	t.Helper()
+	texts := map[int]string{}
+	for range n {
+		var a struct {
+			ID     int
+			Result struct{ Content []struct{ Text string } }
+			Error  json.RawMessage
+		}
+		line := c.receive(t)
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			t.Fatalf("answer %s: %v", line, err)
+		}
+		if _, twice := texts[a.ID]; twice {
+			t.Errorf("two answers to %d", a.ID)
+		}
+		texts[a.ID] = string(a.Error)
+		if len(a.Result.Content) > 0 {
+			texts[a.ID], _, _ = strings.Cut(a.Result.Content[0].Text, "\nnote: ")
+		}
+	}
+	return texts
+}
+
+// TestManyCallsAtOnce sends far more calls than may go on at once: they wait,
+// take turns, none is lost, and each gets its own answer.
+func TestManyCallsAtOnce(t *testing.T) {
+	const most = 16
+	calls := 200
+	if slow(1) > 1 {
+		calls = 60
+	}
+	h := firstHost(t)
+	c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "many")})
+	for i := range calls {
+		c.sendCode(t, fmt.Sprintf("print(%d)", 1+i))
+	}
+	done, seen := make(chan struct{}), make(chan int)
+	go func() {
+		highest := 0
+		for {
+			now, _ := filepath.Glob(filepath.Join(h.home, "many", "run", "instance-*", "????????????????"))
+			highest = max(highest, len(now))
+			select {
+			case <-done:
+				seen <- highest
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	}()
+	texts := c.answers(t, calls)
+	close(done)
+	// Besides those that run there are the template, and those whose remains
+	// are being removed.
+	if highest := <-seen; highest > 2*most || highest < 2 {
+		t.Errorf("%d sandboxes at once, want at most %d and more than one", highest, 2*most)
+	}
+	for id := 1; id <= calls; id++ {
+		if texts[id] != strconv.Itoa(id) {
+			t.Errorf("answer %d: %s", id, texts[id])
+		}
+	}
+}
+
+// TestWaitingCalls fills every place, so that further calls have to wait.
+func TestWaitingCalls(t *testing.T) {
+	const most = 16
+	h := firstHost(t)
+	c, fill := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+	ends := make(chan reply, most)
+	for i := range most {
+		go func() {
+			ends <- c.call(t, map[string]any{"code": fmt.Sprintf("import subprocess; subprocess.run(['sleep', '%s%d'])", fill, i), "timeout": int(slow(time.Minute) / time.Second)})
+		}()
+	}
+	waitFor(t, "all places to be taken", time.Minute, func() bool {
+		for i := range most {
+			if !alive(fmt.Sprintf("%s%d", fill, i)) {
+				return false
+			}
+		}
+		return true
+	})
+
+	cancelled, mark := make(chan error, 1), marker()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": sleeper(mark)}})
+		cancelled <- err
+	}()
+	waited := make(chan reply, 1)
+	go func() {
+		waited <- c.call(t, map[string]any{"code": "print('at last')", "timeout": int(slow(4*time.Second) / time.Second)})
+	}()
+	time.Sleep(slow(4500 * time.Millisecond)) // longer than the timeout of the one that waits
+	cancel()
+	if err := <-cancelled; err == nil {
+		t.Error("the cancelled call gave a result")
+	}
+	select {
+	case r := <-waited:
+		t.Errorf("a call did not wait: %s", r.text)
+	default:
+	}
+	// Now end what runs, from outside: each is a sleep in a sandbox.
+	for _, pid := range children(c.cmd.Process.Pid) {
+		if command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(command), "sleep\x00"+fill) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	for range most {
+		if r := <-ends; r.isError {
+			t.Errorf("one that had a place: %s", r.text)
+		}
+	}
+	(<-waited).want(t, "at last")
+	if alive(mark) {
+		t.Error("the call that was cancelled while it waited was started")
+	}
+}
+
+// TestDisconnectDuringARun ends a client in every way while its code runs.
+func TestDisconnectDuringARun(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		for name, tt := range map[string]struct {
+			code  string // after the marker process was started
+			leave func(c *rawClient) error
+		}{
+			"stdin closed":                       {"time.sleep(60)", func(c *rawClient) error { return c.in.Close() }},
+			"both closed":                        {"time.sleep(60)", func(c *rawClient) error { c.out.close(); return c.in.Close() }},
+			"stdout closed, a result comes":      {"pass", func(c *rawClient) error { c.out.close(); return nil }},
+			"stdout closed, a big result comes":  {"print('x' * 900_000)", func(c *rawClient) error { c.out.close(); return nil }},
+			"nothing read, then stdin is closed": {"print('x' * 900_000)", func(c *rawClient) error { time.Sleep(700 * time.Millisecond); return c.in.Close() }},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+				c.sendCode(t, "import subprocess, time\nsubprocess.Popen(['sleep', '"+mark+"'])\ntime.sleep(0.5)\n"+tt.code)
+				waitFor(t, "the code to start", timeLimit, func() bool { return alive(mark) })
+				if err := tt.leave(c); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- c.stop() }()
+				select {
+				case err := <-ended:
+					if err != nil {
+						t.Errorf("toolcell ended with %v", err)
+					}
+				case <-time.After(timeLimit):
+					t.Fatal("toolcell did not end")
+				}
+				gone(t, mark)
+				if left := sandboxIDs(h); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			})
+		}
+	})
+}
+
+// TestStalledClient sends calls and reads no answer for a long time.
+func TestStalledClient(t *testing.T) {
+	const calls, size = 120, 1 << 20
+	c := firstHost(t).serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range calls {
+			// Refused without a run, with an answer that is longer than a pipe holds.
+			c.sendCode(t, "0"+strings.Repeat("#", size), strings.Repeat("s", 1<<10))
+		}
+	}()
+	var peak int
+	for range 20 {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		peak = statusNumber(status, "VmHWM")
+		time.Sleep(100 * time.Millisecond)
+	}
+	select {
+	case <-sent:
+		t.Error("the server read on although nobody took its answers")
+	default:
+	}
+	if peak > 400<<10 {
+		t.Errorf("the server took %d MiB", peak>>10)
+	}
+	texts := c.answers(t, calls)
+	<-sent
+	if ids := slices.Collect(func(yield func(int) bool) {
+		for id, text := range texts {
+			if !strings.Contains(text, "no server") && !yield(id) {
+				return
+			}
+		}
+	}); len(ids) > 0 {
+		t.Errorf("answer %d: %.300s", ids[0], texts[ids[0]])
+	}
+}
+
+// TestLinesThatAreNoMessages come before a call that has to work.
+func TestLinesThatAreNoMessages(t *testing.T) {
+	c := firstHost(t).serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	lines := []string{"garbage", "\xff\xfe\x00", `{"jsonrpc":`, "[]]", "null", `{"jsonrpc":"1.0","id":3,"method":"ping"}`, strings.Repeat("x", 40<<20)}
+	go func() {
+		for _, line := range lines {
+			c.send(t, line)
+		}
+	}()
+	for range lines {
+		if answer := c.receive(t); !strings.Contains(answer, `"error":{"code":-32`) {
+			t.Errorf("answer %s", answer)
+		}
+	}
+	c.sendCode(t, "print('on')")
+	if got := c.answers(t, 1)[1]; got != "on" {
+		t.Errorf("the call after them: %s", got)
+	}
+}

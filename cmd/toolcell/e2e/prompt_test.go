@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
+	"golang.org/x/sys/unix"
+)
+
+// atPrompt starts exec -i in a terminal, and waits for its prompt.
+func atPrompt(t *testing.T, h *host, e env, args ...string) *person {
+	t.Helper()
+	if e == nil {
+		e = env{}
+	}
+	e["MCP_BRIDGE_IMAGE"], e["NO_COLOR"] = "host", "1"
+	if e["TERM"] == "" {
+		e["TERM"] = "xterm"
+	}
+	p := atTerminal(t, h.command(t, e, append([]string{"exec", "-i"}, args...)...), 80)
+	p.sees(">>> ")
+	return p
+}
+
+func TestPromptIsASession(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		p := atPrompt(t, h, nil)
+		p.types("x = 40\r")
+		p.sees(">>> ")
+		p.types("x + 2\r")
+		p.sees("\n42\r\n")
+		p.types("def f(n):\r")
+		p.sees("... ")
+		p.types("\treturn [n] * 3\r") // Tab indents
+		p.sees("... ")
+		p.types("\r")
+		p.sees(">>> ")
+		p.types("f('a')\r")
+		p.sees("\n['a', 'a', 'a']\r\n")
+		p.types("1/0\r")
+		p.sees("ZeroDivisionError")
+		p.types("print('no end of line', end='')\r")
+		p.sees("\nno end of line\r\n")
+		p.types("x +\x7f+ 1\x01(\x05)\r") // backspace, Ctrl-A, Ctrl-E
+		p.sees("\n41\r\n")
+		p.sees(">>> ")
+		p.types("\x04")
+		if code := p.leaves(waitForEnd); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+func TestPromptEndsWithTheCode(t *testing.T) {
+	h := firstHost(t)
+	for code, want := range map[string]int{"exit()": 0, "exit(7)": 7, "quit(3)": 3} {
+		p := atPrompt(t, h, nil)
+		p.types(code + "\r")
+		if got := p.leaves(waitForEnd); got != want {
+			t.Errorf("%s: exit code %d", code, got)
+		}
+	}
+}
+
+// TestCtrlCAtThePrompt: it abandons a block, and stops a run with the session,
+// and the prompt goes on.
+func TestCtrlCAtThePrompt(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		p, mark := atPrompt(t, h, nil), marker()
+		p.types("def f(:\r\x03")
+		p.sees("KeyboardInterrupt")
+		p.sees(">>> ")
+		p.types("x = 1\r")
+		p.sees(">>> ")
+		p.types("import subprocess; print('be', end='gun'); subprocess.run(['sleep', '" + mark + "'])\r")
+		p.sees("begun")
+		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		p.types("\x03")
+		p.sees("toolcell: cancelled: by Ctrl-C")
+		p.sees("the session was ended: its variables and files are gone")
+		p.sees(">>> ")
+		gone(t, mark)
+		p.types("'x' in globals()\r")
+		p.sees("\nFalse\r\n")
+		if strings.Contains(p.screen.String(), "was ended: a run was cancelled") {
+			t.Error("the end of the session is said twice")
+		}
+		p.sees(">>> ")
+		p.types("\x03\x04")
+		if code := p.leaves(waitForEnd); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if left := h.traces(t, nil); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+	})
+}
+
+// TestSignalEndsThePrompt: whether it waits for a line or for code, and the
+// terminal is as it was.
+func TestSignalEndsThePrompt(t *testing.T) {
+	h := firstHost(t)
+	for name, code := range map[string]string{"at a line": "", "at code": "print('be', end='gun'); import time; time.sleep(100)\r"} {
+		t.Run(name, func(t *testing.T) {
+			ours, theirs := terminaltest.Open(t, 80)
+			defer theirs.Close()
+			before, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "TERM": "xterm"}, "exec", "-i")
+			p := startAt(t, c, ours, theirs)
+			p.sees(">>> ")
+			p.types(code)
+			if code != "" {
+				p.sees("begun")
+			}
+			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.leaves(waitForEnd); code != 143 {
+				t.Errorf("exit code %d", code)
+			}
+			if after, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS); err != nil || *after != *before {
+				t.Errorf("the terminal was %+v and is %+v, %v", before, after, err)
+			}
+		})
+	}
+}
+
+func TestPromptRemembersLines(t *testing.T) {
+	h := firstHost(t)
+	e := h.ownState(t)
+	file := filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history")
+	p := atPrompt(t, h, e)
+	p.types("first = 'remembered'\r")
+	p.sees(">>> ")
+	p.types("first\r")
+	p.sees("\n'remembered'")
+	_ = p.cmd.Process.Kill() // it is kept when it is typed
+	<-p.ended
+	info, err := os.Stat(file)
+	if err != nil || info.Mode() != 0o600 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	p = atPrompt(t, h, e)
+	p.types("\x1b[A\x1b[A\r") // up, up
+	p.sees(">>> ")
+	p.types("\x10\x10\r") // Ctrl-P
+	p.sees("\n'remembered'")
+	p.types("\x12first =\r") // Ctrl-R
+	p.sees(">>> ")
+	p.types("\x04")
+	p.leaves(waitForEnd)
+
+	var many strings.Builder
+	for i := range 1000 + 100 {
+		fmt.Fprintf(&many, "line %d\n", i)
+	}
+	if err := os.WriteFile(file, []byte(many.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p = atPrompt(t, h, e)
+	p.types("2\r")
+	p.sees("\n2")
+	body, _ := os.ReadFile(file)
+	info, _ = os.Stat(file)
+	if lines := strings.Split(strings.TrimSpace(string(body)), "\n"); len(lines) != 1000+1 || lines[0] != "line 100" || info.Mode() != 0o600 {
+		t.Errorf("%d lines, the first %q, mode %v", len(lines), lines[0], info.Mode())
+	}
+}
+
+// TestPromptOnADumbTerminal shows its marks, and does without an editor.
+func TestPromptOnADumbTerminal(t *testing.T) {
+	p := atPrompt(t, firstHost(t), env{"TERM": "dumb"})
+	p.types("if 1:\n")
+	p.sees("... ")
+	p.types("\x03")
+	p.sees("KeyboardInterrupt")
+	p.sees(">>> ")
+	p.types("6 * 7\n")
+	p.sees("\n42\r\n")
+	p.types("\x04")
+	if code := p.leaves(waitForEnd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestPromptWithoutATerminal(t *testing.T) {
+	h := firstHost(t)
+	for name, tt := range map[string]struct {
+		args          []string
+		in, out, errs string // errs: a part
+		code          int
+	}{
+		"blocks":           {nil, "x = 40\nfor i in (1,\n  2):\n    x += 1\n\nx\n", "42\n", "", 0},
+		"no last newline":  {nil, "print('a')\nif 1:\n  print('b')", "a\nb\n", "", 0},
+		"nothing":          {nil, "", "", "", 0},
+		"an error goes on": {nil, "1/0\nprint('on')\n", "on\n", "ZeroDivisionError", 0},
+		"the last fails":   {nil, "print('on')\n1/0\n", "on\n", "ZeroDivisionError", 1},
+		"sys.exit":         {nil, "import sys\nsys.exit(9)\n", "", "", 9},
+		"exit":             {nil, "exit(5)\nprint('not')\n", "", "", 5},
+		"await":            {nil, "import asyncio\nawait asyncio.sleep(0, 'slept')\n", "'slept'\n", "", 0},
+		"a crash":          {nil, "x = 1\nimport os; os.kill(os.getpid(), 9)\nprint('x' in globals())\n", "False\n", "the session was ended", 0},
+		"too long":         {[]string{"--timeout", "1"}, "while True: pass\n\nprint('on')\n", "on\n", "the session was ended", 0},
+		"code first":       {[]string{"-c", "import sys; x = len(sys.argv)", "--", "a", "b"}, "x\nsys.argv\n", "3\n['-c', 'a', 'b']\n", "", 0},
+		"not text":         {nil, "print(1)\n\xff\n", "1\n", "not text in UTF-8", exitUsage},
+		"input twice":      {[]string{"-"}, "1\n", "", "with -i standard input is the prompt's", exitUsage},
+		"a form":           {[]string{"--output", "json"}, "1\n", "", "not both", exitUsage},
+		"no such server":   {[]string{"--server", "zzz"}, "1\n", "", "zzz", exitUsage},
+		"no such image":    {[]string{"--image", "oci:/no/such"}, "1\nprint(2)\n", "", "/no/such", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec", "-i"}, tt.args...)...)
+			var out, errs strings.Builder
+			c.Stdin, c.Stdout, c.Stderr = strings.NewReader(tt.in), &out, &errs
+			_ = c.Run() // the exit code is looked at
+			if code := c.ProcessState.ExitCode(); code != tt.code || out.String() != tt.out || !strings.Contains(errs.String(), tt.errs) {
+				t.Errorf("exit %d, %q\n%s", code, &out, &errs)
+			}
+		})
+	}
+}

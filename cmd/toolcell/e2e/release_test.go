@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReleaseInstalls makes the release of this machine's architecture, checks
+// the sums, installs the package into a root of its own, runs it there and
+// removes it again. The tarball has the same program.
+func TestReleaseInstalls(t *testing.T) {
+	t.Parallel()
+	goEnvironment(t)
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("needs dpkg: apt-get install dpkg")
+	}
+	dist := filepath.Join(t.TempDir(), "dist")
+	shell(t, "../../..", "make release DIST="+dist)
+	shell(t, dist, "sha256sum -c SHA256SUMS && test $(wc -l <SHA256SUMS) = 2")
+
+	root := t.TempDir()
+	for _, dir := range []string{"updates", "info"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dpkg := "dpkg --root=" + root + " --log=/dev/null "
+	if os.Geteuid() != 0 {
+		dpkg = "dpkg --root=" + root + " --log=/dev/null --force-not-root "
+	}
+	shell(t, dist, dpkg+"-i *.deb")
+	got := shell(t, dist, root+"/usr/bin/toolcell version")
+	if !strings.HasPrefix(got, "toolcell ") || strings.Contains(got, "devel ") {
+		t.Errorf("version: %s", got)
+	}
+	for _, file := range []string{
+		"bash-completion/completions/toolcell", "zsh/vendor-completions/_toolcell", "fish/vendor_completions.d/toolcell.fish",
+		"man/man1/toolcell.1.gz", "doc/toolcell/README.md", "doc/toolcell/copyright", "doc/toolcell/third-party-licenses.gz", "doc/toolcell/docs/install.md",
+	} {
+		if info, err := os.Stat(filepath.Join(root, "usr/share", file)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	shell(t, dist, "tar xzf *.tar.gz && cmp toolcell-*/bin/toolcell "+root+"/usr/bin/toolcell")
+	shell(t, dist, dpkg+"-r toolcell")
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/toolcell")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after its removal: %v", err)
+	}
+}
+
+// shell runs a line and gives what it prints.
+func shell(t *testing.T, dir, line string) string {
+	t.Helper()
+	c := exec.Command("bash", "-euo", "pipefail", "-c", line)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%v\n%s", line, err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFewDescriptors starts servers that may open few files. Those that cannot
+// start any sandbox say so; the others make the calls wait for each other.
+func TestFewDescriptors(t *testing.T) {
+	h := firstHost(t)
+	for _, tt := range []struct {
+		limit int
+		works bool
+	}{{16, false}, {40, true}, {128, true}} {
+		c := connect(t, h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, fmt.Sprintf(`ulimit -n %d; exec "$@"`, tt.limit), "serve"))
+		answers := make(chan reply, 5)
+		for range cap(answers) {
+			go func() { answers <- c.python(t, "import time; time.sleep(0.1); print('works')") }()
+		}
+		for range cap(answers) {
+			r := <-answers
+			if tt.works {
+				r.want(t, "works")
+			} else if r.status() != "sandbox_error" || !strings.Contains(r.text, "too many open files") || strings.Contains(r.text, "namespaces") {
+				t.Errorf("%d descriptors: %s", tt.limit, r.text)
+			}
+		}
+	}
+}
+
+// TestFewProcesses has a limit that the user's processes reach while calls go
+// on. Root has none.
+func TestFewProcesses(t *testing.T) {
+	all, err := hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := all[len(all)-1]
+	// The count is of all that the user runs, threads too.
+	c := connect(t, h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, `ulimit -u 150; exec "$@"`, "serve"))
+	answers := make(chan reply, 8)
+	for range cap(answers) {
+		go func() { answers <- c.python(t, "import time; time.sleep(0.2); print('works')") }()
+	}
+	for range cap(answers) {
+		if r := <-answers; r.isError && !strings.Contains(strings.ToLower(r.text), "resource temporarily unavailable") {
+			t.Errorf("neither works nor says why: %s", r.text)
+		}
+	}
+	c.python(t, "print('after')").want(t, "after")
+}
+
+// timeLimit is for what takes a moment on a host that is not busy.
+const timeLimit = 30 * time.Second
+
+// TestOddStart starts servers in ways in which no careful client would.
+func TestOddStart(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"odd","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"print('wor' + 'ks')"}}}
+`
+	huge := env{}
+	for i := range 15 {
+		huge[fmt.Sprintf("HUGE_%d", i)] = strings.Repeat("x", 100_000)
+	}
+	onHosts(t, func(t *testing.T, h *host) {
+		for name, tt := range map[string]struct {
+			script string
+			env    env
+			want   string // in the answers, or on stderr
+			code   int
+		}{
+			"no stderr":          {`exec "$@" 2>&-`, nil, `"works"`, 0},
+			"full stderr":        {`exec "$@" 2>/dev/full`, nil, `"works"`, 0},
+			"no stdin":           {`exec "$@" <&-`, nil, "", 0},
+			"no stdout":          {`exec "$@" >&-`, nil, "", 0},
+			"full stdout":        {`exec "$@" >/dev/full`, nil, "writing to the client", exitFail},
+			"nothing":            {`exec "$@" <&- >&- 2>&-`, nil, "", 0},
+			"more descriptors":   {`exec 5</dev/null 7</ 9</dev/zero; exec "$@"`, nil, `"works"`, 0},
+			"huge environment":   {`exec "$@"`, huge, `"works"`, 0},
+			"removed folder":     {`/bin/mkdir gone && cd gone && /bin/rmdir ../gone && exec "$@"`, nil, `"works"`, 0},
+			"umask 0":            {`umask 0; exec "$@"`, env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "umask")}, `"works"`, 0},
+			"umask 077":          {`umask 077; exec "$@"`, env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "umask-077")}, `"works"`, 0},
+			"no HOME":            {`unset HOME MCP_BRIDGE_STATE_DIR; exec "$@"`, nil, "set it, or MCP_BRIDGE_STATE_DIR", exitUsage},
+			"no HOME, a folder":  {`unset HOME; exec "$@"`, nil, `"works"`, 0},
+			"no PATH":            {`unset PATH; exec "$@"`, nil, `"works"`, 0},
+			"nothing is defined": {`exec env -i "$@"`, env{"PATH": "/usr/bin:/bin"}, "set it, or MCP_BRIDGE_STATE_DIR", exitUsage},
+			"ignored signals":    {`trap "" PIPE CHLD INT; exec "$@"`, nil, `"works"`, 0},
+		} {
+			t.Run(name, func(t *testing.T) {
+				e := env{"MCP_BRIDGE_IMAGE": "host"}
+				maps.Copy(e, tt.env)
+				cmd := h.shell(t, e, tt.script, "serve")
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out syncBuffer
+				cmd.Stdout, cmd.Stderr = &out, &out
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.WriteString(in, call) // nobody may be there to read it
+				ended := make(chan struct{})
+				go func() { defer close(ended); _ = cmd.Wait() }()
+				if tt.want != "" {
+					waitFor(t, "an answer", timeLimit, func() bool { return strings.Contains(out.String(), tt.want) })
+				}
+				in.Close()
+				waitFor(t, "the server to end", timeLimit, func() bool {
+					select {
+					case <-ended:
+						return true
+					default:
+						return false
+					}
+				})
+				if code := cmd.ProcessState.ExitCode(); code != tt.code {
+					t.Errorf("exit code %d, want %d: %s", code, tt.code, out.String())
+				}
+			})
+		}
+		if left, _ := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		for _, dir := range []string{"state", "umask", "umask-077"} {
+			info, err := os.Stat(filepath.Join(h.home, dir, "run"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("others can look into %s: %v", dir, info.Mode())
+			}
+		}
+	})
+}

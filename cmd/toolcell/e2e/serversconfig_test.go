@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// workshop is a home and a project of their own, on the first host.
+type workshop struct {
+	*host
+	home, project string
+	env           env
+}
+
+func newWorkshop(t *testing.T) *workshop {
+	t.Helper()
+	h := *firstHost(t)
+	root, err := os.MkdirTemp(shared, "workshop-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workshop{host: &h, home: filepath.Join(root, "home"), project: filepath.Join(root, "project")}
+	for _, dir := range []string{root, w.home, w.project} {
+		if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.host.home = w.project // where commands run
+	w.env = env{"HOME": w.home, "MCP_BRIDGE_STATE_DIR": filepath.Join(root, "state"), "MCP_BRIDGE_IMAGE": "host"}
+	return w
+}
+
+func (w *workshop) put(t *testing.T, path, text string) string {
+	t.Helper()
+	exe, err := fakeBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(filepath.Dir(w.home), path)
+	text = strings.NewReplacer("FAKE_SERVER", exe, "FAKE_ENV", fakeServerEnv).Replace(text)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// list gives the status of every server.
+func (w *workshop) list(t *testing.T) map[string]string {
+	t.Helper()
+	out, errs, code := w.run(t, w.env, "servers", "list", "--json")
+	var all []struct{ Name, Status string }
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	got := map[string]string{}
+	for _, s := range all {
+		got[s.Name] = s.Status
+	}
+	return got
+}
+
+func (w *workshop) must(t *testing.T, want string, args ...string) {
+	t.Helper()
+	out, errs, code := w.run(t, w.env, args...)
+	if code != 0 || !strings.Contains(out, want) {
+		t.Fatalf("%q: exit %d, want %q\n%s%s", args, code, want, out, errs)
+	}
+}
+
+const projectFile = `{"mcpServers": {"jira": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "jira"}}}}`
+
+func TestProjectFileStartsNothingUntilTrusted(t *testing.T) {
+	w := newWorkshop(t)
+	file := w.put(t, "project/.mcp.json", projectFile)
+	if got := w.list(t); got["jira"] != "untrusted" {
+		t.Errorf("jira is %s", got["jira"])
+	}
+	out, errs, code := w.run(t, w.env, "exec", "-c", "print(1)", "--server", "jira")
+	if code == 0 || !strings.Contains(errs, "toolcell servers trust "+file) {
+		t.Errorf("a run with it: exit %d\n%s%s", code, out, errs)
+	}
+	w.must(t, "jira: "+fakeServerEnv+"=… ", "servers", "trust", ".mcp.json")
+	w.must(t, "API-1", "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")
+	w.must(t, "nothing to do", "servers", "trust", file)
+	w.put(t, "project/.mcp.json", projectFile+" ")
+	if got := w.list(t); got["jira"] != "untrusted" {
+		t.Errorf("after a change jira is %s", got["jira"])
+	}
+	if out, _, _ := w.run(t, w.env, "servers", "list"); !strings.Contains(out, "has changed since it was trusted") {
+		t.Errorf("the list does not tell of the change:\n%s", out)
+	}
+	w.must(t, "trusted as it is now", "servers", "trust", file)
+	w.must(t, "no longer trusted", "servers", "untrust", file)
+	if got := w.list(t); got["jira"] != "untrusted" {
+		t.Errorf("after untrust jira is %s", got["jira"])
+	}
+	for _, args := range [][]string{{"trust"}, {"trust", "/etc/passwd"}, {"trust", "missing.json"}} {
+		if _, errs, code := w.run(t, w.env, append([]string{"servers"}, args...)...); code == 0 || !strings.HasPrefix(errs, "toolcell: ") {
+			t.Errorf("servers %v: exit %d\n%s", args, code, errs)
+		}
+	}
+}
+
+func TestServersSetGivesWhatAFileAsksFor(t *testing.T) {
+	w := newWorkshop(t)
+	w.put(t, "home/.config/Code/User/mcp.json", `{"inputs": [{"id": "which one", "type": "promptString", "description": "Which server"}],
+		"servers": {"asks": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "${input:which one}"}}, "bad": {"command": "FAKE_SERVER", "env": {"A": "${env:SECRET_TOKEN}"}}}}`)
+	if got := w.list(t); got["asks"] != "needs_value" || got["bad"] != "needs_value" {
+		t.Errorf("servers: %v", got)
+	}
+	out, _, _ := w.run(t, w.env, "servers", "list")
+	if !strings.Contains(out, `"which one" (Which server): run toolcell servers set asks 'which one', or start toolcell with MCP_BRIDGE_INPUT_WHICH_ONE set`) {
+		t.Errorf("the list does not name the cure:\n%s", out)
+	}
+	set := w.shell(t, w.env, `printf 'search\n' | "$@"`, "servers", "set", "asks", "which one")
+	if out, err := set.CombinedOutput(); err != nil {
+		t.Fatalf("set: %v\n%s", err, out)
+	}
+	w.must(t, "Found x", "servers", "call", "asks", "search", `{"query": "x"}`)
+	info, err := os.Stat(filepath.Join(filepath.Dir(w.home), "state/state/values.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the values: %v, %v", info, err)
+	}
+	e := env{"MCP_BRIDGE_INPUT_WHICH_ONE": "github", "SECRET_TOKEN": "s3cret-v4lue"}
+	maps.Copy(e, w.env)
+	out, errs, code := w.run(t, e, "servers", "tools", "asks")
+	if code != 0 || !strings.Contains(out, "create_issue") {
+		t.Errorf("with the variable: exit %d\n%s%s", code, out, errs)
+	}
+	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"list", "--log-level", "DEBUG"}} {
+		if out, errs, _ := w.run(t, e, append([]string{"servers"}, args...)...); strings.Contains(out+errs, "s3cret") || strings.Contains(out+errs, "search") {
+			t.Errorf("%v shows a value:\n%s%s", args, out, errs)
+		}
+	}
+	w.must(t, "", "servers", "set", "asks", "which one", "--remove")
+	if got := w.list(t); got["asks"] != "needs_value" {
+		t.Errorf("after --remove: %v", got)
+	}
+	for want, args := range map[string][]string{
+		`it names SECRET_TOKEN`: {"bad", "nope"}, "no server": {"nope", "x"}, "value is empty": {"bad", "SECRET_TOKEN"},
+	} {
+		if _, errs, code := w.run(t, w.env, append([]string{"servers", "set"}, args...)...); code != exitFail || !strings.Contains(errs, want) {
+			t.Errorf("set %v: exit %d, want %q\n%s", args, code, want, errs)
+		}
+	}
+}
+
+func TestServersCheckSaysWhatIsWrong(t *testing.T) {
+	w := newWorkshop(t)
+	w.put(t, "home/.cursor/mcp.json", `{"mcpServers": {
+		"good": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "jira"}},
+		"gone": {"command": "/nonexistent/server"},
+		"dies": {"command": "sh", "args": ["-c", "echo no licence >&2; exit 3"]},
+		"off": {"command": "x", "disabled": true},
+	}}`)
+	out, errs, code := w.run(t, w.env, "servers", "check", "--json")
+	var rows []struct {
+		Status, Error string
+		Tools         int
+	}
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != exitFail || len(rows) != 3 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	if rows[0].Status != "ready" || rows[0].Tools != 2 || rows[1].Status != "failed" || !strings.Contains(rows[1].Error, "not there") ||
+		rows[2].Status != "failed" || !strings.Contains(rows[2].Error, "no licence") {
+		t.Errorf("rows: %+v", rows)
+	}
+	w.must(t, "ready", "servers", "check", "good")
+	if out, _, code := w.run(t, w.env, "servers", "check", "off"); code != exitFail || !strings.Contains(out, "disabled") {
+		t.Errorf("check off: exit %d\n%s", code, out)
+	}
+	if _, errs, code := w.run(t, w.env, "servers", "check", "goood"); code != exitFail || !strings.Contains(errs, `nearest is "good"`) {
+		t.Errorf("check goood: exit %d\n%s", code, errs)
+	}
+}
+
+// A pty is a pseudo-terminal with the program at its other end.
+type pty struct {
+	*os.File
+	shown *syncBuffer
+	ended chan error    // the program did
+	read  chan struct{} // and all that it showed is read
+}
+
+// onTerminal runs the binary on a terminal of its own.
+func (w *workshop) onTerminal(t *testing.T, args ...string) *pty {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	p := &pty{File: master, shown: &syncBuffer{}, ended: make(chan error, 1), read: make(chan struct{})}
+	c := w.command(t, w.env, args...)
+	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.read)
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			p.shown.Write(b[:n])
+			if err != nil { // EIO: nobody has the other end open
+				return
+			}
+		}
+	}()
+	go func() { p.ended <- c.Wait() }()
+	return p
+}
+
+// answer waits for a question and types the answer.
+func (p *pty) answer(t *testing.T, question, answer string) {
+	t.Helper()
+	waitFor(t, question, 30*time.Second, func() bool { return strings.Contains(p.shown.String(), question) })
+	if _, err := p.Write([]byte(answer + "\n")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pty) end(t *testing.T) string {
+	t.Helper()
+	select {
+	case <-p.ended:
+		<-p.read
+	case <-time.After(slow(time.Minute)):
+		t.Fatalf("it does not end:\n%s", p.shown)
+	}
+	return p.shown.String()
+}
+
+func TestTrustIsAskedOnceOnATerminal(t *testing.T) {
+	w := newWorkshop(t)
+	file := w.put(t, "project/.mcp.json", projectFile)
+	p := w.onTerminal(t, "servers", "list")
+	p.answer(t, "[y/N]", "no")
+	shown := p.end(t)
+	for _, want := range []string{file, "jira: " + fakeServerEnv + "=…", "untrusted"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("shown is no %q:\n%s", want, shown)
+		}
+	}
+	if shown := w.onTerminal(t, "servers", "list").end(t); strings.Contains(shown, "[y/N]") {
+		t.Errorf("it asks again:\n%s", shown)
+	}
+	w.put(t, "project/.mcp.json", projectFile+"\n")
+	p = w.onTerminal(t, "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")
+	p.answer(t, "[y/N]", "y")
+	if shown := p.end(t); !strings.Contains(shown, "API-1") {
+		t.Errorf("after yes:\n%s", shown)
+	}
+	if got := w.list(t); got["jira"] != "idle" {
+		t.Errorf("after yes jira is %s", got["jira"])
+	}
+}
+
+func TestSecretIsNotShownWhileTyped(t *testing.T) {
+	w := newWorkshop(t)
+	w.put(t, "home/.cursor/mcp.json", `{"mcpServers": {"a": {"command": "x", "env": {"A": "${env:THE_TOKEN}"}}}}`)
+	p := w.onTerminal(t, "servers", "set", "a")
+	p.answer(t, "THE_TOKEN: ", "hush-hush")
+	if shown := p.end(t); strings.Contains(shown, "hush") || !strings.Contains(shown, "set: THE_TOKEN") {
+		t.Errorf("shown:\n%s", shown)
+	}
+	if got := w.list(t); got["a"] != "idle" {
+		t.Errorf("a is %s", got["a"])
+	}
+}

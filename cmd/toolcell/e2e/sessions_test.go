@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// in calls run_python in a session.
+func (c *client) in(t *testing.T, session, code string) reply {
+	t.Helper()
+	return c.call(t, map[string]any{"code": code, "session": session})
+}
+
+// noted fails the test unless the result says this in a note.
+func (r reply) noted(t *testing.T, want string) {
+	t.Helper()
+	if !strings.Contains(r.text, "\nnote: "+want) {
+		t.Errorf("got %s\nwant a note %q", r.text, want)
+	}
+}
+
+// TestSessionKeepsTheSandbox through many calls, and says when it is gone.
+func TestSessionKeepsTheSandbox(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "160m", "MCP_BRIDGE_SESSIONS": "2"})
+		c.wantStart(t, h)
+		c.in(t, "a", "import math\nx = [1]\nopen('f', 'w').write('kept')\ndef f(): return 1 / 0\nprint('made')").want(t, "made")
+		c.in(t, "a", "x.append(2); print(x, math.floor(2.5), open('f').read())").want(t, "[1, 2] 2 kept")
+		if r := c.in(t, "a", "f()"); !strings.Contains(r.text, "def f(): return 1 / 0") || r.fields["session"] != "continued" {
+			t.Errorf("a traceback through two runs: %s", r.text)
+		}
+		c.in(t, "b", "print('x' in globals(), __import__('os').path.exists('f'))").want(t, "False False")
+		c.python(t, "print('x' in globals())").want(t, "False")
+		c.in(t, "a", "import asyncio; q = asyncio.Queue(); await q.put(5)").want(t, "Success (no output)")
+		c.in(t, "a", "print(await q.get())").want(t, "5")
+		// What the code leaves in the background goes on.
+		c.in(t, "a", "import subprocess, sys; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do echo y; done'], stdout=subprocess.DEVNULL)\n"+
+			"import threading; n = 0\ndef count():\n  global n\n  while n < 10**9: n += 1\nthreading.Thread(target=count, daemon=True).start()").want(t, "Success (no output)")
+		c.in(t, "a", "print(p.poll(), n > 0); p.kill(); p.wait(); n = 10**9").want(t, "None True")
+
+		ended := `this ended session "a": its variables and files are gone`
+		for _, tt := range []struct{ code, status, why string }{
+			{"while True: pass", "timeout", "a run was stopped after 1 s"},
+			{"b = bytearray(400 << 20)", "memory_limit", "a run needed more than the limit of 160 MiB of memory"},
+			{"import os; os._exit(7)", "error", "the process ended with exit code 7"},
+		} {
+			c.in(t, "a", "x = 1")
+			r := c.call(t, map[string]any{"code": tt.code, "session": "a", "timeout": int(slow(time.Second).Seconds())})
+			if r.status() != tt.status || r.fields["session"] != "ended" {
+				t.Errorf("%s: got %s", tt.code, r.text)
+			}
+			r.noted(t, ended)
+			r = c.in(t, "a", "print('x' in globals())")
+			r.want(t, "False")
+			if slow(1) == 1 {
+				r.noted(t, `session "a" was ended: `+tt.why)
+			}
+		}
+		c.in(t, "a", "from mcp import runtime; runtime.end_session(); print('last')").want(t, "last")
+		r := c.in(t, "a", "import sys; y = 1; sys.exit()")
+		r.noted(t, `session "a" was ended: the code ended it`)
+		c.in(t, "a", "print(y)").want(t, "1")
+		// There is room for two: b is the one that waits for longest.
+		c.in(t, "c", "print(3)").want(t, "3")
+		r = c.in(t, "b", "print(4)")
+		r.want(t, "4")
+		r.noted(t, `session "b" was ended: another one needed its place`)
+	})
+}
+
+// TestIdleSessionsTakeNoPlace: as many runs go on beside them as without, and
+// sandboxes are made ready as before.
+func TestIdleSessionsTakeNoPlace(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSIONS": "8"})
+		for i := range 8 {
+			c.in(t, fmt.Sprint("s", i), fmt.Sprintf("x = %d", i)).want(t, "Success (no output)")
+		}
+		var all sync.WaitGroup
+		for i := range 24 {
+			all.Go(func() { c.python(t, fmt.Sprintf("print(%d)", i)).want(t, fmt.Sprint(i)) })
+		}
+		for i := range 8 {
+			all.Go(func() { c.in(t, fmt.Sprint("s", i), "print(x)").want(t, fmt.Sprint(i)) })
+		}
+		all.Wait()
+	})
+}
+
+// leaves starts a process that goes on, with a mark.
+const leaves = "import subprocess; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do sleep 1; done; : %s'])"
+
+// TestSessionsEndWithTheServer, in whatever way that ends, with what their code
+// left running.
+func TestSessionsEndWithTheServer(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
+		begin := func(mark string) *client {
+			c := h.serve(t, image)
+			for _, name := range []string{"a", "b"} {
+				code := fmt.Sprintf(leaves, mark)
+				c.in(t, name, code).want(t, "Success (no output)")
+			}
+			waitFor(t, "what the code started", 10*time.Second, func() bool { return alive(mark) })
+			return c
+		}
+		mark := marker()
+		c := begin(mark)
+		if err := c.Close(); err != nil {
+			t.Errorf("closing the server: %v", err)
+		}
+		if alive(mark) {
+			t.Error("a closed server has left a process")
+		}
+		mark = marker()
+		c = begin(mark)
+		if err := c.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the end of what a killed server's sessions run", 10*time.Second, func() bool { return !alive(mark) })
+		c = h.serve(t, image)
+		r := c.in(t, "a", "print(1)")
+		r.want(t, "1")
+		r.noted(t, `session "a" was ended: the server that kept it has ended`)
+		if err := c.Close(); err != nil {
+			t.Errorf("closing the server: %v", err)
+		}
+		ids := seen()
+		var left []string
+		waitFor(t, "nothing to be left", 10*time.Second, func() bool {
+			left = h.traces(t, ids)
+			return len(left) == 0
+		})
+	})
+}
+
+// TestIdleSessionEndsByItself and its processes with it.
+func TestIdleSessionEndsByItself(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT": "2s"})
+		mark := marker()
+		c.in(t, "a", fmt.Sprintf(leaves, mark))
+		waitFor(t, "what the code started", 10*time.Second, func() bool { return alive(mark) })
+		waitFor(t, "the end of the session", 20*time.Second, func() bool { return !alive(mark) })
+		c.in(t, "a", "1").noted(t, `session "a" was ended: no call came for 2s`)
+	})
+}
+
+func TestSessionArgumentIsChecked(t *testing.T) {
+	h := firstHost(t)
+	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSIONS": "0"})
+	for _, session := range []any{7, []string{"a"}, strings.Repeat("x", 65), "a\x00b"} {
+		if r := c.call(t, map[string]any{"code": "1", "session": session}); r.status() != "validation_error" || !strings.Contains(r.text, "session") {
+			t.Errorf("session %v: %s", session, r.text)
+		}
+	}
+	if r := c.in(t, "a", "1"); r.status() != "validation_error" || !strings.Contains(r.text, "switched off") {
+		t.Errorf("got %s", r.text)
+	}
+	for _, session := range []any{nil, ""} {
+		c.call(t, map[string]any{"code": "print(1)", "session": session}).want(t, "1")
+	}
+	tools, err := c.ListTools(t.Context(), &mcp.ListToolsParams{})
+	if err != nil || !strings.Contains(fmt.Sprint(tools.Tools[0].InputSchema), "session") {
+		t.Errorf("the schema: %v, %v", tools, err)
+	}
+	for _, bad := range []string{"-1", "many", "65", "1.5"} {
+		if _, errs, code := h.run(t, env{"MCP_BRIDGE_SESSIONS": bad}, "exec", "-c", "1"); code != exitUsage || !strings.Contains(errs, "MCP_BRIDGE_SESSIONS") {
+			t.Errorf("%s: exit code %d, %s", bad, code, errs)
+		}
+	}
+}

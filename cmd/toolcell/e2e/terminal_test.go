@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
+)
+
+// A person is a user at a real terminal in which a command runs.
+type person struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	ours   *os.File // our end of the terminal
+	screen *syncBuffer
+	seen   int // of the screen, by sees
+	ended  chan struct{}
+}
+
+// atTerminal starts a command in a terminal of its own. Streams that it has
+// already stay as they are.
+func atTerminal(t *testing.T, cmd *exec.Cmd, width uint16) *person {
+	t.Helper()
+	ours, theirs := terminaltest.Open(t, width)
+	defer theirs.Close()
+	return startAt(t, cmd, ours, theirs)
+}
+
+func startAt(t *testing.T, cmd *exec.Cmd, ours, theirs *os.File) *person {
+	t.Helper()
+	p := &person{t: t, cmd: cmd, ours: ours, screen: &syncBuffer{}, ended: make(chan struct{})}
+	if cmd.Stdin == nil {
+		cmd.Stdin = theirs
+	}
+	if cmd.Stdout == nil {
+		cmd.Stdout = theirs
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = theirs
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	// The terminal is there as a fourth descriptor too, whatever the others are.
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, true, 3
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		b := make([]byte, 4096)
+		for {
+			n, err := ours.Read(b)
+			_, _ = p.screen.Write(b[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Logf("the screen:\n%s", p.screen)
+		}
+	})
+	return p
+}
+
+// types sends keys.
+func (p *person) types(keys string) {
+	p.t.Helper()
+	if _, err := p.ours.WriteString(keys); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sees waits until a text is on the screen, after what was seen last, and gives
+// what stands before it.
+func (p *person) sees(text string) (before string) {
+	p.t.Helper()
+	waitFor(p.t, fmt.Sprintf("%q on the screen", text), 30*time.Second, func() bool {
+		return strings.Contains(p.screen.String()[p.seen:], text)
+	})
+	all := p.screen.String()[p.seen:]
+	at := strings.Index(all, text)
+	p.seen += at + len(text)
+	return all[:at]
+}
+
+// waitForEnd is enough for a command that only says something.
+const waitForEnd = 10 * time.Second
+
+// leaves waits for the end of the command, and gives its exit code.
+func (p *person) leaves(within time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(slow(within)):
+		p.t.Fatalf("still there after %s", slow(within))
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
