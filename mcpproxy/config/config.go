@@ -145,5 +145,5 @@ type Config struct {
 	Projects []Project // not trusted
 	Inputs   []Input   // of all entries, whether they have a value or not
 
-	Reads []string // further files that entries name: a change of one is a change
+	Reads []string `json:"-"` // further files that entries name: a change of one is a change
 }
