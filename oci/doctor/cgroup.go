@@ -9,7 +9,7 @@ import (
 
 // cgroupCheck says why a limit that is asked for cannot be kept by a cgroup.
 // What that costs is said in the words of a run's own notes.
-func (f *facts) cgroupCheck() Check {
+func cgroupCheck(f *hostFacts) Check {
 	h, l := f.host, f.needs.Limits
 	h.NoProc = false // procCheck's matter
 	lost := Missing(h, l)
@@ -21,39 +21,39 @@ func (f *facts) cgroupCheck() Check {
 		lost = []string{"there is no cgroup: " + c.Why}
 	}
 	if len(lost) == 0 {
-		return okay("RC-CGROUP", "cgroups keep the limits"+f.unusedController())
+		return okay("RC-CGROUP", "cgroups keep the limits"+unusedController(f))
 	}
 	text := strings.Join(lost, "; ")
 	switch {
-	case f.wsl() == 2 && (!c.V2 || !f.Systemd()):
-		return f.wsl2Check(text)
+	case wslVersion(f) == 2 && (!c.V2 || !f.Systemd()):
+		return wsl2Check(f, text)
 	case h.EUID == 0:
-		return f.rootCgroupCheck(text)
+		return rootCgroupCheck(f, text)
 	case !c.V2:
-		return degraded("RC-CGROUP-V1", text, f.cgroup2Cure())
+		return degraded("RC-CGROUP-V1", text, cgroup2Cure(f))
 	case !f.Systemd():
 		return degraded("RC-CGROUP-NONE", text+"; nothing else hands one to an ordinary user", "")
-	case c.Driver == host.CgroupNone && !f.Exists(f.runtimeDir()+"/bus"):
-		return degraded("RC-CGROUP-BUS", text, f.userManagerCure())
-	case c.Driver == host.CgroupNone && f.Getenv("XDG_RUNTIME_DIR") != "/"+f.runtimeDir() && f.Getenv("XDG_RUNTIME_DIR") != "":
-		return degraded("RC-CGROUP-BUS", text, "export XDG_RUNTIME_DIR=/"+f.runtimeDir())
+	case c.Driver == host.CgroupNone && !f.Exists(runtimeDir(f)+"/bus"):
+		return degraded("RC-CGROUP-BUS", text, userManagerCure(f))
+	case c.Driver == host.CgroupNone && f.Getenv("XDG_RUNTIME_DIR") != "/"+runtimeDir(f) && f.Getenv("XDG_RUNTIME_DIR") != "":
+		return degraded("RC-CGROUP-BUS", text, "export XDG_RUNTIME_DIR=/"+runtimeDir(f))
 	}
-	return degraded("RC-CGROUP-DELEGATE", text, f.delegateCure())
+	return degraded("RC-CGROUP-DELEGATE", text, delegateCure(f))
 }
 
 // unusedController tells of a limit that nobody has asked for yet.
-func (f *facts) unusedController() string {
+func unusedController(f *hostFacts) string {
 	if f.host.Cgroup.CPU {
 		return ""
 	}
 	return " (CPU time could not be limited, if MCP_BRIDGE_CPUS were set)"
 }
 
-func (f *facts) runtimeDir() string { return fmt.Sprintf("run/user/%d", f.host.EUID) }
+func runtimeDir(f *hostFacts) string { return fmt.Sprintf("run/user/%d", f.host.EUID) }
 
 // rootCgroupCheck: on a host root may make cgroups; where it may not, this is
 // a container, or something that is like one.
-func (f *facts) rootCgroupCheck(text string) Check {
+func rootCgroupCheck(f *hostFacts, text string) Check {
 	readOnly := false
 	for line := range strings.Lines(f.Read("proc/self/mountinfo")) {
 		m := strings.Fields(line)
@@ -76,7 +76,7 @@ func (f *facts) rootCgroupCheck(text string) Check {
 
 // cgroup2Cure switches the machine to cgroup v2. Only systemd hands parts of
 // it to ordinary users, so nothing else is worth a restart.
-func (f *facts) cgroup2Cure() string {
+func cgroup2Cure(f *hostFacts) string {
 	const parameter = "systemd.unified_cgroup_hierarchy=1"
 	restart := "# then start the machine again"
 	switch {
@@ -94,7 +94,7 @@ func (f *facts) cgroup2Cure() string {
 
 // delegateCure hands all controllers to the users' systemd managers, which by
 // themselves have two or three of them.
-func (f *facts) delegateCure() string {
+func delegateCure(f *hostFacts) string {
 	return f.asRoot("mkdir -p /etc/systemd/system/user@.service.d",
 		"tee /etc/systemd/system/user@.service.d/delegate.conf <<'EOF'\n[Service]\nDelegate=cpu cpuset io memory pids\nEOF",
 		"systemctl daemon-reload", "# then log out of all sessions and in again, or start the machine again")
@@ -102,8 +102,8 @@ func (f *facts) delegateCure() string {
 
 // userManagerCure starts the user's systemd manager and its bus, which other
 // ways in than a login (su, cron, a service) do not.
-func (f *facts) userManagerCure() string {
-	if f.Exists(f.runtimeDir() + "/systemd") { // it runs, without a bus
+func userManagerCure(f *hostFacts) string {
+	if f.Exists(runtimeDir(f) + "/systemd") { // it runs, without a bus
 		return f.install(packageNames{"apt-get": "dbus-user-session"})
 	}
 	return f.asRoot("loginctl enable-linger " + f.user)
@@ -111,7 +111,7 @@ func (f *facts) userManagerCure() string {
 
 // wsl2Check: WSL mounts cgroup v1 beside v2 unless told otherwise, and starts
 // systemd only if asked to in older versions.
-func (f *facts) wsl2Check(text string) Check {
+func wsl2Check(f *hostFacts, text string) Check {
 	var cure []string
 	if !f.host.Cgroup.V2 {
 		cure = append(cure, `# put this in the file %UserProfile%\.wslconfig on Windows:`,

@@ -70,19 +70,19 @@ func Examine(n Needs) []Check {
 }
 
 // examine is all checks, in the order in which a reader wants them.
-func (f *facts) examine() []Check {
+func (f *hostFacts) examine() []Check {
 	if f.hostErr != nil {
 		return []Check{fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start toolcell where there is a /proc")}
 	}
-	checks := []Check{f.kernelCheck(), f.userNamespaceCheck()}
-	checks = append(checks, f.idChecks()...)
-	checks = append(checks, f.cgroupCheck())
+	checks := []Check{kernelCheck(f), userNamespaceCheck(f)}
+	checks = append(checks, idChecks(f)...)
+	checks = append(checks, cgroupCheck(f))
 	if f.trial.Stopped == "" || f.trial.Stopped == host.StepProc { // it came as far as to try
-		checks = append(checks, f.procCheck())
+		checks = append(checks, procCheck(f))
 	}
-	checks = append(checks, f.seccompCheck(), f.landlockCheck())
-	checks = append(checks, f.folderChecks()...)
-	checks = append(checks, f.filesCheck(), f.pythonCheck())
+	checks = append(checks, seccompCheck(f), landlockCheck(f))
+	checks = append(checks, folderChecks(f)...)
+	checks = append(checks, filesCheck(f), pythonCheck(f))
 	return append(checks, f.mounts...)
 }
 
@@ -90,11 +90,11 @@ func (f *facts) examine() []Check {
 // use of these folders, if they are to blame.
 func ExplainFolders(err error, dirs ...string) error {
 	h := host.Host{EUID: os.Geteuid()}
-	f := &facts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID)}
+	f := &hostFacts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID)}
 	for _, dir := range dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
-	for _, c := range f.folderChecks() {
+	for _, c := range folderChecks(f) {
 		if c.Status == CheckFatal {
 			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 		}
@@ -118,7 +118,7 @@ func ExplainStart(err error, h host.Host, dir, rootfs string) error {
 	return f.explain(err, dir)
 }
 
-func (f *facts) explain(err error, dir string) error {
+func (f *hostFacts) explain(err error, dir string) error {
 	for _, c := range f.examine() {
 		// What lies on a noexec mount cannot be started; all else can.
 		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(err.Error(), "permission denied")
@@ -127,7 +127,7 @@ func (f *facts) explain(err error, dir string) error {
 		}
 	}
 	if full(err) {
-		c := f.fullCheck(folder{Path: dir, Err: err})
+		c := fullCheck(f, folder{Path: dir, Err: err})
 		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 	}
 	return err

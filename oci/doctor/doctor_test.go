@@ -23,7 +23,7 @@ type fakeHost struct {
 	files  map[string]string // a name that ends in / is a folder; "-" takes a file away
 	modes  map[string]fs.FileMode
 	env    map[string]string
-	change func(f *facts)
+	change func(f *hostFacts)
 	checks map[string]string // code → a part of the cure, "" for none; what is not here is ok
 }
 
@@ -31,7 +31,7 @@ const wholeIDMap = "         0          0 4294967295\n"
 
 // facts builds a Debian desktop with cgroup v2, systemd and a user called ann,
 // and changes it.
-func (h fakeHost) facts() *facts {
+func (h fakeHost) facts() *hostFacts {
 	all := fstest.MapFS{}
 	put := func(name, text string) {
 		switch {
@@ -67,7 +67,7 @@ func (h fakeHost) facts() *facts {
 	for name, mode := range h.modes {
 		all[name].Mode = mode
 	}
-	f := &facts{
+	f := &hostFacts{
 		System: host.System{
 			Files: all,
 			Getenv: func(name string) string {
@@ -92,34 +92,34 @@ func (h fakeHost) facts() *facts {
 	return f
 }
 
-func stopped(step string, err error) func(*facts) {
-	return func(f *facts) { f.trial = host.NamespaceProbe{Stopped: step, Err: err} }
+func stopped(step string, err error) func(*hostFacts) {
+	return func(f *hostFacts) { f.trial = host.NamespaceProbe{Stopped: step, Err: err} }
 }
 
 // asRoot is root of a host, or of a container if it may not do much.
-func asRoot(admin bool) func(*facts) {
-	return func(f *facts) {
+func asRoot(admin bool) func(*hostFacts) {
+	return func(f *hostFacts) {
 		f.user, f.host.EUID, f.host.Admin = "root", 0, admin
 		f.host.UIDs, f.host.GIDs = host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}, host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}
 	}
 }
 
-func both(changes ...func(*facts)) func(*facts) {
-	return func(f *facts) {
+func both(changes ...func(*hostFacts)) func(*hostFacts) {
+	return func(f *hostFacts) {
 		for _, c := range changes {
 			c(f)
 		}
 	}
 }
 
-func noCgroup(v2 bool, why string) func(*facts) {
-	return func(f *facts) { f.host.Cgroup = host.Cgroup{V2: v2, Why: why} }
+func noCgroup(v2 bool, why string) func(*hostFacts) {
+	return func(f *hostFacts) { f.host.Cgroup = host.Cgroup{V2: v2, Why: why} }
 }
 
-func oneMapped(f *facts) { f.host.UIDs.User, f.host.GIDs.User = -1, -1 }
+func oneMapped(f *hostFacts) { f.host.UIDs.User, f.host.GIDs.User = -1, -1 }
 
-func folderIs(d folder) func(*facts) {
-	return func(f *facts) {
+func folderIs(d folder) func(*hostFacts) {
+	return func(f *hostFacts) {
 		d.Path = f.needs.Images
 		f.folders = []folder{d, d}
 	}
@@ -149,7 +149,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Ubuntu 24.04 with a path that cannot stand in a profile": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
-		change: both(stopped(host.StepAdmin, unix.EPERM), func(f *facts) { f.exe = "/tmp/a\nb" }),
+		change: both(stopped(host.StepAdmin, unix.EPERM), func(f *hostFacts) { f.exe = "/tmp/a\nb" }),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\necho"},
 	},
 	"unconfined Docker on Ubuntu 24.04": {
@@ -229,7 +229,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Podman": {
 		files:  map[string]string{"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536\n"},
-		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)"), func(f *facts) { f.host.MaxFiles = 512 }),
+		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)"), func(f *hostFacts) { f.host.MaxFiles = 512 }),
 		checks: map[string]string{"RC-PROC": "--security-opt unmask=ALL", "RC-CGROUP-ROOT": "podman run --memory=2g", "RC-FILES": "--ulimit nofile=4096:4096"},
 	},
 	"Podman that forbids": {
@@ -325,7 +325,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Fedora": {
 		files:  map[string]string{"etc/os-release": "ID=fedora\n", "usr/bin/newgidmap": "-"},
-		change: both(oneMapped, func(f *facts) { f.needs.Python, f.needs.PythonErr = "", errors.New("no python3") }),
+		change: both(oneMapped, func(f *hostFacts) { f.needs.Python, f.needs.PythonErr = "", errors.New("no python3") }),
 		checks: map[string]string{"RC-IDS-TOOLS": "sudo dnf install shadow-utils", "RC-PYTHON": "sudo dnf install python3"},
 	},
 	"openSUSE": {
@@ -346,7 +346,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"newuidmap with file capabilities": {
 		modes:  map[string]fs.FileMode{"usr/bin/newuidmap": 0o755, "usr/bin/newgidmap": 0o755},
-		change: func(f *facts) { f.FileCaps = func(string) bool { return true } },
+		change: func(f *hostFacts) { f.FileCaps = func(string) bool { return true } },
 	},
 	"newuidmap that PATH does not find": {
 		env: map[string]string{"PATH": "/opt/bin"}, change: oneMapped,
@@ -354,19 +354,19 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"root of a user namespace": {
 		files: map[string]string{"proc/self/uid_map": "0 1000 1\n"},
-		change: both(asRoot(false), func(f *facts) {
+		change: both(asRoot(false), func(f *hostFacts) {
 			f.host.UIDs, f.host.GIDs = host.IDMap{Root: 0, User: -1}, host.IDMap{Root: 0, User: -1}
 		}),
 		checks: map[string]string{"RC-IDS-ROOT": ""},
 	},
-	"CPU time is not delegated, and not asked for": {change: func(f *facts) { f.host.Cgroup.CPU = false }},
+	"CPU time is not delegated, and not asked for": {change: func(f *hostFacts) { f.host.Cgroup.CPU = false }},
 	"CPU time is not delegated": {
-		change: func(f *facts) { f.host.Cgroup.CPU, f.needs.Limits.CPUs = false, 2 },
+		change: func(f *hostFacts) { f.host.Cgroup.CPU, f.needs.Limits.CPUs = false, 2 },
 		checks: map[string]string{"RC-CGROUP-DELEGATE": "sudo mkdir -p /etc/systemd/system/user@.service.d\n" +
 			"sudo tee /etc/systemd/system/user@.service.d/delegate.conf <<'EOF'\n[Service]\nDelegate=cpu cpuset io memory pids\nEOF\nsudo systemctl daemon-reload\n#"},
 	},
 	"processes are not delegated": {
-		change: func(f *facts) { f.host.Cgroup.PIDs = false },
+		change: func(f *hostFacts) { f.host.Cgroup.PIDs = false },
 		checks: map[string]string{"RC-CGROUP-DELEGATE": "Delegate=cpu"},
 	},
 	"nothing is delegated": {
@@ -388,8 +388,8 @@ var fakeHosts = map[string]fakeHost{
 		change: noCgroup(true, "the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)"),
 		checks: map[string]string{"RC-CGROUP-BUS": "export XDG_RUNTIME_DIR=/run/user/1000"},
 	},
-	"a kernel without seccomp":  {change: func(f *facts) { f.seccomp = unix.EINVAL }, checks: map[string]string{"RC-SECCOMP": "CONFIG_SECCOMP_FILTER"}},
-	"a kernel without Landlock": {change: func(f *facts) { f.landlock = 0 }},
+	"a kernel without seccomp":  {change: func(f *hostFacts) { f.seccomp = unix.EINVAL }, checks: map[string]string{"RC-SECCOMP": "CONFIG_SECCOMP_FILTER"}},
+	"a kernel without Landlock": {change: func(f *hostFacts) { f.landlock = 0 }},
 	"a read-only home": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Err: unix.EROFS}),
 		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/toolcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/toolcell-1000"},
@@ -415,10 +415,10 @@ var fakeHosts = map[string]fakeHost{
 		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export MCP_BRIDGE_STATE_DIR=/var/lib/toolcell"},
 	},
 	"few files": {
-		change: func(f *facts) { f.host.MaxFiles = 256 },
+		change: func(f *hostFacts) { f.host.MaxFiles = 256 },
 		checks: map[string]string{"RC-FILES": "echo 'ann hard nofile 4096' | sudo tee /etc/security/limits.d/toolcell.conf"},
 	},
-	"no /proc": {change: func(f *facts) { f.hostErr = fs.ErrNotExist }, checks: map[string]string{"RC-HOST": "/proc"}},
+	"no /proc": {change: func(f *hostFacts) { f.hostErr = fs.ErrNotExist }, checks: map[string]string{"RC-HOST": "/proc"}},
 }
 
 func TestChecksOfHosts(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// facts are what the checks of doctor know. Everything that asks the kernel is
+// hostFacts are what the checks of doctor know. Everything that asks the kernel is
 // done beforehand, by gather, so that the checks themselves are functions of
 // it and can be tried on hosts that exist only in a test.
-type facts struct {
+type hostFacts struct {
 	host.System
 	host     host.Host
 	hostErr  error // why that is not known
@@ -28,8 +28,8 @@ type facts struct {
 }
 
 // gather reads the facts of this host.
-func gather(h host.Host) *facts {
-	f := &facts{
+func gather(h host.Host) *hostFacts {
+	f := &hostFacts{
 		System: host.ThisSystem(), host: h,
 		exe: h.Exe, user: host.UserName(os.Geteuid()),
 		trial: host.ProbeNamespaces(h), seccomp: host.SeccompError(), landlock: host.LandlockVersion(),
@@ -43,7 +43,7 @@ func gather(h host.Host) *facts {
 // asRoot writes commands that root has to type: with sudo, if we are not root.
 // A line that is a comment stays as it is, and of a pipe it is the end that
 // needs the rights.
-func (f *facts) asRoot(commands ...string) string {
+func (f *hostFacts) asRoot(commands ...string) string {
 	if f.host.EUID == 0 && !f.InUserNamespace() {
 		return strings.Join(commands, "\n")
 	}
@@ -71,7 +71,7 @@ func withSudo(sudo string, commands []string) string {
 
 // onHost writes commands that change the kernel's settings, which cannot be
 // done from within a container or a user namespace.
-func (f *facts) onHost(commands ...string) string {
+func (f *hostFacts) onHost(commands ...string) string {
 	switch {
 	case f.Container() != "" && !f.host.Admin:
 		return "# on the host, outside this container:\n" + withSudo("sudo ", commands)
@@ -94,7 +94,7 @@ type packageNames map[string]string
 
 // install writes the command that installs a package here, "" where it is not
 // known: os-release(5) tells the distribution and those it is like.
-func (f *facts) install(names packageNames) string {
+func (f *hostFacts) install(names packageNames) string {
 	var like []string
 	for line := range strings.Lines(f.Read("etc/os-release")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -124,7 +124,7 @@ var packagers = map[string][]string{
 // lacksCaps names the capabilities that root needs and does not have, as in
 // some containers: to map ids that are not its own (user_namespaces(7)), to
 // give them the file that the sandbox's start waits at, and to open that.
-func (f *facts) lacksCaps() []string {
+func (f *hostFacts) lacksCaps() []string {
 	if f.host.EUID != 0 || f.host.UIDs.Root == 0 {
 		return nil
 	}

@@ -15,7 +15,7 @@ const oneID = "code that broke out of a sandbox would have your own id, and a st
 
 // idChecks look at the ids that sandboxes are mapped to. More than one thing
 // can be in the way of a second id.
-func (f *facts) idChecks() []Check {
+func idChecks(f *hostFacts) []Check {
 	h := f.host
 	oneIDMapped := h.UIDs.User < 0 || h.GIDs.User < 0
 	switch {
@@ -27,17 +27,17 @@ func (f *facts) idChecks() []Check {
 		return []Check{degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+oneID, "")}
 	}
 	var checks []Check
-	if c, missing := f.subIDCheck(); missing {
+	if c, missing := subIDCheck(f); missing {
 		checks = append(checks, c)
 	}
-	if c, missing := f.idToolCheck(); missing {
+	if c, missing := idToolCheck(f); missing {
 		checks = append(checks, c)
 	}
 	return checks
 }
 
 // subIDCheck looks for the user's lines in /etc/subuid and /etc/subgid.
-func (f *facts) subIDCheck() (Check, bool) {
+func subIDCheck(f *hostFacts) (Check, bool) {
 	none := func(file string, self int64) bool {
 		ranges := host.ParseSubIDFile(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
 		return host.MapAsUser(self, ranges).User < 0
@@ -52,12 +52,12 @@ func (f *facts) subIDCheck() (Check, bool) {
 	case !uids:
 		where = "/etc/subgid has no line"
 	}
-	return degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, f.subIDCure(uids, gids)), true
+	return degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, subIDCure(f, uids, gids)), true
 }
 
 // subIDCure gives the user ids that nobody else has.
-func (f *facts) subIDCure(uids, gids bool) string {
-	start, ok := f.freeIDs()
+func subIDCure(f *hostFacts, uids, gids bool) string {
+	start, ok := freeIDs(f)
 	if !ok {
 		return ""
 	}
@@ -89,7 +89,7 @@ const subIDCount = 65536
 
 // freeIDs finds a range, from where useradd starts, that overlaps neither
 // those of others nor a user or group.
-func (f *facts) freeIDs() (start int64, ok bool) {
+func freeIDs(f *hostFacts) (start int64, ok bool) {
 	var taken []host.IDRange
 	for _, file := range []struct {
 		path     string
@@ -122,7 +122,7 @@ func (f *facts) freeIDs() (start int64, ok bool) {
 }
 
 // idToolCheck looks for what keeps newuidmap and newgidmap from mapping.
-func (f *facts) idToolCheck() (Check, bool) {
+func idToolCheck(f *hostFacts) (Check, bool) {
 	var missing, hidden, weak []string
 	for _, name := range []string{"newuidmap", "newgidmap"} {
 		switch t := f.IDTool(name); {

@@ -7,39 +7,39 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// release is the kernel's version, as uname -r gives it.
-func (f *facts) release() string { return f.Read("proc/sys/kernel/osrelease") }
+// kernelRelease is the kernel's version, as uname -r gives it.
+func kernelRelease(f *hostFacts) string { return f.Read("proc/sys/kernel/osrelease") }
 
 // olderThan compares the kernel's version, as far as it can be read.
-func (f *facts) olderThan(major, minor int) bool {
+func olderThan(f *hostFacts, major, minor int) bool {
 	var a, b int
-	if n, _ := fmt.Sscanf(f.release(), "%d.%d", &a, &b); n < 2 {
+	if n, _ := fmt.Sscanf(kernelRelease(f), "%d.%d", &a, &b); n < 2 {
 		return false
 	}
 	return a < major || a == major && b < minor
 }
 
-func (f *facts) kernelCheck() Check {
-	text := "Linux " + f.release()
+func kernelCheck(f *hostFacts) Check {
+	text := "Linux " + kernelRelease(f)
 	switch {
-	case f.release() == "":
+	case kernelRelease(f) == "":
 		return degraded("RC-KERNEL", "the kernel does not tell its version: there is no /proc/sys/kernel/osrelease", "")
-	case f.wsl() == 1:
-		return f.wsl1Check()
-	case f.olderThan(4, 6):
+	case wslVersion(f) == 1:
+		return wsl1Check(f)
+	case olderThan(f, 4, 6):
 		return fatal("RC-KERNEL", text+" is too old: cgroup namespaces came with 4.6", "# start this machine with a newer kernel, best 5.14 or later")
-	case f.olderThan(5, 14) && !f.host.Cgroup.PIDs:
+	case olderThan(f, 5, 14) && !f.host.Cgroup.PIDs:
 		return degraded("RC-KERNEL", text+": before 5.14 the limit on processes counts all that run under one user id, so that busy sandboxes "+
 			"hold each other up; here no cgroup counts them instead", "# start this machine with a kernel of 5.14 or later")
 	}
 	return okay("RC-KERNEL", text)
 }
 
-// wsl tells which Windows Subsystem for Linux this is, 0 if none. The first
+// wslVersion tells which Windows Subsystem for Linux this is, 0 if none. The first
 // one has no Linux kernel and writes its maker's name with a capital letter:
 // 4.4.0-19041-Microsoft against 5.15.90.1-microsoft-standard-WSL2.
-func (f *facts) wsl() int {
-	switch r := f.release(); {
+func wslVersion(f *hostFacts) int {
+	switch r := kernelRelease(f); {
 	case strings.Contains(r, "microsoft"):
 		return 2
 	case strings.HasSuffix(r, "-Microsoft"):
@@ -48,7 +48,7 @@ func (f *facts) wsl() int {
 	return 0
 }
 
-func (f *facts) wsl1Check() Check {
+func wsl1Check(f *hostFacts) Check {
 	name := f.Getenv("WSL_DISTRO_NAME")
 	cure := "# in PowerShell on Windows:\n"
 	if name == "" {
@@ -58,7 +58,7 @@ func (f *facts) wsl1Check() Check {
 	return fatal("RC-WSL1", "this is WSL 1, which has no Linux kernel, so there are no namespaces", cure+"wsl --set-version "+name+" 2")
 }
 
-func (f *facts) seccompCheck() Check {
+func seccompCheck(f *hostFacts) Check {
 	if f.seccomp != nil {
 		return fatal("RC-SECCOMP", "this kernel takes no seccomp filters, without which nothing is run: "+f.seccomp.Error(),
 			"# start this machine with a kernel that has CONFIG_SECCOMP_FILTER=y")
@@ -67,7 +67,7 @@ func (f *facts) seccompCheck() Check {
 }
 
 // landlockCheck only informs: no promise rests on Landlock.
-func (f *facts) landlockCheck() Check {
+func landlockCheck(f *hostFacts) Check {
 	if f.landlock == 0 {
 		return okay("RC-LANDLOCK", "no Landlock (a further wall, which is not required)")
 	}
@@ -76,7 +76,7 @@ func (f *facts) landlockCheck() Check {
 
 // procCheck: the kernel mounts no /proc that would show what is covered in
 // ours (mount_namespaces(7)).
-func (f *facts) procCheck() Check {
+func procCheck(f *hostFacts) Check {
 	if f.trial.Stopped != host.StepProc {
 		return okay("RC-PROC", "a sandbox can have a /proc of its own")
 	}
@@ -90,14 +90,14 @@ func (f *facts) procCheck() Check {
 		cure = "# in the pod (Kubernetes 1.33 or later):\nspec:\n  hostUsers: false\n  containers:\n  - securityContext:\n      procMount: Unmasked"
 	}
 	text := "sandboxes have no /proc, and Python code that reads it fails: the one here is partly covered"
-	if covers := f.procCovers(); covers != "" {
+	if covers := procCovers(f); covers != "" {
 		text += " (" + covers + ")"
 	}
 	return degraded("RC-PROC", text, cure)
 }
 
 // procCovers names some of what is mounted over parts of /proc.
-func (f *facts) procCovers() string {
+func procCovers(f *hostFacts) string {
 	var over []string
 	for line := range strings.Lines(f.Read("proc/self/mountinfo")) {
 		if m := strings.Fields(line); len(m) > 4 && strings.HasPrefix(m[4], "/proc/") && m[4] != "/proc/sys/fs/binfmt_misc" {

@@ -102,7 +102,7 @@ func closedTo(path string, h host.Host) string {
 const lowSpace = 200 << 20
 
 // folderChecks gives the worst of each kind of trouble, once.
-func (f *facts) folderChecks() []Check {
+func folderChecks(f *hostFacts) []Check {
 	var checks []Check
 	seen := map[string]bool{}
 	add := func(c Check) {
@@ -113,23 +113,23 @@ func (f *facts) folderChecks() []Check {
 	}
 	for _, dir := range f.folders {
 		if dir.Err != nil && !full(dir.Err) {
-			add(f.unwritableCheck(dir))
+			add(unwritableCheck(f, dir))
 		}
 	}
 	for _, dir := range f.folders {
 		if full(dir.Err) {
-			add(f.fullCheck(dir))
+			add(fullCheck(f, dir))
 		}
 	}
 	for _, dir := range f.folders {
 		switch {
 		case dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
-			add(f.fullCheck(dir))
+			add(fullCheck(f, dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
-			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), f.elsewhere("/var/lib/toolcell", 0o755)))
+			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere(f, "/var/lib/toolcell", 0o755)))
 		case dir.Path == f.needs.Images && dir.NoExec:
 			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
-				f.elsewhere(f.ownFolder(), 0o700)))
+				elsewhere(f, ownFolder(f), 0o700)))
 		}
 	}
 	if len(checks) == 0 {
@@ -138,8 +138,8 @@ func (f *facts) folderChecks() []Check {
 	return checks
 }
 
-func (f *facts) unwritableCheck(dir folder) Check {
-	cure := f.elsewhere(f.ownFolder(), 0o700)
+func unwritableCheck(f *hostFacts, dir folder) Check {
+	cure := elsewhere(f, ownFolder(f), 0o700)
 	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
 		own := "chmod -R u+rwX " + shellQuote(dir.At)
 		if dir.Owner != f.host.EUID {
@@ -151,7 +151,7 @@ func (f *facts) unwritableCheck(dir folder) Check {
 }
 
 // fullCheck is also the cause that explainStart gives for an error that says so.
-func (f *facts) fullCheck(dir folder) Check {
+func fullCheck(f *hostFacts, dir folder) Check {
 	cure := "df -h " + shellQuote(dir.Path) + "\n# free some space there, or use another disk:\nexport MCP_BRIDGE_STATE_DIR=/path/on/that/disk"
 	if dir.At != "" {
 		cure = strings.Replace(cure, shellQuote(dir.Path), shellQuote(dir.At), 1)
@@ -165,11 +165,11 @@ func (f *facts) fullCheck(dir folder) Check {
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // ownFolder is a place that every Linux has and keeps over restarts.
-func (f *facts) ownFolder() string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.EUID) }
+func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.EUID) }
 
 // elsewhere makes a new state folder. mkdir fails if somebody else has put one
 // there.
-func (f *facts) elsewhere(dir string, mode fs.FileMode) string {
+func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
 	return fmt.Sprintf("mkdir -m %o %s && export MCP_BRIDGE_STATE_DIR=%s", mode, dir, dir)
 }
 
@@ -186,7 +186,7 @@ func shellQuote(path string) string {
 // minFiles is how many open files a Python program may well want.
 const minFiles = 1024
 
-func (f *facts) filesCheck() Check {
+func filesCheck(f *hostFacts) Check {
 	n := f.host.MaxFiles
 	if n == 0 || n >= minFiles {
 		return okay("RC-FILES", "enough files can be open at once")
@@ -204,7 +204,7 @@ func (f *facts) filesCheck() Check {
 }
 
 // pythonCheck: the host's own Python stands in where no image can be had.
-func (f *facts) pythonCheck() Check {
+func pythonCheck(f *hostFacts) Check {
 	if f.needs.PythonErr == nil {
 		return okay("RC-PYTHON", f.needs.Python+" can stand in where no image can be had")
 	}

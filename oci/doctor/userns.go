@@ -14,28 +14,28 @@ var namespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup
 
 // userNamespaceCheck finds what keeps a child of ours from being a sandbox.
 // The trial decides that something does; the settings only tell what.
-func (f *facts) userNamespaceCheck() Check {
+func userNamespaceCheck(f *hostFacts) Check {
 	t := f.trial
 	switch {
 	case len(f.lacksCaps()) > 0:
-		return f.capsCheck(f.lacksCaps())
+		return capsCheck(f, f.lacksCaps())
 	case t.Stopped == "" || t.Stopped == host.StepProc:
 		return okay("RC-USERNS", "user namespaces can be made and used")
-	case f.lacksNamespace() != "":
-		return f.forbidden("RC-USERNS", "this kernel has no "+f.lacksNamespace()+" namespaces",
+	case lacksNamespace(f) != "":
+		return forbidden(f, "RC-USERNS", "this kernel has no "+lacksNamespace(f)+" namespaces",
 			"# start this machine with a kernel that has CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")
-	case f.zeroLimit() != "":
-		return f.forbidden("RC-USERNS-SYSCTL", "the setting "+f.zeroLimit()+" is 0", f.raise(f.zeroLimit(), 15000))
+	case zeroLimit(f) != "":
+		return forbidden(f, "RC-USERNS-SYSCTL", "the setting "+zeroLimit(f)+" is 0", raiseLimit(f, zeroLimit(f), 15000))
 	case t.Stopped == host.StepMake && errors.Is(t.Err, unix.EPERM) && f.Sysctl(userCloneSetting) == 0 && !f.host.Admin:
-		return f.forbidden("RC-USERNS-CLONE", "the setting "+userCloneSetting+" is 0", f.onHost(sysctlCure(userCloneSetting, "1")...))
+		return forbidden(f, "RC-USERNS-CLONE", "the setting "+userCloneSetting+" is 0", f.onHost(sysctlCure(userCloneSetting, "1")...))
 	case f.Sysctl(appArmorSetting) == 1 && !f.host.Admin && (f.Container() == "" || t.Stopped == host.StepAdmin):
-		return f.forbidden("RC-USERNS-APPARMOR", "AppArmor gives no rights in a user namespace to a program without a profile", f.appArmorCure())
+		return forbidden(f, "RC-USERNS-APPARMOR", "AppArmor gives no rights in a user namespace to a program without a profile", appArmorCure(f))
 	case errors.Is(t.Err, unix.ENOSPC) || errors.Is(t.Err, unix.EUSERS):
-		return f.limitCheck()
+		return limitCheck(f)
 	case f.Container() != "":
-		return f.containerCheck()
+		return containerCheck(f)
 	}
-	return f.forbidden("RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that toolcell does not know (%v); "+
+	return forbidden(f, "RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that toolcell does not know (%v); "+
 		"a chroot, SELinux or the settings of the service that started toolcell can be behind it", t.Err),
 		"# start toolcell from a login shell outside of any chroot; if SELinux is in the way, this shows it:\n"+f.asRoot("ausearch -m avc -ts recent"))
 }
@@ -46,13 +46,13 @@ const (
 	appArmorSetting  = "kernel.apparmor_restrict_unprivileged_userns"
 )
 
-func (f *facts) forbidden(code, why, cure string) Check {
+func forbidden(f *hostFacts, code, why, cure string) Check {
 	return fatal(code, "the namespaces of a sandbox cannot be made here, and without them nothing runs: "+why, cure)
 }
 
 // lacksNamespace names a kind of namespace that this kernel was built
 // without.
-func (f *facts) lacksNamespace() string {
+func lacksNamespace(f *hostFacts) string {
 	if !f.Exists("proc/self/ns") {
 		return ""
 	}
@@ -65,7 +65,7 @@ func (f *facts) lacksNamespace() string {
 }
 
 // zeroLimit names a setting that allows not a single namespace of its kind.
-func (f *facts) zeroLimit() string {
+func zeroLimit(f *hostFacts) string {
 	for _, kind := range namespaceKinds {
 		if name := "user.max_" + kind + "_namespaces"; f.Sysctl(name) == 0 {
 			return name
@@ -74,9 +74,9 @@ func (f *facts) zeroLimit() string {
 	return ""
 }
 
-// raise sets such a limit. Each user namespace has its own (namespaces(7)),
+// raiseLimit sets such a limit. Each user namespace has its own (namespaces(7)),
 // which its root may change, but not for the next start of the machine.
-func (f *facts) raise(name string, to int) string {
+func raiseLimit(f *hostFacts, name string, to int) string {
 	set := sysctlCure(name, fmt.Sprint(to))
 	if f.host.EUID == 0 && f.InUserNamespace() {
 		return set[0]
@@ -84,14 +84,14 @@ func (f *facts) raise(name string, to int) string {
 	return f.onHost(set...)
 }
 
-func (f *facts) limitCheck() Check {
+func limitCheck(f *hostFacts) Check {
 	const name = "user.max_user_namespaces"
 	limit := f.Sysctl(name)
-	return f.forbidden("RC-USERNS-LIMIT", fmt.Sprintf("there are as many user namespaces as %s allows (%d), or 32 within each other", name, limit),
-		f.raise(name, max(15000, 2*limit)))
+	return forbidden(f, "RC-USERNS-LIMIT", fmt.Sprintf("there are as many user namespaces as %s allows (%d), or 32 within each other", name, limit),
+		raiseLimit(f, name, max(15000, 2*limit)))
 }
 
-func (f *facts) capsCheck(lacks []string) Check {
+func capsCheck(f *hostFacts, lacks []string) Check {
 	cure := "# start toolcell with these capabilities: CAP_" + strings.Join(lacks, ", CAP_")
 	switch f.Container() {
 	case host.EngineDocker, host.EnginePodman:
@@ -102,7 +102,7 @@ func (f *facts) capsCheck(lacks []string) Check {
 	return fatal("RC-CAPS", "root has no CAP_"+strings.Join(lacks, ", CAP_")+" here, and can make no sandbox with ids of its own", cure)
 }
 
-func (f *facts) containerCheck() Check {
+func containerCheck(f *hostFacts) Check {
 	cure := "# allow user namespaces and mounts in the settings of this container"
 	switch f.Container() {
 	case host.EngineDocker:
@@ -115,12 +115,12 @@ func (f *facts) containerCheck() Check {
 		cure = "# in the pod (appArmorProfile: Kubernetes 1.30 or later):\nspec:\n  containers:\n  - securityContext:\n" +
 			"      seccompProfile: {type: Unconfined}\n      appArmorProfile: {type: Unconfined}"
 	}
-	return f.forbidden("RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.Container(), f.trial.Err), cure)
+	return forbidden(f, "RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.Container(), f.trial.Err), cure)
 }
 
 // appArmorCure is the profile that lets this program, and no other, use user
 // namespaces on Ubuntu 23.10 and later.
-func (f *facts) appArmorCure() string {
+func appArmorCure(f *hostFacts) string {
 	all := sysctlCure(appArmorSetting, "0")
 	path, ok := appArmorPath(f.exe)
 	if !ok || f.Container() != "" || f.InUserNamespace() {
