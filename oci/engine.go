@@ -57,8 +57,11 @@ func (e *engine) setMounts(ms []spec.Mount) { e.mounts = ms }
 // stop ends what is being started, and waits for all that goes on beside runs.
 func (e *engine) stop() {
 	e.cancel()
-	e.jobs.Wait()
+	e.waitForJobs()
 }
+
+// waitForJobs waits for all that goes on beside runs.
+func (e *engine) waitForJobs() { e.jobs.Wait() }
 
 // close stops and removes the state folder of this instance.
 func (e *engine) close() error {
@@ -108,7 +111,7 @@ func (e *engine) probe() (spec.Host, error) {
 }
 
 // start starts p in a fresh sandbox, with these streams.
-func (e *engine) start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*container, pid1.Lifeline, spec.Host, error) {
+func (e *engine) start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
 	line, err := pid1.NewLifeline()
 	if err != nil {
 		return nil, line, h, err
@@ -128,7 +131,7 @@ func (e *engine) start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*c
 		line.Close()
 		return nil, line, h, &startError{Err: err, Host: h.Host, Dir: e.dir, Root: p.Root.Dir}
 	}
-	return &container{c, process}, line, h, nil
+	return &Container{c, process}, line, h, nil
 }
 
 // A startError is that of a start that failed, with what it needed of the host.

@@ -289,5 +289,5 @@ func awaitByte(c net.Conn, want byte) error {
 
 var (
 	_ Sandbox = (*fork)(nil)
-	_ Sandbox = (*container)(nil)
+	_ Sandbox = (*Container)(nil)
 )

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/ocitest"
+
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -68,7 +70,7 @@ func newLab(t *testing.T, w Warmth, preload []string, modules map[string]string)
 	}
 	program := spec.OwnDir + "/lab/program.py"
 	return &lab{r, Process{
-		Root:   hostRoot(t),
+		Root:   ocitest.HostRoot(t),
 		Binds:  []spec.Bind{{Source: dir, Target: spec.OwnDir + "/lab"}},
 		Args:   []string{python, "-s", "-B", "-u", program},
 		Env:    []string{"PATH=/usr/bin:/bin", "HOME=/workspace", "PYTHONPATH=" + spec.OwnDir + "/lab"},

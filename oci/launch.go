@@ -151,15 +151,6 @@ func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
 	return out
 }
 
-// closeFiles closes our copies; closing a file twice does no harm.
-func (p Process) closeFiles() {
-	for _, f := range []*os.File{p.Stdout, p.Stderr} {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
 func newID() (string, error) {
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {

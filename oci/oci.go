@@ -37,8 +37,9 @@ type (
 
 // A Runtime starts sandboxes. It is safe for concurrent use.
 type Runtime struct {
-	engine *engine
-	pool   pool
+	engine   *engine
+	uid, gid uint32 // inside
+	pool     pool
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -50,7 +51,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{engine: e}
+	r := &Runtime{engine: e, uid: uid, gid: gid}
 	r.pool.engine = e
 	return r, nil
 }
@@ -182,7 +183,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			return exit, err
 		}
 	}
-	s, line, h, err := r.engine.start(p.sandboxed(r.engine.uid, r.engine.gid), p.Stdout, p.Stderr, h)
+	s, line, h, err := r.engine.start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
 	if err != nil {
 		return Exit{}, explainStart(err)
 	}
@@ -251,4 +252,13 @@ func explainStart(err error) error {
 		return err
 	}
 	return doctor.ExplainStart(s.Err, s.Host, s.Dir, s.Root)
+}
+
+// closeFiles closes our copies; closing a file twice does no harm.
+func (p Process) closeFiles() {
+	for _, f := range []*os.File{p.Stdout, p.Stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
 }

@@ -10,39 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/ocitest"
+
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
-
-// hostRoot makes a root file system of the host's own /usr.
-func hostRoot(t *testing.T) spec.Root {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = filepath.Join(dir, "root")
-	for _, d := range []string{"proc", "dev", "tmp", "workspace", "run/toolcell", "usr", "etc"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
-		if target, err := os.Readlink("/" + name); err == nil {
-			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return spec.Root{Dir: dir, Binds: []spec.Bind{{Source: "/usr", Target: "/usr"}}}
-}
 
 // openRuntime opens a runtime whose code has ids 65534. It skips the test
 // where the host forbids user namespaces, which doctor would say too.
 func openRuntime(t *testing.T) *Runtime {
 	t.Helper()
-	needNamespaces(t)
+	ocitest.NeedNamespaces(t)
 	r, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
 	if err != nil {
 		t.Fatal(err)
@@ -55,15 +33,6 @@ func openRuntime(t *testing.T) *Runtime {
 	return r
 }
 
-func needNamespaces(t *testing.T) {
-	t.Helper()
-	for _, c := range doctor.Examine(doctor.Needs{UID: 65534, GID: 65534}) {
-		if c.Status == doctor.CheckFatal && (strings.HasPrefix(c.Code, "RC-USERNS") || c.Code == "RC-CAPS") {
-			t.Skip(c.Text + "; cure: " + c.Cure)
-		}
-	}
-}
-
 // sh runs a shell script in a sandbox and returns what it wrote.
 func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string) (string, Exit) {
 	t.Helper()
@@ -72,7 +41,7 @@ func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string)
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p.Root = hostRoot(t)
+	p.Root = ocitest.HostRoot(t)
 	p.Args = []string{"/bin/sh", "-c", script}
 	p.Env = append(p.Env, "PATH=/usr/bin:/bin")
 	p.Stdout, p.Stderr = w, w
@@ -233,12 +202,12 @@ func TestPIDLimit(t *testing.T) {
 }
 
 func TestRuntimeSweepsWhatAKilledServerLeft(t *testing.T) {
-	needNamespaces(t)
+	ocitest.NeedNamespaces(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	marker := "31536001." + strconv.Itoa(os.Getpid())
 	// A helper process starts a sandbox and is killed, with no chance to
 	// clean up.
-	helper := startHelper(t, dir, hostRoot(t).Dir, marker)
+	helper := startHelper(t, dir, ocitest.HostRoot(t).Dir, marker)
 	waitFor(t, "the sandbox to start", func() bool { return alive(t, marker) })
 	if err := helper.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/ocitest"
+
 	"github.com/toolcell/toolcell/oci/host"
 )
 
@@ -53,9 +55,9 @@ func TestLandlock(t *testing.T) {
 
 // TestSandboxEndsWithItsServer: nothing sweeps here, and nobody signals it.
 func TestSandboxEndsWithItsServer(t *testing.T) {
-	needNamespaces(t)
+	ocitest.NeedNamespaces(t)
 	marker := "31536002." + strconv.Itoa(os.Getpid())
-	helper := startHelper(t, filepath.Join(t.TempDir(), "run"), hostRoot(t).Dir, marker)
+	helper := startHelper(t, filepath.Join(t.TempDir(), "run"), ocitest.HostRoot(t).Dir, marker)
 	waitFor(t, "the sandbox to start", func() bool { return alive(t, marker) })
 	if err := helper.Process.Kill(); err != nil {
 		t.Fatal(err)

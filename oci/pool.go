@@ -76,7 +76,7 @@ func (r *Runtime) Keep(w Warmth) {
 func (r *Runtime) Warm(p Process) {
 	r.engine.job(func() {
 		if h, err := r.engine.probe(); err == nil {
-			r.pool.prepare(p.sandboxed(r.engine.uid, r.engine.gid), h)
+			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
 		}
 	})
 }
@@ -87,7 +87,7 @@ func (r *Runtime) warm(ctx context.Context, p Process, h spec.Host) (*warm, func
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
-	return r.pool.take(ctx, p.sandboxed(r.engine.uid, r.engine.gid), h)
+	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
 }
 
 // A poolKey tells processes apart that cannot take each other's place.
@@ -264,7 +264,7 @@ func (o *pool) make() {
 		var err error
 		if t != nil {
 			w = o.fork(t, false)
-		} else if w, notes, err = o.engine.newWarmContainer(p, h); err != nil {
+		} else if w, notes, err = newWarmContainer(o.engine, p, h); err != nil {
 			w = nil
 		}
 		o.mu.Lock()

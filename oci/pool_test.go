@@ -85,7 +85,7 @@ func TestPoolLetsGo(t *testing.T) {
 			t.Fatal("something still waits")
 		}
 	}
-	l.r.engine.jobs.Wait()
+	l.r.engine.waitForJobs()
 	l.wants(t, "print('again')", "again\n")
 }
 
@@ -129,7 +129,11 @@ func TestForksLeaveNothing(t *testing.T) {
 		l.run(t, "import subprocess; subprocess.Popen(['sleep', '100'])")
 	}
 	var ids []string
-	entries, err := os.ReadDir(l.r.engine.dir)
+	dir, err := l.r.engine.folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +141,8 @@ func TestForksLeaveNothing(t *testing.T) {
 		ids = append(ids, e.Name())
 	}
 	l.r.pool.close()
-	l.r.engine.jobs.Wait()
-	entries, err = os.ReadDir(l.r.engine.dir)
+	l.r.engine.waitForJobs()
+	entries, err = os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +166,7 @@ func TestCloseDoesNotWaitForAStart(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	start := time.Now()
 	l.r.pool.close()
-	l.r.engine.cancel()
-	l.r.engine.jobs.Wait()
+	l.r.engine.stop()
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}

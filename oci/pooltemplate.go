@@ -84,7 +84,7 @@ func (o *pool) startTemplate() {
 	o.starting = started
 	key, p, h := o.key, o.p, o.h
 	o.engine.job(func() {
-		t, err := o.engine.newTemplate(p, h)
+		t, err := newTemplate(o.engine, p, h)
 		err = explainStart(err)
 		o.mu.Lock()
 		defer o.mu.Unlock()

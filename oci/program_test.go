@@ -1,31 +1,91 @@
 package oci
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/oci/ocitest"
+	"github.com/toolcell/toolcell/oci/spec"
 )
+
+// script runs a shell script in a container of e, and gives what it wrote.
+func script(t *testing.T, e *engine, text string) string {
+	t.Helper()
+	h, err := e.probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, line, _, err := e.start(spec.Process{
+		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, UID: 65534, GID: 65534,
+	}, w, w, h)
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := c.Wait(); err != nil || exit.Code != 0 {
+		t.Errorf("%s: exit %+v, %v", text, exit, err)
+	}
+	if err := c.Destroy(); err != nil {
+		t.Error(err)
+	}
+	return string(out)
+}
+
+func newTestEngine(t *testing.T) *engine {
+	t.Helper()
+	ocitest.NeedNamespaces(t)
+	e, err := newEngine(filepath.Join(t.TempDir(), "run"), 65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// TestStartReexecutesThisBinary: without the hook in this package the test
+// binary would run its tests again in the sandbox, and print them.
+func TestStartReexecutesThisBinary(t *testing.T) {
+	if got := script(t, newTestEngine(t), "echo fine"); got != "fine\n" {
+		t.Errorf("got %q", got)
+	}
+}
 
 // TestReplacedProgram: an upgrade replaces the file we run from, or its folder
 // is taken away.
 func TestReplacedProgram(t *testing.T) {
-	r := openRuntime(t)
-	if _, err := r.engine.probe(); err != nil {
+	e := newTestEngine(t)
+	if _, err := e.probe(); err != nil {
 		t.Fatal(err)
 	}
-	r.engine.host.Exe = filepath.Join(t.TempDir(), "another")
+	e.host.Exe = filepath.Join(t.TempDir(), "another")
 	for _, content := range []string{"", "#!/bin/sh\necho the other version\n"} {
 		if content != "" {
-			if err := os.WriteFile(r.engine.host.Exe, []byte(content), 0o755); err != nil {
+			if err := os.WriteFile(e.host.Exe, []byte(content), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, _ := sh(t.Context(), t, r, Process{}, "echo fine"); got != "fine\n" {
+		if got := script(t, e, "echo fine"); got != "fine\n" {
 			t.Errorf("got %q", got)
 		}
 	}
-	if !strings.HasPrefix(r.engine.copied, r.engine.dir) {
-		t.Errorf("copied to %q, want it among what is swept", r.engine.copied)
+	if !strings.HasPrefix(e.copied, e.dir) {
+		t.Errorf("copied to %q, want it among what is swept", e.copied)
 	}
 }

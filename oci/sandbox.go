@@ -32,13 +32,13 @@ type Sandbox interface {
 	Destroy() error // removes what is left of it
 }
 
-// A container is a sandbox that libcontainer made.
-type container struct {
+// A Container is a sandbox that libcontainer made.
+type Container struct {
 	c       *libcontainer.Container
 	process *libcontainer.Process
 }
 
-func (s *container) PID() int {
+func (s *Container) PID() int {
 	pid, err := s.process.Pid()
 	if err != nil {
 		return 0
@@ -46,9 +46,9 @@ func (s *container) PID() int {
 	return pid
 }
 
-func (s *container) Kill() { _ = s.c.Signal(unix.SIGKILL) }
+func (s *Container) Kill() { _ = s.c.Signal(unix.SIGKILL) }
 
-func (s *container) Wait() (Exit, error) {
+func (s *Container) Wait() (Exit, error) {
 	state, err := s.process.Wait()
 	if state == nil {
 		return Exit{}, err
@@ -64,7 +64,7 @@ func (s *container) Wait() (Exit, error) {
 	return e, nil
 }
 
-func (s *container) Counter(controller string) ([]byte, error) {
+func (s *Container) Counter(controller string) ([]byte, error) {
 	m, err := s.Cgroup()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *container) Counter(controller string) ([]byte, error) {
 	return host.ReadCounter(m, controller)
 }
 
-func (s *container) Cgroup() (cgroups.Manager, error) {
+func (s *Container) Cgroup() (cgroups.Manager, error) {
 	state, err := s.c.State()
 	if err != nil {
 		return nil, err
@@ -81,11 +81,11 @@ func (s *container) Cgroup() (cgroups.Manager, error) {
 	return manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
 }
 
-func (s *container) CgroupPersists() bool { return false }
+func (s *Container) CgroupPersists() bool { return false }
 
-func (s *container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
+func (s *Container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
 
-func (s *container) Destroy() error { return destroy(s.c) }
+func (s *Container) Destroy() error { return destroy(s.c) }
 
 // destroy removes what is left of a container: every process, its cgroup and
 // its state.

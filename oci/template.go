@@ -57,7 +57,7 @@ type template struct {
 
 // A starter is a sandbox in which fork.py has started and answered.
 type starter struct {
-	s     *container
+	s     *Container
 	line  pid1.Lifeline
 	conn  *net.UnixConn
 	h     spec.Host
@@ -133,12 +133,12 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 
 // startProgram starts fork.py in a fresh sandbox, which is to be a template or
 // to wait for its one use.
-func (e *engine) startProgram(p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
+func startProgram(e *engine, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err
 	}
-	file, err := e.starterFile()
+	file, err := starterFile(e)
 	if err != nil {
 		return nil, err
 	}
@@ -248,11 +248,11 @@ func (s *starter) gone() bool {
 }
 
 // newTemplate starts a template for p.
-func (e *engine) newTemplate(p spec.Process, h spec.Host) (*template, error) {
+func newTemplate(e *engine, p spec.Process, h spec.Host) (*template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}
-	s, err := e.startProgram(p, h, true)
+	s, err := startProgram(e, p, h, true)
 	if err != nil {
 		return nil, err
 	}
@@ -314,14 +314,17 @@ func (t *template) finish() {
 	})
 }
 
+// writingStarter lets one at a time write fork.py.
+var writingStarter sync.Mutex
+
 // starterFile puts fork.py where sandboxes can be shown it.
-func (e *engine) starterFile() (string, error) {
+func starterFile(e *engine) (string, error) {
 	dir, err := e.folder()
 	if err != nil {
 		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	writingStarter.Lock()
+	defer writingStarter.Unlock()
 	path := filepath.Join(dir, "fork.py")
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, starterSource) {
 		return path, nil

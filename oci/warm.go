@@ -36,8 +36,8 @@ func newWarmFork(t *template, now bool) (*warm, error) {
 }
 
 // newWarmContainer starts one.
-func (e *engine) newWarmContainer(p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
-	s, err := e.startProgram(p, h, false)
+func newWarmContainer(e *engine, p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
+	s, err := startProgram(e, p, h, false)
 	if err != nil {
 		return nil, nil, err
 	}
