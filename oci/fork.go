@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
@@ -161,7 +162,7 @@ func (f *fork) confine() error {
 		f.openCounters()
 	}
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
-		return t.engine.pin(f.host, cpus)
+		return t.engine.Pin(f.host, cpus)
 	}
 	return nil
 }
@@ -175,16 +176,16 @@ func (f *fork) Kill() {
 }
 
 // Wait returns when pid 1 has said that it alone is left, or was killed.
-func (f *fork) Wait() (Exit, error) {
+func (f *fork) Wait() (container.Exit, error) {
 	var status [1]byte
 	if n, _ := f.line.Ours.Read(status[:]); n == 1 {
-		return Exit{Code: int(status[0])}, nil
+		return container.Exit{Code: int(status[0])}, nil
 	}
 	// It says so before it ends, unless it is killed.
 	if err := f.awaitEnd(); err != nil {
-		return Exit{}, err
+		return container.Exit{}, err
 	}
-	return Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}, nil
+	return container.Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}, nil
 }
 
 // awaitEnd waits until pid 1 is gone, and so everything else.
@@ -266,7 +267,7 @@ func (f *fork) Destroy() (err error) {
 		f.memory.end()
 	}
 	if f.manager != nil {
-		err = insist(f.manager.Destroy)
+		err = container.RetryRemove(f.manager.Destroy)
 	}
 	if f.place != nil && err == nil {
 		err = f.t.cgroups.leave(f.place)
@@ -288,6 +289,6 @@ func awaitByte(c net.Conn, want byte) error {
 }
 
 var (
-	_ Sandbox = (*fork)(nil)
-	_ Sandbox = (*Container)(nil)
+	_ container.Sandbox = (*fork)(nil)
+	_ container.Sandbox = (*container.Container)(nil)
 )

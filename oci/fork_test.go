@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/ocitest"
 
 	"github.com/toolcell/toolcell/oci/spec"
@@ -80,7 +81,7 @@ func newLab(t *testing.T, w Warmth, preload []string, modules map[string]string)
 }
 
 // run runs code, and gives what it wrote.
-func (l *lab) run(t *testing.T, code string) (string, Exit) {
+func (l *lab) run(t *testing.T, code string) (string, container.Exit) {
 	t.Helper()
 	out, w, err := os.Pipe()
 	if err != nil {

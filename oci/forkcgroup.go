@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -40,7 +41,7 @@ func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	if h.Cgroup.Driver == host.CgroupNone {
 		return nil, nil
 	}
-	id, err := newID()
+	id, err := container.NewID()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
 	c := f.t.cgroups
 	p := c.freed()
 	if p == nil {
-		id, err := newID()
+		id, err := container.NewID()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -81,8 +82,8 @@ func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
 		return nil, nil, err
 	}
 	// What removes old files does not ask who still needs them.
-	if _, err := os.Lstat(filepath.Join(p.note, stateName)); p.note == "" || err != nil {
-		dir, err := f.t.engine.folder()
+	if _, err := os.Lstat(filepath.Join(p.note, container.StateName)); p.note == "" || err != nil {
+		dir, err := f.t.engine.StateDir()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -149,7 +150,7 @@ func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) 
 
 // cgroupConfig gives the cgroup that a fresh sandbox for p would have.
 func cgroupConfig(p spec.Process, h spec.Host, id string) (*cgroups.Cgroup, error) {
-	config, err := convert(spec.New(p, h, id), h, id)
+	config, err := container.Convert(spec.New(p, h, id), h, id)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func cgroupConfig(p spec.Process, h spec.Host, id string) (*cgroups.Cgroup, erro
 }
 
 // noteFork writes down the cgroup of a fork, so that the sweep finds it as it
-// finds that of a container (sweep.go, noteCgroup).
+// finds that of a container (sweep.go, container.noteCgroup).
 func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
 	note := *config
 	note.Resources = &cgroups.Resources{SkipDevices: true}
@@ -171,7 +172,7 @@ func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, stateName), body, 0o600)
+	return os.WriteFile(filepath.Join(dir, container.StateName), body, 0o600)
 }
 
 // An oomWatch hears from the kernel when the memory limit of a cgroup of

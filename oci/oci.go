@@ -20,6 +20,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -37,7 +38,7 @@ type (
 
 // A Runtime starts sandboxes. It is safe for concurrent use.
 type Runtime struct {
-	engine   *engine
+	engine   *container.Runtime
 	uid, gid uint32 // inside
 	pool     pool
 }
@@ -47,7 +48,7 @@ type Runtime struct {
 // killed left there is ended and removed. The host is not looked at before it
 // is needed.
 func Open(dir string, uid, gid uint32) (*Runtime, error) {
-	e, err := newEngine(dir, uid, gid)
+	e, err := container.Open(dir, uid, gid)
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +58,17 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 }
 
 // Mount makes all sandboxes show these. It is called before the first starts.
-func (r *Runtime) Mount(ms []Mount) { r.engine.setMounts(ms) }
+func (r *Runtime) Mount(ms []Mount) { r.engine.Mount(ms) }
 
 // Close ends what waits to be used, and removes the state folder of this
 // instance. No sandbox may be running.
 func (r *Runtime) Close() error {
 	r.pool.close()
-	return r.engine.close()
+	return r.engine.Close()
 }
+
+// An Exit is how a sandbox ended.
+type Exit = container.Exit
 
 // What the checks of this host say, in the words of package doctor.
 type (
@@ -135,7 +139,7 @@ func (p Process) sandboxed(uid, gid uint32) spec.Process {
 // costs, and what could not be preloaded; it is empty on a host that gives
 // everything.
 func (r *Runtime) Missing(l spec.Limits) []string {
-	h, err := r.engine.probe()
+	h, err := r.engine.Host()
 	if err != nil {
 		return nil
 	}
@@ -148,7 +152,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 // watched-limits: some limit is kept by other means than cgroups. no-proc:
 // there is no /proc inside.
 func (r *Runtime) Isolation(l spec.Limits) string {
-	h, err := r.engine.probe()
+	h, err := r.engine.Host()
 	if err != nil {
 		return ""
 	}
@@ -159,7 +163,7 @@ func (r *Runtime) Isolation(l spec.Limits) string {
 // has ended. If ctx ends first they are killed at once; that is not an error.
 func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer p.closeFiles()
-	h, err := r.engine.probe()
+	h, err := r.engine.Host()
 	if err != nil {
 		return Exit{}, err
 	}
@@ -170,7 +174,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, err
 	}
 	// Whoever sweeps must see that we live, also if what runs is here already.
-	if _, err := r.engine.folder(); err != nil {
+	if _, err := r.engine.StateDir(); err != nil {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
 	if w, done := r.warm(ctx, p, h); w != nil {
@@ -183,7 +187,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			return exit, err
 		}
 	}
-	s, line, h, err := r.engine.start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
+	s, line, h, err := r.engine.Start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
 	if err != nil {
 		return Exit{}, explainStart(err)
 	}
@@ -200,12 +204,12 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
 // is called once they are kept, if the process has a control socket.
-func attend(ctx context.Context, p Process, s Sandbox, h spec.Host, talk func()) (Exit, error) {
+func attend(ctx context.Context, p Process, s container.Sandbox, h spec.Host, talk func()) (Exit, error) {
 	watch := limits.Start(s, p.Limits, h.Host)
 	stop := context.AfterFunc(ctx, watch.Stop)
 	defer stop()
 	if p.Urge != nil {
-		defer urges(p.Urge, s)()
+		defer container.SignalEach(p.Urge, s)()
 	}
 	if p.Control != nil {
 		talk()
@@ -221,7 +225,7 @@ func attend(ctx context.Context, p Process, s Sandbox, h spec.Host, talk func())
 
 // outcome waits until a sandbox has ended, or says that it has, and tells
 // whether its cgroup is certainly still there.
-func outcome(s Sandbox, ended <-chan int) (exit Exit, there bool, err error) {
+func outcome(s container.Sandbox, ended <-chan int) (exit Exit, there bool, err error) {
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
@@ -238,16 +242,16 @@ func outcome(s Sandbox, ended <-chan int) (exit Exit, there bool, err error) {
 // start hands over what the host has of a sandbox, with which it can begin: by
 // now its pid 1 is no program of libcontainer's any more, which nobody may look
 // into.
-func (p Process) start(conn net.Conn, s Sandbox) {
+func (p Process) start(conn net.Conn, s container.Sandbox) {
 	if p.Workspace != nil {
-		p.Workspace(openWorkspace(s.PID()))
+		p.Workspace(container.OpenWorkspace(s.PID()))
 	}
 	p.Control(conn)
 }
 
 // explainStart says why a sandbox could not be started, if the host is to blame.
 func explainStart(err error) error {
-	var s *startError
+	var s *container.StartError
 	if !errors.As(err, &s) {
 		return err
 	}

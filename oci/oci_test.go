@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/ocitest"
 
 	"github.com/toolcell/toolcell/oci/spec"
@@ -34,7 +35,7 @@ func openRuntime(t *testing.T) *Runtime {
 }
 
 // sh runs a shell script in a sandbox and returns what it wrote.
-func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string) (string, Exit) {
+func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string) (string, container.Exit) {
 	t.Helper()
 	out, w, err := os.Pipe()
 	if err != nil {
@@ -114,12 +115,12 @@ func TestSandboxExit(t *testing.T) {
 	r := openRuntime(t)
 	for _, tt := range []struct {
 		script string
-		want   Exit
+		want   container.Exit
 	}{
-		{"exit 0", Exit{}},
-		{"exit 7", Exit{Code: 7}},
-		{"kill -9 $$", Exit{Code: 128 + 9}},
-		{"kill -SEGV $$", Exit{Code: 128 + 11}},
+		{"exit 0", container.Exit{}},
+		{"exit 7", container.Exit{Code: 7}},
+		{"kill -9 $$", container.Exit{Code: 128 + 9}},
+		{"kill -SEGV $$", container.Exit{Code: 128 + 11}},
 	} {
 		if _, got := sh(t.Context(), t, r, Process{}, tt.script); got != tt.want {
 			t.Errorf("%s: exit = %+v, want %+v", tt.script, got, tt.want)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -35,7 +36,7 @@ const demandWindow = 15 * time.Second
 // was asked for. As many wait as lately ran at once. They are made by one
 // goroutine for each processor, after a run and beside everything else.
 type pool struct {
-	engine *engine
+	engine *container.Runtime
 
 	mu     sync.Mutex
 	warmth Warmth
@@ -74,8 +75,8 @@ func (r *Runtime) Keep(w Warmth) {
 // Warm begins to make ready for p, whose streams are not needed. It returns at
 // once.
 func (r *Runtime) Warm(p Process) {
-	r.engine.job(func() {
-		if h, err := r.engine.probe(); err == nil {
+	r.engine.Go(func() {
+		if h, err := r.engine.Host(); err == nil {
 			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
 		}
 	})
@@ -160,7 +161,7 @@ func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*warm, fu
 		o.count(-1)
 		o.used()
 		o.mu.Unlock()
-		o.engine.later(afterAnswer, func() {
+		o.engine.Later(afterAnswer, func() {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.fill()
@@ -242,7 +243,7 @@ func (o *pool) fill() {
 	for o.makers < runtime.GOMAXPROCS(0) && o.room(want) {
 		o.makers++
 		o.making++
-		o.engine.job(o.make)
+		o.engine.Go(o.make)
 	}
 }
 

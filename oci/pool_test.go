@@ -85,7 +85,7 @@ func TestPoolLetsGo(t *testing.T) {
 			t.Fatal("something still waits")
 		}
 	}
-	l.r.engine.waitForJobs()
+	l.r.engine.WaitForJobs()
 	l.wants(t, "print('again')", "again\n")
 }
 
@@ -129,7 +129,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		l.run(t, "import subprocess; subprocess.Popen(['sleep', '100'])")
 	}
 	var ids []string
-	dir, err := l.r.engine.folder()
+	dir, err := l.r.engine.StateDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		ids = append(ids, e.Name())
 	}
 	l.r.pool.close()
-	l.r.engine.waitForJobs()
+	l.r.engine.WaitForJobs()
 	entries, err = os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestForksLeaveNothing(t *testing.T) {
 			t.Errorf("left in the state folder: %s, of %v", e.Name(), ids)
 		}
 	}
-	if h, err := l.r.engine.probe(); err == nil && h.Cgroup.Driver == host.CgroupFS {
+	if h, err := l.r.engine.Host(); err == nil && h.Cgroup.Driver == host.CgroupFS {
 		m, err := cgroupConfig(l.p.sandboxed(1, 1), h, "x")
 		if err != nil || slices.Contains(ids, m.Path) {
 			t.Error(err)
@@ -166,7 +166,7 @@ func TestCloseDoesNotWaitForAStart(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	start := time.Now()
 	l.r.pool.close()
-	l.r.engine.stop()
+	l.r.engine.Stop()
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}

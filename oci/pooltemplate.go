@@ -83,7 +83,7 @@ func (o *pool) startTemplate() {
 	started := make(chan struct{})
 	o.starting = started
 	key, p, h := o.key, o.p, o.h
-	o.engine.job(func() {
+	o.engine.Go(func() {
 		t, err := newTemplate(o.engine, p, h)
 		err = explainStart(err)
 		o.mu.Lock()

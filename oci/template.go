@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -41,7 +42,7 @@ const (
 // the user wants preloaded run, and from which sandboxes are forked.
 type template struct {
 	*starter
-	engine *engine
+	engine *container.Runtime
 	p      spec.Process
 	h      spec.Host
 
@@ -57,14 +58,14 @@ type template struct {
 
 // A starter is a sandbox in which fork.py has started and answered.
 type starter struct {
-	s     *Container
+	s     *container.Container
 	line  pid1.Lifeline
 	conn  *net.UnixConn
 	h     spec.Host
 	said  *lastWords
-	notes []string      // modules that could not be had, and why
-	ended chan struct{} // its first process has
-	exit  Exit          // how; once it has
+	notes []string       // modules that could not be had, and why
+	ended chan struct{}  // its first process has
+	exit  container.Exit // how; once it has
 	err   error
 }
 
@@ -133,7 +134,7 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 
 // startProgram starts fork.py in a fresh sandbox, which is to be a template or
 // to wait for its one use.
-func startProgram(e *engine, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
+func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err
@@ -163,18 +164,18 @@ func startProgram(e *engine, p spec.Process, h spec.Host, template bool) (_ *sta
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := e.start(p, said.w, said.w, h)
+	c, line, h, err := e.Start(p, said.w, said.w, h)
 	said.w.Close()
 	if err != nil {
 		said.close()
 		return nil, err
 	}
 	s := &starter{s: c, line: line, h: h, said: said, ended: make(chan struct{})}
-	e.job(func() {
+	e.Go(func() {
 		s.exit, s.err = s.s.Wait()
 		close(s.ended)
 	})
-	defer e.atStop(c.Kill)()
+	defer e.AtStop(c.Kill)()
 	if s.conn, err = line.Receive(); err == nil {
 		err = s.configure(config)
 	}
@@ -248,7 +249,7 @@ func (s *starter) gone() bool {
 }
 
 // newTemplate starts a template for p.
-func newTemplate(e *engine, p spec.Process, h spec.Host) (*template, error) {
+func newTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}
@@ -306,7 +307,7 @@ func (t *template) release() {
 
 // finish ends it beside everything else.
 func (t *template) finish() {
-	t.engine.job(func() {
+	t.engine.Go(func() {
 		t.end()
 		if t.cgroups != nil {
 			t.cgroups.forget()
@@ -318,8 +319,8 @@ func (t *template) finish() {
 var writingStarter sync.Mutex
 
 // starterFile puts fork.py where sandboxes can be shown it.
-func starterFile(e *engine) (string, error) {
-	dir, err := e.folder()
+func starterFile(e *container.Runtime) (string, error) {
+	dir, err := e.StateDir()
 	if err != nil {
 		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
 	}

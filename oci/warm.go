@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -16,9 +17,9 @@ import (
 // A warm sandbox has started, and its program waits for its streams: a fork of
 // a template, or a container of which fork.py is the program. It is used once.
 type warm struct {
-	s      Sandbox
+	s      container.Sandbox
 	conn   *net.UnixConn
-	engine *engine
+	engine *container.Runtime
 	alive  func() bool
 }
 
@@ -36,12 +37,12 @@ func newWarmFork(t *template, now bool) (*warm, error) {
 }
 
 // newWarmContainer starts one.
-func newWarmContainer(e *engine, p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
+func newWarmContainer(e *container.Runtime, p spec.Process, h spec.Host) (_ *warm, notes []string, err error) {
 	s, err := startProgram(e, p, h, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer e.atStop(s.s.Kill)()
+	defer e.AtStop(s.s.Kill)()
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
@@ -61,23 +62,23 @@ func (w *waiting) CgroupPersists() bool                      { return w.s.Cgroup
 func (w *waiting) OOM() (<-chan struct{}, error)             { return w.s.OOM() }
 func (w *waiting) Destroy() error                            { w.end(); return nil }
 
-func (w *waiting) Wait() (Exit, error) {
+func (w *waiting) Wait() (container.Exit, error) {
 	<-w.ended
 	return w.exit, w.err
 }
 
 // run gives the sandbox its streams and attends it. What remains of it is
 // removed when this has returned.
-func (w *warm) run(ctx context.Context, p Process, h spec.Host) (Exit, error) {
+func (w *warm) run(ctx context.Context, p Process, h spec.Host) (container.Exit, error) {
 	if w.s == nil {
-		return Exit{}, errNotWarm
+		return container.Exit{}, errNotWarm
 	}
 	if err := w.give(p.Stdout, p.Stderr); err != nil {
 		w.discard()
-		return Exit{}, errNotWarm
+		return container.Exit{}, errNotWarm
 	}
 	p.closeFiles()
-	defer w.engine.later(afterAnswer, func() { _ = w.s.Destroy() })
+	defer w.engine.Later(afterAnswer, func() { _ = w.s.Destroy() })
 	return attend(ctx, p, w.s, h, func() { p.start(w.conn, w.s) })
 }
 
@@ -94,5 +95,5 @@ const afterAnswer = time.Millisecond
 
 // discard removes it, beside everything else.
 func (w *warm) discard() {
-	w.engine.later(0, func() { _ = w.s.Destroy() }) // what cannot be removed is swept by the next start
+	w.engine.Later(0, func() { _ = w.s.Destroy() }) // what cannot be removed is swept by the next start
 }

@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"os"
@@ -11,17 +11,17 @@ import (
 func TestManyServersStartAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	type opened struct {
-		r   *engine
+		r   *Runtime
 		err error
 	}
 	all := make(chan opened)
 	for range 40 {
 		go func() {
-			r, err := newEngine(dir, 65534, 65534)
+			r, err := Open(dir, 65534, 65534)
 			all <- opened{r, err}
 		}()
 	}
-	var servers []*engine
+	var servers []*Runtime
 	for range 40 {
 		o := <-all
 		if o.err != nil {
@@ -34,7 +34,7 @@ func TestManyServersStartAtOnce(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(r.dir, lockName)); err != nil {
 			t.Errorf("a living server was swept: %v", err)
 		}
-		if err := r.close(); err != nil {
+		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -42,16 +42,16 @@ func TestManyServersStartAtOnce(t *testing.T) {
 
 func TestSweepLeavesTheLivingAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	first, err := newEngine(dir, 65534, 65534)
+	first, err := Open(dir, 65534, 65534)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.close()
-	second, err := newEngine(dir, 65534, 65534)
+	defer first.Close()
+	second, err := Open(dir, 65534, 65534)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer second.close()
+	defer second.Close()
 	if _, err := os.Stat(first.dir); err != nil {
 		t.Errorf("the first server's folder is gone: %v", err)
 	}

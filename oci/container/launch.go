@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"crypto/rand"
@@ -19,12 +19,12 @@ import (
 
 // launch starts p as the first process of a new sandbox, which is the
 // caller's to destroy. It gets stdout, stderr and the lifeline.
-func (e *engine) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
-	id, err := newID()
+func (e *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+	id, err := NewID()
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := e.folder()
+	dir, err := e.StateDir()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
@@ -60,7 +60,7 @@ func procRefused(err error) bool {
 }
 
 // withoutProc notes that no sandbox can have a /proc here.
-func (e *engine) withoutProc() spec.Host {
+func (e *Runtime) withoutProc() spec.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.host.NoProc = true
@@ -70,10 +70,10 @@ func (e *engine) withoutProc() spec.Host {
 // converting guards what convert does.
 var converting sync.Mutex
 
-// convert makes libcontainer's configuration of a specification. The library
+// Convert makes libcontainer's configuration of a specification. The library
 // writes the owner into devices that all its configurations share: one at a
 // time, and each gets devices of its own.
-func convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
+func Convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
@@ -95,8 +95,8 @@ func convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 
 // create makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (e *engine) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
-	config, err := convert(s, h, id)
+func (e *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
+	config, err := Convert(s, h, id)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (e *engine) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontai
 	if l.CPUs > 0 && !h.Cgroup.CPU {
 		pid, err := p.Pid()
 		if err == nil {
-			err = e.pin(pid, l.CPUs)
+			err = e.Pin(pid, l.CPUs)
 		}
 		if err != nil {
 			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
@@ -151,7 +151,7 @@ func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
 	return out
 }
 
-func newID() (string, error) {
+func NewID() (string, error) {
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return "", fmt.Errorf("naming the sandbox: %w", err)
@@ -166,7 +166,7 @@ func idMapRefused(err error) bool {
 }
 
 // withoutIDMaps notes that mounts have to do without here.
-func (e *engine) withoutIDMaps() spec.Host {
+func (e *Runtime) withoutIDMaps() spec.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.host.NoIDMap, e.host.Mounts = true, nil

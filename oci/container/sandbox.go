@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"fmt"
@@ -95,10 +95,10 @@ func destroy(c *libcontainer.Container) error {
 }
 
 // remove removes the cgroup and the state of a container without processes.
-func remove(c *libcontainer.Container) error { return insist(c.Destroy) }
+func remove(c *libcontainer.Container) error { return RetryRemove(c.Destroy) }
 
-// insist removes a cgroup, of which the kernel may need a moment to let go.
-func insist(remove func() error) (err error) {
+// RetryRemove removes a cgroup, of which the kernel may need a moment to let go.
+func RetryRemove(remove func() error) (err error) {
 	for wait := time.Millisecond; wait < 2*time.Second; wait *= 2 {
 		if err = remove(); err == nil {
 			return nil

@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"encoding/json"
@@ -20,10 +20,10 @@ import (
 // as long as it lives. The kernel lets go of it however the process ends.
 const lockName = "lock"
 
-// takeTurn makes the folder of all instances and waits until no other instance
+// lockStateDir makes the folder of all instances and waits until no other instance
 // is at work in it: one that has no lock yet would look to another like one
 // that is gone. Closing the file ends the turn.
-func takeTurn(dir string) (*os.File, error) {
+func lockStateDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func takeTurn(dir string) (*os.File, error) {
 // openInstance makes a folder of our own in dir and holds it locked. Before
 // that it sweeps the folders of instances that are gone.
 func openInstance(dir string) (own string, lock *os.File, err error) {
-	turn, err := takeTurn(dir)
+	turn, err := lockStateDir(dir)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,10 +50,10 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 	return own, lock, nil
 }
 
-// folder gives the folder of this instance, and makes it and its lock again if
+// StateDir gives the folder of this instance, and makes it and its lock again if
 // they are gone: what removes old files from temporary places does not ask who
 // still needs them.
-func (e *engine) folder() (string, error) {
+func (e *Runtime) StateDir() (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	path := filepath.Join(e.dir, lockName)
@@ -62,7 +62,7 @@ func (e *engine) folder() (string, error) {
 	if err1 == nil && err2 == nil && os.SameFile(ours, there) {
 		return e.dir, nil
 	}
-	turn, err := takeTurn(filepath.Dir(e.dir))
+	turn, err := lockStateDir(filepath.Dir(e.dir))
 	if err != nil {
 		return "", err
 	}
@@ -79,8 +79,8 @@ func (e *engine) folder() (string, error) {
 	return e.dir, nil
 }
 
-// stateName is libcontainer's file of what it knows of a sandbox.
-const stateName = "state.json"
+// StateName is libcontainer's file of what it knows of a sandbox.
+const StateName = "state.json"
 
 // noteCgroup writes down which cgroup a sandbox will have, before there is any.
 // libcontainer itself writes its state only when the sandbox is nearly started:
@@ -105,7 +105,7 @@ func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, c.ID(), stateName), body, 0o600)
+	return os.WriteFile(filepath.Join(dir, c.ID(), StateName), body, 0o600)
 }
 
 // lockFile opens a file with the given flags and locks it. Closing it, or the
@@ -156,7 +156,7 @@ func sweepInstance(inst string) {
 		return
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), stateName)) {
+		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), StateName)) {
 			continue // it never got as far as to have a process, or nobody will ever know
 		}
 		// Load compares the start time of the process with the one noted, so

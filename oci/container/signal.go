@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// urges passes on each value that comes as a signal, until stop is called.
-func urges(each <-chan struct{}, s Sandbox) (stop func()) {
+// SignalEach passes on each value that comes as a signal, until stop is called.
+func SignalEach(each <-chan struct{}, s Sandbox) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			select {
 			case <-each:
-				_ = urge(s.PID()) // who cannot be reached has nothing to say
+				_ = signalProgram(s.PID()) // who cannot be reached has nothing to say
 			case <-over:
 				return
 			}
@@ -29,9 +29,9 @@ func urges(each <-chan struct{}, s Sandbox) (stop func()) {
 	}
 }
 
-// urge sends SIGURG, which does nothing to who does not listen (signal(7)), to
+// signalProgram sends SIGURG, which does nothing to who does not listen (signal(7)), to
 // the process that pid 1 of a sandbox has started: its first child.
-func urge(pid1 int) error {
+func signalProgram(pid1 int) error {
 	child, err := firstChild(pid1)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"io"
@@ -12,9 +12,9 @@ import (
 )
 
 // script runs a shell script in a container of e, and gives what it wrote.
-func script(t *testing.T, e *engine, text string) string {
+func script(t *testing.T, e *Runtime, text string) string {
 	t.Helper()
-	h, err := e.probe()
+	h, err := e.Host()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func script(t *testing.T, e *engine, text string) string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c, line, _, err := e.start(spec.Process{
+	c, line, _, err := e.Start(spec.Process{
 		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, UID: 65534, GID: 65534,
 	}, w, w, h)
 	w.Close()
@@ -44,15 +44,15 @@ func script(t *testing.T, e *engine, text string) string {
 	return string(out)
 }
 
-func newTestEngine(t *testing.T) *engine {
+func newTestEngine(t *testing.T) *Runtime {
 	t.Helper()
 	ocitest.NeedNamespaces(t)
-	e, err := newEngine(filepath.Join(t.TempDir(), "run"), 65534, 65534)
+	e, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.close(); err != nil {
+		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,7 +71,7 @@ func TestStartReexecutesThisBinary(t *testing.T) {
 // is taken away.
 func TestReplacedProgram(t *testing.T) {
 	e := newTestEngine(t)
-	if _, err := e.probe(); err != nil {
+	if _, err := e.Host(); err != nil {
 		t.Fatal(err)
 	}
 	e.host.Exe = filepath.Join(t.TempDir(), "another")

@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin lets a sandbox run on as many processors as its limit asks for, rounded
+// Pin lets a sandbox run on as many processors as its limit asks for, rounded
 // up, where no cgroup counts its time. It is called while its first process
 // waits for the word to go on, so that everything in the sandbox inherits it,
 // and seccomp keeps the code from changing it (calls.go). One sandbox is given
 // other processors than the one before.
-func (e *engine) pin(pid int, cpus float64) error {
+func (e *Runtime) Pin(pid int, cpus float64) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)

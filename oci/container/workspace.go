@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openWorkspace opens the sandbox's /workspace, which the descriptor keeps
+// OpenWorkspace opens the sandbox's /workspace, which the descriptor keeps
 // when everything else of the sandbox is gone: also of code that was killed
 // can be had what it left there. The process may read it since the sandbox's
 // user namespace is its own or below it (ptrace(2), PTRACE_MODE_READ).
-func openWorkspace(pid int) (*os.File, error) {
+func OpenWorkspace(pid int) (*os.File, error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/root/workspace", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the sandbox's /workspace: %w", err)

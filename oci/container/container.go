@@ -1,4 +1,10 @@
-package oci
+// Package container starts sandboxes with libcontainer, sweeps what servers that
+// were killed have left of theirs, and has what every sandbox needs of the host:
+// its state folder, its /workspace, its processors and signals to its program.
+//
+// libcontainer starts this program again as the inside of a sandbox. The hook
+// for that is in init.go, so every binary that imports this package has it.
+package container
 
 import (
 	"context"
@@ -16,8 +22,8 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// An engine starts containers for one server. It is safe for concurrent use.
-type engine struct {
+// A Runtime starts containers for one server. It is safe for concurrent use.
+type Runtime struct {
 	dir    string // of this instance: libcontainer's state of each sandbox
 	lock   *os.File
 	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
@@ -35,9 +41,9 @@ type engine struct {
 	cancel context.CancelFunc
 }
 
-// newEngine makes a folder of its own in dir for the state of containers, and
+// Open makes a folder of its own in dir for the state of containers, and
 // ends and removes what servers that were killed have left there.
-func newEngine(dir string, uid, gid uint32) (*engine, error) {
+func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	own, lock, err := openInstance(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the sandbox state folder %q: %w", dir, err)
@@ -45,33 +51,33 @@ func newEngine(dir string, uid, gid uint32) (*engine, error) {
 	// libcontainer logs to a logger of its own what it also returns as errors.
 	logrus.SetOutput(io.Discard)
 	go host.WarmCgroupMoves()
-	e := &engine{dir: own, lock: lock, uid: uid, gid: gid}
+	e := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
 	e.life, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
 
-// setMounts makes all containers show these. It is called before the first
+// Mount makes all containers show these. It is called before the first
 // starts.
-func (e *engine) setMounts(ms []spec.Mount) { e.mounts = ms }
+func (e *Runtime) Mount(ms []spec.Mount) { e.mounts = ms }
 
-// stop ends what is being started, and waits for all that goes on beside runs.
-func (e *engine) stop() {
+// Stop ends what is being started, and waits for all that goes on beside runs.
+func (e *Runtime) Stop() {
 	e.cancel()
-	e.waitForJobs()
+	e.WaitForJobs()
 }
 
-// waitForJobs waits for all that goes on beside runs.
-func (e *engine) waitForJobs() { e.jobs.Wait() }
+// WaitForJobs waits for all that goes on beside runs.
+func (e *Runtime) WaitForJobs() { e.jobs.Wait() }
 
-// close stops and removes the state folder of this instance.
-func (e *engine) close() error {
-	e.stop()
+// Close stops and removes the state folder of this instance.
+func (e *Runtime) Close() error {
+	e.Stop()
 	err := os.RemoveAll(e.dir)
 	return errors.Join(err, e.lock.Close())
 }
 
-// job does something beside everything else, and before close returns.
-func (e *engine) job(do func()) {
+// Go does something beside everything else, and before Close returns.
+func (e *Runtime) Go(do func()) {
 	e.jobs.Add(1)
 	go func() {
 		defer e.jobs.Done()
@@ -79,8 +85,8 @@ func (e *engine) job(do func()) {
 	}()
 }
 
-// later does so after a while.
-func (e *engine) later(after time.Duration, do func()) {
+// Later does so after a while.
+func (e *Runtime) Later(after time.Duration, do func()) {
 	e.jobs.Add(1)
 	time.AfterFunc(after, func() {
 		defer e.jobs.Done()
@@ -88,15 +94,15 @@ func (e *engine) later(after time.Duration, do func()) {
 	})
 }
 
-// atStop has a function called when the engine stops, unless the function that
+// AtStop has a function called when the runtime stops, unless the function that
 // it returns is called before.
-func (e *engine) atStop(do func()) (cancel func() bool) {
+func (e *Runtime) AtStop(do func()) (cancel func() bool) {
 	return context.AfterFunc(e.life, do)
 }
 
-// probe looks at the host once, and says what its sandboxes are shown and may
+// Host looks at the host once, and says what its sandboxes are shown and may
 // call.
-func (e *engine) probe() (spec.Host, error) {
+func (e *Runtime) Host() (spec.Host, error) {
 	e.once.Do(func() {
 		h, err := host.Probe(e.uid, e.gid)
 		if err == nil {
@@ -110,8 +116,8 @@ func (e *engine) probe() (spec.Host, error) {
 	return e.host, e.hostErr
 }
 
-// start starts p in a fresh sandbox, with these streams.
-func (e *engine) start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
+// Start starts p in a fresh sandbox, with these streams.
+func (e *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
 	line, err := pid1.NewLifeline()
 	if err != nil {
 		return nil, line, h, err
@@ -129,17 +135,17 @@ func (e *engine) start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*C
 	line.Theirs.Close()
 	if err != nil {
 		line.Close()
-		return nil, line, h, &startError{Err: err, Host: h.Host, Dir: e.dir, Root: p.Root.Dir}
+		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: e.dir, Root: p.Root.Dir}
 	}
 	return &Container{c, process}, line, h, nil
 }
 
-// A startError is that of a start that failed, with what it needed of the host.
-type startError struct {
+// A StartError is that of a start that failed, with what it needed of the host.
+type StartError struct {
 	Err       error
 	Host      host.Host
 	Dir, Root string // the state folder, and that of the root file system
 }
 
-func (e *startError) Error() string { return e.Err.Error() }
-func (e *startError) Unwrap() error { return e.Err }
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }

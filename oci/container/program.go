@@ -1,4 +1,4 @@
-package oci
+package container
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // the file we run from, as long as that is still there and every user may
 // execute it; otherwise a copy in dir. An upgrade may have replaced the file, and the
 // parts of two versions do not fit together.
-func (e *engine) program(dir string) (string, error) {
+func (e *Runtime) program(dir string) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, err := os.Stat(e.copied); e.copied != "" && err == nil {
