@@ -21,6 +21,20 @@ func TestImportsGoDown(t *testing.T) {
 		"bridge":       {"mcpproxy", "oci"},
 		"rootfs":       {"images"},
 	}
+	parts := map[string][]string{ // subpackage → packages of this module that it may import
+		"mcpproxy/config":    {"mcpproxy/text"},
+		"mcpproxy/inplace":   {},
+		"mcpproxy/oauth":     {"mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport"},
+		"mcpproxy/policy":    {"mcpproxy/config", "mcpproxy/statefile", "mcpproxy/text"},
+		"mcpproxy/pyname":    {},
+		"mcpproxy/rawjson":   {},
+		"mcpproxy/redact":    {"mcpproxy/config"},
+		"mcpproxy/search":    {},
+		"mcpproxy/signature": {"mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/text"},
+		"mcpproxy/statefile": {},
+		"mcpproxy/text":      {},
+		"mcpproxy/transport": {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/redact", "mcpproxy/text"},
+	}
 	outside := map[string][]string{ // dependency → folders that may import it
 		"github.com/opencontainers/runc":         {"oci"},
 		"github.com/google/go-containerregistry": {"images", "rootfs"},
@@ -55,6 +69,9 @@ func TestImportsGoDown(t *testing.T) {
 		}
 		for _, imp := range p.Imports {
 			if target, ours := strings.CutPrefix(imp, module); ours {
+				if allowed, listed := parts[folder]; listed && !slices.Contains(allowed, target) {
+					t.Errorf("%s imports %s", folder, target)
+				}
 				if target, _, _ = strings.Cut(target, "/"); target == "cmd" {
 					target = "cmd/toolcell"
 				}
