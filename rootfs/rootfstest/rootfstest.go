@@ -117,8 +117,8 @@ func htpasswd(t testing.TB, dir, user, pass string) string {
 // waitReady waits until a server answers, whatever its answer is.
 func waitReady(t testing.TB, url string, rt http.RoundTripper, ended <-chan struct{}) {
 	t.Helper()
-	client := http.Client{Timeout: time.Second, Transport: rt}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	client := http.Client{Timeout: 10 * time.Second, Transport: rt}
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 		resp, err := client.Get(url)
 		if err == nil {
 			resp.Body.Close()
@@ -167,8 +167,18 @@ func push(t testing.TB, layoutDir, ref string, how ...remote.Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(r, img, how...); err != nil {
-		t.Fatalf("pushing %s: %v", ref, err)
+	// docker-registry writes the links to blobs in place: while another push goes
+	// on, it may read an empty one and take the blob for missing.
+	for attempt := 1; ; attempt++ {
+		err := remote.Write(r, img, how...)
+		if err == nil {
+			return
+		}
+		if attempt == 5 {
+			t.Fatalf("pushing %s: %v", ref, err)
+		}
+		t.Logf("pushing %s again: %v", ref, err)
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestColourOnlyForPeople(t *testing.T) {
 		"no TERM":           {nil, false},
 	} {
 		p := atTerminal(t, h.command(t, tt.e, args...), 80)
-		p.leaves(waitForEnd)
+		p.leaves()
 		p.sees("takes no arguments")
 		if got := escapes.MatchString(p.screen.String()); got != tt.colour {
 			t.Errorf("%s: %q", name, p.screen)

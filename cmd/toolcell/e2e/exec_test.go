@@ -66,7 +66,7 @@ func TestExecShowsOutputAtOnce(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		stop := time.AfterFunc(slow(30*time.Second), func() { _ = c.Process.Kill() }) // or the reads below would wait for ever
+		stop := time.AfterFunc(slow(patience), func() { _ = c.Process.Kill() }) // or the reads below would wait for ever
 		defer stop.Stop()
 		want := []byte("half a l")
 		for b := range 256 {
@@ -100,9 +100,9 @@ func TestSignalEndsExec(t *testing.T) {
 				mark := marker()
 				p := atTerminal(t, h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", codeFile(t, sleeper(mark))), 80)
 				p.sees("so far")
-				waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+				waitFor(t, "the code to start", func() bool { return alive(mark) })
 				tt.stop(p)
-				if code := p.leaves(3 * time.Second); code != tt.code {
+				if code := p.leaves(); code != tt.code {
 					t.Errorf("exit code %d, want %d", code, tt.code)
 				}
 				gone(t, mark)
@@ -131,7 +131,7 @@ func TestSignalEndsExecThatIsHeldUp(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+	waitFor(t, "the code to start", func() bool { return alive(mark) })
 	interrupt(t, c)
 	gone(t, mark)
 
@@ -166,13 +166,13 @@ func codeFile(t *testing.T, code string) string {
 	return file.Name()
 }
 
-// interrupt sends what Ctrl-C sends, and wants a prompt end.
+// interrupt sends what Ctrl-C sends, and wants the end that belongs to it.
 func interrupt(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	stop := time.AfterFunc(slow(5*time.Second), func() { _ = c.Process.Kill() })
+	stop := time.AfterFunc(slow(patience), func() { _ = c.Process.Kill() })
 	defer stop.Stop()
 	if state, err := c.Process.Wait(); err != nil || state.ExitCode() != 130 {
 		t.Errorf("%v: %v, %v", c.Args, state, err)

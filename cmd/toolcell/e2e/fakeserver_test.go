@@ -43,7 +43,10 @@ type args struct {
 // A fakeTool gives the value of a call, or its error.
 type fakeTool func(a args) (any, error)
 
-var hanging atomic.Int64
+var (
+	hanging, meeting atomic.Int64
+	met              = make(chan struct{})
+)
 
 // fakeTools are the servers that the Python original's README talks of, and
 // one that misbehaves in every way that a server of good will can.
@@ -72,7 +75,14 @@ var fakeTools = map[string]map[string]fakeTool{
 		},
 	},
 	"odd": {
-		"slow": func(args) (any, error) { time.Sleep(slow(100 * time.Millisecond)); return 1, nil },
+		// meet answers only when ten calls of it wait at once.
+		"meet": func(args) (any, error) {
+			if meeting.Add(1) == 10 {
+				close(met)
+			}
+			<-met
+			return 1, nil
+		},
 		"big":  func(a args) (any, error) { return strings.Repeat("0123456789abcde\n", a.Size/16), nil },
 		"fail": func(args) (any, error) { return nil, errors.New("the disk is on fire") },
 		"pid":  func(args) (any, error) { return os.Getpid(), nil },

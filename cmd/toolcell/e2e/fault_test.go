@@ -36,13 +36,13 @@ func sleeper(mark string) string {
 
 func gone(t *testing.T, mark string) {
 	t.Helper()
-	waitFor(t, "the sandbox's processes to be gone", 3*time.Second, func() bool { return !alive(mark) })
+	waitFor(t, "the sandbox's processes to be gone", func() bool { return !alive(mark) })
 }
 
 func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
-		seconds := int(slow(2 * time.Second).Seconds())
+		seconds := int(slow(5 * time.Second).Seconds())
 		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": seconds})
 		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, fmt.Sprint(seconds, " s")) {
 			t.Errorf("got %s", r.text)
@@ -61,7 +61,7 @@ func TestCancelEndsTheProcesses(t *testing.T) {
 			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": sleeper(mark)}})
 			ended <- err
 		}()
-		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		waitFor(t, "the code to start", func() bool { return alive(mark) })
 		cancel() // the SDK sends notifications/cancelled
 		<-ended
 		gone(t, mark)
@@ -140,7 +140,7 @@ func TestClosedStdinEndsEverything(t *testing.T) {
 		c.sendCode(t, "print(await mcp_odd.pid())", "odd")
 		upstream := upstreamPID(t, c.receive(t))
 		c.sendCode(t, sleeper(mark))
-		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		waitFor(t, "the code to start", func() bool { return alive(mark) })
 		c.in.Close()
 		ended := make(chan error, 1)
 		go func() { ended <- c.stop() }()
@@ -149,7 +149,7 @@ func TestClosedStdinEndsEverything(t *testing.T) {
 			if err != nil {
 				t.Errorf("toolcell ended with %v", err)
 			}
-		case <-time.After(slow(10 * time.Second)):
+		case <-time.After(slow(patience)):
 			t.Fatal("toolcell did not end")
 		}
 		gone(t, mark)
@@ -184,7 +184,7 @@ func TestSignalEndsEverything(t *testing.T) {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 			c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
 			c.sendCode(t, sleeper(mark))
-			waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+			waitFor(t, "the code to start", func() bool { return alive(mark) })
 			if err := syscall.Kill(c.pid, sig); err != nil {
 				t.Fatal(err)
 			}

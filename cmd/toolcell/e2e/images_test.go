@@ -130,7 +130,7 @@ func TestImageInUseStays(t *testing.T) {
 	}
 	c.python(t, "import json; print(2)").want(t, "2")
 	c.Close()
-	waitFor(t, "the image to be free", 10*time.Second, func() bool {
+	waitFor(t, "the image to be free", func() bool {
 		_, _, code := h.run(t, e, "images", "rm", ref)
 		return code == 0
 	})
@@ -155,7 +155,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 			t.Errorf("the first run: %s", out)
 		}
 		record := filepath.Join(dir, "..", "bytecode.json")
-		waitFor(t, "the modules to be compiled", 2*time.Minute, func() bool {
+		waitFor(t, "the modules to be compiled", func() bool {
 			_, err := os.Stat(record)
 			return err == nil
 		})
@@ -168,7 +168,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 		if out := h.must(t, e, "exec", "-c", flags); out != "1\n" {
 			t.Errorf("flags of the bytecode: %s", out)
 		}
-		waitFor(t, "the background work to end", 30*time.Second, func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
+		waitFor(t, "the background work to end", func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
 	})
 }
 
@@ -199,8 +199,8 @@ func TestMovedTagIsNoticedInTheBackground(t *testing.T) {
 	if err := os.Chtimes(refs[0], long, long); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the moved tag to be noticed", time.Minute, moved)
-	waitFor(t, "the background work to end", 30*time.Second, func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
+	waitFor(t, "the moved tag to be noticed", moved)
+	waitFor(t, "the background work to end", func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
 }
 
 func TestPullPolicyNever(t *testing.T) {
@@ -312,16 +312,15 @@ func TestInterruptedPull(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the pull to begin", 10*time.Second, func() bool {
+	waitFor(t, "the pull to begin", func() bool {
 		found, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/layers/.tmp-*/entries"))
 		return len(found) > 0
 	})
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	if err := cmd.Wait(); err == nil || time.Since(start) > slow(3*time.Second) {
-		t.Errorf("ended after %s: %v", time.Since(start), err)
+	if err := cmd.Wait(); err == nil {
+		t.Error("the pull went on to its end")
 	}
 	for _, folder := range []string{"rootfs", "layers"} {
 		if left, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images", folder, ".tmp-*")); len(left) > 0 {

@@ -161,7 +161,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	write := "open('/workspace/out/x', 'wb').write(bytes(3 << 20))"
 	first := c.python(t, write).files()["x"]
 	last := c.python(t, write).files()["x"]
-	waitFor(t, "the first run's files to go", 10e9, func() bool {
+	waitFor(t, "the first run's files to go", func() bool {
 		entries, _ := os.ReadDir(filepath.Join(h.home, "state", "state", "runs"))
 		return len(entries) == 1
 	})

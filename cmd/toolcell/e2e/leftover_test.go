@@ -34,7 +34,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		raw, mark := h.serveRaw(t, image), marker()
 		raw.sendCode(t, sleeper(mark))
-		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		waitFor(t, "the code to start", func() bool { return alive(mark) })
 		if err := syscall.Kill(raw.pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 		}
 		// A sandbox that waits has several, and there may be one more of them.
-		waitFor(t, "the server to close what its runs had open", 10*time.Second, func() bool {
+		waitFor(t, "the server to close what its runs had open", func() bool {
 			return descriptors(t, c.cmd.Process.Pid) <= before+12
 		})
 		if r := c.call(t, map[string]any{"code": "while True: pass", "timeout": 1}); r.status() != "timeout" {
@@ -64,7 +64,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		var left []string
 		// systemd forgets a scope a moment after its last process is gone.
-		for end := time.Now().Add(slow(10 * time.Second)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		for end := time.Now().Add(slow(patience)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			if left = h.traces(t, ids); len(left) == 0 {
 				return
 			}

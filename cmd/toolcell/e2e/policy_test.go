@@ -129,7 +129,7 @@ func TestFailedRunListsItsCalls(t *testing.T) {
 	} {
 		limit := slow(100 * time.Second)
 		if tt.status == "timeout" {
-			limit = slow(6 * time.Second)
+			limit = slow(12 * time.Second)
 		}
 		r := c.call(t, map[string]any{"code": work + tt.code, "servers": []string{"*"}, "timeout": int(limit / time.Second)})
 		if r.status() != tt.status || !strings.Contains(r.text, issue) || tt.unknown != "" && !strings.Contains(r.text, open+tt.unknown) || strings.Contains(r.text, "odd.fail") {

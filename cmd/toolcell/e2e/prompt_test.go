@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 	"golang.org/x/sys/unix"
@@ -51,7 +50,7 @@ func TestPromptIsASession(t *testing.T) {
 		p.sees("\n41\r\n")
 		p.sees(">>> ")
 		p.types("\x04")
-		if code := p.leaves(waitForEnd); code != 0 {
+		if code := p.leaves(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 	})
@@ -62,7 +61,7 @@ func TestPromptEndsWithTheCode(t *testing.T) {
 	for code, want := range map[string]int{"exit()": 0, "exit(7)": 7, "quit(3)": 3} {
 		p := atPrompt(t, h, nil)
 		p.types(code + "\r")
-		if got := p.leaves(waitForEnd); got != want {
+		if got := p.leaves(); got != want {
 			t.Errorf("%s: exit code %d", code, got)
 		}
 	}
@@ -80,7 +79,7 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 		p.sees(">>> ")
 		p.types("import subprocess; print('be', end='gun'); subprocess.run(['sleep', '" + mark + "'])\r")
 		p.sees("begun")
-		waitFor(t, "the code to start", 30*time.Second, func() bool { return alive(mark) })
+		waitFor(t, "the code to start", func() bool { return alive(mark) })
 		p.types("\x03")
 		p.sees("toolcell: cancelled: by Ctrl-C")
 		p.sees("the session was ended: its variables and files are gone")
@@ -93,7 +92,7 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 		}
 		p.sees(">>> ")
 		p.types("\x03\x04")
-		if code := p.leaves(waitForEnd); code != 0 {
+		if code := p.leaves(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 		if left := h.traces(t, nil); len(left) > 0 {
@@ -124,7 +123,7 @@ func TestSignalEndsThePrompt(t *testing.T) {
 			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			if code := p.leaves(waitForEnd); code != 143 {
+			if code := p.leaves(); code != 143 {
 				t.Errorf("exit code %d", code)
 			}
 			if after, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS); err != nil || *after != *before {
@@ -157,7 +156,7 @@ func TestPromptRemembersLines(t *testing.T) {
 	p.types("\x12first =\r") // Ctrl-R
 	p.sees(">>> ")
 	p.types("\x04")
-	p.leaves(waitForEnd)
+	p.leaves()
 
 	var many strings.Builder
 	for i := range 1000 + 100 {
@@ -187,7 +186,7 @@ func TestPromptOnADumbTerminal(t *testing.T) {
 	p.types("6 * 7\n")
 	p.sees("\n42\r\n")
 	p.types("\x04")
-	if code := p.leaves(waitForEnd); code != 0 {
+	if code := p.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // These tests have sandboxed code call servers that people use, as npm has
@@ -264,7 +263,7 @@ except runtime.MCPError as e: print('deny = "browser_evaluate"' in str(e))`, "br
 		t.Error("there is no browser to be ended")
 	}
 	c.Close()
-	waitFor(t, "the browser's end", time.Minute, func() bool { return !alive("--toolcell-test=" + dir) })
+	waitFor(t, "the browser's end", func() bool { return !alive("--toolcell-test=" + dir) })
 }
 
 // TestOneScriptFindsReadsAndCalls is what the program is for: with a dozen

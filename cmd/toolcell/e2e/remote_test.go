@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -44,7 +43,7 @@ func everythingOver(t *testing.T, mode string) (port int) {
 			t.Logf("the server wrote:\n%s", output)
 		}
 	})
-	waitFor(t, "server-everything to listen", 30*time.Second, func() bool {
+	waitFor(t, "server-everything to listen", func() bool {
 		c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
 		if err == nil {
 			c.Close()
@@ -192,11 +191,11 @@ func TestKilledProgramLeavesNoServerThatIgnoresIt(t *testing.T) {
 	}})
 	c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
 	c.sendCode(t, "print(await mcp_stubborn.pid())\nimport time; time.sleep(60)", "stubborn")
-	waitFor(t, "the server to start", 30*time.Second, func() bool { return alive(mark) })
+	waitFor(t, "the server to start", func() bool { return alive(mark) })
 	started := c.kill9(t)
-	waitFor(t, "all of it to be gone", 10*time.Second, func() bool { return !alive(mark) })
+	waitFor(t, "all of it to be gone", func() bool { return !alive(mark) })
 	for _, p := range started {
-		waitFor(t, fmt.Sprint("process ", p.pid), 10*time.Second, func() bool { return !p.alive() })
+		waitFor(t, fmt.Sprint("process ", p.pid), func() bool { return !p.alive() })
 	}
 	_ = c.stop()
 }

@@ -26,7 +26,7 @@ func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 			if r.status() != "timeout" || !strings.Contains(r.text, "it was at:\n  "+tt[1]) {
 				t.Errorf("%s: %s", name, r.text)
 			}
-			if took := time.Since(start); took > slow(5*time.Second) {
+			if took := time.Since(start); took > slow(45*time.Second) {
 				t.Errorf("%s: it took %s", name, took)
 			}
 		}

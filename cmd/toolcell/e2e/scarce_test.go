@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestFewDescriptors starts servers that may open few files. Those that cannot
@@ -56,9 +55,6 @@ func TestFewProcesses(t *testing.T) {
 	}
 	c.python(t, "print('after')").want(t, "after")
 }
-
-// timeLimit is for what takes a moment on a host that is not busy.
-const timeLimit = 30 * time.Second
 
 // TestOddStart starts servers in ways in which no careful client would.
 func TestOddStart(t *testing.T) {
@@ -111,10 +107,10 @@ func TestOddStart(t *testing.T) {
 				ended := make(chan struct{})
 				go func() { defer close(ended); _ = cmd.Wait() }()
 				if tt.want != "" {
-					waitFor(t, "an answer", timeLimit, func() bool { return strings.Contains(out.String(), tt.want) })
+					waitFor(t, "an answer", func() bool { return strings.Contains(out.String(), tt.want) })
 				}
 				in.Close()
-				waitFor(t, "the server to end", timeLimit, func() bool {
+				waitFor(t, "the server to end", func() bool {
 					select {
 					case <-ended:
 						return true

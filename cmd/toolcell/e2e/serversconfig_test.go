@@ -235,7 +235,7 @@ func (w *workshop) onTerminal(t *testing.T, args ...string) *pty {
 // answer waits for a question and types the answer.
 func (p *pty) answer(t *testing.T, question, answer string) {
 	t.Helper()
-	waitFor(t, question, 30*time.Second, func() bool { return strings.Contains(p.shown.String(), question) })
+	waitFor(t, question, func() bool { return strings.Contains(p.shown.String(), question) })
 	if _, err := p.Write([]byte(answer + "\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func (p *pty) end(t *testing.T) string {
 	select {
 	case <-p.ended:
 		<-p.read
-	case <-time.After(slow(time.Minute)):
+	case <-time.After(slow(patience)):
 		t.Fatalf("it does not end:\n%s", p.shown)
 	}
 	return p.shown.String()

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestServeFollowsTheConfigFiles changes the files under a served binary: a new
@@ -38,7 +37,7 @@ func TestServeFollowsTheConfigFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.home, ".claude.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the end of the server that is gone from the file", 30*time.Second, func() bool {
+	waitFor(t, "the end of the server that is gone from the file", func() bool {
 		_, err := os.Stat("/proc/" + strings.TrimSpace(pid))
 		return err != nil
 	})

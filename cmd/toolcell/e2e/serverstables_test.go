@@ -28,7 +28,7 @@ func TestServersTablesFitTheTerminal(t *testing.T) {
 		for _, width := range []uint16{50, 100} {
 			e := env{"MCP_SERVERS_CONFIG": config, "TERM": "xterm", "NO_COLOR": "1"}
 			p := atTerminal(t, h.command(t, e, tt.args...), width)
-			if code := p.leaves(waitForEnd); code != tt.code {
+			if code := p.leaves(); code != tt.code {
 				t.Errorf("%v: exit code %d", tt.args, code)
 			}
 			p.sees(tt.want)

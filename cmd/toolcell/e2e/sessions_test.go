@@ -45,13 +45,18 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 		c.in(t, "a", "print(p.poll(), n > 0); p.kill(); p.wait(); n = 10**9").want(t, "None True")
 
 		ended := `this ended session "a": its variables and files are gone`
-		for _, tt := range []struct{ code, status, why string }{
-			{"while True: pass", "timeout", "a run was stopped after 1 s"},
-			{"b = bytearray(400 << 20)", "memory_limit", "a run needed more than the limit of 160 MiB of memory"},
-			{"import os; os._exit(7)", "error", "the process ended with exit code 7"},
+		for _, tt := range []struct {
+			code    string
+			timeout time.Duration
+			status  string
+			why     string
+		}{
+			{"while True: pass", time.Second, "timeout", "a run was stopped after 1 s"},
+			{"b = bytearray(400 << 20)", time.Minute, "memory_limit", "a run needed more than the limit of 160 MiB of memory"},
+			{"import os; os._exit(7)", time.Minute, "error", "the process ended with exit code 7"},
 		} {
 			c.in(t, "a", "x = 1")
-			r := c.call(t, map[string]any{"code": tt.code, "session": "a", "timeout": int(slow(time.Second).Seconds())})
+			r := c.call(t, map[string]any{"code": tt.code, "session": "a", "timeout": int(slow(tt.timeout).Seconds())})
 			if r.status() != tt.status || r.fields["session"] != "ended" {
 				t.Errorf("%s: got %s", tt.code, r.text)
 			}
@@ -108,7 +113,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 				code := fmt.Sprintf(leaves, mark)
 				c.in(t, name, code).want(t, "Success (no output)")
 			}
-			waitFor(t, "what the code started", 10*time.Second, func() bool { return alive(mark) })
+			waitFor(t, "what the code started", func() bool { return alive(mark) })
 			return c
 		}
 		mark := marker()
@@ -124,7 +129,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 		if err := c.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "the end of what a killed server's sessions run", 10*time.Second, func() bool { return !alive(mark) })
+		waitFor(t, "the end of what a killed server's sessions run", func() bool { return !alive(mark) })
 		c = h.serve(t, image)
 		r := c.in(t, "a", "print(1)")
 		r.want(t, "1")
@@ -134,7 +139,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 		}
 		ids := seen()
 		var left []string
-		waitFor(t, "nothing to be left", 10*time.Second, func() bool {
+		waitFor(t, "nothing to be left", func() bool {
 			left = h.traces(t, ids)
 			return len(left) == 0
 		})
@@ -148,8 +153,8 @@ func TestIdleSessionEndsByItself(t *testing.T) {
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT": "2s"})
 		mark := marker()
 		c.in(t, "a", fmt.Sprintf(leaves, mark))
-		waitFor(t, "what the code started", 10*time.Second, func() bool { return alive(mark) })
-		waitFor(t, "the end of the session", 20*time.Second, func() bool { return !alive(mark) })
+		waitFor(t, "what the code started", func() bool { return alive(mark) })
+		waitFor(t, "the end of the session", func() bool { return !alive(mark) })
 		c.in(t, "a", "1").noted(t, `session "a" was ended: no call came for 2s`)
 	})
 }

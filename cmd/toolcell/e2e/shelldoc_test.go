@@ -129,7 +129,7 @@ func typeAtPrompt(t *testing.T, h *host, e env, body string) {
 			p.sees("\n" + next)
 		}
 	}
-	if code := p.leaves(waitForEnd); code != 0 {
+	if code := p.leaves(); code != 0 {
 		t.Errorf("the prompt ended with %d", code)
 	}
 }

@@ -136,7 +136,7 @@ func soak(t *testing.T, h *host, n int, config string) {
 		soakSome(t, c, from, to)
 		perSecond := float64(to-from) / time.Since(start).Seconds()
 		// Sandboxes of cancelled runs may still be on their way out.
-		waitFor(t, "the sandboxes to be gone", 10*time.Second, func() bool { return len(children(c.cmd.Process.Pid)) <= soakProcesses })
+		waitFor(t, "the sandboxes to be gone", func() bool { return len(children(c.cmd.Process.Pid)) <= soakProcesses })
 		rows = append(rows, measure(t, c.cmd.Process.Pid, h.home))
 		if i%5 == 4 || i == 0 {
 			t.Logf("%8d %9.1f %v", to, perSecond, rows[i].list())

@@ -88,7 +88,7 @@ func (p *person) types(keys string) {
 // what stands before it.
 func (p *person) sees(text string) (before string) {
 	p.t.Helper()
-	waitFor(p.t, fmt.Sprintf("%q on the screen", text), 30*time.Second, func() bool {
+	waitFor(p.t, fmt.Sprintf("%q on the screen", text), func() bool {
 		return strings.Contains(p.screen.String()[p.seen:], text)
 	})
 	all := p.screen.String()[p.seen:]
@@ -97,16 +97,13 @@ func (p *person) sees(text string) (before string) {
 	return all[:at]
 }
 
-// waitForEnd is enough for a command that only says something.
-const waitForEnd = 10 * time.Second
-
 // leaves waits for the end of the command, and gives its exit code.
-func (p *person) leaves(within time.Duration) int {
+func (p *person) leaves() int {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(slow(within)):
-		p.t.Fatalf("still there after %s", slow(within))
+	case <-time.After(slow(patience)):
+		p.t.Fatalf("still there after %s", slow(patience))
 	}
 	return p.cmd.ProcessState.ExitCode()
 }

@@ -110,7 +110,7 @@ func TestToolsShowNothingToObey(t *testing.T) {
 	h.must(t, e, "exec", "-c", code)
 	for _, args := range [][]string{{"tools", "show", "f"}, {"tools", "list"}} {
 		p := atTerminal(t, h.command(t, e, args...), 80)
-		p.leaves(waitForEnd)
+		p.leaves()
 		p.sees("cleared")
 		if strings.ContainsAny(p.screen.String(), "\x1b\x07") {
 			t.Errorf("%v: %q", args, p.screen)

@@ -274,7 +274,7 @@ func (s *traps) moveIn(t *testing.T, c *client) (end func()) {
 		}
 		answer <- res.Content[0].(*mcp.TextContent).Text
 	}()
-	waitFor(t, "the neighbour", 30*time.Second, func() bool { return alive(mark) || len(answer) > 0 })
+	waitFor(t, "the neighbour", func() bool { return alive(mark) || len(answer) > 0 })
 	return func() {
 		t.Helper()
 		lives := alive(mark)
