@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// The methods of requests.
 const (
 	MethodListTools     = "tools/list"
 	MethodCallTool      = "tools/call"
