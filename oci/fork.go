@@ -29,8 +29,17 @@ type fork struct {
 }
 
 // fork makes a sandbox in which the program waits, for a run that is there
-// already if now. It is the host's part of become_sandbox in fork.py.
-func (t *template) fork(now bool) (_ *fork, err error) {
+// already if now.
+func (t *template) fork(now bool) (*container.Standby, error) {
+	f, err := t.forkSandbox(now)
+	if err != nil {
+		return nil, err
+	}
+	return &container.Standby{Sandbox: f, Conn: f.conn, Runtime: t.engine, Alive: func() bool { return !t.gone() }}, nil
+}
+
+// forkSandbox is the host's part of become_sandbox in fork.py.
+func (t *template) forkSandbox(now bool) (_ *fork, err error) {
 	if !t.use() {
 		return nil, errors.New("the template has ended")
 	}

@@ -212,10 +212,7 @@ func TestForkIsAsAContainer(t *testing.T) {
 func (l *lab) wait(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		l.r.pool.mu.Lock()
-		n := len(l.r.pool.ready)
-		l.r.pool.mu.Unlock()
-		if n > 0 {
+		if l.r.pool.state().ready > 0 {
 			return
 		}
 		if time.Now().After(end) {

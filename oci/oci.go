@@ -40,7 +40,7 @@ type (
 type Runtime struct {
 	engine   *container.Runtime
 	uid, gid uint32 // inside
-	pool     pool
+	pool     *pool
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -53,7 +53,18 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 		return nil, err
 	}
 	r := &Runtime{engine: e, uid: uid, gid: gid}
-	r.pool.engine = e
+	r.pool = newPool(e, poolSource{
+		template: func(p spec.Process, h spec.Host) (forker, error) {
+			t, err := newTemplate(e, p, h)
+			if err != nil {
+				return nil, explainStart(err)
+			}
+			return t, nil
+		},
+		container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
+			return newStandby(e, p, h)
+		},
+	})
 	return r, nil
 }
 
@@ -177,13 +188,17 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if _, err := r.engine.StateDir(); err != nil {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	if w, done := r.warm(ctx, p, h); w != nil {
-		if p.Kept {
-			done()
-		} else {
-			defer done()
-		}
-		if exit, err := w.run(ctx, p, h); !errors.Is(err, errNotWarm) {
+	standby, release := r.standby(ctx, p, h)
+	switch {
+	case release == nil:
+	case p.Kept:
+		release()
+	default:
+		defer release()
+	}
+	if standby != nil {
+		exit, err := r.runStandby(ctx, standby, p, h)
+		if !errors.Is(err, container.ErrGone) {
 			return exit, err
 		}
 	}
@@ -200,6 +215,17 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			p.start(conn, s)
 		}
 	})
+}
+
+// runStandby runs p in a sandbox that waits for its streams. What remains of it
+// is removed when this has returned.
+func (r *Runtime) runStandby(ctx context.Context, s *container.Standby, p Process, h spec.Host) (Exit, error) {
+	if err := s.Attach(p.Stdout, p.Stderr); err != nil {
+		return Exit{}, err
+	}
+	p.closeFiles()
+	defer r.engine.Later(container.AfterAnswer, func() { _ = s.Destroy() })
+	return attend(ctx, p, s, h, func() { p.start(s.Conn, s) })
 }
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
@@ -265,4 +291,28 @@ func (p Process) closeFiles() {
 			f.Close()
 		}
 	}
+}
+
+// Keep makes the runtime start sandboxes ahead of their use from now on.
+func (r *Runtime) Keep(w Warmth) {
+	r.pool.keep(w)
+}
+
+// Warm begins to make ready for p, whose streams are not needed. It returns at
+// once.
+func (r *Runtime) Warm(p Process) {
+	r.engine.Go(func() {
+		if h, err := r.engine.Host(); err == nil {
+			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
+		}
+	})
+}
+
+// standby gives a sandbox for p that is ready, or quickly made, nil if there is
+// none; and what to call when the run is over, nil if there is no pool for it.
+func (r *Runtime) standby(ctx context.Context, p Process, h spec.Host) (*container.Standby, func()) {
+	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
+		return nil, nil
+	}
+	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
 }

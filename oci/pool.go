@@ -32,25 +32,48 @@ type Warmth struct {
 // demandWindow is how long a number of runs at once is remembered, at least.
 const demandWindow = 15 * time.Second
 
+// A forker makes standby sandboxes by forking. That of package template is one.
+type forker interface {
+	fork(now bool) (*container.Standby, error) // now: a run waits for it already
+	count() int                                // forks so far
+	modules() []string                         // notes about those that could not be preloaded
+	gone() bool                                // it has ended
+	retire()                                   // it ends once its last fork has
+}
+
+// A poolSource starts what a pool holds.
+type poolSource struct {
+	template func(p spec.Process, h spec.Host) (forker, error)
+	// container gives also notes about what could not be preloaded.
+	container func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
+}
+
+// A poolState is what a pool has at a moment.
+type poolState struct {
+	ready, making int
+	template      forker // nil if there is none
+}
+
 // A pool holds the sandboxes that wait, all alike: for the last process that
 // was asked for. As many wait as lately ran at once. They are made by one
 // goroutine for each processor, after a run and beside everything else.
 type pool struct {
 	engine *container.Runtime
+	source poolSource
 
 	mu     sync.Mutex
 	warmth Warmth
 	key    *poolKey // nil if it is for none
 	p      spec.Process
 	h      spec.Host
-	ready  []*warm
+	ready  []*container.Standby
 	making int
 	makers int // goroutines
 	idle   *time.Timer
 	closed bool
 
 	// What forks are made from; nil while there is none.
-	template *template
+	template forker
 	starting chan struct{} // closed when the start that goes on has ended
 	refused  error         // there will be no template
 	failures int           // starts in a row that failed
@@ -62,34 +85,8 @@ type pool struct {
 	window  time.Time
 }
 
-// Keep makes the runtime start sandboxes ahead of their use from now on.
-func (r *Runtime) Keep(w Warmth) {
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	if w.Renew <= 0 {
-		w.Renew = 500
-	}
-	r.pool.warmth = w
-}
-
-// Warm begins to make ready for p, whose streams are not needed. It returns at
-// once.
-func (r *Runtime) Warm(p Process) {
-	r.engine.Go(func() {
-		if h, err := r.engine.Host(); err == nil {
-			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
-		}
-	})
-}
-
-// warm gives a sandbox for p that is ready, or quickly made, and what to call
-// when the run is over; nil if there is none.
-func (r *Runtime) warm(ctx context.Context, p Process, h spec.Host) (*warm, func()) {
-	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
-		return nil, nil
-	}
-	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
-}
+// newPool makes a pool that holds nothing before keep says how much.
+func newPool(e *container.Runtime, s poolSource) *pool { return &pool{engine: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
@@ -124,6 +121,17 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	return k
 }
 
+// keep sets what waits from now on.
+func (o *pool) keep(w Warmth) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w.Renew <= 0 {
+		w.Renew = 500
+	}
+	o.warmth = w
+}
+
+// prepare begins to make ready for p.
 func (o *pool) prepare(p spec.Process, h spec.Host) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,8 +142,8 @@ func (o *pool) prepare(p spec.Process, h spec.Host) {
 	o.fill()
 }
 
-// take gives a warm sandbox, and what ends its use.
-func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*warm, func()) {
+// take gives a standby sandbox, nil if a fresh one is to serve, and what ends its use.
+func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
 	o.mu.Lock()
 	if o.closed || o.warmth.Max <= 0 {
 		o.mu.Unlock()
@@ -152,16 +160,12 @@ func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*warm, fu
 	if w == nil && t != nil {
 		w = o.fork(t, true)
 	}
-	if w == nil {
-		// A fresh one serves, and is over no sooner for what is begun now.
-		w = &warm{engine: o.engine}
-	}
 	return w, func() {
 		o.mu.Lock()
 		o.count(-1)
 		o.used()
 		o.mu.Unlock()
-		o.engine.Later(afterAnswer, func() {
+		o.engine.Later(container.AfterAnswer, func() {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.fill()
@@ -205,14 +209,14 @@ func (o *pool) count(n int) {
 }
 
 // pop gives one that waits.
-func (o *pool) pop() *warm {
+func (o *pool) pop() *container.Standby {
 	for len(o.ready) > 0 {
 		w := o.ready[0]
 		o.ready = slices.Delete(o.ready, 0, 1)
-		if w.alive() {
+		if w.Alive() {
 			return w
 		}
-		w.discard()
+		w.Discard()
 	}
 	return nil
 }
@@ -230,7 +234,7 @@ func (o *pool) want() int {
 func (o *pool) fill() {
 	want := o.want()
 	for len(o.ready) > want {
-		o.ready[0].discard()
+		o.ready[0].Discard()
 		o.ready = slices.Delete(o.ready, 0, 1)
 	}
 	if want == 0 {
@@ -260,12 +264,12 @@ func (o *pool) make() {
 	for {
 		t, key, p, h := o.template, o.key, o.p, o.h
 		o.mu.Unlock()
-		var w *warm
+		var w *container.Standby
 		var notes []string
 		var err error
 		if t != nil {
 			w = o.fork(t, false)
-		} else if w, notes, err = newWarmContainer(o.engine, p, h); err != nil {
+		} else if w, notes, err = o.source.container(p, h); err != nil {
 			w = nil
 		}
 		o.mu.Lock()
@@ -274,7 +278,7 @@ func (o *pool) make() {
 		switch {
 		case w == nil:
 		case o.closed || key != o.key:
-			w.discard()
+			w.Discard()
 		default:
 			o.ready = append(o.ready, w)
 		}
@@ -307,7 +311,7 @@ func (o *pool) release() {
 // drop lets everything go. What is being made is dropped when it is done.
 func (o *pool) drop() {
 	for _, w := range o.ready {
-		w.discard()
+		w.Discard()
 	}
 	if o.template != nil {
 		o.template.retire()
@@ -315,6 +319,7 @@ func (o *pool) drop() {
 	o.ready, o.template, o.key = nil, nil, nil
 }
 
+// close ends what waits. Nothing is made any more.
 func (o *pool) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -323,6 +328,13 @@ func (o *pool) close() {
 		o.idle.Stop()
 	}
 	o.drop()
+}
+
+// state says what there is now.
+func (o *pool) state() poolState {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return poolState{len(o.ready), o.making, o.template}
 }
 
 // said gives what the user should know.

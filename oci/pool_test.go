@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
 // TestTemplateIsRenewed: all forks of one template have the same seed of hash.
 func TestTemplateIsRenewed(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
-	l.r.pool.mu.Lock()
-	l.r.pool.warmth.Renew = 4
-	l.r.pool.mu.Unlock()
+	l.r.Keep(Warmth{Start: StartFork, Max: 2, Idle: time.Minute, Renew: 4})
 	seen := map[string]bool{}
 	for end := time.Now().Add(30 * time.Second); len(seen) < 3 && time.Now().Before(end); {
 		out, _ := l.run(t, "print("+isFork+", hash('x'))")
@@ -36,13 +36,12 @@ func TestTemplateIsRenewed(t *testing.T) {
 func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSEGV, unix.SIGSTOP} {
-		l.r.pool.mu.Lock()
-		tmpl := l.r.pool.template
-		l.r.pool.mu.Unlock()
+		tmpl := l.r.pool.state().template
 		if tmpl == nil {
 			t.Fatal("there is no template")
 		}
-		victim := tmpl.s.PID()
+		process := tmpl.(*template)
+		victim := process.PID()
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(victim) + "/task/" + strconv.Itoa(victim) + "/children"); err == nil {
 			if f := strings.Fields(string(b)); len(f) > 0 {
 				victim, _ = strconv.Atoi(f[0])
@@ -53,7 +52,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 		}
 		if sig != unix.SIGSTOP {
 			// A run that begins while the kernel is at it is killed too.
-			<-tmpl.ended
+			<-process.Ended()
 		}
 		for range 3 {
 			l.wants(t, "print('good')", "good\n")
@@ -75,10 +74,7 @@ func TestPoolLetsGo(t *testing.T) {
 	l.run(t, "pass")
 	l.wait(t)
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		l.r.pool.mu.Lock()
-		empty := len(l.r.pool.ready) == 0 && l.r.pool.template == nil && l.r.pool.making == 0
-		l.r.pool.mu.Unlock()
-		if empty {
+		if s := l.r.pool.state(); s.ready == 0 && s.template == nil && s.making == 0 {
 			break
 		}
 		if time.Now().After(end) {
@@ -152,8 +148,8 @@ func TestForksLeaveNothing(t *testing.T) {
 		}
 	}
 	if h, err := l.r.engine.Host(); err == nil && h.Cgroup.Driver == host.CgroupFS {
-		m, err := cgroupConfig(l.p.sandboxed(1, 1), h, "x")
-		if err != nil || slices.Contains(ids, m.Path) {
+		c, err := container.Convert(spec.New(l.p.sandboxed(1, 1), h, "x"), h, "x")
+		if err != nil || slices.Contains(ids, c.Cgroups.Path) {
 			t.Error(err)
 		}
 	}

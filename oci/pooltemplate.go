@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/toolcell/toolcell/oci/container"
 )
 
 // What the pool has of templates: it starts one, forks it, and does without when
@@ -34,8 +36,8 @@ func (o *pool) forks() bool {
 }
 
 // fork makes a fork. A template that fails once is not used again.
-func (o *pool) fork(t *template, now bool) *warm {
-	w, err := newWarmFork(t, now)
+func (o *pool) fork(t forker, now bool) *container.Standby {
+	w, err := t.fork(now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.template != t {
@@ -58,14 +60,21 @@ func (o *pool) fork(t *template, now bool) *warm {
 func (o *pool) failed(err error) {
 	o.failures++
 	o.retry = time.Now().Add(time.Second << min(o.failures-1, 8))
-	var refused *refusedError
+	var refused interface {
+		error
+		RefusedModule() (module, why string) // a module that is in the way, if one is
+	}
+	var module, why string
+	if errors.As(err, &refused) {
+		module, why = refused.RefusedModule()
+	}
 	switch {
-	case errors.As(err, &refused) && slices.Contains(o.p.Python.Preload, refused.module):
+	case module != "" && slices.Contains(o.p.Python.Preload, module):
 		// Without the module that is in the way there can be one.
 		python := *o.p.Python
-		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == refused.module })
+		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == module })
 		o.p.Python, o.retry = &python, time.Time{}
-		o.note(fmt.Sprintf("module %q is not preloaded: %s", refused.module, refused.why))
+		o.note(fmt.Sprintf("module %q is not preloaded: %s", module, why))
 		return
 	case refused != nil || o.failures >= 5:
 		o.refused = err
@@ -84,8 +93,7 @@ func (o *pool) startTemplate() {
 	o.starting = started
 	key, p, h := o.key, o.p, o.h
 	o.engine.Go(func() {
-		t, err := newTemplate(o.engine, p, h)
-		err = explainStart(err)
+		t, err := o.source.template(p, h)
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.starting = nil
@@ -106,7 +114,7 @@ func (o *pool) startTemplate() {
 			o.template.retire()
 		}
 		o.template = t
-		o.note(t.notes...)
+		o.note(t.modules()...)
 		o.fill()
 	})
 }

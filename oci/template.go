@@ -92,6 +92,9 @@ type starterConfig struct {
 // try again would lead to the same.
 type refusedError struct{ why, module string }
 
+// RefusedModule gives the module that is in the way, "" if none is, and why it is.
+func (e *refusedError) RefusedModule() (module, why string) { return e.module, e.why }
+
 func (e *refusedError) Error() string { return "forking from a template: " + e.why }
 
 // newStarterConfig writes down what makes a fork the same sandbox as spec.New
@@ -264,6 +267,15 @@ func newTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*template, 
 	}
 	return &template{starter: s, engine: e, p: p, h: s.h, cgroups: made}, nil
 }
+
+// modules gives notes about the modules that could not be preloaded.
+func (t *template) modules() []string { return t.notes }
+
+// PID is that of its first process.
+func (t *template) PID() int { return t.s.PID() }
+
+// Ended is closed once it has ended.
+func (t *template) Ended() <-chan struct{} { return t.ended }
 
 // count gives how many forks were made of it.
 func (t *template) count() int {

@@ -1,0 +1,44 @@
+package container
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Standby is a sandbox that has started, and whose program waits for its
+// streams. It is used once.
+type Standby struct {
+	Sandbox
+	Conn    *net.UnixConn // to the program, which has the other end as descriptor 3
+	Alive   func() bool   // it has not ended
+	Runtime *Runtime
+}
+
+// ErrGone says that a standby sandbox has ended, and that nothing of a run has
+// happened in it.
+var ErrGone = errors.New("the standby sandbox has ended")
+
+// Attach gives the program its streams, and with that lets it begin. If it
+// fails it discards the sandbox, and the error is ErrGone.
+func (s *Standby) Attach(stdout, stderr *os.File) error {
+	// Fd makes them block, which programs expect of their streams.
+	_, _, err := s.Conn.WriteMsgUnix([]byte("s"), unix.UnixRights(int(stdout.Fd()), int(stderr.Fd())), nil)
+	if err != nil {
+		s.Discard()
+		return ErrGone
+	}
+	return nil
+}
+
+// Discard removes it, beside everything else.
+func (s *Standby) Discard() {
+	s.Runtime.Later(0, func() { _ = s.Destroy() }) // what cannot be removed is swept by the next start
+}
+
+// AfterAnswer is how long what follows a run waits, so that it does not take
+// the processor from the answer.
+const AfterAnswer = time.Millisecond
