@@ -24,6 +24,7 @@ import (
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
+	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,14 +56,14 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	r := &Runtime{engine: e, uid: uid, gid: gid}
 	r.pool = newPool(e, poolSource{
 		template: func(p spec.Process, h spec.Host) (forker, error) {
-			t, err := newTemplate(e, p, h)
+			t, err := template.New(e, p, h)
 			if err != nil {
 				return nil, explainStart(err)
 			}
 			return t, nil
 		},
 		container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
-			return newStandby(e, p, h)
+			return template.NewStandby(e, p, h)
 		},
 	})
 	return r, nil

@@ -34,11 +34,11 @@ const demandWindow = 15 * time.Second
 
 // A forker makes standby sandboxes by forking. That of package template is one.
 type forker interface {
-	fork(now bool) (*container.Standby, error) // now: a run waits for it already
-	count() int                                // forks so far
-	modules() []string                         // notes about those that could not be preloaded
-	gone() bool                                // it has ended
-	retire()                                   // it ends once its last fork has
+	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
+	Count() int                                // forks so far
+	FailedModules() []string                   // notes about those that could not be preloaded
+	Gone() bool                                // it has ended
+	Retire()                                   // it ends once its last fork has
 }
 
 // A poolSource starts what a pool holds.
@@ -240,7 +240,7 @@ func (o *pool) fill() {
 	if want == 0 {
 		return
 	}
-	if o.forks() && (o.template == nil || o.template.gone()) {
+	if o.forks() && (o.template == nil || o.template.Gone()) {
 		o.startTemplate()
 		return
 	}
@@ -314,7 +314,7 @@ func (o *pool) drop() {
 		w.Discard()
 	}
 	if o.template != nil {
-		o.template.retire()
+		o.template.Retire()
 	}
 	o.ready, o.template, o.key = nil, nil, nil
 }

@@ -37,7 +37,7 @@ func (o *pool) forks() bool {
 
 // fork makes a fork. A template that fails once is not used again.
 func (o *pool) fork(t forker, now bool) *container.Standby {
-	w, err := t.fork(now)
+	w, err := t.Fork(now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.template != t {
@@ -46,11 +46,11 @@ func (o *pool) fork(t forker, now bool) *container.Standby {
 	if err != nil {
 		o.template = nil
 		o.failed(err)
-		t.retire()
+		t.Retire()
 		return nil
 	}
 	o.failures = 0
-	if t.count() >= o.warmth.Renew {
+	if t.Count() >= o.warmth.Renew {
 		o.startTemplate()
 	}
 	return w
@@ -100,7 +100,7 @@ func (o *pool) startTemplate() {
 		close(started)
 		if o.closed || key != o.key {
 			if t != nil {
-				t.retire()
+				t.Retire()
 			}
 			o.fill()
 			return
@@ -111,10 +111,10 @@ func (o *pool) startTemplate() {
 			return
 		}
 		if o.template != nil {
-			o.template.retire()
+			o.template.Retire()
 		}
 		o.template = t
-		o.note(t.modules()...)
+		o.note(t.FailedModules()...)
 		o.fill()
 	})
 }

@@ -1,4 +1,4 @@
-"""Starts the runner. oci/fork.py also loads this file, and calls warm_up, prepare, main and ended itself.
+"""Starts the runner. oci/template/fork.py also loads this file, and calls warm_up, prepare, main and ended itself.
 
 Code that runs here must not see, shadow or break the runner. So its modules are not in sys.modules, and nothing finds
 them through sys.path: their import statements call import_module, by way of builtins of their own.

@@ -1,4 +1,4 @@
-package oci
+package template
 
 // #include <stddef.h>
 // extern const char __start_branch_code[], __stop_branch_code[]; // the linker's

@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
+	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,7 +41,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 		if tmpl == nil {
 			t.Fatal("there is no template")
 		}
-		process := tmpl.(*template)
+		process := tmpl.(*template.Template)
 		victim := process.PID()
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(victim) + "/task/" + strconv.Itoa(victim) + "/children"); err == nil {
 			if f := strings.Fields(string(b)); len(f) > 0 {
@@ -83,39 +84,6 @@ func TestPoolLetsGo(t *testing.T) {
 	}
 	l.r.engine.WaitForJobs()
 	l.wants(t, "print('again')", "again\n")
-}
-
-// TestPoolFollowsDemand counts without starting anything.
-func TestPoolFollowsDemand(t *testing.T) {
-	o := &pool{key: &poolKey{}, warmth: Warmth{Max: 4}}
-	for range 3 {
-		o.count(1)
-	}
-	for range 3 {
-		o.count(-1)
-	}
-	if got := o.want(); got != 3 {
-		t.Errorf("after 3 at once %d wait", got)
-	}
-	for range 9 {
-		o.count(1)
-	}
-	if got := o.want(); got != 4 {
-		t.Errorf("%d wait, more than the most", got)
-	}
-	for range 9 {
-		o.count(-1)
-	}
-	o.window = time.Now().Add(-3 * demandWindow)
-	o.count(1)
-	o.count(-1)
-	if got := o.want(); got != 1 {
-		t.Errorf("long after it %d wait", got)
-	}
-	o.p.Limits.Memory = 1 << 60
-	if got := o.want(); got != 0 {
-		t.Errorf("%d wait where there is no memory for a run", got)
-	}
 }
 
 // TestForksLeaveNothing looks at the state folder and at the cgroups.

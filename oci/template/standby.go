@@ -1,4 +1,4 @@
-package oci
+package template
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// newStandby starts a container in which the program waits, and notes which
+// NewStandby starts a container in which the program waits, and notes which
 // modules could not be preloaded.
-func newStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container.Standby, notes []string, err error) {
+func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container.Standby, notes []string, err error) {
 	s, err := startProgram(e, p, h, false)
 	if err != nil {
 		return nil, nil, err
@@ -22,7 +22,7 @@ func newStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
-	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Runtime: e, Alive: func() bool { return !s.gone() }}, s.notes, nil
+	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
 }
 
 // A waiting is the container of a starter, which looks out for its end.

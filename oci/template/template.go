@@ -1,4 +1,8 @@
-package oci
+// Package template starts Python programs ahead of their use: a template is a
+// sandbox of which only our own program and the modules that the user wants
+// preloaded run, and standby sandboxes are forked from it. Where that cannot be
+// had, the program waits in a container of its own. fork.py serves both inside.
+package template
 
 import (
 	"bytes"
@@ -38,9 +42,9 @@ const (
 	forkPatience  = 10 * time.Second
 )
 
-// A template is a sandbox of which only our own program and the modules that
+// A Template is a sandbox of which only our own program and the modules that
 // the user wants preloaded run, and from which sandboxes are forked.
-type template struct {
+type Template struct {
 	*starter
 	engine *container.Runtime
 	p      spec.Process
@@ -241,8 +245,8 @@ func (s *starter) end() string {
 	return words
 }
 
-// gone reports whether it has ended.
-func (s *starter) gone() bool {
+// Gone reports whether it has ended.
+func (s *starter) Gone() bool {
 	select {
 	case <-s.ended:
 		return true
@@ -251,8 +255,8 @@ func (s *starter) gone() bool {
 	}
 }
 
-// newTemplate starts a template for p.
-func newTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*template, error) {
+// New starts a template for p.
+func New(e *container.Runtime, p spec.Process, h spec.Host) (*Template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}
@@ -265,27 +269,27 @@ func newTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*template, 
 		s.end()
 		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
 	}
-	return &template{starter: s, engine: e, p: p, h: s.h, cgroups: made}, nil
+	return &Template{starter: s, engine: e, p: p, h: s.h, cgroups: made}, nil
 }
 
-// modules gives notes about the modules that could not be preloaded.
-func (t *template) modules() []string { return t.notes }
+// FailedModules gives notes about the FailedModules that could not be preloaded.
+func (t *Template) FailedModules() []string { return t.notes }
 
 // PID is that of its first process.
-func (t *template) PID() int { return t.s.PID() }
+func (t *Template) PID() int { return t.s.PID() }
 
 // Ended is closed once it has ended.
-func (t *template) Ended() <-chan struct{} { return t.ended }
+func (t *Template) Ended() <-chan struct{} { return t.ended }
 
-// count gives how many forks were made of it.
-func (t *template) count() int {
+// Count gives how many forks were made of it.
+func (t *Template) Count() int {
 	t.ordering.Lock()
 	defer t.ordering.Unlock()
 	return t.made
 }
 
-// retire ends the template once its last fork is gone.
-func (t *template) retire() {
+// Retire ends the template once its last fork is gone.
+func (t *Template) Retire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.retired {
@@ -298,17 +302,17 @@ func (t *template) retire() {
 }
 
 // use counts a fork. The template is there until it is released.
-func (t *template) use() bool {
+func (t *Template) use() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.retired || t.gone() {
+	if t.retired || t.Gone() {
 		return false
 	}
 	t.live++
 	return true
 }
 
-func (t *template) release() {
+func (t *Template) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live--
@@ -318,7 +322,7 @@ func (t *template) release() {
 }
 
 // finish ends it beside everything else.
-func (t *template) finish() {
+func (t *Template) finish() {
 	t.engine.Go(func() {
 		t.end()
 		if t.cgroups != nil {

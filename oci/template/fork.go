@@ -1,4 +1,4 @@
-package oci
+package template
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 
 // A fork is a sandbox that was forked from a template (fork.py).
 type fork struct {
-	t        *template
+	t        *Template
 	host     int      // pid of its pid 1, here
 	pidfd    *os.File // of the same, which no later process can be
 	line     pid1.Lifeline
@@ -28,18 +28,18 @@ type fork struct {
 	counters map[string]*os.File // open, by controller
 }
 
-// fork makes a sandbox in which the program waits, for a run that is there
+// Fork makes a sandbox in which the program waits, for a run that is there
 // already if now.
-func (t *template) fork(now bool) (*container.Standby, error) {
+func (t *Template) Fork(now bool) (*container.Standby, error) {
 	f, err := t.forkSandbox(now)
 	if err != nil {
 		return nil, err
 	}
-	return &container.Standby{Sandbox: f, Conn: f.conn, Runtime: t.engine, Alive: func() bool { return !t.gone() }}, nil
+	return &container.Standby{Sandbox: f, Conn: f.conn, Runtime: t.engine, Alive: func() bool { return !t.Gone() }}, nil
 }
 
 // forkSandbox is the host's part of become_sandbox in fork.py.
-func (t *template) forkSandbox(now bool) (_ *fork, err error) {
+func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	if !t.use() {
 		return nil, errors.New("the template has ended")
 	}
@@ -134,7 +134,7 @@ func hungUp(raw syscall.RawConn) (gone bool) {
 }
 
 // order sends the lifeline of a fork to be to the template.
-func (t *template) order(lifeline *os.File, now bool) error {
+func (t *Template) order(lifeline *os.File, now bool) error {
 	t.ordering.Lock()
 	defer t.ordering.Unlock()
 	t.made++

@@ -1,7 +1,7 @@
 """Starts a Python program ahead of its use: once, or as a template that sandboxes are forked from.
 
 It runs inside a sandbox, in place of the program, with a socket to the host as fd 3. The first thing to come is a
-configuration: four bytes of big-endian length and JSON, which oci/warm.go writes. Then
+configuration: four bytes of big-endian length and JSON, which template.go writes. Then
 
     once       the modules are imported, and the program waits
     template   the modules are imported, and each byte that comes makes a fork, in which the program waits: b"f" for

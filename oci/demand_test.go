@@ -1,0 +1,39 @@
+package oci
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPoolFollowsDemand counts without starting anything.
+func TestPoolFollowsDemand(t *testing.T) {
+	o := &pool{key: &poolKey{}, warmth: Warmth{Max: 4}}
+	for range 3 {
+		o.count(1)
+	}
+	for range 3 {
+		o.count(-1)
+	}
+	if got := o.want(); got != 3 {
+		t.Errorf("after 3 at once %d wait", got)
+	}
+	for range 9 {
+		o.count(1)
+	}
+	if got := o.want(); got != 4 {
+		t.Errorf("%d wait, more than the most", got)
+	}
+	for range 9 {
+		o.count(-1)
+	}
+	o.window = time.Now().Add(-3 * demandWindow)
+	o.count(1)
+	o.count(-1)
+	if got := o.want(); got != 1 {
+		t.Errorf("long after it %d wait", got)
+	}
+	o.p.Limits.Memory = 1 << 60
+	if got := o.want(); got != 0 {
+		t.Errorf("%d wait where there is no memory for a run", got)
+	}
+}
