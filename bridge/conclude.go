@@ -115,13 +115,4 @@ func describeExit(code int) string {
 	return fmt.Sprintf("the process ended with exit code %d", code)
 }
 
-// boundText cuts s to at most n bytes, and says so.
-func boundText(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(" [… %d bytes left out …]", len(s)-n)
-}
-
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -88,16 +88,3 @@ func asText(mime string, body []byte) bool {
 		strings.HasSuffix(mime, "xml") || strings.HasSuffix(mime, "yaml") || strings.HasSuffix(mime, "toml")
 	return textual && utf8.Valid(body) && !bytes.ContainsRune(body, 0)
 }
-
-// sizeText writes a number of bytes as a person would.
-func sizeText(n int64) string {
-	for _, unit := range []struct {
-		bytes int64
-		name  string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.bytes {
-			return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(unit.bytes)), ".0") + " " + unit.name
-		}
-	}
-	return plural(int(n), "byte")
-}

@@ -1,14 +1,11 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net"
 	"testing"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolcell/toolcell/mcpproxy"
 )
@@ -83,43 +80,4 @@ func (c called) ReadResource(context.Context, string, string) (json.RawMessage, 
 func (c called) GetPrompt(context.Context, string, string, map[string]string) (json.RawMessage, error) {
 	c.t.Error("a prompt was got without a grant")
 	return nil, nil
-}
-
-// FuzzClientLine reads whatever a client sends as one line. Each message in it
-// has a method or is an answer, and what is none is answered with an error that
-// is a line of JSON itself.
-func FuzzClientLine(f *testing.F) {
-	for _, seed := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a","method":5}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
-		`{"id":7,"method"`, `null`, "\xff", `{"method":"a","id":3}`,
-	} {
-		f.Add([]byte(seed), false)
-		f.Add([]byte(seed), true)
-	}
-	f.Fuzz(func(t *testing.T, line []byte, tooLong bool) {
-		c, _, answers := newTestClient()
-		defer c.Close()
-		go func() {
-			defer c.Close()
-			for _, msg := range c.messages(bytes.TrimSpace(line), tooLong) {
-				if req, ok := msg.(*jsonrpc.Request); ok && tooLong {
-					t.Errorf("a message in a line that is too long: %v", req.Method)
-				}
-			}
-			_ = c.writeLine(t.Context(), []byte(`"end"`))
-		}()
-		for {
-			answer, err := answers.ReadBytes('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(answer) == "\"end\"\n" {
-				return
-			}
-			var a struct{ Error struct{ Code int } }
-			if err := json.Unmarshal(answer, &a); err != nil || a.Error.Code >= 0 {
-				t.Errorf("answer %q: %v", answer, err)
-			}
-		}
-	})
 }

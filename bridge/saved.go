@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Bounds on saved tools.
@@ -195,7 +194,7 @@ func (s SavedTools) file(name string) string { return filepath.Join(s.folder(), 
 // bounded cuts what is said about a tool to what may be kept and shown.
 func (t SavedTool) bounded() SavedTool {
 	t.Signature = oneLine(t.Signature, maxSavedSignature)
-	t.Doc = boundText(strings.Map(printable, t.Doc), maxSavedDoc)
+	t.Doc = boundText(strings.Map(dropControl, t.Doc), maxSavedDoc)
 	imports := t.Imports[:min(len(t.Imports), maxSavedImports)]
 	t.Imports = nil
 	for _, module := range imports {
@@ -206,18 +205,6 @@ func (t SavedTool) bounded() SavedTool {
 		t.Schema = nil
 	}
 	return t
-}
-
-func oneLine(s string, most int) string {
-	return boundText(strings.Join(strings.Fields(strings.Map(printable, s)), " "), most)
-}
-
-// printable leaves out what a terminal would obey.
-func printable(r rune) rune {
-	if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-		return r
-	}
-	return -1
 }
 
 // A saved tool's file is Python: its first line is a comment that says the rest

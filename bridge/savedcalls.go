@@ -124,11 +124,11 @@ func (t *talk) docs(ctx context.Context, p callParams) ([]mcpproxy.ToolDoc, erro
 	}
 	if p.Tool != "" {
 		tool, err := t.s.saved.Show(p.Tool)
-		return []mcpproxy.ToolDoc{tool.doc(p.withSchema())}, err
+		return []mcpproxy.ToolDoc{savedDoc(tool, p.withSchema())}, err
 	}
 	docs := []mcpproxy.ToolDoc{}
 	for _, tool := range t.savedList() {
-		docs = append(docs, tool.doc(p.withSchema()))
+		docs = append(docs, savedDoc(tool, p.withSchema()))
 	}
 	return docs, nil
 }
@@ -142,13 +142,13 @@ func (t *talk) search(ctx context.Context, p callParams) ([]mcpproxy.ToolDoc, er
 	}
 	var saved []mcpproxy.ToolDoc
 	for _, tool := range t.savedList() {
-		saved = append(saved, tool.doc(p.withSchema()))
+		saved = append(saved, savedDoc(tool, p.withSchema()))
 	}
 	return mcpproxy.MergeRanked(p.Query, found, saved, p.Limit), nil
 }
 
-// doc is a saved tool in the form of a server's, with how it is used.
-func (t SavedTool) doc(full bool) mcpproxy.ToolDoc {
+// savedDoc is a saved tool in the form of a server's, with how it is used.
+func savedDoc(t SavedTool, full bool) mcpproxy.ToolDoc {
 	d := mcpproxy.ToolDoc{
 		Server: savedServer, ServerAlias: savedServer, Tool: t.Name, ToolAlias: t.Name,
 		Description: strings.TrimSpace("Saved tool, no server needed: from user_tools import " + t.Name + "\n" + t.Doc),

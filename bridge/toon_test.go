@@ -100,29 +100,6 @@ func TestTOONRefusesWhatItCannotSay(t *testing.T) {
 	}
 }
 
-// TestTOONGivesWayToShorterJSON: the mode is there to save tokens.
-func TestTOONGivesWayToShorterJSON(t *testing.T) {
-	mixed := []any{[]any{1.0, map[string]any{"a": []any{true, map[string]any{}}}}, []any{map[string]any{"b": 1.0}, "x"}}
-	for name, c := range map[string]struct {
-		fields toonObject
-		want   string
-	}{
-		"a table":     {toonObject{{"rows", []any{map[string]any{"id": 1.0, "ok": true}, map[string]any{"id": 2.0, "ok": false}}}}, "```toon\nrows[2]{id,ok}:\n  1,true\n  2,false\n```"},
-		"mixed lists": {toonObject{{"rows", mixed}}, "```json\n{\"rows\":[[1,{\"a\":[true,{}]}],[{\"b\":1},\"x\"]]}\n```"},
-		"not TOON":    {toonObject{{"text", "a\xff"}}, "```json\n{\"text\":\"a\\ufffd\"}\n```"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			asMap := map[string]any{}
-			for _, f := range c.fields {
-				asMap[f.Key] = f.Value
-			}
-			if got := toonOrJSON(c.fields, asMap); got != c.want {
-				t.Errorf("got %s\nwant %s", got, c.want)
-			}
-		})
-	}
-}
-
 // toonDecodeOrdered decodes JSON with the order of keys kept.
 func toonDecodeOrdered(t *testing.T, text []byte) any {
 	t.Helper()
