@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -164,7 +165,7 @@ func (r *Result) CallLines() []string {
 func (r *Result) callRows() []any {
 	rows := make([]any, len(r.Calls))
 	for i, c := range r.Calls {
-		rows[i] = toonObject{{"server", c.Server}, {"tool", c.Tool}, {"arguments", c.Arguments}, {"outcome", c.Outcome}}
+		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: c.Arguments}, {Key: "outcome", Value: c.Outcome}}
 	}
 	return rows
 }

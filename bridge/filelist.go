@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/toon"
 )
 
 // maxListedFiles bounds what a text says of files; the structured content has
@@ -77,7 +78,7 @@ func (r *Result) contents(mode OutputMode) []mcp.Content {
 func (r *Result) pictureRows() []any {
 	rows := make([]any, len(r.Pictures))
 	for i, p := range r.Pictures {
-		rows[i] = toonObject{{"name", p.Name}, {"type", p.Type}, {"width", p.Width}, {"height", p.Height}, {"uri", p.URI}}
+		rows[i] = toon.Object{{Key: "name", Value: p.Name}, {Key: "type", Value: p.Type}, {Key: "width", Value: p.Width}, {Key: "height", Value: p.Height}, {Key: "uri", Value: p.URI}}
 	}
 	return rows
 }
@@ -85,7 +86,7 @@ func (r *Result) pictureRows() []any {
 func (r *Result) fileRows() []any {
 	rows := make([]any, len(r.Files))
 	for i, f := range r.Files {
-		rows[i] = toonObject{{"name", f.Name}, {"type", f.Type}, {"size", f.Size}, {"uri", f.URI}}
+		rows[i] = toon.Object{{Key: "name", Value: f.Name}, {Key: "type", Value: f.Type}, {Key: "size", Value: f.Size}, {Key: "uri", Value: f.URI}}
 	}
 	return rows
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/bridge/toon"
 	"strconv"
 	"strings"
 )
@@ -91,11 +92,11 @@ func (r *Result) Text(mode OutputMode) string {
 
 // toonOrJSON writes a value as TOON, or as JSON without a space where TOON cannot
 // say it or takes more: nested lists of differing things, above all.
-func toonOrJSON(fields toonObject, v any) string {
+func toonOrJSON(fields toon.Object, v any) string {
 	var short bytes.Buffer
 	enc := json.NewEncoder(&short)
 	enc.SetEscapeHTML(false)
-	toon, toonErr := encodeTOON(fields)
+	toon, toonErr := toon.Marshal(fields)
 	err := enc.Encode(v)
 	if toonErr == nil && (err != nil || len(toon) <= short.Len()-len("\n")) {
 		return fenced("toon", toon)
@@ -174,7 +175,7 @@ func contains(lines []string, message string) bool {
 
 // fields gives the result as an ordered object, by way of its JSON form, so
 // that every mode has the same fields.
-func (r *Result) fields() toonObject {
+func (r *Result) fields() toon.Object {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil
@@ -183,7 +184,7 @@ func (r *Result) fields() toonObject {
 	if json.Unmarshal(body, &byName) != nil {
 		return nil
 	}
-	var out toonObject
+	var out toon.Object
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
 		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "session", "notes", "isolation",
@@ -199,7 +200,7 @@ func (r *Result) fields() toonObject {
 			v = r.fileRows()
 		}
 		if ok {
-			out = append(out, toonField{Key: name, Value: v})
+			out = append(out, toon.Field{Key: name, Value: v})
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package bridge
+package toon
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestTOONMatchesReferenceEncoder compares with testdata/toon/cases.json,
-// which testdata/toon/generate.mjs writes with the reference encoder.
+// TestTOONMatchesReferenceEncoder compares with testdata/cases.json,
+// which testdata/generate.mjs writes with the reference encoder.
 func TestTOONMatchesReferenceEncoder(t *testing.T) {
-	text, err := os.ReadFile("testdata/toon/cases.json")
+	text, err := os.ReadFile("testdata/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestTOONMatchesReferenceEncoder(t *testing.T) {
 	}
 	for _, c := range golden.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			got, err := encodeTOON(toonDecodeOrdered(t, c.JSON))
+			got, err := Marshal(decodeOrdered(t, c.JSON))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,12 +65,12 @@ func TestTOONOfGoValues(t *testing.T) {
 		{"number only Go can read", json.Number("0x1p4"), "0x1p4"},
 		{"number empty", json.Number(""), `""`},
 		{"strings", []string{"a", "b c", "1"}, `[3]: a,b c,"1"`},
-		{"no strings", toonObject{{"stdout", []string{}}}, "stdout: []"},
+		{"no strings", Object{{"stdout", []string{}}}, "stdout: []"},
 		{"nil map", map[string]any(nil), ""},
 		{"map in order of its keys", map[string]any{"b": 1, "a": []any{map[string]any{"y": 1, "x": 2}}}, "a[1]{x,y}:\n  2,1\nb: 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := encodeTOON(c.in); err != nil || got != c.want {
+			if got, err := Marshal(c.in); err != nil || got != c.want {
 				t.Errorf("encodeTOON(%#v) = %q, %v, want %q", c.in, got, err, c.want)
 			}
 		})
@@ -79,7 +79,7 @@ func TestTOONOfGoValues(t *testing.T) {
 
 func TestTOONRefusesWhatItCannotSay(t *testing.T) {
 	var deep any
-	for range toonMaxDepth + 1 {
+	for range maxDepth + 1 {
 		deep = []any{deep}
 	}
 	for _, c := range []struct {
@@ -88,20 +88,20 @@ func TestTOONRefusesWhatItCannotSay(t *testing.T) {
 		want string
 	}{
 		{"lone surrogate", "a\xed\xa0\x80", "not valid UTF-8"},
-		{"broken key", toonObject{{"\xff", 1}}, "not valid UTF-8"},
+		{"broken key", Object{{"\xff", 1}}, "not valid UTF-8"},
 		{"unknown type", []any{struct{}{}}, "struct {}"},
 		{"deep nesting", deep, "levels of nesting"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := encodeTOON(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := Marshal(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("encodeTOON = %q, %v, want an error with %q", got, err, c.want)
 			}
 		})
 	}
 }
 
-// toonDecodeOrdered decodes JSON with the order of keys kept.
-func toonDecodeOrdered(t *testing.T, text []byte) any {
+// decodeOrdered decodes JSON with the order of keys kept.
+func decodeOrdered(t *testing.T, text []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -123,10 +123,10 @@ func toonDecodeOrdered(t *testing.T, text []byte) any {
 			next()
 			return arr
 		case json.Delim('{'):
-			obj := toonObject{}
+			obj := Object{}
 			for dec.More() {
 				key := next().(string)
-				obj = append(obj, toonField{key, value(next())})
+				obj = append(obj, Field{key, value(next())})
 			}
 			next()
 			return obj

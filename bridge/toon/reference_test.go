@@ -1,4 +1,4 @@
-package bridge
+package toon
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func TestTOONOfGeneratedValues(t *testing.T) {
 	var ours []string
 	for n := range generatedValues {
 		value := g.value(n % 7)
-		toon, err := encodeTOON(toonDecodeOrdered(t, []byte(value)))
+		toon, err := Marshal(decodeOrdered(t, []byte(value)))
 		if err != nil {
 			t.Fatalf("%s: %v", value, err)
 		}
@@ -51,10 +51,10 @@ func TestTOONOfGeneratedValues(t *testing.T) {
 	t.Logf("%d of %d values are as the reference encodes them", len(ours)-wrong, len(ours))
 }
 
-// askReference gives the answers of testdata/toon/reference.mjs.
+// askReference gives the answers of testdata/reference.mjs.
 func askReference[T any](t *testing.T, dir, what string, in *bytes.Buffer) []T {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "node", "testdata/toon/reference.mjs", dir, what)
+	c := exec.CommandContext(t.Context(), "node", "testdata/reference.mjs", dir, what)
 	var errs bytes.Buffer
 	c.Stdin, c.Stderr = in, &errs
 	out, err := c.Output()

@@ -1,20 +1,20 @@
-package bridge
+package toon
 
 import (
 	"fmt"
 	"strings"
 )
 
-// toonString encodes a string value, quoted only where it could be read as
+// stringLeaf encodes a string value, quoted only where it could be read as
 // something else (§7.2).
-func toonString(s string) toonLeaf {
-	if toonNeedsQuotes(s) {
-		return toonLeaf(toonQuote(s))
+func stringLeaf(s string) leaf {
+	if needsQuotes(s) {
+		return leaf(quoted(s))
 	}
-	return toonLeaf(s)
+	return leaf(s)
 }
 
-func toonNeedsQuotes(s string) bool {
+func needsQuotes(s string) bool {
 	switch s {
 	case "", "true", "false", "null":
 		return true
@@ -22,28 +22,28 @@ func toonNeedsQuotes(s string) bool {
 	if s[0] == ' ' || s[len(s)-1] == ' ' || s[0] == '-' || s[0] == '#' {
 		return true
 	}
-	if strings.ContainsAny(s, ",:\"\\[]{}") || strings.ContainsFunc(s, toonIsControl) {
+	if strings.ContainsAny(s, ",:\"\\[]{}") || strings.ContainsFunc(s, isControl) {
 		return true
 	}
-	return toonLooksNumeric(s)
+	return looksNumeric(s)
 }
 
-// toonIsControl reports whether r must be escaped. Tab is one of them, so
+// isControl reports whether r must be escaped. Tab is one of them, so
 // leading and trailing tabs need no rule of their own.
-func toonIsControl(r rune) bool { return r < 0x20 }
+func isControl(r rune) bool { return r < 0x20 }
 
-// toonLooksNumeric reports whether s is an optional sign, digits, and
+// looksNumeric reports whether s is an optional sign, digits, and
 // optionally a fraction and an exponent.
-func toonLooksNumeric(s string) bool {
+func looksNumeric(s string) bool {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
 	}
-	s, ok := toonSkipDigits(s)
+	s, ok := skipDigits(s)
 	if !ok {
 		return false
 	}
 	if strings.HasPrefix(s, ".") {
-		if s, ok = toonSkipDigits(s[1:]); !ok {
+		if s, ok = skipDigits(s[1:]); !ok {
 			return false
 		}
 	}
@@ -52,27 +52,27 @@ func toonLooksNumeric(s string) bool {
 		if s != "" && (s[0] == '+' || s[0] == '-') {
 			s = s[1:]
 		}
-		if s, ok = toonSkipDigits(s); !ok {
+		if s, ok = skipDigits(s); !ok {
 			return false
 		}
 	}
 	return s == ""
 }
 
-// toonSkipDigits returns what follows the leading digits of s, and whether
+// skipDigits returns what follows the leading digits of s, and whether
 // there was at least one.
-func toonSkipDigits(s string) (rest string, ok bool) {
+func skipDigits(s string) (rest string, ok bool) {
 	rest = strings.TrimLeft(s, "0123456789")
 	return rest, len(rest) < len(s)
 }
 
-// toonKey encodes a key, bare only if it is an identifier that may hold dots
+// keyText encodes a key, bare only if it is an identifier that may hold dots
 // (§7.3).
-func toonKey(key string) string {
+func keyText(key string) string {
 	for i, r := range key {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 		if !letter && (i == 0 || r != '.' && (r < '0' || r > '9')) {
-			return toonQuote(key)
+			return quoted(key)
 		}
 	}
 	if key == "" {
@@ -81,8 +81,8 @@ func toonKey(key string) string {
 	return key
 }
 
-// toonQuote escapes as §7.1 lists; all other characters stay themselves.
-func toonQuote(s string) string {
+// quoted escapes as §7.1 lists; all other characters stay themselves.
+func quoted(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')
@@ -97,7 +97,7 @@ func toonQuote(s string) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case toonIsControl(r):
+		case isControl(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)

@@ -1,4 +1,6 @@
-package bridge
+// Package toon encodes values in Token-Oriented Object Notation, version 4, byte
+// for byte as the reference encoder does.
+package toon
 
 import (
 	"fmt"
@@ -7,36 +9,36 @@ import (
 	"strings"
 )
 
-// toonObject is an object whose keys keep their order, which a Go map would
+// Object is an object whose keys keep their order, which a Go map would
 // lose. Its keys are distinct.
-type toonObject []toonField
+type Object []Field
 
-// toonField is one key of a toonObject.
-type toonField struct {
+// Field is one key of a Object.
+type Field struct {
 	Key   string
 	Value any
 }
 
-// toonMaxDepth bounds nesting. Every line repeats the indentation of its
+// maxDepth bounds nesting. Every line repeats the indentation of its
 // depth, so deep input would otherwise grow with its square.
-const toonMaxDepth = 100
+const maxDepth = 100
 
-// encodeTOON renders v in Token-Oriented Object Notation, byte for byte as the
+// Marshal renders v in Token-Oriented Object Notation, byte for byte as the
 // reference encoder does with its default options (two spaces, comma). The
 // comments cite the sections of its specification, version 4.
 //
-// It takes what encoding/json decodes into, and besides toonObject, []string,
+// It takes what encoding/json decodes into, and besides Object, []string,
 // int and int64. A map is written in the order of its keys. Integers beyond
 // the range of a float64 keep all their digits; a json.Number too large for a
 // float64 becomes a string.
-func encodeTOON(v any) (string, error) {
-	node, err := toonNormalize(v, 0)
+func Marshal(v any) (string, error) {
+	node, err := normalize(v, 0)
 	if err != nil {
 		return "", fmt.Errorf("encoding TOON: %w", err)
 	}
-	w := &toonWriter{}
+	w := &writer{}
 	switch n := node.(type) {
-	case toonLeaf:
+	case leaf:
 		// A decoder drops a byte order mark that opens the document (§12), so
 		// only there it is quoted.
 		if strings.HasPrefix(string(n), "\ufeff") {
@@ -49,7 +51,7 @@ func encodeTOON(v any) (string, error) {
 		} else {
 			w.array("", 0, n, true)
 		}
-	case toonObject:
+	case Object:
 		if !w.keyedTable("", 0, n) {
 			w.fields(0, n)
 		}
@@ -57,32 +59,32 @@ func encodeTOON(v any) (string, error) {
 	return strings.TrimSuffix(w.out.String(), "\n"), nil
 }
 
-// toonWriter collects the lines of a document. A head is what stands before
+// writer collects the lines of a document. A head is what stands before
 // the bracket or the colon of a line: indentation, list marker and key.
-type toonWriter struct{ out strings.Builder }
+type writer struct{ out strings.Builder }
 
-func (w *toonWriter) line(parts ...string) {
+func (w *writer) line(parts ...string) {
 	for _, p := range parts {
 		w.out.WriteString(p)
 	}
 	w.out.WriteByte('\n')
 }
 
-func toonIndent(depth int) string { return strings.Repeat("  ", depth) }
+func indent(depth int) string { return strings.Repeat("  ", depth) }
 
-func (w *toonWriter) fields(depth int, obj toonObject) {
+func (w *writer) fields(depth int, obj Object) {
 	for _, f := range obj {
-		w.field(toonIndent(depth), depth, f)
+		w.field(indent(depth), depth, f)
 	}
 }
 
 // field writes one key and its value. depth is where the field stands for the
 // scope it may open; the first field of a list item stands one deeper than its
 // hyphen (§10).
-func (w *toonWriter) field(lead string, depth int, f toonField) {
-	head := lead + toonKey(f.Key)
+func (w *writer) field(lead string, depth int, f Field) {
+	head := lead + keyText(f.Key)
 	switch v := f.Value.(type) {
-	case toonLeaf:
+	case leaf:
 		w.line(head, ": ", string(v))
 	case []any:
 		if len(v) == 0 {
@@ -90,7 +92,7 @@ func (w *toonWriter) field(lead string, depth int, f toonField) {
 			return
 		}
 		w.array(head, depth, v, true)
-	case toonObject:
+	case Object:
 		if !w.keyedTable(head, depth, v) {
 			w.line(head, ":")
 			w.fields(depth+1, v)
@@ -101,21 +103,21 @@ func (w *toonWriter) field(lead string, depth int, f toonField) {
 // array writes an array in the first form that its shape allows: inline,
 // tabular, list. A table needs a key or the root; elsewhere a header with a
 // field list would not be valid (§6).
-func (w *toonWriter) array(head string, depth int, arr []any, tableAllowed bool) {
+func (w *writer) array(head string, depth int, arr []any, tableAllowed bool) {
 	head += "[" + strconv.Itoa(len(arr)) + "]"
-	if cells, ok := toonAll[toonLeaf](arr); ok {
+	if cells, ok := allOf[leaf](arr); ok {
 		if len(cells) == 0 {
 			w.line(head, ":")
 		} else {
-			w.line(head, ": ", toonJoin(cells))
+			w.line(head, ": ", joinCells(cells))
 		}
 		return
 	}
-	if objs, ok := toonAll[toonObject](arr); ok && tableAllowed {
-		if fields, rows, ok := toonTable(objs); ok {
+	if objs, ok := allOf[Object](arr); ok && tableAllowed {
+		if fields, rows, ok := tableOf(objs); ok {
 			w.line(head, fields, ":")
 			for _, row := range rows {
-				w.line(toonIndent(depth+1), toonJoin(row))
+				w.line(indent(depth+1), joinCells(row))
 			}
 			return
 		}
@@ -127,16 +129,16 @@ func (w *toonWriter) array(head string, depth int, arr []any, tableAllowed bool)
 }
 
 // item writes one element of an array in list form (§9.4, §10).
-func (w *toonWriter) item(depth int, v any) {
-	lead := toonIndent(depth) + "- "
+func (w *writer) item(depth int, v any) {
+	lead := indent(depth) + "- "
 	switch v := v.(type) {
-	case toonLeaf:
+	case leaf:
 		w.line(lead, string(v))
 	case []any:
 		w.array(lead, depth, v, false)
-	case toonObject:
+	case Object:
 		if len(v) == 0 {
-			w.line(toonIndent(depth), "-")
+			w.line(indent(depth), "-")
 			return
 		}
 		w.field(lead, depth+1, v[0])
@@ -146,62 +148,62 @@ func (w *toonWriter) item(depth int, v any) {
 
 // keyedTable writes an object of two or more uniform objects as a table whose
 // rows carry their keys (§9.5), and reports whether it could.
-func (w *toonWriter) keyedTable(head string, depth int, obj toonObject) bool {
+func (w *writer) keyedTable(head string, depth int, obj Object) bool {
 	if len(obj) < 2 {
 		return false
 	}
-	objs := make([]toonObject, len(obj))
+	objs := make([]Object, len(obj))
 	for i, f := range obj {
-		o, ok := f.Value.(toonObject)
+		o, ok := f.Value.(Object)
 		if !ok {
 			return false
 		}
 		objs[i] = o
 	}
-	fields, rows, ok := toonTable(objs)
+	fields, rows, ok := tableOf(objs)
 	if !ok {
 		return false
 	}
 	w.line(head, "[", strconv.Itoa(len(obj)), ":]", fields, ":")
 	for i, row := range rows {
-		w.line(toonIndent(depth+1), toonKey(obj[i].Key), ": ", toonJoin(row))
+		w.line(indent(depth+1), keyText(obj[i].Key), ": ", joinCells(row))
 	}
 	return true
 }
 
-// toonTable returns the field list and the rows of cells if objs are uniform:
+// tableOf returns the field list and the rows of cells if objs are uniform:
 // not empty, with the same keys, each column all primitives or itself a
 // uniform column of objects, which becomes a nested field group (§9.3).
-func toonTable(objs []toonObject) (fields string, rows [][]toonLeaf, ok bool) {
+func tableOf(objs []Object) (fields string, rows [][]leaf, ok bool) {
 	first := objs[0]
 	if len(first) == 0 {
 		return "", nil, false
 	}
 	aligned := make([][]any, len(objs))
 	for i, o := range objs {
-		if aligned[i], ok = toonAligned(o, first); !ok {
+		if aligned[i], ok = valuesLike(o, first); !ok {
 			return "", nil, false
 		}
 	}
-	rows = make([][]toonLeaf, len(objs))
+	rows = make([][]leaf, len(objs))
 	names := make([]string, len(first))
 	column := make([]any, len(objs))
 	for j, f := range first {
-		names[j] = toonKey(f.Key)
+		names[j] = keyText(f.Key)
 		for i := range aligned {
 			column[i] = aligned[i][j]
 		}
-		if cells, ok := toonAll[toonLeaf](column); ok {
+		if cells, ok := allOf[leaf](column); ok {
 			for i, c := range cells {
 				rows[i] = append(rows[i], c)
 			}
 			continue
 		}
-		nested, ok := toonAll[toonObject](column)
+		nested, ok := allOf[Object](column)
 		if !ok {
 			return "", nil, false
 		}
-		group, cells, ok := toonTable(nested)
+		group, cells, ok := tableOf(nested)
 		if !ok {
 			return "", nil, false
 		}
@@ -213,14 +215,14 @@ func toonTable(objs []toonObject) (fields string, rows [][]toonLeaf, ok bool) {
 	return "{" + strings.Join(names, ",") + "}", rows, true
 }
 
-// toonAligned returns the values of o in the key order of like, if both have
+// valuesLike returns the values of o in the key order of like, if both have
 // the same keys.
-func toonAligned(o, like toonObject) ([]any, bool) {
+func valuesLike(o, like Object) ([]any, bool) {
 	if len(o) != len(like) {
 		return nil, false
 	}
 	values := make([]any, len(o))
-	if slices.EqualFunc(o, like, func(a, b toonField) bool { return a.Key == b.Key }) {
+	if slices.EqualFunc(o, like, func(a, b Field) bool { return a.Key == b.Key }) {
 		for i, f := range o {
 			values[i] = f.Value
 		}
@@ -240,8 +242,8 @@ func toonAligned(o, like toonObject) ([]any, bool) {
 	return values, true
 }
 
-// toonAll returns vs as a slice of T if every one of them is a T.
-func toonAll[T any](vs []any) ([]T, bool) {
+// allOf returns vs as a slice of T if every one of them is a T.
+func allOf[T any](vs []any) ([]T, bool) {
 	all := make([]T, len(vs))
 	for i, v := range vs {
 		t, ok := v.(T)
@@ -253,7 +255,7 @@ func toonAll[T any](vs []any) ([]T, bool) {
 	return all, true
 }
 
-func toonJoin(cells []toonLeaf) string {
+func joinCells(cells []leaf) string {
 	var b strings.Builder
 	for i, c := range cells {
 		if i > 0 {
