@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -73,7 +74,7 @@ type Options struct {
 	Policy    *policy.Policy // what may be called; nil is everything
 	RunsDir   string         // where files of runs are kept; none are if empty
 	Files     FileLimits     // of what is kept there
-	Pictures  PictureLimits  // of what a result carries
+	Pictures  imaging.Limits // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
@@ -143,7 +144,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Pictures = o.Pictures.withDefaults()
+	o.Pictures = o.Pictures.WithDefaults()
 	s := &Server{
 		o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
 		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *wires, 1), said: map[string]bool{},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/bridge/imaging"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -34,7 +35,7 @@ type Picture struct {
 // pictures are those of one run. They are made ready while the code goes on.
 type pictures struct {
 	life    context.Context
-	limits  PictureLimits
+	limits  imaging.Limits
 	decoder *semaphore.Weighted // of all runs
 	files   *runFiles
 
@@ -47,7 +48,7 @@ type pictures struct {
 // A displayed picture is one that the code gave to display.
 type displayed struct {
 	name, uri string
-	rendered  rendered
+	rendered  imaging.Rendered
 	show      bool  // it is among those that the result carries
 	err       error // why it is not, all the same
 	keepErr   error // why it is not kept as a file
@@ -81,7 +82,7 @@ func (p *pictures) take(name string, data []byte, drawn bool) error {
 			return
 		}
 		defer p.decoder.Release(1)
-		d.rendered, d.err = render(data, p.limits)
+		d.rendered, d.err = imaging.Render(data, p.limits)
 	}()
 	return nil
 }
@@ -91,8 +92,8 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 	stem := plainName(name)
 	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
 	d := &displayed{name: stem + ".svg"}
-	if format, ok := pictureFormats[http.DetectContentType(data)]; ok {
-		d.name = stem + format.ext
+	if format, ok := imaging.Formats[http.DetectContentType(data)]; ok {
+		d.name = stem + format.Ext
 	} else if !strings.HasSuffix(strings.ToLower(name), ".svg") {
 		return nil, fmt.Errorf("displaying %q: its bytes are neither PNG, JPEG, GIF nor WebP", boundText(name, 80))
 	}
@@ -120,7 +121,7 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 // result shows all that is in it.
 func (d *displayed) named(name, uri string) bool {
 	d.name, d.uri = name, uri
-	return !d.show || d.err != nil || d.rendered.lessened
+	return !d.show || d.err != nil || d.rendered.Reduced
 }
 
 // finish waits until all pictures are made ready.
@@ -150,7 +151,7 @@ func (p *pictures) tell(r *Result) {
 	for _, d := range p.all {
 		if d.show && d.err == nil {
 			m := d.rendered
-			r.Pictures = append(r.Pictures, Picture{Name: d.name, Type: m.mime, Width: m.width, Height: m.height, URI: d.uri, data: m.data})
+			r.Pictures = append(r.Pictures, Picture{Name: d.name, Type: m.MIME, Width: m.Width, Height: m.Height, URI: d.uri, data: m.Data})
 		}
 	}
 }

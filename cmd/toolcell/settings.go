@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
@@ -44,7 +45,7 @@ type Settings struct {
 	Start       string
 	Preload     []string
 	Files       bridge.FileLimits
-	Pictures    bridge.PictureLimits
+	Pictures    imaging.Limits
 	Mounts      []oci.Mount
 	Runtime     string
 }
@@ -247,10 +248,10 @@ func (r *settingReader) modules(name string) []string {
 
 var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
-func (r *settingReader) pictures() bridge.PictureLimits {
-	l := bridge.PictureLimits{Count: r.atLeast("pictures", 0), Side: r.atLeast("picture-size", 16), Bytes: int(r.size("picture-bytes"))}
+func (r *settingReader) pictures() imaging.Limits {
+	l := imaging.Limits{Count: r.atLeast("pictures", 0), Side: r.atLeast("picture-size", 16), Bytes: int(r.size("picture-bytes"))}
 	if l.Count == 0 {
-		l.Count = bridge.NoPictures
+		l.Count = imaging.None
 	}
 	if l.Bytes < 4<<10 || l.Bytes > 10<<20 {
 		r.fail("picture-bytes", "not between 4k and 10m")

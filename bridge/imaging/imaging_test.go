@@ -1,4 +1,4 @@
-package bridge
+package imaging
 
 import (
 	"bytes"
@@ -68,37 +68,37 @@ func TestPicturesAreMadeToFit(t *testing.T) {
 	clear := image.NewNRGBA(image.Rect(0, 0, 40, 40)) // all transparent
 	for name, tt := range map[string]struct {
 		data          []byte
-		limits        PictureLimits
+		limits        Limits
 		mime          string
 		width, height int
 		lessened      bool
 	}{
-		"small PNG":       {asPNG(t, gradient(64, 32)), PictureLimits{}, "image/png", 64, 32, false},
-		"wide":            {asPNG(t, gradient(3000, 30)), PictureLimits{}, "image/png", 1024, 10, true},
-		"a line":          {asPNG(t, gradient(5000, 1)), PictureLimits{}, "image/png", 1024, 1, true},
-		"high":            {asPNG(t, gradient(500, 2000)), PictureLimits{}, "image/png", 256, 1024, true},
-		"JPEG":            {asJPEG(t, gradient(300, 200)), PictureLimits{}, "image/jpeg", 300, 200, false},
-		"GIF":             {asGIF(t, gradient(30, 20)), PictureLimits{}, "image/png", 30, 20, false},
-		"noise":           {asPNG(t, noise(600, 600)), PictureLimits{}, "image/jpeg", 600, 600, true},
-		"transparent":     {asPNG(t, clear), PictureLimits{}, "image/png", 40, 40, false},
-		"16 bits":         {asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 20, 20))), PictureLimits{}, "image/png", 20, 20, false},
-		"hardly any room": {asPNG(t, noise(1000, 1000)), PictureLimits{Bytes: 4 << 10}, "image/jpeg", 0, 0, true},
+		"small PNG":       {asPNG(t, gradient(64, 32)), Limits{}, "image/png", 64, 32, false},
+		"wide":            {asPNG(t, gradient(3000, 30)), Limits{}, "image/png", 1024, 10, true},
+		"a line":          {asPNG(t, gradient(5000, 1)), Limits{}, "image/png", 1024, 1, true},
+		"high":            {asPNG(t, gradient(500, 2000)), Limits{}, "image/png", 256, 1024, true},
+		"JPEG":            {asJPEG(t, gradient(300, 200)), Limits{}, "image/jpeg", 300, 200, false},
+		"GIF":             {asGIF(t, gradient(30, 20)), Limits{}, "image/png", 30, 20, false},
+		"noise":           {asPNG(t, noise(600, 600)), Limits{}, "image/jpeg", 600, 600, true},
+		"transparent":     {asPNG(t, clear), Limits{}, "image/png", 40, 40, false},
+		"16 bits":         {asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 20, 20))), Limits{}, "image/png", 20, 20, false},
+		"hardly any room": {asPNG(t, noise(1000, 1000)), Limits{Bytes: 4 << 10}, "image/jpeg", 0, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := tt.limits.withDefaults()
-			r, err := render(tt.data, l)
+			l := tt.limits.WithDefaults()
+			r, err := Render(tt.data, l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, kind, err := image.Decode(bytes.NewReader(r.data))
-			if err != nil || "image/"+kind != r.mime || m.Bounds().Dx() != r.width || m.Bounds().Dy() != r.height {
-				t.Fatalf("it is %s of %v, and said to be %s of %d×%d: %v", kind, m.Bounds(), r.mime, r.width, r.height, err)
+			m, kind, err := image.Decode(bytes.NewReader(r.Data))
+			if err != nil || "image/"+kind != r.MIME || m.Bounds().Dx() != r.Width || m.Bounds().Dy() != r.Height {
+				t.Fatalf("it is %s of %v, and said to be %s of %d×%d: %v", kind, m.Bounds(), r.MIME, r.Width, r.Height, err)
 			}
-			if len(r.data) > l.Bytes || max(r.width, r.height) > l.Side {
-				t.Errorf("%d bytes, %d×%d", len(r.data), r.width, r.height)
+			if len(r.Data) > l.Bytes || max(r.Width, r.Height) > l.Side {
+				t.Errorf("%d bytes, %d×%d", len(r.Data), r.Width, r.Height)
 			}
-			if r.mime != tt.mime || tt.width > 0 && (r.width != tt.width || r.height != tt.height) || r.lessened != tt.lessened {
-				t.Errorf("got %s of %d×%d, lessened %v", r.mime, r.width, r.height, r.lessened)
+			if r.MIME != tt.mime || tt.width > 0 && (r.Width != tt.width || r.Height != tt.height) || r.Reduced != tt.lessened {
+				t.Errorf("got %s of %d×%d, lessened %v", r.MIME, r.Width, r.Height, r.Reduced)
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestPicturesAreMadeToFit(t *testing.T) {
 
 // TestScalingKeepsTheColours: the middle of a gradient stays what it is.
 func TestScalingKeepsTheColours(t *testing.T) {
-	r, err := render(asPNG(t, gradient(3000, 1500)), PictureLimits{}.withDefaults())
+	r, err := Render(asPNG(t, gradient(3000, 1500)), Limits{}.WithDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := image.Decode(bytes.NewReader(r.data))
+	m, _, err := image.Decode(bytes.NewReader(r.Data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +128,12 @@ func TestTransparencyIsWhiteInJPEG(t *testing.T) {
 	for i := 0; i < len(m.Pix)/2; i++ {
 		m.Pix[i] = 0
 	}
-	r, err := render(asPNG(t, m), PictureLimits{}.withDefaults())
-	if err != nil || r.mime != "image/jpeg" {
-		t.Fatalf("%s: %v", r.mime, err)
+	r, err := Render(asPNG(t, m), Limits{}.WithDefaults())
+	if err != nil || r.MIME != "image/jpeg" {
+		t.Fatalf("%s: %v", r.MIME, err)
 	}
-	got, _, _ := image.Decode(bytes.NewReader(r.data))
-	if red, _, _, _ := got.At(r.width/2, 5).RGBA(); red>>8 < 250 {
+	got, _, _ := image.Decode(bytes.NewReader(r.Data))
+	if red, _, _, _ := got.At(r.Width/2, 5).RGBA(); red>>8 < 250 {
 		t.Errorf("what was transparent is %d", red>>8)
 	}
 }
@@ -162,7 +162,7 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 		"larger than it":   {withSize(good, 4000, 4000), "decoding"},
 		"no width":         {withSize(good, 0, 8), ""},
 	} {
-		if _, err := render(tt.data, PictureLimits{}.withDefaults()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Render(tt.data, Limits{}.WithDefaults()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
@@ -175,10 +175,10 @@ func FuzzRender(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l := PictureLimits{Side: 64, Bytes: 4 << 10}.withDefaults()
-		r, err := render(data, l)
-		if err == nil && (len(r.data) > l.Bytes || r.width > l.Side || r.height > l.Side || r.width < 1 || r.height < 1) {
-			t.Errorf("%d bytes of %d×%d", len(r.data), r.width, r.height)
+		l := Limits{Side: 64, Bytes: 4 << 10}.WithDefaults()
+		r, err := Render(data, l)
+		if err == nil && (len(r.Data) > l.Bytes || r.Width > l.Side || r.Height > l.Side || r.Width < 1 || r.Height < 1) {
+			t.Errorf("%d bytes of %d×%d", len(r.Data), r.Width, r.Height)
 		}
 	})
 }
@@ -189,7 +189,7 @@ func BenchmarkRender(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := render(data, PictureLimits{}.withDefaults()); err != nil {
+				if _, err := Render(data, Limits{}.WithDefaults()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,6 @@
-package bridge
+// Package imaging decodes pictures from a sandbox within bounds and encodes them
+// again, so that no byte of the code's own reaches a client's decoder.
+package imaging
 
 import (
 	"bytes"
@@ -21,17 +23,17 @@ import (
 // up to 128 MiB for a moment, and one is decoded at a time.
 const maxPixels = 16 << 20
 
-// NoPictures is the count of PictureLimits with which all are kept as files.
-const NoPictures = -1
+// None is the count of PictureLimits with which all are kept as files.
+const None = -1
 
-// PictureLimits bound the pictures that a result carries.
-type PictureLimits struct {
+// Limits bound the pictures that a result carries.
+type Limits struct {
 	Count int // a run; 8 if 0
 	Side  int // of the longer side in pixels; 1024 if 0
 	Bytes int // of each; 400 KiB if 0
 }
 
-func (l PictureLimits) withDefaults() PictureLimits {
+func (l Limits) WithDefaults() Limits {
 	if l.Count == 0 {
 		l.Count = 8
 	}
@@ -45,23 +47,23 @@ func (l PictureLimits) withDefaults() PictureLimits {
 }
 
 // A rendered picture is one that was made here, to be sent to the client.
-type rendered struct {
-	data          []byte
-	mime          string
-	width, height int
-	lessened      bool // it has less in it than the one it was made from
+type Rendered struct {
+	Data          []byte
+	MIME          string
+	Width, Height int
+	Reduced       bool // it has less in it than the one it was made from
 }
 
 // A pictureFormat is one that can be decoded.
 type pictureFormat struct {
-	ext    string
+	Ext    string
 	config func(*bytes.Reader) (image.Config, error)
 	decode func(*bytes.Reader) (image.Image, error)
 }
 
-// pictureFormats are told by their first bytes: what the sandbox says of a
+// Formats are told by their first bytes: what the sandbox says of a
 // picture counts for nothing.
-var pictureFormats = map[string]pictureFormat{
+var Formats = map[string]pictureFormat{
 	"image/png": {
 		".png",
 		func(r *bytes.Reader) (image.Config, error) { return png.DecodeConfig(r) },
@@ -84,17 +86,17 @@ var pictureFormats = map[string]pictureFormat{
 	},
 }
 
-// render makes of what a sandbox gave as a picture one within the limits. It
+// Render makes of what a sandbox gave as a picture one within the limits. It
 // is always encoded anew, so that no byte of the sandbox's gets to a client,
 // whose decoder may be less careful.
-func render(data []byte, l PictureLimits) (r rendered, err error) {
+func Render(data []byte, l Limits) (r Rendered, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a decoder met what its authors did not think of
 			err = fmt.Errorf("decoding the picture: %v", p)
 		}
 	}()
 	mime := http.DetectContentType(data)
-	format, ok := pictureFormats[mime]
+	format, ok := Formats[mime]
 	if !ok {
 		return r, fmt.Errorf("it is neither PNG, JPEG, GIF nor WebP")
 	}
@@ -117,32 +119,32 @@ func render(data []byte, l PictureLimits) (r rendered, err error) {
 
 // fit scales and encodes m until it is within the limits: as PNG, if that is
 // small enough and it was no photograph, else as JPEG, and smaller and smaller.
-func fit(m image.Image, photo bool, l PictureLimits) (rendered, error) {
+func fit(m image.Image, photo bool, l Limits) (Rendered, error) {
 	longer := max(m.Bounds().Dx(), m.Bounds().Dy())
 	for side := min(longer, l.Side); side >= 1; side = side * 3 / 4 {
 		at := scaled(m, side)
-		r := rendered{width: at.Bounds().Dx(), height: at.Bounds().Dy(), lessened: side < longer}
+		r := Rendered{Width: at.Bounds().Dx(), Height: at.Bounds().Dy(), Reduced: side < longer}
 		if !photo {
 			var err error
-			if r.data, err = encodePNG(at); err != nil {
+			if r.Data, err = encodePNG(at); err != nil {
 				return r, err
 			}
-			if r.mime = "image/png"; len(r.data) <= l.Bytes {
+			if r.MIME = "image/png"; len(r.Data) <= l.Bytes {
 				return r, nil
 			}
 		}
-		r.mime, r.lessened = "image/jpeg", r.lessened || !photo
+		r.MIME, r.Reduced = "image/jpeg", r.Reduced || !photo
 		for _, quality := range []int{90, 75, 60} {
 			var b bytes.Buffer
 			if err := jpeg.Encode(&b, onWhite(at), &jpeg.Options{Quality: quality}); err != nil {
 				return r, fmt.Errorf("encoding the picture: %w", err)
 			}
-			if r.data = b.Bytes(); len(r.data) <= l.Bytes {
+			if r.Data = b.Bytes(); len(r.Data) <= l.Bytes {
 				return r, nil
 			}
 		}
 	}
-	return rendered{}, fmt.Errorf("no picture is as small as %d bytes", l.Bytes)
+	return Rendered{}, fmt.Errorf("no picture is as small as %d bytes", l.Bytes)
 }
 
 // scaled gives m with a longer side of so many pixels, m itself if it has.
