@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/stdio"
 )
 
 // ManualURI is the resource that holds the manual.
@@ -198,10 +199,10 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.Close()
 	// Ending the session does not end its handlers: ending the runs does.
 	defer context.AfterFunc(ctx, s.end)()
-	client := newClientConn(in, out, s.o.Log)
+	client := stdio.New(in, out, s.o.Log)
 	err := s.MCP().Run(ctx, client)
 	// Which of the errors that follow from it Run returns is a matter of chance.
-	if first := client.broken.Load(); first != nil {
+	if first := client.Broken.Load(); first != nil {
 		err = fmt.Errorf("writing to the client: %w", *first)
 	}
 	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE} {

@@ -1,4 +1,7 @@
-package bridge
+// Package stdio carries MCP over a pair of pipes to one client. Unlike the SDK's
+// transport it survives a line that is not a message, and stops reading while
+// the client does not read its answers.
+package stdio
 
 import (
 	"bufio"
@@ -30,17 +33,17 @@ const (
 // closed its end.
 const lastWords = 2 * time.Second
 
-// A clientConn speaks with the client in lines of JSON. It takes the place of
+// A Conn speaks with the client in lines of JSON. It takes the place of
 // the SDK's own transport for what that does not do: go on after a line that
 // is no message, and stop reading while the client does not take its answers.
-type clientConn struct {
+type Conn struct {
 	log    *slog.Logger
 	out    io.Writer
 	read   chan received
 	writes chan outgoing
 	closed chan struct{}
 	once   sync.Once
-	broken atomic.Pointer[error] // the write that failed
+	Broken atomic.Pointer[error] // the write that failed
 
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]int // requests without an answer, and their size
@@ -58,10 +61,10 @@ type outgoing struct {
 	done chan error
 }
 
-// newClientConn begins to read and to write. Both goroutines end with Close, or
+// New begins to read and to write. Both goroutines end with Close, or
 // else with the streams: standard input and output cannot be interrupted.
-func newClientConn(in io.Reader, out io.Writer, log *slog.Logger) *clientConn {
-	c := &clientConn{
+func New(in io.Reader, out io.Writer, log *slog.Logger) *Conn {
+	c := &Conn{
 		log: log, out: out, read: make(chan received), writes: make(chan outgoing), closed: make(chan struct{}),
 		waiting: map[jsonrpc.ID]int{}, freed: make(chan struct{}, 1),
 	}
@@ -71,19 +74,19 @@ func newClientConn(in io.Reader, out io.Writer, log *slog.Logger) *clientConn {
 }
 
 // Connect implements mcp.Transport.
-func (c *clientConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+func (c *Conn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
 
 // SessionID implements mcp.Connection; stdio has none.
-func (c *clientConn) SessionID() string { return "" }
+func (c *Conn) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
-func (c *clientConn) Close() error {
+func (c *Conn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return nil
 }
 
 // Read implements mcp.Connection.
-func (c *clientConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case r := <-c.read:
 		return r.msg, r.err
@@ -95,7 +98,7 @@ func (c *clientConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write implements mcp.Connection.
-func (c *clientConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return fmt.Errorf("encoding a message for the client: %w", err)
@@ -107,7 +110,7 @@ func (c *clientConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-func (c *clientConn) writeLine(ctx context.Context, line []byte) error {
+func (c *Conn) writeLine(ctx context.Context, line []byte) error {
 	w := outgoing{append(line, '\n'), make(chan error, 1)}
 	select {
 	case c.writes <- w:
@@ -125,13 +128,13 @@ func (c *clientConn) writeLine(ctx context.Context, line []byte) error {
 	}
 }
 
-func (c *clientConn) writeLoop() {
+func (c *Conn) writeLoop() {
 	for {
 		select {
 		case w := <-c.writes:
 			_, err := c.out.Write(w.line)
 			if err != nil {
-				c.broken.Store(&err)
+				c.Broken.Store(&err)
 			}
 			w.done <- err
 			if err != nil {
@@ -145,7 +148,7 @@ func (c *clientConn) writeLoop() {
 }
 
 // readLoop hands on the messages, one by one, until the client is done.
-func (c *clientConn) readLoop(in *bufio.Reader) {
+func (c *Conn) readLoop(in *bufio.Reader) {
 	for {
 		line, tooLong, err := readLine(in)
 		for _, msg := range c.messages(line, tooLong) {
@@ -162,7 +165,7 @@ func (c *clientConn) readLoop(in *bufio.Reader) {
 	}
 }
 
-func (c *clientConn) hand(r received) bool {
+func (c *Conn) hand(r received) bool {
 	select {
 	case c.read <- r:
 		return true
@@ -191,7 +194,7 @@ func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 
 // messages reads the messages in a line: one, or several in an array, as older
 // versions of the protocol allow. A line that is none is answered here.
-func (c *clientConn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
+func (c *Conn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
 	if len(line) == 0 {
 		return nil
 	}
@@ -267,7 +270,7 @@ var (
 // refuse answers a line that is no message, so that a client that waits for an
 // answer to it learns why there is none. "If there was an error in detecting
 // the id in the Request object, it MUST be Null." (JSON-RPC 2.0, 5)
-func (c *clientConn) refuse(line []byte, code int64, why error) {
+func (c *Conn) refuse(line []byte, code int64, why error) {
 	c.log.Warn("the client sent what is no message", "err", why)
 	id := []byte("null")
 	for _, where := range []*regexp.Regexp{idFirst(), idLast()} {
@@ -280,7 +283,7 @@ func (c *clientConn) refuse(line []byte, code int64, why error) {
 }
 
 // admit waits until there is room for one more request.
-func (c *clientConn) admit(msg jsonrpc.Message) bool {
+func (c *Conn) admit(msg jsonrpc.Message) bool {
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok || !req.IsCall() {
 		return true
@@ -303,7 +306,7 @@ func (c *clientConn) admit(msg jsonrpc.Message) bool {
 	}
 }
 
-func (c *clientConn) answered(id jsonrpc.ID) {
+func (c *Conn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	c.bytes -= c.waiting[id]
 	delete(c.waiting, id)

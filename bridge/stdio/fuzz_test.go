@@ -1,4 +1,4 @@
-package bridge
+package stdio
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func FuzzClientLine(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, line []byte, tooLong bool) {
-		c, _, answers := newTestClient()
+		c, _, answers := newTestConn()
 		defer c.Close()
 		go func() {
 			defer c.Close()

@@ -1,4 +1,4 @@
-package bridge
+package stdio
 
 import (
 	"bufio"
@@ -15,10 +15,10 @@ import (
 )
 
 // A client conn of a test, and the client's ends of its streams.
-func newTestClient() (c *clientConn, send *io.PipeWriter, answers *bufio.Reader) {
+func newTestConn() (c *Conn, send *io.PipeWriter, answers *bufio.Reader) {
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
-	return newClientConn(in, out, slog.New(slog.DiscardHandler)), send, bufio.NewReader(receive)
+	return New(in, out, slog.New(slog.DiscardHandler)), send, bufio.NewReader(receive)
 }
 
 func TestClientSendsWhatIsNoMessage(t *testing.T) {
@@ -38,7 +38,7 @@ func TestClientSendsWhatIsNoMessage(t *testing.T) {
 		"an id in its text":  {`{"method":"` + long + `,\"id\":8}`, `"id":null,"error":{"code":-32600`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, send, answers := newTestClient()
+			c, send, answers := newTestConn()
 			defer c.Close()
 			go func() {
 				_, _ = io.WriteString(send, "\n  \n"+tt.line+"\n"+`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\r\n")
@@ -56,7 +56,7 @@ func TestClientSendsWhatIsNoMessage(t *testing.T) {
 }
 
 func TestClientSendsAnArray(t *testing.T) {
-	c, send, _ := newTestClient()
+	c, send, _ := newTestConn()
 	defer c.Close()
 	go func() {
 		_, _ = io.WriteString(send, `[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"}]`+"\n")
@@ -81,7 +81,7 @@ func TestStalledClientIsNotReadOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, send, _ := newTestClient()
+				c, send, _ := newTestConn()
 				stopped := make(chan struct{})
 				go func() {
 					defer close(stopped)
@@ -141,7 +141,7 @@ func TestClientThatIsGoneEndsTheConn(t *testing.T) {
 		defer send.Close()
 		receive, out := io.Pipe()
 		receive.Close()
-		c := newClientConn(in, out, slog.New(slog.DiscardHandler))
+		c := New(in, out, slog.New(slog.DiscardHandler))
 		if err := c.Write(t.Context(), &jsonrpc.Response{}); err == nil {
 			t.Error("the write succeeded")
 		}
@@ -151,7 +151,7 @@ func TestClientThatIsGoneEndsTheConn(t *testing.T) {
 	})
 	t.Run("stalled", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			c, send, answers := newTestClient()
+			c, send, answers := newTestConn()
 			written := make(chan error, 1)
 			id, _ := jsonrpc.MakeID("a")
 			go func() { written <- c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}) }()
