@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -33,15 +32,11 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 	}
 	var tools []Tool
 	if tool == "" {
-		tools, err = list.all()
-	} else if i, ok := list.byKey[tool]; ok {
-		tools = make([]Tool, 1)
-		tools[0], err = list.whole(i)
+		tools = list.all()
+	} else if t, ok := list.find(tool); ok {
+		tools = []Tool{t}
 	} else {
 		return nil, list.missing(u.server.Name, tool)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the tools of server %q: %w", u.server.Name, err)
 	}
 	docs := make([]ToolDoc, 0, len(tools))
 	for _, t := range tools {
@@ -53,15 +48,11 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 // Tools returns all tools of a server with their schemas. It starts the server
 // only if they are not known yet.
 func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
-	u, list, err := p.list(ctx, server)
+	_, list, err := p.list(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := list.all()
-	if err != nil {
-		return nil, fmt.Errorf("reading the tools of server %q: %w", u.server.Name, err)
-	}
-	return tools, nil
+	return list.all(), nil
 }
 
 // list finds a server and what is known of its tools.

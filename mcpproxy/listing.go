@@ -2,8 +2,10 @@ package mcpproxy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -27,7 +29,7 @@ func (u *upstream) known(ctx context.Context) (*toolList, error) {
 		return u.learn(ctx)
 	}
 	if s := u.running(); changed && s != nil {
-		if newer, err := u.record.await(ctx, u.asking(s), changePatience); err == nil {
+		if newer, err := u.await(ctx, u.asking(s), changePatience); err == nil {
 			list = newer
 		}
 	}
@@ -81,31 +83,32 @@ func (u *upstream) ask(ctx context.Context, s *transport.Session) (*toolList, er
 // asking joins the request under way, unless the tools changed after it went
 // out, or makes one.
 func (u *upstream) asking(s *transport.Session) *flight[*toolList] {
-	r := u.record
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.asking != nil && r.askingAsOf == r.changes {
-		return r.asking
+	asOf := u.record.changeCount()
+	if u.listing != nil && u.listingAsOf == asOf {
+		return u.listing
 	}
-	f, asOf := newFlight[*toolList](), r.changes
+	f := newFlight[*toolList]()
 	if u.isClosed() {
 		f.land(nil, errClosed)
 		return f
 	}
-	r.asking, r.askingAsOf = f, asOf
+	u.listing, u.listingAsOf = f, asOf
 	u.finished.Go(func() {
 		list, err := u.list(s, asOf)
-		r.mu.Lock()
-		if r.asking == f {
-			r.asking = nil
+		u.mu.Lock()
+		if u.listing == f {
+			u.listing = nil
 		}
-		r.mu.Unlock()
+		u.mu.Unlock()
 		f.land(list, err)
 	})
 	return f
 }
+
+// listWithin bounds listing, over all pages.
+const listWithin = 60 * time.Second
 
 // list gets the tools over the wire and keeps them.
 func (u *upstream) list(s *transport.Session, asOf int) (*toolList, error) {
@@ -115,34 +118,91 @@ func (u *upstream) list(s *transport.Session, asOf int) (*toolList, error) {
 	if err != nil {
 		return nil, u.lost(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 	}
-	u.introduce(s)
+	u.recordInfo(s)
 	return u.record.put(d, asOf), nil
 }
 
-// introduce remembers what the server said of itself when it shook hands.
-func (u *upstream) introduce(s *transport.Session) {
+// listTools follows the pages of tools/list to their end or to our bounds.
+func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (definitions, error) {
+	b := newToolBuilder(log)
+	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
+		var res struct {
+			Tools []json.RawMessage `json:"tools"`
+		}
+		if err := json.Unmarshal(page, &res); err != nil {
+			return false, fmt.Errorf("reading the answer: %w", err)
+		}
+		more := b.add(res.Tools)
+		if !more {
+			log.Warn("the tool list is too long", "kept", b.count())
+		}
+		return more, nil
+	})
+	if errors.Is(err, transport.ErrTooManyPages) {
+		log.Warn("the tool list has too many pages", "kept", b.count())
+		err = nil
+	}
+	if err != nil {
+		return definitions{}, err
+	}
+	return b.finish(), nil
+}
+
+// errNotYet is for a list that is under way.
+var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
+
+// await waits for a list with patience, but only once for each: after one caller's
+// patience ran out, the next callers do not lose the same time again.
+func (u *upstream) await(ctx context.Context, f *flight[*toolList], patience time.Duration) (*toolList, error) {
+	u.mu.Lock()
+	if u.timedOut == f {
+		patience = 0
+	}
+	u.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+		return f.val, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.timedOut = f
+	return nil, errNotYet
+}
+
+// recordInfo records what the server said of itself in the handshake.
+func (u *upstream) recordInfo(s *transport.Session) {
 	said := s.InitializeResult()
 	if said == nil {
 		return
 	}
-	u.record.remember(func(m *memo) {
+	u.record.remember(func(m *serverInfo) {
 		m.Instructions = text.CutAfter(text.Clean(said.Instructions), maxInstructions)
 		if info := said.ServerInfo; info != nil {
-			m.Title, _ = text.SplitAt(text.Clean(info.Title), maxTitle)
-			m.Release, _ = text.SplitAt(text.Clean(info.Version), maxTitle)
+			m.Title, _ = text.SplitAt(text.Clean(info.Title), maxInfo)
+			m.Release, _ = text.SplitAt(text.Clean(info.Version), maxInfo)
 			m.About = text.Summary(text.Clean(info.Description))
 		}
 	})
 }
 
-const maxInstructions = 1000 // characters; the head of a record must hold them
+// Bounds on what a server says of itself, in characters; the head of a record must
+// hold it.
+const (
+	maxInstructions = 1000
+	maxInfo         = 200
+)
 
 // described returns the server with a description: the user's own, or what it
 // says of itself.
 func (u *upstream) described() config.Server {
 	s := u.server
 	if s.Description == "" {
-		m := u.record.memo()
+		m := u.record.info()
 		for _, text := range []string{m.About, text.Summary(m.Instructions), m.Title} {
 			if s.Description == "" {
 				s.Description = text
@@ -155,31 +215,28 @@ func (u *upstream) described() config.Server {
 // invalidate is called when the server says that its tools changed. It is asked
 // at once, but not each time when it says so thousands of times.
 func (u *upstream) invalidate() {
-	r := u.record
+	u.record.outdated()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changes++
-	if r.following || u.live == nil || u.isClosed() {
+	if u.following || u.live == nil || u.isClosed() {
 		return
 	}
-	r.following = true
+	u.following = true
 	u.finished.Go(u.follow)
 }
 
 // follow asks the running server until its tools are those of its last change.
 func (u *upstream) follow() {
-	r := u.record
 	for {
 		var err error = errClosed
 		if s := u.running(); s != nil {
 			_, err = u.ask(u.ctx, s)
 		}
-		r.mu.Lock()
-		r.following = err == nil && r.changes != r.asOf
-		more := r.following
-		r.mu.Unlock()
+		u.mu.Lock()
+		_, changed := u.record.tools()
+		u.following = err == nil && changed
+		more := u.following
+		u.mu.Unlock()
 		if !more {
 			return
 		}
@@ -191,25 +248,22 @@ func (u *upstream) follow() {
 // it, and it goes on when they have left. brief ends the server afterwards if it
 // was started for this alone.
 func (u *upstream) study(turns chan struct{}, delay time.Duration, brief bool) *flight[*toolList] {
-	r := u.record
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.learning != nil {
-		return r.learning
+	if u.learning != nil {
+		return u.learning
 	}
 	f := newFlight[*toolList]()
 	if u.isClosed() {
 		f.land(nil, errClosed)
 		return f
 	}
-	r.learning = f
+	u.learning = f
 	u.finished.Go(func() {
 		list, err := u.studied(turns, delay, brief)
-		r.mu.Lock()
-		r.learning = nil
-		r.mu.Unlock()
+		u.mu.Lock()
+		u.learning = nil
+		u.mu.Unlock()
 		f.land(list, err)
 	})
 	return f

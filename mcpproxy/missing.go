@@ -7,18 +7,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// noTool explains that a server has no such tool, and names the nearest ones.
-func noTool(server, tool string, list *toolList) error {
-	if len(list.tools) == 0 {
-		return fmt.Errorf("server %q has no tool %q: it has no tools", server, text.Printable(tool, maxToolName))
-	}
-	names := make([]string, len(list.tools))
-	for i, t := range list.tools {
-		names[i] = t.Name
-	}
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
-}
-
 // noServer explains why a server cannot be used, or names those that can.
 func noServer(name string, servers []config.Server, problems []config.Problem) error {
 	for _, p := range problems {

@@ -17,14 +17,29 @@ const (
 // renew has the tools of a server asked for again if they were not for long. It
 // returns at once, and a failure leaves what is known as it is.
 func (p *Proxy) renew(u *upstream) {
-	if u.record.old(renewAfter, renewRetry) {
+	if u.isOld() {
 		u.study(p.catalogue.renewals, p.catalogue.delay, true)
 	}
 }
 
+// isOld reports whether it is time to list the tools again though nothing is known
+// to have changed.
+func (u *upstream) isOld() bool {
+	u.mu.Lock()
+	recent := time.Since(u.renewedAt) < renewRetry
+	u.mu.Unlock()
+	if recent || !u.record.olderThan(renewAfter) {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.renewedAt = time.Now()
+	return true
+}
+
 // prune forgets, once and beside other work, the servers that are gone.
 func (p *Proxy) prune(upstreams []*upstream) {
-	if len(upstreams) == 0 || p.catalogue.shelf.dir == "" {
+	if len(upstreams) == 0 || p.catalogue.store.dir == "" {
 		return
 	}
 	p.catalogue.pruned.Do(func() {
@@ -33,7 +48,7 @@ func (p *Proxy) prune(upstreams []*upstream) {
 			for _, u := range upstreams {
 				keep[u.record.key()] = true
 			}
-			p.catalogue.shelf.prune(keep)
+			p.catalogue.store.prune(keep)
 		})
 	})
 }
@@ -62,5 +77,5 @@ func (p *Proxy) Refresh(ctx context.Context, server string) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list.all()
+	return list.all(), nil
 }

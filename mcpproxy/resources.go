@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	maxItems     = 20_000   // of one list
-	maxItemBytes = 16 << 20 // of one list
-	maxURI       = 64 << 10
+	maxItems      = 20_000   // of one list
+	maxItemBytes  = 16 << 20 // of one list
+	maxURI        = 64 << 10
+	maxPromptName = 512
 )
 
 // ListResources returns the resources of a server as a JSON array of what it
@@ -54,7 +55,7 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 		}
 		params.Arguments = raw
 	}
-	return p.one(ctx, server, fmt.Sprintf("getting prompt %q", text.Printable(name, maxToolName)), "prompts", hasPrompts,
+	return p.one(ctx, server, fmt.Sprintf("getting prompt %q", text.Printable(name, maxPromptName)), "prompts", hasPrompts,
 		transport.MethodGetPrompt, params)
 }
 
@@ -112,7 +113,7 @@ func (l *itemList) add(page json.RawMessage, field string) (more bool, err error
 		if l.bytes += len(item); l.bytes > maxItemBytes || len(l.items) == maxItems {
 			return false, fmt.Errorf("the list has more than %d entries or %d MiB", maxItems, maxItemBytes>>20)
 		}
-		if object(item, "") != nil { // anything else makes no sense and is left out
+		if item = bytes.TrimSpace(item); len(item) > 0 && item[0] == '{' { // anything else makes no sense and is left out
 			l.items = append(l.items, item)
 		}
 	}

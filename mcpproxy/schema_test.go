@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTameLeavesOrdinarySchemasAsTheyAre(t *testing.T) {
+func TestSanitizeLeavesOrdinarySchemasAsTheyAre(t *testing.T) {
 	for name, schema := range map[string]string{
 		"spaces, order, numbers": `{ "type" : "object", "z": 1.50, "a": 9007199254740993, "properties": {"b": {}, "a": {}} }`,
 		"escapes":                `{"description":"a \"b\" \\ \/ \n \t end","enum":["\u0007"]}`,
@@ -23,7 +23,7 @@ func TestTameLeavesOrdinarySchemasAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTameCleansAndCutsTexts(t *testing.T) {
+func TestSanitizeCleansAndCutsTexts(t *testing.T) {
 	for name, tt := range map[string]struct{ in, want string }{
 		"escaped":  {`{"description":"a\u001b[31mb\u202ec","enum":["\u202e"]}`, `{"description":"abc","enum":["\u202e"]}`},
 		"raw":      {"{\"a\":{\"title\" : \"x\U000e0041\u200by\"},\"b\":1}", `{"a":{"title" : "xy"},"b":1}`},
@@ -41,7 +41,7 @@ func TestTameCleansAndCutsTexts(t *testing.T) {
 	}
 }
 
-func TestTameLeavesOutWhatIsStillTooLarge(t *testing.T) {
+func TestSanitizeLeavesOutWhatIsStillTooLarge(t *testing.T) {
 	for name, schema := range map[string]string{
 		"values":   `{"enum":["` + strings.Repeat("v", 1<<20) + `"]}`,
 		"gigantic": `{"description":"` + strings.Repeat("v", maxScannedJSON) + `"}`,

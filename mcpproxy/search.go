@@ -32,9 +32,9 @@ const (
 // Nothing is started before somebody searches or asks for the tools of a
 // server that was never listed: these are the user's servers, and most sessions
 // need few of them. The first search starts them all, several at a time, and
-// from then on the shelf has them for every process.
+// from then on the store has them for every process.
 type catalogue struct {
-	shelf    shelf
+	store    store
 	patience time.Duration // of a search
 	turns    chan struct{} // to start a server for a search
 	renewals chan struct{} // to start one whose list is old
@@ -48,7 +48,7 @@ type catalogue struct {
 }
 
 func (c *catalogue) open(dir string, log *slog.Logger) {
-	c.shelf = shelf{dir, log}
+	c.store = store{dir, log}
 	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
 	c.patience, c.delay = searchPatience, renewalDelay
 }
@@ -76,11 +76,7 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 	index, places := p.index(upstreams, lists)
 	found := []ToolDoc{}
 	for _, i := range index.Search(query, min(limit, maxHits)) {
-		doc, err := places[i].doc(full)
-		if err != nil {
-			return nil, nil, fmt.Errorf("searching tools: %w", err)
-		}
-		found = append(found, doc)
+		found = append(found, places[i].doc(full))
 	}
 	return found, problems, nil
 }
@@ -132,7 +128,7 @@ func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*toolList, 
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
-	return u.record.await(ctx, u.study(p.catalogue.turns, 0, brief), p.catalogue.patience)
+	return u.await(ctx, u.study(p.catalogue.turns, 0, brief), p.catalogue.patience)
 }
 
 func (u *upstream) failedJustNow() error {

@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -39,9 +38,8 @@ func documentOf(s config.Server, t Tool) search.Document {
 	}
 }
 
-func (at located) doc(full bool) (ToolDoc, error) {
-	t, err := at.list.whole(at.tool)
-	return newDoc(at.upstream.server, t, full), err
+func (at located) doc(full bool) ToolDoc {
+	return newDoc(at.upstream.server, at.list.tool(at.tool), full)
 }
 
 // index returns the index over lists, made anew only if one is another than
@@ -86,7 +84,7 @@ func (c *catalogue) make(upstreams []*upstream, lists []*toolList) indexOf {
 	if count(lists) > manyDocuments {
 		defer frugal()()
 	}
-	docs, places := documents(upstreams, lists, c.shelf.log)
+	docs, places := documents(upstreams, lists)
 	have = indexOf{upstreams, lists, places, search.New(docs)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +105,7 @@ func frugal() (end func()) {
 func count(lists []*toolList) (tools int) {
 	for _, l := range lists {
 		if l != nil {
-			tools += len(l.tools)
+			tools += l.count()
 		}
 	}
 	return tools
@@ -126,9 +124,9 @@ func (x indexOf) covers(upstreams []*upstream, lists []*toolList) bool {
 	})
 }
 
-// documents unpacks what an index is made of.
-func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs []search.Document, places []located) {
-	unpacked := make([][]search.Document, len(lists))
+// documents makes the documents of an index, several servers at a time.
+func documents(upstreams []*upstream, lists []*toolList) (docs []search.Document, places []located) {
+	parts := make([][]search.Document, len(lists))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for i, list := range lists {
@@ -139,20 +137,16 @@ func documents(upstreams []*upstream, lists []*toolList, log *slog.Logger) (docs
 		all.Go(func() {
 			defer func() { <-turns }()
 			server := upstreams[i].described()
-			tools, err := list.all()
-			if err != nil {
-				log.Warn("leaving a server out of searches", "server", server.Name, "err", err)
-			}
-			for _, t := range tools {
-				unpacked[i] = append(unpacked[i], documentOf(server, t))
+			for _, t := range list.all() {
+				parts[i] = append(parts[i], documentOf(server, t))
 			}
 		})
 	}
 	all.Wait()
 	docs, places = make([]search.Document, 0, count(lists)), make([]located, 0, count(lists))
-	for i, tools := range unpacked {
+	for i, tools := range parts {
 		docs = append(docs, tools...)
-		unpacked[i] = nil
+		parts[i] = nil
 		for n := range tools {
 			places = append(places, located{upstreams[i], lists[i], n})
 		}

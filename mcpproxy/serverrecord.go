@@ -1,19 +1,17 @@
 package mcpproxy
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
-// memo is what is known of a server besides its tools, from one process to the
+// serverInfo is what is known of a server besides its tools, from one process to the
 // next. It holds no secrets.
-type memo struct {
+type serverInfo struct {
 	Legacy       bool             `json:"legacy,omitempty"`       // it takes only the older handshake
 	Transport    config.Transport `json:"transport,omitempty"`    // how a remote server was reached at last
 	Title        string           `json:"title,omitempty"`        // what it calls itself
@@ -22,13 +20,13 @@ type memo struct {
 	Instructions string           `json:"instructions,omitempty"` // to the model, as the server wishes
 }
 
-// A serverRecord is what is known of one server: in memory, and on the shelf under
+// A serverRecord is what is known of one server: in memory, and in the store under
 // the fingerprint of its entry. What is on disk is read at first need, the head
 // alone where that will do.
 type serverRecord struct {
-	shelf  shelf
+	store  store
 	server config.Server
-	key    func() string
+	key    func() string // of the record in the store
 
 	mu     sync.Mutex
 	looked bool      // at the head on disk
@@ -38,45 +36,28 @@ type serverRecord struct {
 	// changes counts what may have made the list out of date: a start, and
 	// what the server says. asOf is the count that the list belongs to.
 	changes, asOf int
-	asking        *flight[*toolList]
-	askingAsOf    int
-	following     bool // a goroutine asks after each change
-	learning      *flight[*toolList]
-	tried         time.Time          // when a refresh began, so that a broken server is not started again and again
-	timedOut      *flight[*toolList] // for which a caller stopped waiting
 }
 
-func newRecord(s config.Server, shelf shelf) *serverRecord {
-	return &serverRecord{shelf: shelf, server: s, key: sync.OnceValue(s.Fingerprint)}
+func newRecord(s config.Server, st store) *serverRecord {
+	return &serverRecord{store: st, server: s, key: sync.OnceValue(s.Fingerprint)}
 }
 
-// memo returns what is remembered.
-func (r *serverRecord) memo() memo {
+// info returns what is remembered.
+func (r *serverRecord) info() serverInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
-	return r.head.Memo
-}
-
-// handshake returns the handshake that the server took last time.
-func (r *serverRecord) handshake() transport.Handshake {
-	m := r.memo()
-	return transport.Handshake{Legacy: m.Legacy, Transport: m.Transport}
-}
-
-// recordHandshake remembers the handshake that the server took.
-func (r *serverRecord) recordHandshake(found transport.Handshake) {
-	r.remember(func(m *memo) { m.Legacy, m.Transport = found.Legacy, found.Transport })
+	return r.head.Info
 }
 
 // remember changes what is remembered, and writes it to disk if it is news.
-func (r *serverRecord) remember(change func(*memo)) {
+func (r *serverRecord) remember(change func(*serverInfo)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
-	was := r.head.Memo
-	change(&r.head.Memo)
-	if r.head.Memo != was {
+	was := r.head.Info
+	change(&r.head.Info)
+	if r.head.Info != was {
 		r.load()
 		r.save()
 	}
@@ -97,6 +78,14 @@ func (r *serverRecord) tools() (list *toolList, changed bool) {
 	defer r.mu.Unlock()
 	r.load()
 	return r.list, r.changes != r.asOf
+}
+
+// changeCount counts what may have made the list out of date. Put takes the count
+// of when the server was asked.
+func (r *serverRecord) changeCount() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changes
 }
 
 // outdated marks the list as one that may have changed.
@@ -121,38 +110,12 @@ func (r *serverRecord) put(d definitions, asOf int) *toolList {
 	return r.list
 }
 
-// errNotYet is for a list that is under way.
-var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
-
-// await waits for a list with patience, but only once: who comes after somebody
-// whose patience ran out does not lose the same time again.
-func (r *serverRecord) await(ctx context.Context, f *flight[*toolList], patience time.Duration) (*toolList, error) {
-	r.mu.Lock()
-	if r.timedOut == f {
-		patience = 0
-	}
-	r.mu.Unlock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-f.done:
-		return f.val, f.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-timer.C:
-	}
+// olderThan reports whether the server was asked for the list longer than age ago.
+// Another process may have asked since the list was read; then that one is taken.
+func (r *serverRecord) olderThan(age time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.timedOut = f
-	return nil, errNotYet
-}
-
-// old reports whether it is time to ask again though nothing is known to have
-// changed. Another process may have done it.
-func (r *serverRecord) old(after, retry time.Duration) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.list == nil || time.Since(r.head.Listed) < after || time.Since(r.tried) < retry {
+	if r.list == nil || time.Since(r.head.Listed) < age {
 		return false
 	}
 	if h, _, err := r.readHead(); err == nil && h.Listed.After(r.head.Listed) {
@@ -161,12 +124,8 @@ func (r *serverRecord) old(after, retry time.Duration) bool {
 		if r.load(); r.list == nil {
 			r.list = was
 		}
-		if time.Since(r.head.Listed) < after {
-			return false
-		}
 	}
-	r.tried = time.Now()
-	return true
+	return time.Since(r.head.Listed) >= age
 }
 
 // look reads the head from disk, once. r.mu is held.
@@ -188,7 +147,7 @@ func (r *serverRecord) load() {
 	if r.list != nil || r.head.Listed.IsZero() {
 		return
 	}
-	data, _, err := r.shelf.read(r.key(), maxRecordSize)
+	data, _, err := r.store.read(r.key(), maxRecordSize)
 	if err == nil {
 		var h head
 		var d definitions
@@ -204,7 +163,7 @@ func (r *serverRecord) load() {
 }
 
 func (r *serverRecord) readHead() (head, int, error) {
-	data, size, err := r.shelf.read(r.key(), maxHead)
+	data, size, err := r.store.read(r.key(), maxHead)
 	if err != nil {
 		return head{}, 0, err
 	}
@@ -215,7 +174,7 @@ func (r *serverRecord) readHead() (head, int, error) {
 // asked.
 func (r *serverRecord) ignore(err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		r.shelf.log.Debug("not using what is kept of a server's tools", "server", r.server.Name, "err", err)
+		r.store.log.Debug("not using what is kept of a server's tools", "server", r.server.Name, "err", err)
 	}
 }
 
@@ -228,9 +187,9 @@ func (r *serverRecord) save() {
 	}
 	data, err := encodeRecord(r.head, d)
 	if err == nil {
-		err = r.shelf.write(r.key(), data)
+		err = r.store.write(r.key(), data)
 	}
 	if err != nil {
-		r.shelf.log.Debug("keeping a server's tools", "server", r.server.Name, "err", err)
+		r.store.log.Debug("keeping a server's tools", "server", r.server.Name, "err", err)
 	}
 }

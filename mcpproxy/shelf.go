@@ -14,8 +14,8 @@ import (
 
 const (
 	recordSuffix  = ".tools"
-	recordTemp    = ".new-" // before it is whole; the rest of the name is chance
-	maxRecordSize = maxPacked + 16<<20
+	recordTemp    = ".new-"          // before it is whole; the rest of the name is chance
+	maxRecordSize = 2 * maxKeptBytes // with what JSON adds
 
 	// unusedFor is how long the record of a server that no config file has any
 	// more is kept: it may be one of another project.
@@ -25,20 +25,20 @@ const (
 	maxRecords   = 5000           // in the folder
 )
 
-// A shelf is the folder that keeps a record of every server, so that what is
+// A store is the folder that keeps a record of every server, so that what is
 // known of its tools outlives the process. Several processes may use it at the
-// same time: files are replaced as a whole and the last one wins. All in it can
-// be found out again, so no error here is one of the user's.
-type shelf struct {
+// same time: files are replaced as a whole and the last one wins. It is a cache:
+// errors are logged, not returned.
+type store struct {
 	dir string // nothing is kept if it is empty
 	log *slog.Logger
 }
 
-func (s shelf) path(key string) string { return filepath.Join(s.dir, key+recordSuffix) }
+func (s store) path(key string) string { return filepath.Join(s.dir, key+recordSuffix) }
 
 // read returns up to limit bytes of a record, and the size of the whole. It
 // fails with fs.ErrNotExist if there is none.
-func (s shelf) read(key string, limit int64) (data []byte, size int64, err error) {
+func (s store) read(key string, limit int64) (data []byte, size int64, err error) {
 	if s.dir == "" {
 		return nil, 0, fs.ErrNotExist
 	}
@@ -64,8 +64,8 @@ func (s shelf) read(key string, limit int64) (data []byte, size int64, err error
 	return data, st.Size(), nil
 }
 
-// write replaces a record. Nobody sees half of one.
-func (s shelf) write(key string, data []byte) (err error) {
+// write replaces a record, as a whole.
+func (s store) write(key string, data []byte) (err error) {
 	if s.dir == "" {
 		return nil
 	}
@@ -91,9 +91,9 @@ func (s shelf) write(key string, data []byte) (err error) {
 	return os.Rename(f.Name(), s.path(key))
 }
 
-// prune removes the records that nobody used for long, except those of keep,
-// and what a process that was killed left unfinished.
-func (s shelf) prune(keep map[string]bool) {
+// prune removes the records that were not used for long, except those of keep,
+// and files that a killed process left unfinished.
+func (s store) prune(keep map[string]bool) {
 	if s.dir == "" {
 		return
 	}

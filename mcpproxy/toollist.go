@@ -1,56 +1,34 @@
 package mcpproxy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"unicode"
 
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// Tool is one tool of one server. The schemas are as the server wrote them.
-type Tool struct {
-	Name         string          `json:"name"`
-	Alias        string          `json:"alias"` // the Python identifier, unique in its server
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-}
-
-// toolList is the tools of one server. It is not changed once it is made.
+// toolList is the tools of one server that its filter shows. It is not changed
+// once it is made.
 type toolList struct {
-	tools []Tool         // the visible ones: names, aliases and annotations; whole gives the rest
-	byKey map[string]int // names, and aliases where no tool has such a name
-
+	tools       []Tool
+	byKey       map[string]int // names, and aliases where no tool has such a name
 	definitions definitions
-	at          []int // by tool, its place in the definitions
 	filter      toolFilter
-	recent      [8]atomic.Pointer[recentTool]
 }
 
-// recentTool is one that was unpacked lately: scripts call the same few.
-type recentTool struct {
-	number int
-	tool   Tool
-}
-
-// definitions are all tools that a server has, whoever may see them.
+// definitions are all tools that a server has, shown or not.
 type definitions struct {
-	names  []toolName
-	packed packed
-	left   []leftOut
+	tools []Tool // without aliases
+	left  []leftOut
 }
 
-// toolName is what is looked at without unpacking a definition.
-type toolName struct {
-	Name        string          `json:"name"`
-	Annotations json.RawMessage `json:"annotations,omitempty"`
+// equal reports whether a server gave the same definitions again.
+func (d definitions) equal(other definitions) bool {
+	return slices.EqualFunc(d.tools, other.tools, Tool.equal)
 }
 
 // leftOut is a tool that makes no sense, and why.
@@ -62,14 +40,12 @@ type leftOut struct {
 // newToolList shows of the definitions what the filter lets through. A tool's
 // own name goes before another's alias.
 func newToolList(d definitions, f toolFilter) *toolList {
-	l := &toolList{byKey: make(map[string]int, len(d.names)), definitions: d, filter: f}
-	for i, n := range d.names {
-		if f.refuses(n.Name) != "" {
-			continue
+	l := &toolList{byKey: make(map[string]int, len(d.tools)), definitions: d, filter: f}
+	for _, t := range d.tools {
+		if f.refuses(t.Name) == "" {
+			l.byKey[t.Name] = len(l.tools)
+			l.tools = append(l.tools, t)
 		}
-		l.byKey[n.Name] = len(l.tools)
-		l.tools = append(l.tools, Tool{Name: n.Name, Annotations: n.Annotations})
-		l.at = append(l.at, i)
 	}
 	taken := make(map[string]bool, len(l.tools))
 	for i := range l.tools {
@@ -93,53 +69,28 @@ func toolAlias(name string, taken map[string]bool) string {
 	return pyname.Alias(name, "tool", taken)
 }
 
-// find returns the tool with this name or alias. One that cannot be unpacked
-// can still be called.
+// count returns how many tools are shown.
+func (l *toolList) count() int { return len(l.tools) }
+
+// tool returns a tool by number.
+func (l *toolList) tool(i int) Tool { return l.tools[i] }
+
+// all returns all tools, in a slice of the caller's.
+func (l *toolList) all() []Tool { return slices.Clone(l.tools) }
+
+// find returns the tool with this name or alias.
 func (l *toolList) find(key string) (Tool, bool) {
 	i, ok := l.byKey[key]
 	if !ok {
 		return Tool{}, false
 	}
-	t, err := l.whole(i)
-	if err != nil {
-		t = l.tools[i]
-	}
-	return t, true
+	return l.tools[i], true
 }
 
-// whole returns a tool by number with everything the server says of it.
-func (l *toolList) whole(i int) (Tool, error) {
-	slot := &l.recent[i%len(l.recent)]
-	if r := slot.Load(); r != nil && r.number == i {
-		return r.tool, nil
-	}
-	t, err := l.definitions.packed.read(l.at[i])
-	if err != nil {
-		return t, err
-	}
-	t.Alias = l.tools[i].Alias
-	slot.Store(&recentTool{i, t})
-	return t, nil
-}
-
-// all returns all tools whole.
-func (l *toolList) all() ([]Tool, error) {
-	tools := make([]Tool, 0, len(l.tools))
-	err := l.definitions.packed.each(func(i int, t Tool) {
-		if next := len(tools); next < len(l.at) && l.at[next] == i {
-			t.Alias = l.tools[next].Alias
-			tools = append(tools, t)
-		}
-	})
-	if err == nil && len(tools) != len(l.tools) {
-		err = errDamaged
-	}
-	return tools, err
-}
-
-// missing says why there is no such tool.
+// missing returns the error of a call of a tool that is not shown: it is hidden,
+// cannot be used, or does not exist.
 func (l *toolList) missing(server, tool string) error {
-	for _, n := range l.definitions.names {
+	for _, n := range l.definitions.tools {
 		if n.Name != tool && toolAlias(n.Name, map[string]bool{}) != tool {
 			continue
 		}
@@ -152,7 +103,14 @@ func (l *toolList) missing(server, tool string) error {
 			return fmt.Errorf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
 		}
 	}
-	return noTool(server, tool, l)
+	if len(l.tools) == 0 {
+		return fmt.Errorf("server %q has no tool %q: it has no tools", server, text.Printable(tool, maxToolName))
+	}
+	names := make([]string, len(l.tools))
+	for i, t := range l.tools {
+		names[i] = t.Name
+	}
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
 }
 
 func checkToolName(name string) error {

@@ -2,61 +2,42 @@ package mcpproxy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
 const (
 	maxTools      = 20_000
-	maxToolBytes  = 64 << 20 // all definitions of one server
+	maxToolBytes  = 64 << 20 // all definitions of one server, as it sends them
+	maxKeptBytes  = 32 << 20 // and as they are kept
 	maxToolName   = 512
 	maxTitle      = 200 // characters
 	maxAnnotation = 2 << 10
 	maxLeftOut    = 20
-	listWithin    = 60 * time.Second // over all pages
 )
 
-// listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (definitions, error) {
-	b := newToolBuilder(log)
-	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
-		var res struct {
-			Tools []json.RawMessage `json:"tools"`
-		}
-		if err := json.Unmarshal(page, &res); err != nil {
-			return false, fmt.Errorf("reading the answer: %w", err)
-		}
-		more := b.add(res.Tools)
-		if !more {
-			log.Warn("the tool list is too long", "kept", len(b.names))
-		}
-		return more, nil
-	})
-	if errors.Is(err, transport.ErrTooManyPages) {
-		log.Warn("the tool list has too many pages", "kept", len(b.names))
-		err = nil
-	}
-	if err != nil {
-		return definitions{}, err
-	}
-	return b.finish()
+// Tool is one tool of one server. The schemas are as the server wrote them.
+type Tool struct {
+	Name         string          `json:"name"`
+	Alias        string          `json:"alias"` // the Python identifier, unique in its server
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
 }
 
 // toolBuilder makes definitions of what a server sends, whatever that is.
 type toolBuilder struct {
-	log    *slog.Logger
-	names  []toolName
-	seen   map[string]bool
-	left   []leftOut
-	packer packer
-	bytes  int
+	log   *slog.Logger
+	seen  map[string]bool
+	defs  definitions
+	bytes int // that came
+	kept  int
 }
 
 func newToolBuilder(log *slog.Logger) *toolBuilder {
@@ -67,25 +48,20 @@ func newToolBuilder(log *slog.Logger) *toolBuilder {
 // tool that makes no sense is left out and spoils none of the others.
 func (b *toolBuilder) add(page []json.RawMessage) bool {
 	for _, raw := range page {
-		if b.bytes += len(raw); b.bytes > maxToolBytes || len(b.names) == maxTools {
+		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || len(b.defs.tools) == maxTools {
 			return false
 		}
 		t, err := readTool(raw)
 		if err == nil && b.seen[t.Name] {
 			err = errors.New("the server has another of this name")
 		}
-		if err == nil {
-			err = b.packer.add(t)
-		}
-		if errors.Is(err, errTooMuch) {
-			return false
-		}
 		if err != nil {
 			b.leaveOut(t.Name, err)
 			continue
 		}
 		b.seen[t.Name] = true
-		b.names = append(b.names, toolName{t.Name, t.Annotations})
+		b.defs.tools = append(b.defs.tools, t)
+		b.kept += t.size()
 	}
 	return true
 }
@@ -93,16 +69,17 @@ func (b *toolBuilder) add(page []json.RawMessage) bool {
 // leaveOut notes why, for the log and for who asks for the tool.
 func (b *toolBuilder) leaveOut(name string, reason error) {
 	name = text.Printable(name, maxToolName)
-	if len(b.left) < maxLeftOut {
+	if len(b.defs.left) < maxLeftOut {
 		b.log.Warn("leaving out a tool", "tool", name, "reason", reason)
-		b.left = append(b.left, leftOut{name, reason.Error()})
+		b.defs.left = append(b.defs.left, leftOut{name, reason.Error()})
 	}
 }
 
-func (b *toolBuilder) finish() (definitions, error) {
-	p, err := b.packer.finish()
-	return definitions{names: b.names, packed: p, left: b.left}, err
-}
+// count returns how many tools add took in.
+func (b *toolBuilder) count() int { return len(b.defs.tools) }
+
+// finish returns what add took in.
+func (b *toolBuilder) finish() definitions { return b.defs }
 
 // readTool decodes one tool and makes it fit to be shown.
 func readTool(raw json.RawMessage) (Tool, error) {
@@ -116,12 +93,24 @@ func readTool(raw json.RawMessage) (Tool, error) {
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), text.MaxDescription)
-	t.InputSchema = sanitize(object(t.InputSchema, `{"type":"object"}`))
-	t.OutputSchema = sanitize(object(t.OutputSchema, ""))
-	if t.Annotations = object(t.Annotations, ""); len(t.Annotations) > maxAnnotation {
+	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
+	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
+	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {
 		t.Annotations = nil
 	}
 	return t, nil
+}
+
+// compact removes the space between the tokens of valid JSON.
+func compact(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return raw
+	}
+	return bytes.Clone(out.Bytes())
 }
 
 // object returns raw if it is a JSON object, else the replacement.
@@ -144,3 +133,14 @@ func (t Tool) ReadOnly() bool {
 }
 
 const maxAnnotations = 64 << 10
+
+// size is how many bytes a tool takes.
+func (t Tool) size() int {
+	return len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema) + len(t.Annotations)
+}
+
+// equal reports whether two definitions are the same.
+func (t Tool) equal(other Tool) bool {
+	return t.Name == other.Name && t.Title == other.Title && t.Description == other.Description &&
+		bytes.Equal(t.InputSchema, other.InputSchema) && bytes.Equal(t.OutputSchema, other.OutputSchema) && bytes.Equal(t.Annotations, other.Annotations)
+}

@@ -105,7 +105,7 @@ func keepAliases(servers []config.Server, before map[string]string) []config.Ser
 func (p *Proxy) newLife(s config.Server) *life {
 	o := p.options
 	l := &life{
-		record: newRecord(s, p.catalogue.shelf), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		record: newRecord(s, p.catalogue.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
 	options := transport.Options{

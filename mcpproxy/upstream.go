@@ -52,6 +52,13 @@ type life struct {
 	backoff  backoff
 	closed   error         // why it takes no more calls
 	drained  chan struct{} // closed when it was retired and has no more calls
+
+	listing     *flight[*toolList] // of the running server
+	listingAsOf int                // the changes that listing knows of
+	following   bool               // a goroutine lists after each change
+	learning    *flight[*toolList] // with a start, if it does not run
+	timedOut    *flight[*toolList] // for which a caller stopped waiting
+	renewedAt   time.Time          // when renewing began last, so that a broken server is not started again and again
 }
 
 // acquire returns the live session, starting the server if it must. release
@@ -141,11 +148,11 @@ func (u *upstream) start() *flight[*transport.Session] {
 	}
 	f := newFlight[*transport.Session]()
 	u.starting = f
-	known := u.record.handshake()
+	info := u.record.info()
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
-		f.land(u.started(u.dialer.Dial(u.ctx, known)))
+		f.land(u.started(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport})))
 	}()
 	return f
 }
@@ -153,7 +160,7 @@ func (u *upstream) start() *flight[*transport.Session] {
 // started takes in the outcome of a start.
 func (u *upstream) started(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
 	if err == nil {
-		u.record.recordHandshake(found)
+		u.record.remember(func(i *serverInfo) { i.Legacy, i.Transport = found.Legacy, found.Transport })
 	}
 	u.mu.Lock()
 	u.starting = nil
