@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,21 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
+
+// toolDefinitions makes definitions of JSON tools.
+func toolDefinitions(tb testing.TB, tools ...string) definitions {
+	tb.Helper()
+	b := newToolBuilder(slog.New(slog.DiscardHandler))
+	for _, t := range tools {
+		b.add([]json.RawMessage{json.RawMessage(t)})
+	}
+	return b.finish()
+}
+
+// diskRecord is the record of a server in a folder.
+func diskRecord(dir string, s config.Server) *serverRecord {
+	return newRecord(s, store{dir: dir, log: slog.New(slog.DiscardHandler)})
+}
 
 const scaleServers, scaleTools = 100, 100
 
@@ -42,7 +58,7 @@ func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) [
 			Name: fmt.Sprintf("server-%d", i), Alias: fmt.Sprintf("server_%d", i), Transport: config.Stdio, Command: exe, Source: "test.json",
 			Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STARTS": starts, "GORACE": "atexit_sleep_ms=0"},
 		}
-		recordIn(dir, s).put(kinds[i%len(kinds)], 0)
+		diskRecord(dir, s).put(kinds[i%len(kinds)], 0)
 		all = append(all, s)
 	}
 	return all
@@ -65,7 +81,7 @@ func kindOfServer(tb testing.TB, i, tools, parameters int) definitions {
 		}
 		defs = append(defs, string(def))
 	}
-	return definitionsOf(tb, defs...)
+	return toolDefinitions(tb, defs...)
 }
 
 // parametersOf is a schema with two parameters for each name. Four give one of

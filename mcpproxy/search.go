@@ -48,7 +48,7 @@ type catalogue struct {
 }
 
 func (c *catalogue) open(dir string, log *slog.Logger) {
-	c.store = store{dir, log}
+	c.store = store{dir: dir, log: log}
 	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
 	c.patience, c.delay = searchPatience, renewalDelay
 }
