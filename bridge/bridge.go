@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -32,10 +33,10 @@ type Sandbox interface {
 type Upstreams interface {
 	Servers() []mcpproxy.ServerStatus
 	Lookup(nameOrAlias string) (config.Server, error)
-	Tools(ctx context.Context, server string) ([]mcpproxy.Tool, error)
+	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
-	Signature(ctx context.Context, server, tool string, live bool) (mcpproxy.Tool, *signature.Signature, error)
+	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -107,10 +108,10 @@ func (f fakeUpstreams) Lookup(name string) (config.Server, error) {
 	return config.Server{Name: name, Alias: name, Dir: "/srv"}, nil
 }
 
-func (f fakeUpstreams) Tools(_ context.Context, server string) ([]mcpproxy.Tool, error) {
-	var out []mcpproxy.Tool
+func (f fakeUpstreams) Tools(_ context.Context, server string) ([]catalog.Tool, error) {
+	var out []catalog.Tool
 	for tool := range f[server] {
-		out = append(out, mcpproxy.Tool{Name: tool, Alias: tool, Description: "does " + tool})
+		out = append(out, catalog.Tool{Name: tool, Alias: tool, Description: "does " + tool})
 	}
 	return out, nil
 }
@@ -127,11 +128,11 @@ func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.To
 	return nil, nil, nil
 }
 
-func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (mcpproxy.Tool, *signature.Signature, error) {
+func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (catalog.Tool, *signature.Signature, error) {
 	if f[server][tool] == nil {
-		return mcpproxy.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
+		return catalog.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
 	}
-	t := mcpproxy.Tool{Name: tool, Alias: tool, Description: "does " + tool}
+	t := catalog.Tool{Name: tool, Alias: tool, Description: "does " + tool}
 	return t, signature.New(t.InputSchema, t.OutputSchema), nil
 }
 
@@ -169,7 +170,7 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 		return res, err
 	}
 	if r.Sent != nil {
-		r.Sent(mcpproxy.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))})
+		r.Sent(catalog.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))})
 	}
 	text, err := fn(ctx, args)
 	var remote *mcpproxy.RemoteError

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
@@ -27,12 +28,12 @@ type signedUpstreams struct {
 	called      func(r mcpproxy.CallRequest)
 }
 
-func (u signedUpstreams) Signature(_ context.Context, server, tool string, live bool) (mcpproxy.Tool, *signature.Signature, error) {
+func (u signedUpstreams) Signature(_ context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
 	schema := u.known
 	if live {
 		schema = u.live
 	}
-	t := mcpproxy.Tool{Name: tool, Alias: tool, InputSchema: json.RawMessage(schema)}
+	t := catalog.Tool{Name: tool, Alias: tool, InputSchema: json.RawMessage(schema)}
 	if tool != "f" {
 		return t, nil, fmt.Errorf("server %q has no tool %q; the nearest are \"f\"", server, tool)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
 // Bounds on what a result says of the calls that went out.
@@ -52,7 +53,7 @@ type effects struct {
 func (e *effects) call(ctx context.Context, up Upstreams, r mcpproxy.CallRequest) (json.RawMessage, error) {
 	var rec *CallRecord
 	readOnly := false
-	r.Sent = func(t mcpproxy.Tool) {
+	r.Sent = func(t catalog.Tool) {
 		if rec != nil {
 			return // it goes out once more
 		}

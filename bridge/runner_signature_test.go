@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // rtTools are what the server of these tests has, by alias.
-var rtTools = map[string]mcpproxy.Tool{
+var rtTools = map[string]catalog.Tool{
 	"create_issue": {
 		Name: "create-issue", Alias: "create_issue", Description: "Makes an issue.\nIt says \"\"\"so\"\"\".",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{

@@ -260,7 +260,7 @@ func TestServerThatHangsOnDiscoverGetsTheOlderHandshake(t *testing.T) {
 	}))
 	p := proxyFor(t, Options{}, s)
 	mustCall(t, p, "echo", `{}`)
-	if !p.current().upstreams[0].record.info().Legacy {
+	if !p.current().upstreams[0].record.Info().Legacy {
 		t.Error("it is not remembered")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
@@ -29,8 +30,8 @@ type CallRequest struct {
 	// Progress is told what the server says of the call while it works on it;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
-	Run      *policy.Run  // whose policy and limits the call is under; nil may call everything
-	Sent     func(t Tool) // is told just before the call goes out; may be nil
+	Run      *policy.Run          // whose policy and limits the call is under; nil may call everything
+	Sent     func(t catalog.Tool) // is told just before the call goes out; may be nil
 }
 
 // A CallResult is what a tool answered.
@@ -97,7 +98,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 
 // authorize asks the policy whether the call may be made, and reports to Sent
 // that it goes out.
-func (r CallRequest) authorize(s config.Server, t Tool) error {
+func (r CallRequest) authorize(s config.Server, t catalog.Tool) error {
 	if err := r.Run.Authorize(policyNames(s), policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()}); err != nil {
 		return err
 	}
@@ -109,21 +110,21 @@ func (r CallRequest) authorize(s config.Server, t Tool) error {
 
 // resolve finds the tool. Before it gives up it asks the server again: some
 // change their tools without saying so.
-func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string) (Tool, error) {
+func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string) (catalog.Tool, error) {
 	list, fresh, err := u.current(ctx, s)
 	if err != nil {
-		return Tool{}, err
+		return catalog.Tool{}, err
 	}
-	t, ok := list.find(tool)
+	t, ok := list.Find(tool)
 	if !ok && !fresh {
-		u.record.outdated()
+		u.record.Outdated()
 		if list, err = u.ask(ctx, s); err != nil {
-			return Tool{}, err
+			return catalog.Tool{}, err
 		}
-		t, ok = list.find(tool)
+		t, ok = list.Find(tool)
 	}
 	if !ok {
-		return Tool{}, list.missing(u.server.Name, tool)
+		return catalog.Tool{}, list.Missing(u.server.Name, tool)
 	}
 	return t, nil
 }

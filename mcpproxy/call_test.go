@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
 	call := func(policy, tool string) (sent []string, err error) {
 		_, err = p.Call(t.Context(), CallRequest{
 			Server: "fake", Tool: tool, Run: policyOf(t, policy).NewRun(),
-			Sent: func(t Tool) { sent = append(sent, t.Name) },
+			Sent: func(t catalog.Tool) { sent = append(sent, t.Name) },
 		})
 		return sent, err
 	}

@@ -9,22 +9,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // toolDefinitions makes definitions of JSON tools.
-func toolDefinitions(tb testing.TB, tools ...string) definitions {
+func toolDefinitions(tb testing.TB, tools ...string) catalog.Definitions {
 	tb.Helper()
-	b := newToolBuilder(slog.New(slog.DiscardHandler))
+	b := catalog.NewBuilder(slog.New(slog.DiscardHandler))
 	for _, t := range tools {
-		b.add([]json.RawMessage{json.RawMessage(t)})
+		b.Add([]json.RawMessage{json.RawMessage(t)})
 	}
-	return b.finish()
+	return b.Finish()
 }
 
 // diskRecord is the record of a server in a folder.
-func diskRecord(dir string, s config.Server) *serverRecord {
-	return newRecord(s, store{dir: dir, log: slog.New(slog.DiscardHandler)})
+func diskRecord(dir string, s config.Server) *catalog.Record {
+	return catalog.NewRecord(s, catalog.Store{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 }
 
 const scaleServers, scaleTools = 100, 100
@@ -48,7 +49,7 @@ func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) [
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var kinds []definitions // making one takes as long as making the index of it
+	var kinds []catalog.Definitions // making one takes as long as making the index of it
 	for i := range min(servers, 10) {
 		kinds = append(kinds, kindOfServer(tb, i, tools, parameters))
 	}
@@ -58,13 +59,13 @@ func manyOf(tb testing.TB, dir, starts string, servers, tools, parameters int) [
 			Name: fmt.Sprintf("server-%d", i), Alias: fmt.Sprintf("server_%d", i), Transport: config.Stdio, Command: exe, Source: "test.json",
 			Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STARTS": starts, "GORACE": "atexit_sleep_ms=0"},
 		}
-		diskRecord(dir, s).put(kinds[i%len(kinds)], 0)
+		diskRecord(dir, s).Put(kinds[i%len(kinds)], 0)
 		all = append(all, s)
 	}
 	return all
 }
 
-func kindOfServer(tb testing.TB, i, tools, parameters int) definitions {
+func kindOfServer(tb testing.TB, i, tools, parameters int) catalog.Definitions {
 	noun := func(n int) string { return wordsOfTools[n%len(wordsOfTools)] }
 	var defs []string
 	for j := range tools {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -30,13 +31,13 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 	if err != nil {
 		return nil, err
 	}
-	var tools []Tool
+	var tools []catalog.Tool
 	if tool == "" {
-		tools = list.all()
-	} else if t, ok := list.find(tool); ok {
-		tools = []Tool{t}
+		tools = list.All()
+	} else if t, ok := list.Find(tool); ok {
+		tools = []catalog.Tool{t}
 	} else {
-		return nil, list.missing(u.server.Name, tool)
+		return nil, list.Missing(u.server.Name, tool)
 	}
 	docs := make([]ToolDoc, 0, len(tools))
 	for _, t := range tools {
@@ -47,17 +48,17 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 
 // Tools returns all tools of a server with their schemas. It starts the server
 // only if they are not known yet.
-func (p *Proxy) Tools(ctx context.Context, server string) ([]Tool, error) {
+func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
 	_, list, err := p.list(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	return list.all(), nil
+	return list.All(), nil
 }
 
 // list finds a server and what is known of its tools.
-func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *toolList, err error) {
-	list, err = with(p, server, func(found *upstream) (*toolList, error) {
+func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
+	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {
 		u = found
 		return u.known(ctx)
 	})
@@ -68,7 +69,7 @@ func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *too
 }
 
 // newDoc makes the document of a whole tool.
-func newDoc(s config.Server, t Tool, full bool) ToolDoc {
+func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
 	if !full {
 		doc.Description = text.Summary(t.Description)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
@@ -23,8 +24,8 @@ const (
 
 // known returns the tools: those in memory or on disk at once, though the
 // server does not run, and else what it says when it is started.
-func (u *upstream) known(ctx context.Context) (*toolList, error) {
-	list, changed := u.record.tools()
+func (u *upstream) known(ctx context.Context) (*catalog.List, error) {
+	list, changed := u.record.Tools()
 	if list == nil {
 		return u.learn(ctx)
 	}
@@ -37,7 +38,7 @@ func (u *upstream) known(ctx context.Context) (*toolList, error) {
 }
 
 // learn asks the server, which is started if it must be.
-func (u *upstream) learn(ctx context.Context) (*toolList, error) {
+func (u *upstream) learn(ctx context.Context) (*catalog.List, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -49,8 +50,8 @@ func (u *upstream) learn(ctx context.Context) (*toolList, error) {
 // current returns the tools of a running session. What is known is taken even
 // if it may be out of date: the server is then asked beside the caller's work.
 // fresh says that this is what it said just now.
-func (u *upstream) current(ctx context.Context, s *transport.Session) (list *toolList, fresh bool, err error) {
-	list, changed := u.record.tools()
+func (u *upstream) current(ctx context.Context, s *transport.Session) (list *catalog.List, fresh bool, err error) {
+	list, changed := u.record.Tools()
 	if list == nil {
 		list, err = u.ask(ctx, s)
 		return list, true, err
@@ -72,7 +73,7 @@ func (u *upstream) running() *transport.Session {
 func (u *upstream) isClosed() bool { return u.closed != nil }
 
 // ask asks a running server for its tools.
-func (u *upstream) ask(ctx context.Context, s *transport.Session) (*toolList, error) {
+func (u *upstream) ask(ctx context.Context, s *transport.Session) (*catalog.List, error) {
 	list, err := u.asking(s).wait(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
@@ -82,14 +83,14 @@ func (u *upstream) ask(ctx context.Context, s *transport.Session) (*toolList, er
 
 // asking joins the request under way, unless the tools changed after it went
 // out, or makes one.
-func (u *upstream) asking(s *transport.Session) *flight[*toolList] {
+func (u *upstream) asking(s *transport.Session) *flight[*catalog.List] {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	asOf := u.record.changeCount()
+	asOf := u.record.ChangeCount()
 	if u.listing != nil && u.listingAsOf == asOf {
 		return u.listing
 	}
-	f := newFlight[*toolList]()
+	f := newFlight[*catalog.List]()
 	if u.isClosed() {
 		f.land(nil, errClosed)
 		return f
@@ -111,7 +112,7 @@ func (u *upstream) asking(s *transport.Session) *flight[*toolList] {
 const listWithin = 60 * time.Second
 
 // list gets the tools over the wire and keeps them.
-func (u *upstream) list(s *transport.Session, asOf int) (*toolList, error) {
+func (u *upstream) list(s *transport.Session, asOf int) (*catalog.List, error) {
 	ctx, cancel := context.WithTimeout(u.ctx, listWithin)
 	defer cancel()
 	d, err := listTools(ctx, s, u.log.With("server", u.server.Name))
@@ -119,12 +120,12 @@ func (u *upstream) list(s *transport.Session, asOf int) (*toolList, error) {
 		return nil, u.lost(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 	}
 	u.recordInfo(s)
-	return u.record.put(d, asOf), nil
+	return u.record.Put(d, asOf), nil
 }
 
 // listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (definitions, error) {
-	b := newToolBuilder(log)
+func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (catalog.Definitions, error) {
+	b := catalog.NewBuilder(log)
 	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
 		var res struct {
 			Tools []json.RawMessage `json:"tools"`
@@ -132,20 +133,20 @@ func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (def
 		if err := json.Unmarshal(page, &res); err != nil {
 			return false, fmt.Errorf("reading the answer: %w", err)
 		}
-		more := b.add(res.Tools)
+		more := b.Add(res.Tools)
 		if !more {
-			log.Warn("the tool list is too long", "kept", b.count())
+			log.Warn("the tool list is too long", "kept", b.Count())
 		}
 		return more, nil
 	})
 	if errors.Is(err, transport.ErrTooManyPages) {
-		log.Warn("the tool list has too many pages", "kept", b.count())
+		log.Warn("the tool list has too many pages", "kept", b.Count())
 		err = nil
 	}
 	if err != nil {
-		return definitions{}, err
+		return catalog.Definitions{}, err
 	}
-	return b.finish(), nil
+	return b.Finish(), nil
 }
 
 // errNotYet is for a list that is under way.
@@ -153,7 +154,7 @@ var errNotYet = errors.New("it is still starting or has not answered yet; search
 
 // await waits for a list with patience, but only once for each: after one caller's
 // patience ran out, the next callers do not lose the same time again.
-func (u *upstream) await(ctx context.Context, f *flight[*toolList], patience time.Duration) (*toolList, error) {
+func (u *upstream) await(ctx context.Context, f *flight[*catalog.List], patience time.Duration) (*catalog.List, error) {
 	u.mu.Lock()
 	if u.timedOut == f {
 		patience = 0
@@ -180,7 +181,7 @@ func (u *upstream) recordInfo(s *transport.Session) {
 	if said == nil {
 		return
 	}
-	u.record.remember(func(m *serverInfo) {
+	u.record.Remember(func(m *catalog.ServerInfo) {
 		m.Instructions = text.CutAfter(text.Clean(said.Instructions), maxInstructions)
 		if info := said.ServerInfo; info != nil {
 			m.Title, _ = text.SplitAt(text.Clean(info.Title), maxInfo)
@@ -202,7 +203,7 @@ const (
 func (u *upstream) described() config.Server {
 	s := u.server
 	if s.Description == "" {
-		m := u.record.info()
+		m := u.record.Info()
 		for _, text := range []string{m.About, text.Summary(m.Instructions), m.Title} {
 			if s.Description == "" {
 				s.Description = text
@@ -215,7 +216,7 @@ func (u *upstream) described() config.Server {
 // invalidate is called when the server says that its tools changed. It is asked
 // at once, but not each time when it says so thousands of times.
 func (u *upstream) invalidate() {
-	u.record.outdated()
+	u.record.Outdated()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.following || u.live == nil || u.isClosed() {
@@ -233,7 +234,7 @@ func (u *upstream) follow() {
 			_, err = u.ask(u.ctx, s)
 		}
 		u.mu.Lock()
-		_, changed := u.record.tools()
+		_, changed := u.record.Tools()
 		u.following = err == nil && changed
 		more := u.following
 		u.mu.Unlock()
@@ -247,13 +248,13 @@ func (u *upstream) follow() {
 // study asks the server beside other work, when its turn comes. Callers share
 // it, and it goes on when they have left. brief ends the server afterwards if it
 // was started for this alone.
-func (u *upstream) study(turns chan struct{}, delay time.Duration, brief bool) *flight[*toolList] {
+func (u *upstream) study(turns chan struct{}, delay time.Duration, brief bool) *flight[*catalog.List] {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.learning != nil {
 		return u.learning
 	}
-	f := newFlight[*toolList]()
+	f := newFlight[*catalog.List]()
 	if u.isClosed() {
 		f.land(nil, errClosed)
 		return f
@@ -269,7 +270,7 @@ func (u *upstream) study(turns chan struct{}, delay time.Duration, brief bool) *
 	return f
 }
 
-func (u *upstream) studied(turns chan struct{}, delay time.Duration, brief bool) (*toolList, error) {
+func (u *upstream) studied(turns chan struct{}, delay time.Duration, brief bool) (*catalog.List, error) {
 	if !pause(u.ctx, delay) {
 		return nil, errClosed
 	}

@@ -125,7 +125,7 @@ func TestACallRefreshesTheListWithoutWaitingForIt(t *testing.T) {
 	p = proxyFor(t, Options{CatalogueDir: dir}, s)
 	mustCall(t, p, "echo", `{}`)
 	eventually(t, "the new tool", func() bool { return toolNames(t, p) == "echo new" })
-	eventually(t, "it on disk", func() bool { return diskRecord(dir, s).count() == 2 })
+	eventually(t, "it on disk", func() bool { return diskRecord(dir, s).Count() == 2 })
 }
 
 func TestAToolUnknownSoFarIsAskedForBeforeACallFails(t *testing.T) {
@@ -165,7 +165,7 @@ func TestOldListsAreAskedForAgainBesideTheWork(t *testing.T) {
 func TestAFailedRefreshKeepsTheOldListAndIsNotRepeated(t *testing.T) {
 	dir, starts := t.TempDir(), filepath.Join(t.TempDir(), "starts")
 	s := fake(t, "FAKE_TOOLS", "broken", "FAKE_STARTS", starts)
-	diskRecord(dir, s).put(toolDefinitions(t, `{"name":"kept"}`), 0)
+	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"kept"}`), 0)
 	aged(t, dir, s, 30*24*time.Hour)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	p.catalogue.delay = 0
@@ -189,12 +189,12 @@ func TestAFailedRefreshKeepsTheOldListAndIsNotRepeated(t *testing.T) {
 func TestAnotherProcessMayHaveAsked(t *testing.T) {
 	dir, starts := t.TempDir(), filepath.Join(t.TempDir(), "starts")
 	s := fake(t, "FAKE_STARTS", starts)
-	diskRecord(dir, s).put(toolDefinitions(t, `{"name":"old"}`), 0)
+	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"old"}`), 0)
 	aged(t, dir, s, 2*renewAfter)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	p.catalogue.delay = 0
-	p.current().upstreams[0].record.tools() // read while it is old
-	diskRecord(dir, s).put(toolDefinitions(t, `{"name":"new"}`), 0)
+	p.current().upstreams[0].record.Tools() // read while it is old
+	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"new"}`), 0)
 	toolNames(t, p)
 	if got := toolNames(t, p); got != "new" {
 		t.Errorf("tools = %s", got)
@@ -234,7 +234,7 @@ func TestAStormOfChangesAsksNowAndThen(t *testing.T) {
 	for range 10_000 {
 		u.invalidate()
 	}
-	eventually(t, "the last change", func() bool { _, changed := u.record.tools(); return !changed })
+	eventually(t, "the last change", func() bool { _, changed := u.record.Tools(); return !changed })
 	if got := len(lines(asked)); got > 10 {
 		t.Errorf("asked %d times", got)
 	}
@@ -243,7 +243,7 @@ func TestAStormOfChangesAsksNowAndThen(t *testing.T) {
 func TestASilentChangeLeavesTheOldTools(t *testing.T) {
 	dir := t.TempDir()
 	s := fake(t, "FAKE_TOOLS", "silent") // never answers tools/list
-	diskRecord(dir, s).put(toolDefinitions(t, `{"name":"echo"}`), 0)
+	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"echo"}`), 0)
 	p := proxyFor(t, Options{CatalogueDir: dir}, s)
 	mustCall(t, p, "echo", `{}`) // waits for no list
 	for range 100 {              // they would take minutes if more than the first waited
@@ -355,7 +355,7 @@ func TestServersWhoseAliasesClashStayApart(t *testing.T) {
 	config := Discover(DiscoverOptions{Extra: writeConfig(t, `{"mcpServers":{"my-server":{"command":"a"},"my.server":{"command":"b"},"My_Server":{"command":"c"}}}`)})
 	p := proxyFor(t, Options{CatalogueDir: t.TempDir()}, config.Servers...)
 	for i, u := range p.current().upstreams {
-		u.record.put(toolDefinitions(t, fmt.Sprintf(`{"name":"same_tool","description":"number %d"}`, i)), 0)
+		u.record.Put(toolDefinitions(t, fmt.Sprintf(`{"name":"same_tool","description":"number %d"}`, i)), 0)
 	}
 	docs, _, err := p.Search(t.Context(), "same tool", 5, false)
 	if err != nil || len(docs) != 3 {

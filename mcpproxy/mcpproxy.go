@@ -130,7 +130,7 @@ func (p *Proxy) Servers() []ServerStatus {
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
 			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state,
-			Description: u.described().Description, Tools: u.record.count(),
+			Description: u.described().Description, Tools: u.record.Count(),
 		}
 		if failure != nil {
 			st.Error = failure.Error()

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"context"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"time"
 )
 
@@ -28,7 +29,7 @@ func (u *upstream) isOld() bool {
 	u.mu.Lock()
 	recent := time.Since(u.renewedAt) < renewRetry
 	u.mu.Unlock()
-	if recent || !u.record.olderThan(renewAfter) {
+	if recent || !u.record.OlderThan(renewAfter) {
 		return false
 	}
 	u.mu.Lock()
@@ -39,16 +40,16 @@ func (u *upstream) isOld() bool {
 
 // prune forgets, once and beside other work, the servers that are gone.
 func (p *Proxy) prune(upstreams []*upstream) {
-	if len(upstreams) == 0 || p.catalogue.store.dir == "" {
+	if len(upstreams) == 0 || p.catalogue.store.Dir == "" {
 		return
 	}
 	p.catalogue.pruned.Do(func() {
 		p.beside(upstreams[0], func() {
 			keep := map[string]bool{}
 			for _, u := range upstreams {
-				keep[u.record.key()] = true
+				keep[u.record.Key()] = true
 			}
-			p.catalogue.store.prune(keep)
+			p.catalogue.store.Prune(keep)
 		})
 	})
 }
@@ -67,15 +68,15 @@ func (p *Proxy) beside(u *upstream, work func()) bool {
 
 // Refresh asks a server for its tools and returns them, whatever was known. The
 // server is started if it does not run.
-func (p *Proxy) Refresh(ctx context.Context, server string) ([]Tool, error) {
+func (p *Proxy) Refresh(ctx context.Context, server string) ([]catalog.Tool, error) {
 	u, err := p.upstream(server)
 	if err != nil {
 		return nil, err
 	}
-	u.record.outdated() // what was asked before now does not count
+	u.record.Outdated() // what was asked before now does not count
 	list, err := u.learn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return list.all(), nil
+	return list.All(), nil
 }

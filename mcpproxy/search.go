@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 )
@@ -34,7 +35,7 @@ const (
 // need few of them. The first search starts them all, several at a time, and
 // from then on the store has them for every process.
 type catalogue struct {
-	store    store
+	store    catalog.Store
 	patience time.Duration // of a search
 	turns    chan struct{} // to start a server for a search
 	renewals chan struct{} // to start one whose list is old
@@ -48,7 +49,7 @@ type catalogue struct {
 }
 
 func (c *catalogue) open(dir string, log *slog.Logger) {
-	c.store = store{dir: dir, log: log}
+	c.store = catalog.Store{Dir: dir, Log: log}
 	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
 	c.patience, c.delay = searchPatience, renewalDelay
 }
@@ -83,11 +84,11 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 
 // gather collects the tools of all servers. Those that are not known are
 // waited for together, and go on to be found out when the patience is over.
-func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList, []config.Problem) {
-	lists := make([]*toolList, len(upstreams))
+func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []config.Problem) {
+	lists := make([]*catalog.List, len(upstreams))
 	var unknown, changed []int
 	for i, u := range upstreams {
-		list, isChanged := u.record.tools()
+		list, isChanged := u.record.Tools()
 		lists[i] = list
 		switch {
 		case list == nil:
@@ -124,7 +125,7 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*toolList,
 
 // first finds out the tools of a server that no process has listed yet. It does
 // not try again what just failed.
-func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*toolList, error) {
+func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*catalog.List, error) {
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 )
@@ -18,34 +19,34 @@ const manyDocuments = 2000
 // indexOf is an index and what it was made of. It is replaced, never changed.
 type indexOf struct {
 	upstreams []*upstream
-	lists     []*toolList // by upstream; nil was not known
-	places    []located   // by document
+	lists     []*catalog.List // by upstream; nil was not known
+	places    []located       // by document
 	index     *search.Index
 }
 
 // located is where the tool of a document is.
 type located struct {
 	upstream *upstream
-	list     *toolList
+	list     *catalog.List
 	tool     int
 }
 
 // documentOf is what a search sees of a tool. Of its input schema it has the outline.
-func documentOf(s config.Server, t Tool) search.Document {
+func documentOf(s config.Server, t catalog.Tool) search.Document {
 	return search.Document{
 		Server: s.Name, ServerDescription: s.Description,
-		Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: outlined(t.InputSchema),
+		Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: catalog.Outline(t.InputSchema),
 	}
 }
 
 func (at located) doc(full bool) ToolDoc {
-	return newDoc(at.upstream.server, at.list.tool(at.tool), full)
+	return newDoc(at.upstream.server, at.list.At(at.tool), full)
 }
 
 // index returns the index over lists, made anew only if one is another than
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
-func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*search.Index, []located) {
+func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
 	c := &p.catalogue
 	c.mu.Lock()
 	have := c.have
@@ -64,7 +65,7 @@ func (p *Proxy) index(upstreams []*upstream, lists []*toolList) (*search.Index, 
 	return have.index, have.places
 }
 
-func (p *Proxy) renewIndex(upstreams []*upstream, lists []*toolList) {
+func (p *Proxy) renewIndex(upstreams []*upstream, lists []*catalog.List) {
 	p.catalogue.make(upstreams, lists)
 	p.catalogue.mu.Lock()
 	defer p.catalogue.mu.Unlock()
@@ -72,7 +73,7 @@ func (p *Proxy) renewIndex(upstreams []*upstream, lists []*toolList) {
 }
 
 // make makes an index, unless somebody else did meanwhile.
-func (c *catalogue) make(upstreams []*upstream, lists []*toolList) indexOf {
+func (c *catalogue) make(upstreams []*upstream, lists []*catalog.List) indexOf {
 	c.making.Lock()
 	defer c.making.Unlock()
 	c.mu.Lock()
@@ -102,30 +103,30 @@ func frugal() (end func()) {
 	}
 }
 
-func count(lists []*toolList) (tools int) {
+func count(lists []*catalog.List) (tools int) {
 	for _, l := range lists {
 		if l != nil {
-			tools += l.count()
+			tools += l.Count()
 		}
 	}
 	return tools
 }
 
 // isOf reports whether the index is of these lists.
-func (x indexOf) isOf(upstreams []*upstream, lists []*toolList) bool {
+func (x indexOf) isOf(upstreams []*upstream, lists []*catalog.List) bool {
 	return slices.Equal(x.upstreams, upstreams) && slices.Equal(x.lists, lists)
 }
 
 // covers reports whether the index is of the same servers, though some had
 // other tools then.
-func (x indexOf) covers(upstreams []*upstream, lists []*toolList) bool {
-	return slices.Equal(x.upstreams, upstreams) && slices.EqualFunc(x.lists, lists, func(had, has *toolList) bool {
+func (x indexOf) covers(upstreams []*upstream, lists []*catalog.List) bool {
+	return slices.Equal(x.upstreams, upstreams) && slices.EqualFunc(x.lists, lists, func(had, has *catalog.List) bool {
 		return (had == nil) == (has == nil)
 	})
 }
 
 // documents makes the documents of an index, several servers at a time.
-func documents(upstreams []*upstream, lists []*toolList) (docs []search.Document, places []located) {
+func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Document, places []located) {
 	parts := make([][]search.Document, len(lists))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -137,7 +138,7 @@ func documents(upstreams []*upstream, lists []*toolList) (docs []search.Document
 		all.Go(func() {
 			defer func() { <-turns }()
 			server := upstreams[i].described()
-			for _, t := range list.all() {
+			for _, t := range list.All() {
 				parts[i] = append(parts[i], documentOf(server, t))
 			}
 		})

@@ -49,7 +49,7 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 		t.Fatal("it is there before it is")
 	}
 	p.catalogue.making.Lock() // the next index is not ready before we say so
-	p.current().upstreams[3].record.put(toolDefinitions(t, `{"name":"play_xylophone"}`), 0)
+	p.current().upstreams[3].record.Put(toolDefinitions(t, `{"name":"play_xylophone"}`), 0)
 	for range 3 {
 		if finds("play_xylophone") {
 			t.Error("found in an index that is not made yet")

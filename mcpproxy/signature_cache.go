@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"sync"
 )
@@ -23,7 +24,7 @@ type keptSignature struct {
 	sig     *signature.Signature
 }
 
-func (c *signatureCache) of(server string, t Tool) *signature.Signature {
+func (c *signatureCache) of(server string, t catalog.Tool) *signature.Signature {
 	key := [2]string{server, t.Name}
 	c.mu.Lock()
 	k, ok := c.kept[key]
@@ -45,28 +46,28 @@ func (c *signatureCache) of(server string, t Tool) *signature.Signature {
 // Signature returns a tool, by name or alias, and how it is called. It goes by
 // what is known of the server, which may have changed since: live asks the
 // running server, which is started if need be.
-func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (Tool, *signature.Signature, error) {
+func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
 	if !live {
 		u, list, err := p.list(ctx, server)
 		if err != nil {
-			return Tool{}, nil, err
+			return catalog.Tool{}, nil, err
 		}
-		if t, ok := list.find(tool); ok {
+		if t, ok := list.Find(tool); ok {
 			return t, p.signatures.of(u.server.Name, t), nil
 		}
 	}
 	name := ""
-	t, err := with(p, server, func(u *upstream) (Tool, error) {
+	t, err := with(p, server, func(u *upstream) (catalog.Tool, error) {
 		name = u.server.Name
 		s, release, err := u.acquire(ctx)
 		if err != nil {
-			return Tool{}, err
+			return catalog.Tool{}, err
 		}
 		defer release()
 		return u.resolve(ctx, s, tool)
 	})
 	if err != nil {
-		return Tool{}, nil, err
+		return catalog.Tool{}, nil, err
 	}
 	return t, p.signatures.of(name, t), nil
 }

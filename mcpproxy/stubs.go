@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"slices"
 )
@@ -16,19 +17,19 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 	if err != nil {
 		return "", err
 	}
-	var tools []Tool
+	var tools []catalog.Tool
 	if len(names) > maxStubNames {
 		return "", fmt.Errorf("writing the stubs of server %q: %d tools are named, the most is %d; name none for all", u.server.Name, len(names), maxStubNames)
 	}
 	if len(names) == 0 {
-		tools = list.all()
+		tools = list.All()
 	} else {
 		for _, name := range names {
-			t, ok := list.find(name)
+			t, ok := list.Find(name)
 			if !ok {
-				return "", list.missing(u.server.Name, name)
+				return "", list.Missing(u.server.Name, name)
 			}
-			if !slices.ContainsFunc(tools, func(have Tool) bool { return have.Name == t.Name }) {
+			if !slices.ContainsFunc(tools, func(have catalog.Tool) bool { return have.Name == t.Name }) {
 				tools = append(tools, t)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
@@ -105,7 +106,7 @@ func keepAliases(servers []config.Server, before map[string]string) []config.Ser
 func (p *Proxy) newLife(s config.Server) *life {
 	o := p.options
 	l := &life{
-		record: newRecord(s, p.catalogue.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		record: catalog.NewRecord(s, p.catalogue.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
 	options := transport.Options{

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
@@ -32,7 +33,7 @@ type upstream struct {
 // life is one server over its time: started at first need, kept warm, released
 // when idle, started again after it crashed.
 type life struct {
-	record   *serverRecord // what is known of it, whether it runs or not
+	record   *catalog.Record // what is known of it, whether it runs or not
 	dialer   *transport.Dialer
 	login    *oauth.Store // nil where headers of the entry authorize
 	log      *slog.Logger
@@ -53,12 +54,12 @@ type life struct {
 	closed   error         // why it takes no more calls
 	drained  chan struct{} // closed when it was retired and has no more calls
 
-	listing     *flight[*toolList] // of the running server
-	listingAsOf int                // the changes that listing knows of
-	following   bool               // a goroutine lists after each change
-	learning    *flight[*toolList] // with a start, if it does not run
-	timedOut    *flight[*toolList] // for which a caller stopped waiting
-	renewedAt   time.Time          // when renewing began last, so that a broken server is not started again and again
+	listing     *flight[*catalog.List] // of the running server
+	listingAsOf int                    // the changes that listing knows of
+	following   bool                   // a goroutine lists after each change
+	learning    *flight[*catalog.List] // with a start, if it does not run
+	timedOut    *flight[*catalog.List] // for which a caller stopped waiting
+	renewedAt   time.Time              // when renewing began last, so that a broken server is not started again and again
 }
 
 // acquire returns the live session, starting the server if it must. release
@@ -148,7 +149,7 @@ func (u *upstream) start() *flight[*transport.Session] {
 	}
 	f := newFlight[*transport.Session]()
 	u.starting = f
-	info := u.record.info()
+	info := u.record.Info()
 	u.finished.Add(1)
 	go func() {
 		defer u.finished.Done()
@@ -160,13 +161,13 @@ func (u *upstream) start() *flight[*transport.Session] {
 // started takes in the outcome of a start.
 func (u *upstream) started(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
 	if err == nil {
-		u.record.remember(func(i *serverInfo) { i.Legacy, i.Transport = found.Legacy, found.Transport })
+		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport = found.Legacy, found.Transport })
 	}
 	u.mu.Lock()
 	u.starting = nil
 	if err == nil && u.closed == nil {
 		u.live, u.calls, u.failure = s, 0, nil
-		u.record.outdated() // it may be another version of the server
+		u.record.Outdated() // it may be another version of the server
 		u.startTimer()
 		u.finished.Add(1)
 		go u.attend(s)

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer/codec"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
 // replayPrefix makes a fake server offer the tools that a public server once
@@ -26,7 +26,7 @@ const replayPrefix = "replay:"
 // A keptList is what a public MCP server answered to tools/list.
 type keptList struct {
 	file  string
-	Tools []mcpproxy.Tool
+	Tools []catalog.Tool
 }
 
 func readKept(file string) (l keptList, err error) {
@@ -153,7 +153,7 @@ to ` + "`tools/list`" + `. A search is the model's code and what comes back: fiv
 %s`
 
 // toolTokens counts what a model is told of tools.
-func toolTokens(t *testing.T, count *codec.Codec, tools []mcpproxy.Tool) int {
+func toolTokens(t *testing.T, count *codec.Codec, tools []catalog.Tool) int {
 	t.Helper()
 	n := 0
 	for _, tool := range tools {

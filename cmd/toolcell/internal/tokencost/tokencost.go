@@ -6,11 +6,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
 // Text returns what a client tells a model about a tool.
-func Text(t mcpproxy.Tool) (string, error) {
+func Text(t catalog.Tool) (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // \u003c for < would cost more than it does

@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"bytes"
@@ -20,33 +20,22 @@ const (
 	maxLeftOut    = 20
 )
 
-// Tool is one tool of one server. The schemas are as the server wrote them.
-type Tool struct {
-	Name         string          `json:"name"`
-	Alias        string          `json:"alias"` // the Python identifier, unique in its server
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-}
-
-// toolBuilder makes definitions of what a server sends, whatever that is.
-type toolBuilder struct {
+// Builder makes definitions of what a server sends, whatever that is.
+type Builder struct {
 	log   *slog.Logger
 	seen  map[string]bool
-	defs  definitions
+	defs  Definitions
 	bytes int // that came
 	kept  int
 }
 
-func newToolBuilder(log *slog.Logger) *toolBuilder {
-	return &toolBuilder{log: log, seen: map[string]bool{}}
+func NewBuilder(log *slog.Logger) *Builder {
+	return &Builder{log: log, seen: map[string]bool{}}
 }
 
-// add takes in one page, and reports false when there is no room for more. A
+// Add takes in one page, and reports false when there is no room for more. A
 // tool that makes no sense is left out and spoils none of the others.
-func (b *toolBuilder) add(page []json.RawMessage) bool {
+func (b *Builder) Add(page []json.RawMessage) bool {
 	for _, raw := range page {
 		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || len(b.defs.tools) == maxTools {
 			return false
@@ -67,7 +56,7 @@ func (b *toolBuilder) add(page []json.RawMessage) bool {
 }
 
 // leaveOut notes why, for the log and for who asks for the tool.
-func (b *toolBuilder) leaveOut(name string, reason error) {
+func (b *Builder) leaveOut(name string, reason error) {
 	name = text.Printable(name, maxToolName)
 	if len(b.defs.left) < maxLeftOut {
 		b.log.Warn("leaving out a tool", "tool", name, "reason", reason)
@@ -75,11 +64,11 @@ func (b *toolBuilder) leaveOut(name string, reason error) {
 	}
 }
 
-// count returns how many tools add took in.
-func (b *toolBuilder) count() int { return len(b.defs.tools) }
+// Count returns how many tools add took in.
+func (b *Builder) Count() int { return len(b.defs.tools) }
 
-// finish returns what add took in.
-func (b *toolBuilder) finish() definitions { return b.defs }
+// Finish returns what add took in.
+func (b *Builder) Finish() Definitions { return b.defs }
 
 // readTool decodes one tool and makes it fit to be shown.
 func readTool(raw json.RawMessage) (Tool, error) {
@@ -122,25 +111,4 @@ func object(raw json.RawMessage, otherwise string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(otherwise)
-}
-
-// ReadOnly reports whether the server says that the tool changes nothing.
-func (t Tool) ReadOnly() bool {
-	var a struct {
-		ReadOnlyHint bool `json:"readOnlyHint"`
-	}
-	return len(t.Annotations) < maxAnnotations && json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnlyHint
-}
-
-const maxAnnotations = 64 << 10
-
-// size is how many bytes a tool takes.
-func (t Tool) size() int {
-	return len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema) + len(t.Annotations)
-}
-
-// equal reports whether two definitions are the same.
-func (t Tool) equal(other Tool) bool {
-	return t.Name == other.Name && t.Title == other.Title && t.Description == other.Description &&
-		bytes.Equal(t.InputSchema, other.InputSchema) && bytes.Equal(t.OutputSchema, other.OutputSchema) && bytes.Equal(t.Annotations, other.Annotations)
 }

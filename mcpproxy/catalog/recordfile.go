@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ type head struct {
 	Format int        `json:"format"`
 	Listed time.Time  `json:"listed,omitzero"` // when the server gave its tools; zero is never
 	Tools  int        `json:"tools"`           // how many are shown
-	Info   serverInfo `json:"info"`
+	Info   ServerInfo `json:"info"`
 	Size   int        `json:"size"` // of the rest, in bytes
 	Digest string     `json:"digest"`
 }
@@ -36,7 +36,7 @@ type recordBody struct {
 	Left  []leftOut `json:"left,omitempty"`
 }
 
-func encodeRecord(h head, d definitions) ([]byte, error) {
+func encodeRecord(h head, d Definitions) ([]byte, error) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false) // schemas stay as they are
@@ -70,18 +70,18 @@ func decodeHead(data []byte, size int64) (h head, end int, err error) {
 	return h, end, nil
 }
 
-func decodeRecord(data []byte) (head, definitions, error) {
+func decodeRecord(data []byte) (head, Definitions, error) {
 	h, end, err := decodeHead(data, int64(len(data)))
 	if err != nil {
-		return head{}, definitions{}, err
+		return head{}, Definitions{}, err
 	}
 	var body recordBody
 	digest := sha256.Sum256(data[end:])
 	if hex.EncodeToString(digest[:]) != h.Digest || json.Unmarshal(data[end:], &body) != nil {
-		return head{}, definitions{}, errDamaged
+		return head{}, Definitions{}, errDamaged
 	}
 	for i := range body.Tools {
 		body.Tools[i].Alias = "" // given anew
 	}
-	return h, definitions{tools: body.Tools, left: body.Left}, nil
+	return h, Definitions{tools: body.Tools, left: body.Left}, nil
 }

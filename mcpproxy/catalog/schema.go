@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"bytes"
@@ -116,9 +116,9 @@ const (
 	outlineValues     = 20
 )
 
-// outlined returns the outline of a schema, so that an index over many tools
+// Outline returns the outline of a schema, so that an index over many tools
 // need not hold all their schemas. Of one that makes no sense it has what does.
-func outlined(schema json.RawMessage) json.RawMessage {
+func Outline(schema json.RawMessage) json.RawMessage {
 	var o outline
 	var odd *json.UnmarshalTypeError // a description that is a number spoils no other field
 	if err := json.Unmarshal(schema, &o); err != nil && !errors.As(err, &odd) {

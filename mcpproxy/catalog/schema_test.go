@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"encoding/json"
@@ -70,7 +70,7 @@ func TestOutlineHasWhatASearchCanUse(t *testing.T) {
 		"a loop of references": {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{}`},
 		"a list":               {`[]`, `{}`},
 	} {
-		if got := string(outlined(json.RawMessage(tt.in))); got != tt.want {
+		if got := string(Outline(json.RawMessage(tt.in))); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestOutlineHasWhatASearchCanUse(t *testing.T) {
 	for range 5 {
 		props = append(props, `"`+strings.Repeat("p", len(props)+1)+`":{"description":"`+strings.Repeat("d", 10_000)+`"}`)
 	}
-	if got := outlined(json.RawMessage(`{"properties":{` + strings.Join(props, ",") + `}}`)); len(got) > 5*300 {
+	if got := Outline(json.RawMessage(`{"properties":{` + strings.Join(props, ",") + `}}`)); len(got) > 5*300 {
 		t.Errorf("the outline of 50 KB has %d bytes", len(got))
 	}
 }

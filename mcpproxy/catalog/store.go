@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"errors"
@@ -29,17 +29,17 @@ const (
 // known of its tools outlives the process. Several processes may use it at the
 // same time: files are replaced as a whole and the last one wins. It is a cache:
 // errors are logged, not returned.
-type store struct {
-	dir string // nothing is kept if it is empty
-	log *slog.Logger
+type Store struct {
+	Dir string // nothing is kept if it is empty
+	Log *slog.Logger
 }
 
-func (s store) path(key string) string { return filepath.Join(s.dir, key+recordSuffix) }
+func (s Store) path(key string) string { return filepath.Join(s.Dir, key+recordSuffix) }
 
 // read returns up to limit bytes of a record, and the size of the whole. It
 // fails with fs.ErrNotExist if there is none.
-func (s store) read(key string, limit int64) (data []byte, size int64, err error) {
-	if s.dir == "" {
+func (s Store) read(key string, limit int64) (data []byte, size int64, err error) {
+	if s.Dir == "" {
 		return nil, 0, fs.ErrNotExist
 	}
 	f, err := os.Open(s.path(key))
@@ -65,17 +65,17 @@ func (s store) read(key string, limit int64) (data []byte, size int64, err error
 }
 
 // write replaces a record, as a whole.
-func (s store) write(key string, data []byte) (err error) {
-	if s.dir == "" {
+func (s Store) write(key string, data []byte) (err error) {
+	if s.Dir == "" {
 		return nil
 	}
 	if len(data) > maxRecordSize {
 		return fmt.Errorf("it has more than %d MiB", maxRecordSize>>20)
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.dir, recordTemp) // with mode 0600
+	f, err := os.CreateTemp(s.Dir, recordTemp) // with mode 0600
 	if err != nil {
 		return err
 	}
@@ -91,13 +91,13 @@ func (s store) write(key string, data []byte) (err error) {
 	return os.Rename(f.Name(), s.path(key))
 }
 
-// prune removes the records that were not used for long, except those of keep,
+// Prune removes the records that were not used for long, except those of keep,
 // and files that a killed process left unfinished.
-func (s store) prune(keep map[string]bool) {
-	if s.dir == "" {
+func (s Store) Prune(keep map[string]bool) {
+	if s.Dir == "" {
 		return
 	}
-	dir, err := os.Open(s.dir)
+	dir, err := os.Open(s.Dir)
 	if err != nil {
 		return // it is not there yet
 	}
@@ -116,8 +116,8 @@ func (s store) prune(keep map[string]bool) {
 			records++
 		}
 		if isTemp && age > brokenAfter || isRecord && (age > unusedFor || records > maxRecords) {
-			if err := os.Remove(filepath.Join(s.dir, e.Name())); err == nil {
-				s.log.Debug("forgetting a server's tools", "file", e.Name(), "unused", age.Round(time.Hour))
+			if err := os.Remove(filepath.Join(s.Dir, e.Name())); err == nil {
+				s.Log.Debug("forgetting a server's tools", "file", e.Name(), "unused", age.Round(time.Hour))
 			}
 		}
 	}

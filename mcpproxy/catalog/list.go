@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"errors"
@@ -11,23 +11,23 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// toolList is the tools of one server that its filter shows. It is not changed
+// List is the tools of one server that its filter shows. It is not changed
 // once it is made.
-type toolList struct {
+type List struct {
 	tools       []Tool
 	byKey       map[string]int // names, and aliases where no tool has such a name
-	definitions definitions
+	definitions Definitions
 	filter      toolFilter
 }
 
-// definitions are all tools that a server has, shown or not.
-type definitions struct {
+// Definitions are all tools that a server has, shown or not.
+type Definitions struct {
 	tools []Tool // without aliases
 	left  []leftOut
 }
 
 // equal reports whether a server gave the same definitions again.
-func (d definitions) equal(other definitions) bool {
+func (d Definitions) equal(other Definitions) bool {
 	return slices.EqualFunc(d.tools, other.tools, Tool.equal)
 }
 
@@ -37,10 +37,10 @@ type leftOut struct {
 	Reason string `json:"reason"`
 }
 
-// newToolList shows of the definitions what the filter lets through. A tool's
+// newList shows of the definitions what the filter lets through. A tool's
 // own name goes before another's alias.
-func newToolList(d definitions, f toolFilter) *toolList {
-	l := &toolList{byKey: make(map[string]int, len(d.tools)), definitions: d, filter: f}
+func newList(d Definitions, f toolFilter) *List {
+	l := &List{byKey: make(map[string]int, len(d.tools)), definitions: d, filter: f}
 	for _, t := range d.tools {
 		if f.refuses(t.Name) == "" {
 			l.byKey[t.Name] = len(l.tools)
@@ -69,17 +69,17 @@ func toolAlias(name string, taken map[string]bool) string {
 	return pyname.Alias(name, "tool", taken)
 }
 
-// count returns how many tools are shown.
-func (l *toolList) count() int { return len(l.tools) }
+// Count returns how many tools are shown.
+func (l *List) Count() int { return len(l.tools) }
 
-// tool returns a tool by number.
-func (l *toolList) tool(i int) Tool { return l.tools[i] }
+// At returns a tool by number.
+func (l *List) At(i int) Tool { return l.tools[i] }
 
-// all returns all tools, in a slice of the caller's.
-func (l *toolList) all() []Tool { return slices.Clone(l.tools) }
+// All returns all tools, in a slice of the caller's.
+func (l *List) All() []Tool { return slices.Clone(l.tools) }
 
-// find returns the tool with this name or alias.
-func (l *toolList) find(key string) (Tool, bool) {
+// Find returns the tool with this name or alias.
+func (l *List) Find(key string) (Tool, bool) {
 	i, ok := l.byKey[key]
 	if !ok {
 		return Tool{}, false
@@ -87,9 +87,9 @@ func (l *toolList) find(key string) (Tool, bool) {
 	return l.tools[i], true
 }
 
-// missing returns the error of a call of a tool that is not shown: it is hidden,
+// Missing returns the error of a call of a tool that is not shown: it is hidden,
 // cannot be used, or does not exist.
-func (l *toolList) missing(server, tool string) error {
+func (l *List) Missing(server, tool string) error {
 	for _, n := range l.definitions.tools {
 		if n.Name != tool && toolAlias(n.Name, map[string]bool{}) != tool {
 			continue

@@ -1,4 +1,4 @@
-package mcpproxy
+package catalog
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// serverInfo is what is known of a server besides its tools, from one process to the
+// ServerInfo is what is known of a server besides its tools, from one process to the
 // next. It holds no secrets.
-type serverInfo struct {
+type ServerInfo struct {
 	Legacy       bool             `json:"legacy,omitempty"`       // it takes only the older handshake
 	Transport    config.Transport `json:"transport,omitempty"`    // how a remote server was reached at last
 	Title        string           `json:"title,omitempty"`        // what it calls itself
@@ -20,38 +20,38 @@ type serverInfo struct {
 	Instructions string           `json:"instructions,omitempty"` // to the model, as the server wishes
 }
 
-// A serverRecord is what is known of one server: in memory, and in the store under
+// A Record is what is known of one server: in memory, and in the store under
 // the fingerprint of its entry. What is on disk is read at first need, the head
 // alone where that will do.
-type serverRecord struct {
-	store  store
+type Record struct {
+	store  Store
 	server config.Server
-	key    func() string // of the record in the store
+	Key    func() string // of the record in the store
 
 	mu     sync.Mutex
-	looked bool      // at the head on disk
-	head   head      // of what is on disk, or would be
-	list   *toolList // nil is not known, or not read yet
+	looked bool  // at the head on disk
+	head   head  // of what is on disk, or would be
+	list   *List // nil is not known, or not read yet
 
 	// changes counts what may have made the list out of date: a start, and
 	// what the server says. asOf is the count that the list belongs to.
 	changes, asOf int
 }
 
-func newRecord(s config.Server, st store) *serverRecord {
-	return &serverRecord{store: st, server: s, key: sync.OnceValue(s.Fingerprint)}
+func NewRecord(s config.Server, st Store) *Record {
+	return &Record{store: st, server: s, Key: sync.OnceValue(s.Fingerprint)}
 }
 
-// info returns what is remembered.
-func (r *serverRecord) info() serverInfo {
+// Info returns what is remembered.
+func (r *Record) Info() ServerInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
 	return r.head.Info
 }
 
-// remember changes what is remembered, and writes it to disk if it is news.
-func (r *serverRecord) remember(change func(*serverInfo)) {
+// Remember changes what is remembered, and writes it to disk if it is news.
+func (r *Record) Remember(change func(*ServerInfo)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
@@ -63,46 +63,46 @@ func (r *serverRecord) remember(change func(*serverInfo)) {
 	}
 }
 
-// count returns how many tools can be seen, 0 if none are known.
-func (r *serverRecord) count() int {
+// Count returns how many tools can be seen, 0 if none are known.
+func (r *Record) Count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
 	return r.head.Tools
 }
 
-// tools returns the list if there is one, however old. changed says that it may
+// Tools returns the list if there is one, however old. changed says that it may
 // be another by now.
-func (r *serverRecord) tools() (list *toolList, changed bool) {
+func (r *Record) Tools() (list *List, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
 	return r.list, r.changes != r.asOf
 }
 
-// changeCount counts what may have made the list out of date. Put takes the count
+// ChangeCount counts what may have made the list out of date. Put takes the count
 // of when the server was asked.
-func (r *serverRecord) changeCount() int {
+func (r *Record) ChangeCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changes
 }
 
-// outdated marks the list as one that may have changed.
-func (r *serverRecord) outdated() {
+// Outdated marks the list as one that may have changed.
+func (r *Record) Outdated() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
 }
 
-// put takes in a list that the server just gave. One that did not change stays
-// the same toolList, so that nothing that was made of it has to be made again.
-func (r *serverRecord) put(d definitions, asOf int) *toolList {
+// Put takes in a list that the server just gave. One that did not change stays
+// the same List, so that nothing that was made of it has to be made again.
+func (r *Record) Put(d Definitions, asOf int) *List {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
 	if r.list == nil || !r.list.definitions.equal(d) {
-		r.list = newToolList(d, filterOf(r.server))
+		r.list = newList(d, filterOf(r.server))
 	}
 	r.asOf = asOf
 	r.head.Listed, r.head.Tools = time.Now().UTC(), len(r.list.tools)
@@ -110,9 +110,9 @@ func (r *serverRecord) put(d definitions, asOf int) *toolList {
 	return r.list
 }
 
-// olderThan reports whether the server was asked for the list longer than age ago.
+// OlderThan reports whether the server was asked for the list longer than age ago.
 // Another process may have asked since the list was read; then that one is taken.
-func (r *serverRecord) olderThan(age time.Duration) bool {
+func (r *Record) OlderThan(age time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.list == nil || time.Since(r.head.Listed) < age {
@@ -129,7 +129,7 @@ func (r *serverRecord) olderThan(age time.Duration) bool {
 }
 
 // look reads the head from disk, once. r.mu is held.
-func (r *serverRecord) look() {
+func (r *Record) look() {
 	if r.looked {
 		return
 	}
@@ -142,17 +142,17 @@ func (r *serverRecord) look() {
 }
 
 // load reads the list from disk if it is there and was not read yet. r.mu is held.
-func (r *serverRecord) load() {
+func (r *Record) load() {
 	r.look()
 	if r.list != nil || r.head.Listed.IsZero() {
 		return
 	}
-	data, _, err := r.store.read(r.key(), maxRecordSize)
+	data, _, err := r.store.read(r.Key(), maxRecordSize)
 	if err == nil {
 		var h head
-		var d definitions
+		var d Definitions
 		if h, d, err = decodeRecord(data); err == nil {
-			r.list = newToolList(d, filterOf(r.server))
+			r.list = newList(d, filterOf(r.server))
 			r.head = h
 			r.head.Tools = len(r.list.tools)
 			return
@@ -162,8 +162,8 @@ func (r *serverRecord) load() {
 	r.head.Listed, r.head.Tools = time.Time{}, 0
 }
 
-func (r *serverRecord) readHead() (head, int, error) {
-	data, size, err := r.store.read(r.key(), maxHead)
+func (r *Record) readHead() (head, int, error) {
+	data, size, err := r.store.read(r.Key(), maxHead)
 	if err != nil {
 		return head{}, 0, err
 	}
@@ -172,24 +172,24 @@ func (r *serverRecord) readHead() (head, int, error) {
 
 // ignore says why a file is not used. It is written again when the server was
 // asked.
-func (r *serverRecord) ignore(err error) {
+func (r *Record) ignore(err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		r.store.log.Debug("not using what is kept of a server's tools", "server", r.server.Name, "err", err)
+		r.store.Log.Debug("not using what is kept of a server's tools", "server", r.server.Name, "err", err)
 	}
 }
 
 // save writes the record. A full or read-only disk costs the next process time
 // and this one nothing. r.mu is held.
-func (r *serverRecord) save() {
-	var d definitions
+func (r *Record) save() {
+	var d Definitions
 	if r.list != nil {
 		d = r.list.definitions
 	}
 	data, err := encodeRecord(r.head, d)
 	if err == nil {
-		err = r.store.write(r.key(), data)
+		err = r.store.write(r.Key(), data)
 	}
 	if err != nil {
-		r.store.log.Debug("keeping a server's tools", "server", r.server.Name, "err", err)
+		r.store.Log.Debug("keeping a server's tools", "server", r.server.Name, "err", err)
 	}
 }

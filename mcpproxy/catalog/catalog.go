@@ -1,0 +1,48 @@
+// Package catalog holds what is known of the tools of one server, in memory and on
+// disk.
+//
+// A [Builder] takes in what the server lists, whatever that is: texts are cleaned
+// and cut, schemas bounded, tools that make no sense left out, and all of it has a
+// limit. A [List] shows the tools that the entry of the server does not hide. A
+// [Record] keeps the list, and what the server said of itself, in a [Store] from
+// one process to the next. The store is a cache: what cannot be read from it is
+// listed again.
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Tool is one tool of one server. The schemas are as the server wrote them, without
+// the space between tokens.
+type Tool struct {
+	Name         string          `json:"name"`
+	Alias        string          `json:"alias"` // the Python identifier, unique in its server
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+// ReadOnly reports whether the server says that the tool changes nothing.
+func (t Tool) ReadOnly() bool {
+	var a struct {
+		ReadOnlyHint bool `json:"readOnlyHint"`
+	}
+	return len(t.Annotations) < maxAnnotations && json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnlyHint
+}
+
+const maxAnnotations = 64 << 10
+
+// size is how many bytes a tool takes.
+func (t Tool) size() int {
+	return len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema) + len(t.Annotations)
+}
+
+// equal reports whether two definitions are the same.
+func (t Tool) equal(other Tool) bool {
+	return t.Name == other.Name && t.Title == other.Title && t.Description == other.Description &&
+		bytes.Equal(t.InputSchema, other.InputSchema) && bytes.Equal(t.OutputSchema, other.OutputSchema) && bytes.Equal(t.Annotations, other.Annotations)
+}
