@@ -40,7 +40,7 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 			done()
 		}
 	}()
-	if r.sessionGone(resp) {
+	if sessionGone(resp) {
 		r.markDown(errExpired)
 		if call != nil {
 			call.failed.Store(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})

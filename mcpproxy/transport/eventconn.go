@@ -30,6 +30,6 @@ func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if !ok || call.failed.Load() == nil {
 		return err
 	}
-	call.giveUp() // nobody is to wait for the answer
+	call.giveUp() // no answer will come
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -54,13 +55,20 @@ func speaksNoHTTP(err error) bool {
 	return failed.notMCP || failed.status >= 400 && failed.status < 500 || failed.status == http.StatusNotImplemented
 }
 
-func (r *remote) failure(status int, text string) *HTTPError {
-	return &HTTPError{status: status, text: fmt.Sprintf("the server at %s %s", origin(r.origin), text)}
+// endpoint is the address of a server, for errors that name it.
+type endpoint struct {
+	server config.Server
+	origin *url.URL
+	login  bool // the user may log in; headers of the entry authorize otherwise
+}
+
+func (e *endpoint) failure(status int, text string) *HTTPError {
+	return &HTTPError{status: status, text: fmt.Sprintf("the server at %s %s", origin(e.origin), text)}
 }
 
 // refused puts a bad status into words. An error in the words of the protocol
 // stays what it is.
-func (r *remote) refused(resp *http.Response) error {
+func (e *endpoint) refused(resp *http.Response) error {
 	body := errorBody(resp)
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	said := text.Excerpt(body)
@@ -68,13 +76,13 @@ func (r *remote) refused(resp *http.Response) error {
 		said = ": " + said
 	}
 	fail := func(format string, args ...any) error {
-		return r.failure(resp.StatusCode, fmt.Sprintf(format, args...)+said)
+		return e.failure(resp.StatusCode, fmt.Sprintf(format, args...)+said)
 	}
-	name := r.server.Name
+	name := e.server.Name
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		if r.tokens == nil {
-			return fail("does not accept the Authorization header of the entry in %s (%s)", r.server.Source, status)
+		if !e.login {
+			return fail("does not accept the Authorization header of the entry in %s (%s)", e.server.Source, status)
 		}
 		return &HTTPError{status: resp.StatusCode, login: true, text: LoginNeeded(name)}
 	case http.StatusForbidden:
@@ -89,20 +97,20 @@ func (r *remote) refused(resp *http.Response) error {
 		return fail("takes no more requests for now (%s)", status)
 	}
 	if wireErr := wireError(body); wireErr != nil {
-		err := r.failure(resp.StatusCode, "refused ("+status+"): "+text.Printable(wireErr.Message, maxReason))
+		err := e.failure(resp.StatusCode, "refused ("+status+"): "+text.Printable(wireErr.Message, maxReason))
 		err.err = wireErr
 		return err
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
-		return fail("has no MCP server of this kind at the address in %s (%s)", r.server.Source, status)
+		return fail("has no MCP server of this kind at the address in %s (%s)", e.server.Source, status)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		err := r.failure(resp.StatusCode, "gave no answer ("+status+")"+said)
+		err := e.failure(resp.StatusCode, "gave no answer ("+status+")"+said)
 		err.Lost = true
 		return err
 	}
 	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) {
-		return fail("wants https: write https:// in %s", r.server.Source)
+		return fail("wants https: write https:// in %s", e.server.Source)
 	}
 	return fail("failed (%s)", status)
 }
@@ -112,7 +120,7 @@ func LoginNeeded(name string) string {
 }
 
 // notMCP says that an answer is of another kind, mostly a page for people.
-func (r *remote) notMCP(resp *http.Response) error {
+func (e *endpoint) notMCP(resp *http.Response) error {
 	kind := mediaType(resp)
 	if kind == "" {
 		kind = "nothing"
@@ -121,14 +129,14 @@ func (r *remote) notMCP(resp *http.Response) error {
 	if said := text.Excerpt(errorBody(resp)); said != "" {
 		problem += ": " + said
 	}
-	err := r.failure(resp.StatusCode, problem)
+	err := e.failure(resp.StatusCode, problem)
 	err.notMCP = true
 	return err
 }
 
 // sessionGone reports whether the server does not know our session any more.
 // The specification's way to say so is 404; some say 400 and name the session.
-func (r *remote) sessionGone(resp *http.Response) bool {
+func sessionGone(resp *http.Response) bool {
 	if resp.Request == nil || resp.Request.Header.Get(sessionIDKey) == "" {
 		return false
 	}
@@ -170,13 +178,13 @@ func mediaType(resp *http.Response) string {
 
 // words puts an error of the network into words that help, without the
 // address, which may have keys in it.
-func (r *remote) words(err error) error {
+func (e *endpoint) words(err error) error {
 	var failed *HTTPError
 	var ours *jsonrpc.Error
 	if errors.As(err, &failed) || errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	at := origin(r.origin)
+	at := origin(e.origin)
 	reach := func(format string, args ...any) error {
 		return &HTTPError{err: err, text: fmt.Sprintf("cannot reach %s: ", at) + fmt.Sprintf(format, args...)}
 	}
@@ -193,15 +201,15 @@ func (r *remote) words(err error) error {
 	case errors.As(err, &unknown):
 		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", Plain(err))
 	case errors.As(err, &wrong):
-		return reach("its certificate is for another name (%s); correct the address in %s", Plain(err), r.server.Source)
+		return reach("its certificate is for another name (%s); correct the address in %s", Plain(err), e.server.Source)
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return reach("its certificate is not valid (%s); check the clock of this host, or tell who runs the server", Plain(err))
 	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return reach("it does not speak TLS; if the server is one of plain HTTP, write http:// in %s", r.server.Source)
+		return reach("it does not speak TLS; if the server is one of plain HTTP, write http:// in %s", e.server.Source)
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return reach("there is no host of this name; correct the address in %s", r.server.Source)
+		return reach("there is no host of this name; correct the address in %s", e.server.Source)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return reach("nothing listens there (connection refused); start the server, or correct the address in %s", r.server.Source)
+		return reach("nothing listens there (connection refused); start the server, or correct the address in %s", e.server.Source)
 	case errors.As(err, &netError) && (netError.Op == "dial" || netError.Op == "proxyconnect"), errors.As(err, &dns):
 		return reach("%s", Plain(err))
 	case strings.Contains(err.Error(), "tls:"):

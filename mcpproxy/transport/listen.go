@@ -16,11 +16,14 @@ const (
 	listenAgainMax = time.Minute
 )
 
+// changeStream is the stream over which a server says that its tools changed.
+type changeStream struct{ *remote }
+
 // listen keeps a stream open over which the server may say that its tools
 // changed, until the link ends or the server turns out to offer none. Proxies
 // cut such streams when they are quiet, so it is opened again, and what was
 // said in between is made up for by taking the tools for changed.
-func (r *remote) listen(request func() (*http.Request, error)) {
+func (r changeStream) listen(request func() (*http.Request, error)) {
 	for pause := listenAgain; ; pause = min(2*pause, listenAgainMax) {
 		begun := time.Now()
 		req, err := request()
@@ -45,7 +48,7 @@ func (r *remote) listen(request func() (*http.Request, error)) {
 }
 
 // readStream reads one stream to its end, and reports whether to open it again.
-func (r *remote) readStream(req *http.Request) bool {
+func (r changeStream) readStream(req *http.Request) bool {
 	resp, cancel, err := r.send(req)
 	if err != nil {
 		return r.ctx.Err() == nil
@@ -58,7 +61,7 @@ func (r *remote) readStream(req *http.Request) bool {
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != eventStream {
 		return false // it offers no such stream
 	}
-	stream := newEvents(r, resp.Body, cancel, nil)
+	stream := newEvents(r.remote, resp.Body, cancel, nil)
 	for {
 		ev, err := stream.next()
 		if err != nil {
@@ -75,7 +78,7 @@ func (r *remote) readStream(req *http.Request) bool {
 }
 
 // standing makes the request for the stream of the protocol before 2026.
-func (r *remote) standing(version string) (*http.Request, error) {
+func (r changeStream) standing(version string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.server.URL, nil)
 	if err != nil {
 		return nil, err
@@ -85,7 +88,7 @@ func (r *remote) standing(version string) (*http.Request, error) {
 	return req, nil
 }
 
-func (r *remote) mark(req *http.Request, version string) {
+func (r changeStream) mark(req *http.Request, version string) {
 	if version != "" {
 		req.Header.Set(versionKey, version)
 	}
@@ -96,7 +99,7 @@ func (r *remote) mark(req *http.Request, version string) {
 
 // takeOverListen makes the SDK's subscription to changes one of listen's, and
 // gives the SDK a stream on which nothing comes.
-func (r *remote) takeOverListen(req *http.Request, body []byte) (*http.Response, error) {
+func (r changeStream) takeOverListen(req *http.Request, body []byte) (*http.Response, error) {
 	header := req.Header.Clone()
 	r.work.Go(func() {
 		r.listen(func() (*http.Request, error) {
@@ -118,7 +121,7 @@ func (r *remote) takeOverListen(req *http.Request, body []byte) (*http.Response,
 
 // answerPing answers a request that came over the stream, where the SDK does
 // not listen: a ping, or what we do not offer.
-func (r *remote) answerPing(asked *jsonrpc.Request) {
+func (r changeStream) answerPing(asked *jsonrpc.Request) {
 	answer := &jsonrpc.Response{ID: asked.ID, Result: json.RawMessage("{}")}
 	if asked.Method != "ping" {
 		answer = &jsonrpc.Response{ID: asked.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not offered by this client"}}

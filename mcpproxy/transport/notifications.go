@@ -9,9 +9,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// notifications takes the notifications of one session before the SDK sees them. The
-// SDK queues what it is given without a bound, and a server may send ten
-// thousand in a second; here each is dealt with at once or dropped.
+// notifications handles the notifications of one session before the SDK sees
+// them. The SDK queues them without a bound, and a server may send ten thousand in
+// a second; here each is handled at once or dropped.
 type notifications struct {
 	changed func() // the tools did
 
@@ -89,7 +89,7 @@ type listener struct {
 }
 
 // listen begins to tell of the progress of a call, which carries the token.
-// stop returns when all that came has been told; nothing is told after it.
+// stop returns when tell was called with all that came, and is not called again.
 func (n *notifications) listen(tell func(done, total float64, text string)) (token int64, stop func()) {
 	l := &listener{
 		news: make(chan progress, 64), ended: make(chan struct{}),
@@ -109,7 +109,7 @@ func (n *notifications) listen(tell func(done, total float64, text string)) (tok
 	return token, func() {
 		n.mu.Lock()
 		delete(n.told, token)
-		close(l.news) // whoever sends holds n.mu
+		close(l.news) // a sender holds n.mu
 		n.mu.Unlock()
 		<-l.ended
 	}

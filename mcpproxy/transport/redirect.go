@@ -17,18 +17,18 @@ func isRedirect(resp *http.Response) bool {
 
 // follow returns the request for where a redirect leads, if that is the same
 // server and the request would stay what it is.
-func (r *remote) follow(req *http.Request, resp *http.Response) (*http.Request, error) {
+func (e *endpoint) follow(req *http.Request, resp *http.Response) (*http.Request, error) {
 	to, err := req.URL.Parse(resp.Header.Get("Location"))
 	if err != nil {
-		return nil, r.failure(resp.StatusCode, "redirects to what is no address")
+		return nil, e.failure(resp.StatusCode, "redirects to what is no address")
 	}
-	if !sameServer(r.origin, to) {
-		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
-			`redirects to another host, %s, where the headers of the entry are not sent; if that is its new address, write it as "url" into %s`, origin(to), r.server.Source))
+	if !sameServer(e.origin, to) {
+		return nil, e.failure(resp.StatusCode, fmt.Sprintf(
+			`redirects to another host, %s, where the headers of the entry are not sent; if that is its new address, write it as "url" into %s`, origin(to), e.server.Source))
 	}
 	if req.Method == http.MethodPost && resp.StatusCode < http.StatusTemporaryRedirect {
-		return nil, r.failure(resp.StatusCode, fmt.Sprintf(
-			`redirects to %s in a way that loses the message; write that address as "url" into %s`, origin(to)+to.EscapedPath(), r.server.Source))
+		return nil, e.failure(resp.StatusCode, fmt.Sprintf(
+			`redirects to %s in a way that loses the message; write that address as "url" into %s`, origin(to)+to.EscapedPath(), e.server.Source))
 	}
 	next := req.Clone(req.Context())
 	next.URL, next.Host = to, ""

@@ -17,14 +17,13 @@ import (
 
 // remote is the link to a server that is reached by HTTP. The SDK's transports
 // do the talking; every request of theirs goes through RoundTrip
-// (roundtrip.go), which keeps secrets at home and answers within bounds.
+// (roundtrip.go), which sends secrets to this server alone and bounds answers.
 type remote struct {
-	server    config.Server
+	endpoint
 	transport config.Transport
-	origin    *url.URL
 	client    http.RoundTripper
 	notes     *notifications
-	tokens    tokenSource
+	tokens    TokenSource
 	limit     int // of one message
 
 	ctx    context.Context // ends with stop
@@ -40,7 +39,7 @@ type remote struct {
 	why    error // it is down, the first reason
 }
 
-func newRemote(s config.Server, t config.Transport, notes *notifications, tokens tokenSource, limit int) (*remote, error) {
+func newRemote(s config.Server, t config.Transport, notes *notifications, tokens TokenSource, limit int) (*remote, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
 		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
@@ -50,7 +49,7 @@ func newRemote(s config.Server, t config.Transport, notes *notifications, tokens
 	base.MaxIdleConnsPerHost = 16
 	base.IdleConnTimeout = 30 * time.Second
 	r := &remote{
-		server: s, transport: t, origin: origin, client: base, notes: notes, tokens: tokens,
+		endpoint: endpoint{s, origin, tokens != nil}, transport: t, client: base, notes: notes, tokens: tokens,
 		limit: limit, isDown: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -152,7 +151,10 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 		}
 	})
 	if res := cs.InitializeResult(); t == config.HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
-		r.work.Go(func() { r.listen(func() (*http.Request, error) { return r.standing(res.ProtocolVersion) }) })
+		r.work.Go(func() {
+			changes := changeStream{r}
+			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
+		})
 	}
 	return &Session{link: r, notes: notes, mcp: cs, since: time.Now()}, false, nil
 }

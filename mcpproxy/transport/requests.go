@@ -38,7 +38,7 @@ type outcome struct {
 	err error
 }
 
-// A reply is the result of a request, and what is to be known of it.
+// A reply is the result of a request, with the members that callers look at.
 type Reply struct {
 	Result  json.RawMessage // as the server wrote it
 	IsError bool            // a tool says that it failed
@@ -127,7 +127,7 @@ type requestMessage struct {
 	Params  *Params `json:"params,omitempty"`
 }
 
-// giveUp tells the server that nobody waits for an answer any more, if ctx has
+// giveUp tells the server that the request is cancelled, if ctx has
 // ended and the server takes it. The caller does not wait for that.
 func (t *stdioTransport) giveUp(ctx context.Context, id int64) {
 	if ctx.Err() == nil {

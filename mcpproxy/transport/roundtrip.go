@@ -51,7 +51,7 @@ type outgoingBody struct {
 }
 
 // RoundTrip implements http.RoundTripper: it sends one request of the SDK, with
-// the headers of the entry, to the server and to nobody else, and lets through
+// the headers of the entry, to this server alone, and lets through
 // only answers that make sense.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	call, _ := req.Context().Value(httpCallKey{}).(*httpCall)
@@ -92,7 +92,7 @@ func (r *remote) roundTrip(req *http.Request, call *httpCall) (*http.Response, e
 	setBody(out, body)
 	switch msg.Method {
 	case methodListen:
-		return r.takeOverListen(out, body)
+		return changeStream{r}.takeOverListen(out, body)
 	case methodDiscover:
 		r.asked.Store(true)
 	}
@@ -212,8 +212,8 @@ func (r *remote) setHeaders(req *http.Request) {
 	}
 }
 
-// endSession tells the server that the session ends. It is a courtesy, for
-// which nobody waits long.
+// endSession tells the server that the session ends. It is a courtesy, and
+// waits for the answer no longer than a second.
 func (r *remote) endSession(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), endSessionTime)
 	defer cancel()

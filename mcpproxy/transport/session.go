@@ -147,7 +147,7 @@ func (s *Session) Close() {
 	}
 }
 
-// Check refuses what is no result to hand on. Under the 2026-07-28 protocol a
+// Check returns an error for a result that cannot be returned to the caller. Under the 2026-07-28 protocol a
 // server may answer with questions to the user, whom a script cannot reach.
 func (r Reply) Check() error {
 	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {

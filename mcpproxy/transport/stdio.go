@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// MaxMessage bounds one line of a server. The SDK's own stdio transport
+	// maxMessage bounds one line of a server. The SDK's own stdio transport
 	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
 	maxMessage = 128 << 20
 
@@ -33,7 +33,7 @@ type stdioTransport struct {
 	requests requests
 	in       *bufio.Reader
 	limit    int           // of one message
-	turn     chan struct{} // holds one while somebody writes
+	turn     chan struct{} // holds one while a line is written
 	closed   chan struct{}
 	once     sync.Once
 

@@ -30,7 +30,7 @@ type Handshake struct {
 // Options sets up a dialer. The zero value works.
 type Options struct {
 	Log          *slog.Logger        // none by default
-	ClientInfo   *mcp.Implementation // what servers are told that we are
+	ClientInfo   *mcp.Implementation // name and version that servers see
 	StartTimeout time.Duration       // for a server to get ready; 30 s by default
 	// DiscoverTimeout is how long a server that has read server/discover may leave it
 	// without an answer before it is taken to hang on it; 5 s by default.
@@ -40,12 +40,12 @@ type Options struct {
 	Redactor     *redact.Redactor
 	Guard        *Guard      // of processes; may be nil
 	MaxMessage   int         // of a server over HTTP; 128 MiB by default
-	Tokens       tokenSource // nil where headers of the entry authorize
+	Tokens       TokenSource // nil where headers of the entry authorize
 }
 
-// tokenSource gives the access token for a server, or "" if there is none. One
+// TokenSource gives the access token for a server, or "" if there is none. One
 // that the server rejected is renewed first.
-type tokenSource interface {
+type TokenSource interface {
 	Token(ctx context.Context, rejected string) (string, error)
 }
 
@@ -55,7 +55,7 @@ type Dialer struct {
 	options Options
 }
 
-// NewDialer makes a dialer for a server.
+// NewDialer returns a dialer for a server.
 func NewDialer(s config.Server, o Options) *Dialer {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
