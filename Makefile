@@ -142,8 +142,8 @@ soak: test-deps
 # Time and memory with 100 upstream servers of 100 tools each.
 .PHONY: bench-servers
 bench-servers: | deps
-	go test -tags $(TAGS),figures -count=1 -run TestCatalogueFigures -v ./mcpproxy
-	go test -tags $(TAGS) -run '^$$' -bench BenchmarkCatalogue -benchmem ./mcpproxy
+	go test -tags $(TAGS),figures -count=1 -run TestCatalogFigures -v ./mcpproxy
+	go test -tags $(TAGS) -run '^$$' -bench BenchmarkCatalog -benchmem ./mcpproxy
 
 # How often a search finds the right tool, beside plain BM25: docs/search.md.
 .PHONY: recall

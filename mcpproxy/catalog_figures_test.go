@@ -14,9 +14,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// TestCatalogueFigures measures what docs/catalog.md says of 100 servers with
+// TestCatalogFigures measures what docs/catalog.md says of 100 servers with
 // 100 tools each: make bench-servers.
-func TestCatalogueFigures(t *testing.T) {
+func TestCatalogFigures(t *testing.T) {
 	dir := t.TempDir()
 	servers := manyOf(t, dir, "", scaleServers, scaleTools, 4)
 	runtime.GC()
@@ -28,7 +28,7 @@ func TestCatalogueFigures(t *testing.T) {
 		t.Logf("%-34s %9.3f ms, %9.3f ms of processors", what, float64(took.Microseconds())/1000, float64(used.Microseconds())/1000)
 	}
 	var p *Proxy
-	figure("New", func() { p = New(config.Config{Servers: servers}, Options{CatalogueDir: dir}) })
+	figure("New", func() { p = New(config.Config{Servers: servers}, Options{CatalogDir: dir}) })
 	t.Cleanup(func() { _ = p.Close() })
 	figure("Servers, first", func() { p.Servers() })
 	figure("Servers", func() { p.Servers() })

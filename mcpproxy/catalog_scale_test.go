@@ -101,7 +101,7 @@ func parametersOf(names ...string) map[string]any {
 
 func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
 	dir, starts := t.TempDir(), filepath.Join(t.TempDir(), "starts")
-	p := proxyFor(t, Options{CatalogueDir: dir}, manyOf(t, dir, starts, scaleServers, scaleTools, 1)...)
+	p := proxyFor(t, Options{CatalogDir: dir}, manyOf(t, dir, starts, scaleServers, scaleTools, 1)...)
 	for _, st := range p.Servers() {
 		if st.Tools != scaleTools || st.Status != "idle" {
 			t.Fatalf("status = %+v", st)

@@ -20,10 +20,10 @@ func TestClientsFileHidesTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := fake(t)
 			s.AllowTools, s.DenyTools = tt.allow, tt.deny
-			p := proxyFor(t, Options{CatalogueDir: t.TempDir()}, s)
+			p := proxyFor(t, Options{CatalogDir: t.TempDir()}, s)
 			for _, from := range []string{"the server", "disk"} {
 				if from == "disk" {
-					p = proxyFor(t, Options{CatalogueDir: p.options.CatalogueDir}, s)
+					p = proxyFor(t, Options{CatalogDir: p.options.CatalogDir}, s)
 				}
 				tools, err := p.Tools(t.Context(), "fake")
 				if err != nil {

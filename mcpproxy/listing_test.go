@@ -60,12 +60,12 @@ func TestKnownToolsNeedNoServer(t *testing.T) {
 	dir := t.TempDir()
 	starts := filepath.Join(t.TempDir(), "starts")
 	s := fake(t, "FAKE_STARTS", starts, "FAKE_INSTRUCTIONS", "Numbers everything twice.")
-	first := proxyFor(t, Options{CatalogueDir: dir}, s)
+	first := proxyFor(t, Options{CatalogDir: dir}, s)
 	before := toolNames(t, first)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	if st := p.Servers()[0]; st.Tools != strings.Count(before, " ")+1 || st.Status != "idle" || st.Description != "Numbers everything twice." {
 		t.Errorf("status = %+v", st)
 	}
@@ -101,7 +101,7 @@ func TestTheOlderHandshakeIsRemembered(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	s := fake(t, "FAKE_DISCOVER", "die", "FAKE_STARTS", starts)
 	for i, want := range []int{2, 3} {
-		p := proxyFor(t, Options{CatalogueDir: dir}, s)
+		p := proxyFor(t, Options{CatalogDir: dir}, s)
 		mustCall(t, p, "echo", `{}`)
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
@@ -116,13 +116,13 @@ func TestACallRefreshesTheListWithoutWaitingForIt(t *testing.T) {
 	dir := t.TempDir()
 	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	toolNames(t, p)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	set(`{"name":"echo"},{"name":"new"}`)
-	p = proxyFor(t, Options{CatalogueDir: dir}, s)
+	p = proxyFor(t, Options{CatalogDir: dir}, s)
 	mustCall(t, p, "echo", `{}`)
 	eventually(t, "the new tool", func() bool { return toolNames(t, p) == "echo new" })
 	eventually(t, "it on disk", func() bool { return diskRecord(dir, s).Count() == 2 })
@@ -132,7 +132,7 @@ func TestAToolUnknownSoFarIsAskedForBeforeACallFails(t *testing.T) {
 	dir := t.TempDir()
 	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	mustCall(t, p, "echo", `{}`)
 	set(`{"name":"barrier"},{"name":"get-pid"}`)
 	mustCall(t, p, "get_pid", `{}`)
@@ -144,11 +144,11 @@ func TestOldListsAreAskedForAgainBesideTheWork(t *testing.T) {
 			dir := t.TempDir()
 			s, set := givenServer(t)
 			set(`{"name":"echo"}`)
-			toolNames(t, proxyFor(t, Options{CatalogueDir: dir}, s))
+			toolNames(t, proxyFor(t, Options{CatalogDir: dir}, s))
 			aged(t, dir, s, renewAfter+time.Minute)
 			set(`{"name":"echo"},{"name":"new"}`)
-			p := proxyFor(t, Options{CatalogueDir: dir}, s)
-			p.catalogue.delay = 0
+			p := proxyFor(t, Options{CatalogDir: dir}, s)
+			p.tools.delay = 0
 			if need == "docs" {
 				if docs, err := p.Docs(t.Context(), "fake", "", false); err != nil || len(docs) != 1 {
 					t.Errorf("docs = %+v, %v: they waited", docs, err)
@@ -167,8 +167,8 @@ func TestAFailedRefreshKeepsTheOldListAndIsNotRepeated(t *testing.T) {
 	s := fake(t, "FAKE_TOOLS", "broken", "FAKE_STARTS", starts)
 	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"kept"}`), 0)
 	aged(t, dir, s, 30*24*time.Hour)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
-	p.catalogue.delay = 0
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
+	p.tools.delay = 0
 	if got := toolNames(t, p); got != "kept" {
 		t.Errorf("tools = %s", got)
 	}
@@ -191,8 +191,8 @@ func TestAnotherProcessMayHaveAsked(t *testing.T) {
 	s := fake(t, "FAKE_STARTS", starts)
 	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"old"}`), 0)
 	aged(t, dir, s, 2*renewAfter)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
-	p.catalogue.delay = 0
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
+	p.tools.delay = 0
 	p.current().upstreams[0].record.Tools() // read while it is old
 	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"new"}`), 0)
 	toolNames(t, p)
@@ -211,7 +211,7 @@ func TestRefreshAsksWhateverIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	s, set := givenServer(t)
 	set(`{"name":"a"}`)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	toolNames(t, p)
 	set(`{"name":"b"}`)
 	if tools, err := p.Refresh(t.Context(), "fake"); err != nil || len(tools) != 1 || tools[0].Name != "b" {
@@ -244,7 +244,7 @@ func TestASilentChangeLeavesTheOldTools(t *testing.T) {
 	dir := t.TempDir()
 	s := fake(t, "FAKE_TOOLS", "silent") // never answers tools/list
 	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"echo"}`), 0)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	mustCall(t, p, "echo", `{}`) // waits for no list
 	for range 100 {              // they would take minutes if more than the first waited
 		if got := toolNames(t, p); got != "echo" {
@@ -260,11 +260,11 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 	if _, err := p.Tools(t.Context(), "fake"); err != nil {
 		t.Fatal(err)
 	}
-	p.catalogue.patience = 20 * time.Millisecond
+	p.tools.patience = 20 * time.Millisecond
 	if _, problems, err := p.Search(t.Context(), "echo", 1, false); err != nil || len(problems) != 1 {
 		t.Errorf("problems = %v, %v", problems, err)
 	}
-	p.catalogue.patience = time.Hour // nobody waits for it again
+	p.tools.patience = time.Hour // nobody waits for it again
 	docs, problems, err := p.Search(t.Context(), "echo", 1, false)
 	if err != nil || len(docs) != 1 || len(problems) != 1 || problems[0].Server != "slow" || !strings.Contains(problems[0].Reason, "still starting") {
 		t.Errorf("found %+v, %+v, %v", docs, problems, err)
@@ -273,7 +273,7 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 
 func TestASearchGoesOnFindingOutAfterItsPatience(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t))
-	p.catalogue.patience = time.Millisecond
+	p.tools.patience = time.Millisecond
 	if _, problems, err := p.Search(t.Context(), "echo", 1, false); err != nil || len(problems) != 1 {
 		t.Fatalf("problems = %v, %v", problems, err)
 	}
@@ -353,7 +353,7 @@ func TestASummaryOfAMegabyteIsShort(t *testing.T) {
 
 func TestServersWhoseAliasesClashStayApart(t *testing.T) {
 	config := Discover(DiscoverOptions{Extra: writeConfig(t, `{"mcpServers":{"my-server":{"command":"a"},"my.server":{"command":"b"},"My_Server":{"command":"c"}}}`)})
-	p := proxyFor(t, Options{CatalogueDir: t.TempDir()}, config.Servers...)
+	p := proxyFor(t, Options{CatalogDir: t.TempDir()}, config.Servers...)
 	for i, u := range p.current().upstreams {
 		u.record.Put(toolDefinitions(t, fmt.Sprintf(`{"name":"same_tool","description":"number %d"}`, i)), 0)
 	}

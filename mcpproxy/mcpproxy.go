@@ -1,4 +1,4 @@
-// Package mcpproxy makes the user's other MCP servers one catalogue of tools
+// Package mcpproxy makes the user's other MCP servers one catalog of tools
 // that can be searched and called.
 //
 // It finds the servers in the config files of MCP clients (Discover), starts
@@ -17,7 +17,7 @@
 //	                project's file may do, watch.go how changes are noticed
 //	upstream.go     the life of one connection; session.go opens it, over
 //	                process.go and stdio.go or over remote.go
-//	catalogue.go    what is known of the tools, in memory and on disk
+//	catalog.go    what is known of the tools, in memory and on disk
 //	search.go       which of them fit a need
 //	signature.go    how one is called from Python
 //	call.go         one call, from name to answer; policy.go may refuse it
@@ -47,9 +47,9 @@ type Options struct {
 	// TokenDir is where logins are kept (Login); without it servers that want
 	// one cannot be used.
 	TokenDir string
-	// CatalogueDir keeps what is known of the servers' tools from process to
+	// CatalogDir keeps what is known of the servers' tools from process to
 	// process; none does if it is empty.
-	CatalogueDir string
+	CatalogDir string
 
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
@@ -60,12 +60,12 @@ type Options struct {
 // Proxy holds the connections to all servers of one Config. Its methods may be
 // used at the same time. Close it to end the servers.
 type Proxy struct {
-	options   Options
-	cancel    context.CancelFunc
-	ctx       context.Context // ends with Close
-	finished  sync.WaitGroup
-	guard     transport.Guard
-	catalogue catalogue
+	options  Options
+	cancel   context.CancelFunc
+	ctx      context.Context // ends with Close
+	finished sync.WaitGroup
+	guard    transport.Guard
+	tools    knownTools
 
 	signatures signatureCache
 
@@ -101,7 +101,7 @@ func New(cfg config.Config, o Options) *Proxy {
 	}
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.catalogue.open(o.CatalogueDir, o.Log)
+	p.tools.open(o.CatalogDir, o.Log)
 	p.servers = p.makeKnown(cfg, nil)
 	return p
 }

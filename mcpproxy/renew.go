@@ -19,7 +19,7 @@ const (
 // returns at once, and a failure leaves what is known as it is.
 func (p *Proxy) renew(u *upstream) {
 	if u.isOld() {
-		u.study(p.catalogue.renewals, p.catalogue.delay, true)
+		u.study(p.tools.renewals, p.tools.delay, true)
 	}
 }
 
@@ -40,16 +40,16 @@ func (u *upstream) isOld() bool {
 
 // prune forgets, once and beside other work, the servers that are gone.
 func (p *Proxy) prune(upstreams []*upstream) {
-	if len(upstreams) == 0 || p.catalogue.store.Dir == "" {
+	if len(upstreams) == 0 || p.tools.store.Dir == "" {
 		return
 	}
-	p.catalogue.pruned.Do(func() {
+	p.tools.pruned.Do(func() {
 		p.beside(upstreams[0], func() {
 			keep := map[string]bool{}
 			for _, u := range upstreams {
 				keep[u.record.Key()] = true
 			}
-			p.catalogue.store.Prune(keep)
+			p.tools.store.Prune(keep)
 		})
 	})
 }

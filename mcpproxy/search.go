@@ -28,13 +28,13 @@ const (
 	failureHolds = 5 * time.Minute
 )
 
-// catalogue is what is known of the tools of all servers.
+// knownTools is what is known of the tools of all servers.
 //
 // Nothing is started before somebody searches or asks for the tools of a
 // server that was never listed: these are the user's servers, and most sessions
 // need few of them. The first search starts them all, several at a time, and
 // from then on the store has them for every process.
-type catalogue struct {
+type knownTools struct {
 	store    catalog.Store
 	patience time.Duration // of a search
 	turns    chan struct{} // to start a server for a search
@@ -48,7 +48,7 @@ type catalogue struct {
 	behind bool // a goroutine makes the next one
 }
 
-func (c *catalogue) open(dir string, log *slog.Logger) {
+func (c *knownTools) open(dir string, log *slog.Logger) {
 	c.store = catalog.Store{Dir: dir, Log: log}
 	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
 	c.patience, c.delay = searchPatience, renewalDelay
@@ -129,7 +129,7 @@ func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*catalog.Li
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
-	return u.await(ctx, u.study(p.catalogue.turns, 0, brief), p.catalogue.patience)
+	return u.await(ctx, u.study(p.tools.turns, 0, brief), p.tools.patience)
 }
 
 func (u *upstream) failedJustNow() error {

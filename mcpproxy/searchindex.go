@@ -47,7 +47,7 @@ func (at located) doc(full bool) ToolDoc {
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
 func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
-	c := &p.catalogue
+	c := &p.tools
 	c.mu.Lock()
 	have := c.have
 	small := len(have.places) <= manyDocuments
@@ -66,14 +66,14 @@ func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Ind
 }
 
 func (p *Proxy) renewIndex(upstreams []*upstream, lists []*catalog.List) {
-	p.catalogue.make(upstreams, lists)
-	p.catalogue.mu.Lock()
-	defer p.catalogue.mu.Unlock()
-	p.catalogue.behind = false
+	p.tools.make(upstreams, lists)
+	p.tools.mu.Lock()
+	defer p.tools.mu.Unlock()
+	p.tools.behind = false
 }
 
 // make makes an index, unless somebody else did meanwhile.
-func (c *catalogue) make(upstreams []*upstream, lists []*catalog.List) indexOf {
+func (c *knownTools) make(upstreams []*upstream, lists []*catalog.List) indexOf {
 	c.making.Lock()
 	defer c.making.Unlock()
 	c.mu.Lock()

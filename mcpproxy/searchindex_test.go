@@ -11,12 +11,12 @@ func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 	dir := t.TempDir()
 	s, set := givenServer(t)
 	set(`{"name":"echo"}`)
-	p := proxyFor(t, Options{CatalogueDir: dir}, s)
+	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	search := func() *search.Index {
 		if _, _, err := p.Search(t.Context(), "echo", 1, false); err != nil {
 			t.Fatal(err)
 		}
-		return p.catalogue.have.index
+		return p.tools.have.index
 	}
 	first := search()
 	if _, err := p.Refresh(t.Context(), "fake"); err != nil {
@@ -37,7 +37,7 @@ func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 	dir := t.TempDir()
 	servers := manyOf(t, dir, "", 25, 100, 1)
-	p := proxyFor(t, Options{CatalogueDir: dir}, servers...)
+	p := proxyFor(t, Options{CatalogDir: dir}, servers...)
 	finds := func(tool string) bool {
 		docs, _, err := p.Search(t.Context(), "xylophone", 1, false)
 		if err != nil {
@@ -48,21 +48,21 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 	if finds("play_xylophone") {
 		t.Fatal("it is there before it is")
 	}
-	p.catalogue.making.Lock() // the next index is not ready before we say so
+	p.tools.making.Lock() // the next index is not ready before we say so
 	p.current().upstreams[3].record.Put(toolDefinitions(t, `{"name":"play_xylophone"}`), 0)
 	for range 3 {
 		if finds("play_xylophone") {
 			t.Error("found in an index that is not made yet")
 		}
 	}
-	p.catalogue.making.Unlock()
+	p.tools.making.Unlock()
 	eventually(t, "the new tool", func() bool { return finds("play_xylophone") })
 }
 
-// BenchmarkCatalogueSearch is a search over 100 servers with 100 tools each.
-func BenchmarkCatalogueSearch(b *testing.B) {
+// BenchmarkCatalogSearch is a search over 100 servers with 100 tools each.
+func BenchmarkCatalogSearch(b *testing.B) {
 	dir := b.TempDir()
-	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
+	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogDir: dir})
 	defer p.Close()
 	if _, _, err := p.Search(b.Context(), "change an issue", 5, false); err != nil { // makes the index
 		b.Fatal(err)
@@ -74,10 +74,10 @@ func BenchmarkCatalogueSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalogueServers is what each run asks for.
-func BenchmarkCatalogueServers(b *testing.B) {
+// BenchmarkCatalogServers is what each run asks for.
+func BenchmarkCatalogServers(b *testing.B) {
 	dir := b.TempDir()
-	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, 2, 4)}, Options{CatalogueDir: dir})
+	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, 2, 4)}, Options{CatalogDir: dir})
 	defer p.Close()
 	for b.Loop() {
 		if got := p.Servers(); len(got) != scaleServers || got[0].Tools != 2 {
@@ -86,10 +86,10 @@ func BenchmarkCatalogueServers(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalogueDocs is the full documentation of one tool, never the same twice.
-func BenchmarkCatalogueDocs(b *testing.B) {
+// BenchmarkCatalogDocs is the full documentation of one tool, never the same twice.
+func BenchmarkCatalogDocs(b *testing.B) {
 	dir := b.TempDir()
-	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogueDir: dir})
+	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogDir: dir})
 	defer p.Close()
 	tools, err := p.Tools(b.Context(), "server-1")
 	if err != nil {
@@ -102,13 +102,13 @@ func BenchmarkCatalogueDocs(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalogueFirstSearch reads the records of 100 servers with 100 tools each
+// BenchmarkCatalogFirstSearch reads the records of 100 servers with 100 tools each
 // and makes the index.
-func BenchmarkCatalogueFirstSearch(b *testing.B) {
+func BenchmarkCatalogFirstSearch(b *testing.B) {
 	dir := b.TempDir()
 	servers := manyOf(b, dir, "", scaleServers, scaleTools, 4)
 	for b.Loop() {
-		p := New(config.Config{Servers: servers}, Options{CatalogueDir: dir})
+		p := New(config.Config{Servers: servers}, Options{CatalogDir: dir})
 		if docs, _, err := p.Search(b.Context(), "change an issue", 5, false); err != nil || len(docs) != 5 {
 			b.Fatal(len(docs), err)
 		}

@@ -59,7 +59,7 @@ func (d *discovery) launchesSelf(args []string) bool {
 }
 
 // startsSelf reports whether s starts this program, directly or through a
-// common wrapper. Such a server in the catalogue would start itself without end.
+// common wrapper. Such a server in the catalog would start itself without end.
 func (d *discovery) startsSelf(s config.Server) bool {
 	if d.startsOriginal(s) {
 		return true

@@ -109,7 +109,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 	runtime.Mount(s.Mounts)
 	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
-		TokenDir: filepath.Join(d.state, "logins"), CatalogueDir: catalogueDir(s),
+		TokenDir: filepath.Join(d.state, "logins"), CatalogDir: catalogDir(s),
 	})
 	var upstreams bridge.Upstreams = proxy
 	var watcher *mcpproxy.Watcher

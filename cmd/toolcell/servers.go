@@ -64,7 +64,7 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 		found.report()
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
-		Log: log, ClientVersion: version, TokenDir: tokenDir(settings), CatalogueDir: catalogueDir(settings),
+		Log: log, ClientVersion: version, TokenDir: tokenDir(settings), CatalogDir: catalogDir(settings),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)

@@ -57,7 +57,7 @@ type OAuth struct {
 }
 
 // Fingerprint tells whether two entries are one server that is started or
-// reached alike: it is what a warm connection and the catalogue on disk are
+// reached alike: it is what a warm connection and the catalog on disk are
 // kept by. It is a digest, as entries have secrets.
 func (s Server) Fingerprint() string {
 	s.Alias, s.Description, s.Source, s.Client, s.Also = "", "", "", "", nil

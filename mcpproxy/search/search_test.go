@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// catalogueOf makes an index of "server/tool: description (parameter, …)" lines.
-func catalogueOf(lines ...string) (*Index, []Document) {
+// catalogOf makes an index of "server/tool: description (parameter, …)" lines.
+func catalogOf(lines ...string) (*Index, []Document) {
 	var docs []Document
 	for _, line := range lines {
 		head, description, _ := strings.Cut(line, ": ")
@@ -27,7 +27,7 @@ func catalogueOf(lines ...string) (*Index, []Document) {
 }
 
 func TestSearchRanksTheFittingToolFirst(t *testing.T) {
-	ix, docs := catalogueOf(
+	ix, docs := catalogOf(
 		"github/create_issue: Open a new issue in a repository (owner, repo, title, body)",
 		"github/list_issues: List the issues of a repository (owner, repo, state)",
 		"github/createPullRequest: Open a pull request (owner, repo, head, base)",
@@ -74,10 +74,10 @@ func TestSearchIsDeterministic(t *testing.T) {
 	for i := range 200 {
 		lines = append(lines, fmt.Sprintf("s%d/do_thing: The same words", i%7))
 	}
-	first, _ := catalogueOf(lines...)
+	first, _ := catalogOf(lines...)
 	want := first.Search("thing words", 50)
 	for range 5 {
-		ix, _ := catalogueOf(lines...)
+		ix, _ := catalogOf(lines...)
 		if got := ix.Search("thing words", 50); !slices.Equal(got, want) {
 			t.Fatalf("the order changed: %v, then %v", want, got)
 		}
@@ -116,14 +116,14 @@ func TestSearchIsFastOverManyTools(t *testing.T) {
 }
 
 func TestSearchTakesStopWordsIfThereIsNothingElse(t *testing.T) {
-	ix, docs := catalogueOf("a/who_is: Who is it (x)", "a/send: Send a letter (x)")
+	ix, docs := catalogOf("a/who_is: Who is it (x)", "a/send: Send a letter (x)")
 	if got := ix.Search("who is it", 1); len(got) != 1 || docs[got[0]].Tool != "who_is" {
 		t.Errorf("found %v", got)
 	}
 }
 
 func TestSearchFindsWhatIsMeant(t *testing.T) {
-	ix, docs := catalogueOf(
+	ix, docs := catalogOf(
 		"files/delete_file: Delete a file (path)",
 		"files/read_file: Read a file (path)",
 		"mail/send_email: Send an email (recipient)",

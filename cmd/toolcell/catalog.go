@@ -2,9 +2,9 @@ package main
 
 import "path/filepath"
 
-// catalogueDir is where the tools of the user's servers are kept from process
+// catalogDir is where the tools of the user's servers are kept from process
 // to process. Without a home for it nothing is kept, which costs time alone.
-func catalogueDir(s Settings) string {
+func catalogDir(s Settings) string {
 	d, err := findDirs(s.StateDir)
 	if err != nil {
 		return ""
