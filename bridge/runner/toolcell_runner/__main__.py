@@ -3,17 +3,30 @@
 Code that runs here must not see, shadow or break the runner. So its modules are not in sys.modules, and nothing finds
 them through sys.path: their import statements call import_module, by way of builtins of their own.
 """
+from __future__ import annotations
+
 import builtins
+import marshal
 import sys
-from _frozen_importlib_external import SourceFileLoader  # to import importlib.machinery takes longer
+from _frozen_importlib_external import MAGIC_NUMBER
+from io import FileIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType, ModuleType
+    from typing import Any
 
 FOLDER = __file__.rpartition("/")[0] + "/"
+# It is mounted with the package, and made from it.
+BYTECODE = f"{FOLDER}__pycache__/%s.{sys.implementation.cache_tag}.pyc"
 Module = type(sys)
 python_import = builtins.__import__
 package = Module("toolcell_runner")
 
 
-def import_module(name, globals=None, locals=None, fromlist=(), level=0):
+def import_module(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] = (), level: int = 0) -> ModuleType:
     """Stands in for __import__ in the runner's modules."""
     if not level:
         return python_import(name, globals, locals, fromlist)
@@ -24,12 +37,12 @@ def import_module(name, globals=None, locals=None, fromlist=(), level=0):
     return package
 
 
-def load(name):
+def load(name: str) -> ModuleType:
     """Returns a module of the runner."""
     module = package.__dict__.get(name)
     if module is None:
         path = f"{FOLDER}{name}.py"
-        code = SourceFileLoader(name, path).get_code(name)
+        code = code_of(name, path)
         # Pickle and tracebacks name a class by its module: users meet ours as mcp.runtime.
         module = Module("mcp.runtime")
         module.__dict__.update(__file__=path, __builtins__=own_builtins)
@@ -38,16 +51,27 @@ def load(name):
     return module
 
 
+def code_of(name: str, path: str) -> CodeType:
+    """Returns the code of a module. importlib's loaders take longer, and fail where code has replaced __import__."""
+    try:
+        with FileIO(BYTECODE % name) as file:
+            data = file.read()
+        if data.startswith(MAGIC_NUMBER):
+            code: CodeType = marshal.loads(data[16:])
+            return code
+    except OSError:
+        pass  # there is none
+    with FileIO(path) as file:
+        return compile(file.read(), path, "exec", dont_inherit=True)
+
+
 own_builtins = {**vars(builtins), "__import__": import_module}
 process = load("process")
 prepare, main, ended = process.prepare, process.main, process.ended
 
 
-def warm_up():
-    """Imports what only some runs need as well, and goes the way of a run."""
-    for name in process.LATE_MODULES:
-        load(name)
-    process.warm_up()
+def warm_up() -> None:
+    load("warmup").warm_up()
 
 
 if __name__ == "__main__":

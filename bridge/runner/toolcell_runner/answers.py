@@ -1,10 +1,18 @@
 """What a tool answered, as a Python value."""
+from __future__ import annotations
+
 from .errors import MCPError
 from .jsontext import Strict, parse_json
 from .values import CARRIERS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def tool_value(answer, server, tool, runtime):
+    from .runtime import Runtime
+
+
+def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
     """Returns what a tool answered as a plain value. Raises MCPError if the answer is the tool's error."""
     content = answer.get("content") or []
     if answer.get("isError"):
@@ -19,14 +27,14 @@ def tool_value(answer, server, tool, runtime):
     return with_raw(values[0] if len(values) == 1 else values or None, answer)
 
 
-def unwrapped(structured):
+def unwrapped(structured: Any) -> Any:
     """Undoes the {"result": …} that servers put around what is not an object, as MCP allows objects only."""
     if isinstance(structured, dict) and list(structured) == ["result"] and not isinstance(structured["result"], dict):
         return structured["result"]
     return structured
 
 
-def item_value(item, server, runtime):
+def item_value(item: Any, server: str, runtime: Runtime) -> Any:
     if item.get("type") != "text":
         return runtime.content().content_value(item, server)
     text = item.get("text", "")
@@ -36,7 +44,7 @@ def item_value(item, server, runtime):
         return text
 
 
-def with_raw(value, answer):
+def with_raw(value: Any, answer: Any) -> Any:
     """Returns value with the whole answer at .raw, where its type can carry one (True and None cannot)."""
     carrier = CARRIERS.get(type(value))
     if carrier:

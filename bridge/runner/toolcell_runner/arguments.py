@@ -1,8 +1,15 @@
 """The arguments of a tool, as JSON."""
+from __future__ import annotations
+
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
-def jsonable(value, path):
+
+def jsonable(value: Any, path: str) -> Any:
     """Returns value as what JSON knows. Raises TypeError or ValueError that names the path of what is in the way."""
     if value is None or type(value) in (str, bool, int):
         return value
@@ -25,7 +32,7 @@ def jsonable(value, path):
     return jsonable_object(value, path)
 
 
-def jsonable_object(value, path):
+def jsonable_object(value: Any, path: str) -> Any:
     """jsonable for objects, told by what they can do, so that no module is imported to ask."""
     kind = type(value)
     if isinstance(value, type):
@@ -44,21 +51,21 @@ def jsonable_object(value, path):
     raise TypeError(f"argument {path}: {kind.__name__} is not JSON{hint}")
 
 
-def in_order(items):
+def in_order(items: Iterable[Any]) -> list[Any]:
     try:
         return sorted(items)
     except TypeError:
         return list(items)
 
 
-def arguments_of(given):
+def arguments_of(given: Any) -> dict[str, Any]:
     """Returns the arguments of a tool call as a JSON object."""
     if not hasattr(given, "keys"):
         raise TypeError(f"a tool takes a mapping or keyword arguments, not {type(given).__name__}")
     return {str(name): jsonable_argument(given[name], str(name)) for name in given.keys()}
 
 
-def jsonable_argument(value, path):
+def jsonable_argument(value: Any, path: str) -> Any:
     try:
         return jsonable(value, path)
     except RecursionError:

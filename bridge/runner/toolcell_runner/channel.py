@@ -1,8 +1,15 @@
 """Whole messages over the socket to the host."""
+from __future__ import annotations
+
 import _thread
 import os
 
 from .jsontext import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 MAX_FRAME = 256 << 20  # from the host
 MAX_CALL = 64 << 20  # to it: it ends a run that sends more
@@ -12,17 +19,18 @@ READ_SIZE = 16 << 10  # bytes at once, except of a large message
 class Channel:
     """Whole messages over one stream socket. Any thread may send; only one at a time may receive."""
 
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self.fd = fd
         os.set_inheritable(fd, False)
         os.set_blocking(fd, True)
         self._identity = self._identify()
         self._writing = _thread.allocate_lock()
         self._held, self._at = b"", 0  # what was read and not yet given
-        self._body, self._filled = None, 0  # a message that takes more than one read
-        self.when_full = None  # called where a socket that does not block takes no more
+        self._body: bytearray | None = None  # a message that takes more than one read
+        self._filled = 0  # of it
+        self.when_full: Callable[[], None] | None = None  # called where a socket that does not block takes no more
 
-    def send(self, message):
+    def send(self, message: Any) -> None:
         """Writes one message. Raises OSError if the host is gone, ValueError if the message is too large."""
         body = encode(message)
         if len(body) > MAX_CALL:
@@ -34,9 +42,11 @@ class Channel:
                 try:
                     rest = rest[os.write(self.fd, rest):]
                 except BlockingIOError:
+                    if self.when_full is None:
+                        raise
                     self.when_full()
 
-    def receive(self):
+    def receive(self) -> bytes | bytearray | None:
         """Returns the bytes of the next message, or None when the host has hung up."""
         while True:
             body = self.message()
@@ -45,7 +55,7 @@ class Channel:
             if not self.read():
                 return None
 
-    def message(self):
+    def message(self) -> bytes | bytearray | None:
         """Returns the bytes of the next message if they have been read, or None. Raises OSError if it is too large."""
         if self._body is not None:
             if self._filled < len(self._body):
@@ -66,7 +76,7 @@ class Channel:
         self._held, self._at = b"", 0
         return None
 
-    def read(self):
+    def read(self) -> bool:
         """Reads more of what comes, of a large message all of it. Returns whether the host has not hung up."""
         if self._body is None:
             self._check()
@@ -81,11 +91,11 @@ class Channel:
             self._filled += count
         return True
 
-    def _check(self):
+    def _check(self) -> None:
         # The code may close our fd and open a file that gets its number: never read or write that.
         if self._identify() != self._identity:
             raise OSError("the control socket was closed by the code")
 
-    def _identify(self):
+    def _identify(self) -> tuple[int, int]:
         stat = os.fstat(self.fd)
         return stat.st_dev, stat.st_ino

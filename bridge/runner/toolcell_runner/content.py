@@ -1,9 +1,17 @@
 """Content of MCP that is not text: pictures, sound and resources."""
+from __future__ import annotations
+
 import os
 import sys
 
 from .answers import with_raw
 from .values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .runtime import Runtime
 
 
 class Binary(Record):
@@ -16,7 +24,7 @@ class Binary(Record):
     _field = "data"
 
     @property
-    def data(self):
+    def data(self) -> bytes:
         import binascii
         try:
             return binascii.a2b_base64(self[self._field])
@@ -24,24 +32,24 @@ class Binary(Record):
             raise ValueError(f"the server sent {self.mime_type or 'data'} that is not base64: {error}") from None
 
     @property
-    def mime_type(self):
+    def mime_type(self) -> str:
         return self.get("mimeType") or ""
 
     @property
-    def uri(self):
+    def uri(self) -> str:
         return self.get("uri") or ""
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the bytes to a file. Returns its path."""
         data = self.data
         with open(path, "wb") as file:
             file.write(data)
         return os.fspath(path)
 
-    def __bytes__(self):
+    def __bytes__(self) -> bytes:
         return self.data
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = self.get(self._field) or ""
         size = len(text) * 3 // 4 - text[-2:].count("=")
         uri = f" {self.uri}" if self.uri else ""
@@ -63,36 +71,38 @@ class ResourceText(str):
 class ResourceLink(Record):
     """A resource that can be read: await its read(), or call read_sync()."""
 
-    runtime = None  # set by publish
+    runtime: Runtime  # set by publish
 
     @classmethod
-    def of(cls, item, server):
+    def of(cls, item: Any, server: str) -> ResourceLink:
         link = cls(item)
         link.__dict__["server"] = server
         return link
 
     @property
-    def mime_type(self):
+    def mime_type(self) -> str:
         return self.get("mimeType") or ""
 
-    def read(self):
+    def read(self) -> Any:
         """Await it: the content, as runtime.read_resource gives it."""
         return self.runtime.read_resource(self.__dict__["server"], self["uri"])
 
-    def read_sync(self):
+    def read_sync(self) -> Any:
         """read for code that cannot await."""
         return self.runtime.read_resource_sync(self.__dict__["server"], self["uri"])
 
 
-def publish(runtime):
+def publish(runtime: Runtime) -> None:
     """Makes the classes part of mcp.runtime, where pickle looks for them."""
     from .documentation import Docs, ToolDoc
+    from .modules import hide_types
     ResourceLink.runtime = runtime
     for kind in (Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, Docs):
         setattr(sys.modules["mcp.runtime"], kind.__name__, kind)
+        hide_types(kind)
 
 
-def content_value(item, server):
+def content_value(item: Any, server: str) -> Any:
     """Returns an item of a tool's or prompt's content that is not text."""
     kind = item.get("type")
     if kind in ("image", "audio") and isinstance(item.get("data"), str):
@@ -104,7 +114,7 @@ def content_value(item, server):
     return item
 
 
-def resource_item(item):
+def resource_item(item: Any) -> Any:
     if isinstance(item.get("blob"), str):
         return BinaryResource(item)
     if not isinstance(item.get("text"), str):
@@ -114,7 +124,7 @@ def resource_item(item):
     return text
 
 
-def with_attachments(value, items, server):
+def with_attachments(value: Any, items: list[Any], server: str) -> Any:
     """Gives a structured value the content beside it that is not text: at attachments, and where it repeats it."""
     if not hasattr(value, "__dict__"):
         return value
@@ -124,7 +134,7 @@ def with_attachments(value, items, server):
     return value
 
 
-def put_content(value, server, depth):
+def put_content(value: Any, server: str, depth: int) -> None:
     """Puts objects in the place of images and audio inside of a structured value."""
     places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for place, item in list(places):
@@ -134,15 +144,15 @@ def put_content(value, server, depth):
             put_content(item, server, depth - 1)
 
 
-def resource_value(answer, server):
+def resource_value(answer: Any, server: str) -> Any:
     """Returns what resources/read answered: the one content, or a list of several."""
     values = [resource_item(item) for item in answer.get("contents") or []]
     return with_raw(values[0] if len(values) == 1 else values, answer)
 
 
-def prompt_value(answer, server):
+def prompt_value(answer: Any, server: str) -> Any:
     """Returns what prompts/get answered, the content of its messages as values."""
-    def content(item):
+    def content(item: Any) -> Any:
         if isinstance(item, list):
             return [content(each) for each in item]
         if isinstance(item, dict):

@@ -3,6 +3,8 @@
 Nothing here imports what the code has not imported: a value tells by its methods, or the module of its type, what it
 can be shown as.
 """
+from __future__ import annotations
+
 import io
 import os
 import sys
@@ -11,17 +13,24 @@ from .errors import MCPError
 from .execute import shown
 from .tracebacks import describe
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .host import Host
+    from .runtime import Runtime
+
 MAX_SIDE = 4000  # pixels of what is drawn here: the host shows less, and takes no more than 16 million
 PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
-numbers = {}
+numbers: dict[str, int] = {}
 
 
-def display(runtime, value):
+def display(runtime: Runtime, value: Any) -> None:
     if not draws(runtime, value):
         print(shown(value))
 
 
-def draws(runtime, value):
+def draws(runtime: Runtime, value: Any) -> bool:
     """Shows a value as a picture. Returns False if it is none, or cannot be drawn, which is said."""
     try:
         return show_picture(runtime.host, value)
@@ -32,7 +41,7 @@ def draws(runtime, value):
         return False
 
 
-def show_picture(host, value):
+def show_picture(host: Host, value: Any) -> bool:
     """Shows a value as a picture. Returns False if it is none."""
     kind = type(value)
     if isinstance(value, type):
@@ -55,17 +64,17 @@ def show_picture(host, value):
     return show_bundle(host, value, bundle_of(value))
 
 
-def is_from(kind, package, method):
+def is_from(kind: type, package: str, method: str) -> bool:
     """Tells a class of a package, or one derived of it, without importing the package."""
     return hasattr(kind, method) and any(base.__module__.partition(".")[0] == package for base in kind.__mro__)
 
 
-def next_name(what="picture"):
+def next_name(what: str = "picture") -> str:
     numbers[what] = numbers.get(what, 0) + 1
     return f"{what}-{numbers[what]}"
 
 
-def send(host, name, data, extension=None):
+def send(host: Host, name: str, data: bytes, extension: str | None = None) -> None:
     import base64
     host.ask("display", {"name": f"{name}.{extension or 'png'}", "data": base64.b64encode(data).decode()})
 
@@ -73,7 +82,7 @@ def send(host, name, data, extension=None):
 # Figures of matplotlib
 
 
-def figure_of(value):
+def figure_of(value: Any) -> Any:
     """Returns the figure that a value of matplotlib's is, or is in; None if it is no figure and no axes."""
     kind = type(value)
     if is_from(kind, "matplotlib", "savefig"):
@@ -89,11 +98,11 @@ def figure_of(value):
     return None
 
 
-def is_empty(figure):
+def is_empty(figure: Any) -> bool:
     return len(figure.get_children()) < 2  # there is always the background
 
 
-def draw(figure):
+def draw(figure: Any) -> bytes:
     """Returns a figure as PNG, trimmed as in a notebook."""
     out = io.BytesIO()
     width, height = figure.get_size_inches()
@@ -102,7 +111,7 @@ def draw(figure):
     return out.getvalue()
 
 
-def show_figures(host, managers):
+def show_figures(host: Host, managers: Any) -> None:
     """Shows the open figures of pyplot, in order, and closes them."""
     for number in list(managers.figs):
         figure = managers.figs[number].canvas.figure
@@ -117,7 +126,7 @@ def show_figures(host, managers):
 # Images and what shows itself
 
 
-def encode_image(image):
+def encode_image(image: Any) -> bytes:
     """Returns an image of PIL's as PNG, or as the JPEG that it was read from."""
     out = io.BytesIO()
     if max(image.size) > MAX_SIDE:
@@ -130,7 +139,7 @@ def encode_image(image):
     return out.getvalue()
 
 
-def bundle_of(value):
+def bundle_of(value: Any) -> dict[str, Any]:
     """Returns what a value shows itself as, by media type, as IPython asks for it."""
     bundle = {}
     whole = getattr(value, "_repr_mimebundle_", None)
@@ -147,7 +156,7 @@ def bundle_of(value):
     return bundle
 
 
-def show_bundle(host, value, bundle):
+def show_bundle(host: Host, value: Any, bundle: dict[str, Any]) -> bool:
     for kind, extension in PICTURES.items():
         data = bundle.get(kind)
         if data:
@@ -165,13 +174,13 @@ def show_bundle(host, value, bundle):
     return False
 
 
-def show_svg(host, svg):
+def show_svg(host: Host, svg: str | bytes) -> None:
     """Keeps the SVG, and shows it as PNG if cairosvg is there."""
     import base64
     data = svg.encode() if isinstance(svg, str) else svg
     name = next_name()
     try:
-        import cairosvg
+        import cairosvg  # type: ignore[import-not-found]
     except Exception:  # it is not there, or its C library is not
         cairosvg = None
     host.ask("display", {"name": name + ".svg", "data": base64.b64encode(data).decode(), "drawn": bool(cairosvg)})
@@ -188,7 +197,7 @@ def show_svg(host, svg):
 # Files
 
 
-def open_files(folder):
+def open_files(folder: str) -> None:
     """Lets the host read what the code left: it is another user, unless it is root."""
     for place, folders, files in os.walk(folder):
         for name in folders + files:

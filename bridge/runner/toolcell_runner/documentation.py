@@ -1,11 +1,17 @@
 """The documentation of servers and tools, as it is shown."""
+from __future__ import annotations
+
 from .values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ToolDoc(Record):
     """The documentation of a tool. Printed, it is its signature and description; inputSchema is there too."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.get("serverAlias") == "user_tools":
             text = f"# from user_tools import {self.get('tool')}\n{self.get('signature')}"
         else:
@@ -15,14 +21,14 @@ class ToolDoc(Record):
         return text + quoted_text(self.get("description") or "")
 
 
-class Docs(list):
+class Docs(list):  # type: ignore[type-arg]
     """Documentation of several tools, one below the other when it is printed."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n\n".join(map(repr, self)) or "[]"
 
 
-def quoted_text(text):
+def quoted_text(text: str) -> str:
     """Returns the words of a server as a docstring that they cannot end."""
     if not text:
         return ""
@@ -32,19 +38,19 @@ def quoted_text(text):
     return '\n    """' + text.replace("\n", "\n    ") + '"""'
 
 
-def cut(text, most=4000):
+def cut(text: str, most: int = 4000) -> str:
     return text if len(text) <= most else f"{text[:most]}… cut: {len(text)} characters in all"
 
 
-def full_docs(docs):
+def full_docs(docs: Any) -> Docs:
     return Docs(ToolDoc(doc) if "signature" in doc else doc for doc in docs)
 
 
-def tool_help(about):
+def tool_help(about: Any) -> str:
     return f"{about['doc']}\n\n{cut(about.get('description') or '')}".strip()
 
 
-def server_help(title, tools, most=100):
+def server_help(title: str, tools: list[Any], most: int = 100) -> str:
     lines = [title, ""]
     for tool in tools[:most]:
         words = " ".join((tool.get("description") or "").split())

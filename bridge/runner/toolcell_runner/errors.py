@@ -1,5 +1,9 @@
 """The exceptions that user code meets."""
+from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class MCPError(Exception):
@@ -9,14 +13,14 @@ class MCPError(Exception):
     was one.
     """
 
-    def __init__(self, message, server=None, tool=None, raw=None):
+    def __init__(self, message: object, server: str | None = None, tool: str | None = None, raw: Any = None) -> None:
         super().__init__(message)
         self.message = message
         self.server = server
         self.tool = tool
         self.raw = raw
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.message)
 
 

@@ -1,10 +1,20 @@
 """Runs the code, and shows the value of its last expression."""
+from __future__ import annotations
+
 import _ast
 import sys
 
 from .errors import MCPError
 from .tracebacks import describe, hide_runner, limit_hit, report
 from .values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
+    from typing import Any
+
+    from .runtime import Runtime
 
 CODE_FILE = "<run_python>"
 RESULT = "<result>"  # no identifier, so it cannot clash with a name of the code
@@ -15,11 +25,11 @@ AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
 class Executor:
     """Runs pieces of code in a namespace, one after the other."""
 
-    def __init__(self, runtime, namespace, run_loop):
+    def __init__(self, runtime: Runtime, namespace: dict[str, Any], run_loop: Callable[[Any], Any]) -> None:
         self.file = CODE_FILE  # where tracebacks say that the code is
         self._runtime, self._namespace, self._run_loop = runtime, namespace, run_loop
 
-    def run(self, source):
+    def run(self, source: str) -> tuple[int, str | None, str | None, str | None]:
         """Returns exit code, repr of the last expression, error, limit hit: all but the first may be None."""
         try:
             tree = parse(source, self.file)
@@ -33,7 +43,7 @@ class Executor:
             hint = report(error, self._runtime.sources)
             return 1, None, describe(error) + hint, limit_hit(error)
 
-    def _execute(self, code):
+    def _execute(self, code: CodeType) -> Any:
         """Runs the code object, in an event loop if it awaits. Returns the value of its last expression."""
         if code.co_flags & CO_COROUTINE:
             return self._in_loop(eval(code, self._namespace))
@@ -41,8 +51,8 @@ class Executor:
         value = self._namespace.pop(RESULT, None)
         return self._in_loop(value) if is_coroutine(value) else value
 
-    def _in_loop(self, coroutine):
-        async def caught():
+    def _in_loop(self, coroutine: Any) -> Any:
+        async def caught() -> tuple[Any, BaseException | None]:
             # Caught in here, where no frame of asyncio has got into the traceback yet.
             try:
                 value = await coroutine
@@ -57,57 +67,60 @@ class Executor:
         return value
 
 
-def run_loop(coroutine):
+def run_loop(coroutine: Any) -> Any:
     """Runs a coroutine in an event loop of its own."""
     import asyncio
     return asyncio.run(coroutine)
 
 
-def parse(source, file):
+def parse(source: str, file: str) -> _ast.Module:
     """Returns the syntax tree of the code; if an expression stands last, its value goes to the name RESULT."""
-    tree = compile(source, file, "exec", AST_ONLY | TOP_LEVEL_AWAIT, dont_inherit=True)
+    tree: _ast.Module = compile(source, file, "exec", AST_ONLY | TOP_LEVEL_AWAIT, dont_inherit=True)
     last = tree.body[-1] if tree.body else None
     if isinstance(last, _ast.Expr):
         # An assignment, and not a second piece of code: __future__ imports and line numbers stay as they are.
-        place = {"lineno": last.lineno, "col_offset": last.col_offset}
+        place: Any = {"lineno": last.lineno, "col_offset": last.col_offset}
         target = _ast.Name(RESULT, _ast.Store(), **place)
         tree.body[-1] = _ast.Assign([target], last.value, **place)
     return tree
 
 
-def is_coroutine(value):
+def is_coroutine(value: Any) -> bool:
     return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
 
 
-def shown(value):
+def shown(value: Any) -> str:
     """Returns what a notebook would show of a value, cut to MAX_RESULT bytes; the cut is said."""
     text = None
     if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
         text = repr(value) if is_small(value) else None
         if text is None or len(text) > 100:
-            from .layout import show
-            text = show(value)
-    text = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
-    if len(text) > MAX_RESULT:
-        note = b" ... cut: %d bytes in all" % len(text)
-        text = text[:MAX_RESULT - len(note)].decode("utf-8", "ignore").encode("utf-8") + note
-    return text.decode("utf-8")
+            try:
+                from .layout import show
+                text = show(value)
+            except OSError:
+                pass  # the code has as many files open as there may be
+    data = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
+    if len(data) > MAX_RESULT:
+        note = f" ... cut: {len(data)} bytes in all"
+        return data[:MAX_RESULT - len(note)].decode("utf-8", "ignore") + note
+    return data.decode("utf-8")
 
 
-def drawn(value, runtime):
+def drawn(value: Any, runtime: Runtime) -> bool:
     """Shows a value of which a notebook would show a picture. Returns False for others."""
     kind = type(value)
     if kind is type or not any(hasattr(kind, name) for name in (
             "savefig", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_mimebundle_", "_repr_markdown_")):
         return False
-    from .display import draws
     try:
+        from .display import draws
         return draws(runtime, value)
-    except MCPError:
-        return False  # the host is gone, or this is another process
+    except (MCPError, OSError):
+        return False  # the host is gone, this is another process, or the code has all files open that there may be
 
 
-def is_small(value, depth=3):
+def is_small(value: Any, depth: int = 3) -> bool:
     """Reports whether a value may fit on a line: what is large is not written for the sake of finding out."""
     if type(value) in (list, tuple):
         return depth > 0 and len(value) <= 20 and all(is_small(item, depth - 1) for item in value)
@@ -116,7 +129,7 @@ def is_small(value, depth=3):
     return type(value) in (int, float, bool, type(None)) or type(value) is str and len(value) <= 100
 
 
-def exit_code(stop):
+def exit_code(stop: SystemExit) -> int:
     """Returns the exit status of a SystemExit, as Python has it: a text is printed and means 1."""
     if stop.code is None:
         return 0

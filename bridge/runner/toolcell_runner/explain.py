@@ -1,9 +1,19 @@
 """Prints an error: the code's own frames, the failing line, and what may have been meant."""
+from __future__ import annotations
+
 import os
 import sys
 
 from .errors import UnknownServerError
 from .values import shortened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import FrameType
+    from typing import Any
+
+    from .sources import Sources
 
 
 MOST_MESSAGE = 4_000  # characters of an error's own text
@@ -11,7 +21,7 @@ MOST_CHAINED = 4  # errors that led to another
 MOST_CANDIDATES = 5_000  # names that are looked through
 
 
-def explain(error, sources):
+def explain(error: BaseException, sources: Sources) -> str:
     """Prints an error. Returns what was added to its text, to find out what was meant."""
     import linecache
     import traceback
@@ -31,7 +41,7 @@ def explain(error, sources):
     return offered or hint
 
 
-def cut_chain(error):
+def cut_chain(error: BaseException) -> None:
     """Lets go of errors that lie far back: a loop of retries hangs hundreds of them together."""
     for _ in range(MOST_CHAINED):
         following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -41,14 +51,14 @@ def cut_chain(error):
     error.__cause__ = error.__context__ = None
 
 
-def bounded_message(text):
+def bounded_message(text: str) -> str:
     if len(text) <= MOST_MESSAGE:
         return text
     half = MOST_MESSAGE // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
-def offer_in(line):
+def offer_in(line: str) -> str:
     """Returns what Python itself, from 3.12 on, says to have been meant."""
     for start in (". Did you mean", ". Did you forget", "; did you mean", "? Did you mean"):
         if start in line:
@@ -59,11 +69,12 @@ def offer_in(line):
 # Frames
 
 
-def shorten(told, sources, kind):
+def shorten(told: Any, sources: Sources, kind: Callable[[Any,Sources],Any]) -> None:
     """Takes the frames of libraries out of the stacks of an error, and of all that hang on it. An error that no frame
     of the code's own led to keeps them.
     """
-    seen, todo = set(), [told]
+    seen: set[int] = set()
+    todo = [told]
     while todo:
         told = todo.pop()
         if told is None or id(told) in seen:
@@ -74,15 +85,15 @@ def shorten(told, sources, kind):
         todo += [told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())]
 
 
-def shortened_stack(traceback):
+def shortened_stack(traceback: Any) -> Any:
     """Returns the type of a stack that says of libraries only that the error went through them."""
 
-    class Shortened(traceback.StackSummary):
-        def __init__(self, frames, sources):
+    class Shortened(traceback.StackSummary):  # type: ignore[misc] # whose module is imported late
+        def __init__(self, frames: Any, sources: Sources) -> None:
             super().__init__(frames)
             self._sources = sources
 
-        def format(self, **options):
+        def format(self, **options: Any) -> Iterator[str]:
             for library, frames in runs(self, self._sources):
                 if library is None:
                     yield from traceback.StackSummary.from_list(frames).format(**options)
@@ -92,9 +103,10 @@ def shortened_stack(traceback):
     return Shortened
 
 
-def runs(frames, sources):
+def runs(frames: Any, sources: Sources) -> Iterator[tuple[str | None, list[Any]]]:
     """Yields (library or None, frames) for stretches of a stack that belong together."""
-    stretch, current = [], None
+    stretch: list[Any] = []
+    current = None
     for frame in frames:
         library = library_of(frame.filename, sources)
         if stretch and library != current:
@@ -106,7 +118,7 @@ def runs(frames, sources):
         yield current, stretch
 
 
-def library_of(file, sources):
+def library_of(file: str, sources: Sources) -> str | None:
     """Returns the library that a file belongs to, None for what is the code's own."""
     if file in sources.texts or file == "<string>":
         return None
@@ -123,7 +135,7 @@ def library_of(file, sources):
 # What was meant
 
 
-def meant(error, sources):
+def meant(error: BaseException, sources: Sources) -> str:
     """Returns the end of the text of an error about a name that is not there."""
     if isinstance(error, ModuleNotFoundError):
         return did_you_mean(missing_name(error), module_names(error))
@@ -139,12 +151,12 @@ def meant(error, sources):
     return ""
 
 
-def did_you_mean(wanted, names):
+def did_you_mean(wanted: str, names: Iterable[Any]) -> str:
     near = nearest(wanted, names)
     return f". Did you mean: {near!r}?" if near is not None else ""
 
 
-def nearest(wanted, names):
+def nearest(wanted: str, names: Iterable[Any]) -> Any:
     """Returns the name most like the wanted one, or None."""
     import difflib
     import itertools
@@ -157,21 +169,21 @@ def nearest(wanted, names):
     return next(iter(difflib.get_close_matches(wanted, names, 1, 0.7)), None) if len(wanted) <= 100 else None
 
 
-def fold(name):
+def fold(name: str) -> str:
     return name.replace("_", "").replace("-", "").replace(" ", "").lower()
 
 
-def missing_name(error):
+def missing_name(error: BaseException) -> str:
     return getattr(error, "name", None) or quoted_names(error, 1)[0]
 
 
-def quoted_names(error, count):
+def quoted_names(error: BaseException, count: int) -> list[str]:
     """Returns the first names that the text of an error has in quotes."""
     return (str(error).split("'")[1::2] + [""] * count)[:count]
 
 
-def last_entry(error):
-    entry = error.__traceback__
+def last_entry(error: BaseException) -> Any:
+    entry: Any = error.__traceback__
     while entry.tb_next:
         entry = entry.tb_next
     return entry
@@ -180,7 +192,7 @@ def last_entry(error):
 USUAL_NAMES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot"}
 
 
-def meant_name(wanted, frame):
+def meant_name(wanted: str, frame: FrameType) -> str:
     import builtins
     names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     near = did_you_mean(wanted, names)
@@ -193,11 +205,11 @@ def meant_name(wanted, frame):
     return f". Did you forget to import {wanted!r}?" if wanted in standard_modules() else ""
 
 
-def standard_modules():
+def standard_modules() -> Iterable[str]:
     return getattr(sys, "stdlib_module_names", sys.builtin_module_names)  # 3.9 knows the builtin ones only
 
 
-def module_names(error):
+def module_names(error: BaseException) -> Iterator[str]:
     """Yields the modules that can be imported where the missing one was looked for."""
     import pkgutil
     parent = missing_name(error).rpartition(".")[0]
@@ -210,7 +222,7 @@ def module_names(error):
         yield module.name
 
 
-def meant_attribute(error, sources):
+def meant_attribute(error: AttributeError, sources: Sources) -> str:
     wanted, holders = getattr(error, "name", None), []
     if wanted is not None:
         holders.append(error.obj)
@@ -230,7 +242,7 @@ def meant_attribute(error, sources):
     return ""
 
 
-def meant_key(error, sources):
+def meant_key(error: BaseException, sources: Sources) -> str:
     """Looks for the mapping in the line that failed: the error has the key alone."""
     wanted = error.args[0] if len(error.args) == 1 else None
     if not isinstance(wanted, str):
@@ -250,7 +262,7 @@ def meant_key(error, sources):
     return ""
 
 
-def failing_line(error, sources):
+def failing_line(error: BaseException, sources: Sources) -> tuple[Any, list[Any]]:
     """Returns the innermost frame of the code's own, and the syntax nodes on the line that it is at."""
     import ast
     own, entry = None, error.__traceback__
@@ -262,10 +274,10 @@ def failing_line(error, sources):
         return None, []
     tree = ast.parse(sources.texts[own.tb_frame.f_code.co_filename])
     return own.tb_frame, [node for node in ast.walk(tree) if isinstance(node, ast.expr)
-                          and node.lineno <= own.tb_lineno <= node.end_lineno]
+                          and node.lineno <= own.tb_lineno <= (node.end_lineno or 0)]
 
 
-def found(node, frame):
+def found(node: Any, frame: FrameType) -> list[Any]:
     """Returns, in a list, the object that an expression stands for, if it can be had without calling anything."""
     import ast
     if isinstance(node, ast.Name):
@@ -282,7 +294,7 @@ def found(node, frame):
     return []
 
 
-def has_item(holder, key):
+def has_item(holder: Any, key: Any) -> bool:
     if isinstance(holder, (list, tuple)):
         return type(key) is int and -len(holder) <= key < len(holder)
     return isinstance(holder, dict) and key in holder

@@ -1,9 +1,18 @@
 """Calls to the host."""
+from __future__ import annotations
+
 import _thread
 import os
 
 from .errors import MCPError
 from .jsontext import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .channel import Channel
 
 READER_STACK = 8 << 20  # glibc's usual size
 HUNG_UP = "the host closed the connection"
@@ -16,49 +25,49 @@ class Host:
     the host does not take what is sent, a thread reads them from then on.
     """
 
-    def __init__(self, channel):
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._pid = os.getpid()
         self._lock = _thread.allocate_lock()
-        self._waiting = {}
+        self._waiting: dict[Any, Callable[[Any], None]] = {}
         self._count = 0
-        self._reader = None  # the event loop that reads, or _thread where a thread does
+        self._reader: Any = None  # the event loop that reads, or _thread where a thread does
         self._receiving = _thread.allocate_lock()
         self._closed = False
         channel.when_full = self._read_by_thread
 
-    def ask(self, method, params):
+    def ask(self, method: str, params: Any) -> Any:
         """Returns the host's answer; blocks this thread only. Raises MCPError if the host refuses or is gone."""
         return self.begin(method, params)()
 
-    def begin(self, method, params):
+    def begin(self, method: str, params: Any) -> Callable[[], Any]:
         """Sends a question. Returns a function that waits for its answer."""
         gate = _thread.allocate_lock()
         gate.acquire()
         replies = []
 
-        def settle(reply):
+        def settle(reply: Any) -> None:
             replies.append(reply)
             gate.release()
 
-        def wait():
+        def wait() -> Any:
             gate.acquire()
             return result_of(replies[0])
 
         self._post(method, params, settle)
         return wait
 
-    async def ask_async(self, method, params):
+    async def ask_async(self, method: str, params: Any) -> Any:
         """ask for a task: the loop goes on meanwhile."""
         import asyncio
         loop = asyncio.get_running_loop()
         future = loop.create_future()
 
-        def resolve(reply):
+        def resolve(reply: Any) -> None:
             if not future.done():  # a cancelled task left it
                 future.set_result(reply)
 
-        def settle(reply):
+        def settle(reply: Any) -> None:
             if asyncio._get_running_loop() is loop:
                 return resolve(reply)
             try:
@@ -69,7 +78,7 @@ class Host:
         self._post(method, params, settle, loop)
         return result_of(await future)
 
-    def _post(self, method, params, settle, loop=None):
+    def _post(self, method: str, params: Any, settle: Callable[[Any], None], loop: Any = None) -> None:
         # A forked process shares the socket: what it read would be missing here.
         if os.getpid() != self._pid:
             raise MCPError("tools can only be called from the main process")
@@ -88,7 +97,7 @@ class Host:
                 raise MCPError(HUNG_UP) from None
             raise
 
-    def listen(self, loop=None):
+    def listen(self, loop: Any = None) -> None:
         """Sees to it that what the host sends is read. The caller holds the lock."""
         if self._reader is _thread or loop is not None and self._reader is loop:
             return
@@ -105,7 +114,7 @@ class Host:
         start_reader(self._read)
         self._reader = _thread
 
-    def _read_by_thread(self):
+    def _read_by_thread(self) -> None:
         os.set_blocking(self._channel.fd, True)
         # Who else has the lock asks from another thread, and starts it, or was interrupted by a signal handler of ours.
         if self._lock.acquire(False):
@@ -116,7 +125,7 @@ class Host:
             finally:
                 self._lock.release()
 
-    def _readable(self, loop):
+    def _readable(self, loop: Any) -> None:
         """Is called by the loop that reads when something came."""
         if self._reader is not loop or not self._receiving.acquire(False):
             loop.remove_reader(self._channel.fd)
@@ -133,7 +142,7 @@ class Host:
             loop.remove_reader(self._channel.fd)
             self._close()
 
-    def _read(self):
+    def _read(self) -> None:
         """Runs in a thread of its own: hands out replies until the host hangs up."""
         with self._receiving:
             try:
@@ -143,7 +152,7 @@ class Host:
                 pass
         self._close()
 
-    def _hand_out(self, go_on):
+    def _hand_out(self, go_on: bool) -> bool:
         """Gives every reply that has been read whole to the one who waits for it. Returns go_on."""
         while go_on:
             body = self._channel.message()
@@ -160,19 +169,19 @@ class Host:
                 settle(reply)
         return go_on
 
-    def _close(self):
+    def _close(self) -> None:
         with self._lock:
             self._closed = True
         self._fail_all(HUNG_UP)
 
-    def _fail_all(self, message):
+    def _fail_all(self, message: str) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         for settle in waiting.values():
             settle({"error": {"message": message}})
 
 
-def start_reader(read):
+def start_reader(read: Callable[[], None]) -> None:
     """Starts a thread with as much stack as Python counts on: musl gives less, and deep JSON would be a segfault."""
     usual = _thread.stack_size(READER_STACK)
     try:
@@ -181,7 +190,7 @@ def start_reader(read):
         _thread.stack_size(usual)
 
 
-def result_of(reply):
+def result_of(reply: Any) -> Any:
     error = reply.get("error")
     if error is None:
         return reply.get("result")

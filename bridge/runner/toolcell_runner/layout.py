@@ -1,5 +1,12 @@
 """Shows values as a notebook would: over several lines, and within bounds."""
+from __future__ import annotations
+
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 
 WIDTH = 100  # of lines, in characters
@@ -8,10 +15,11 @@ MOST_ITEMS = 200  # of one container
 MOST_TEXT = 2_000  # characters of a text in a container
 DEEPEST = 12
 
-BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: ("frozenset({", "})"), dict: "{}"}
+BRACKETS: dict[Any, tuple[str, str]] = {
+    list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"), dict: ("{", "}")}
 
 
-def show(value):
+def show(value: Any) -> str:
     """Returns the text of a value; what is left out of it is said."""
     if is_frame(value):
         return frame_text(value)
@@ -23,24 +31,25 @@ def show(value):
     return repr(value)
 
 
-def container_of(value):
+def container_of(value: Any) -> Any:
     """Returns the builtin type that a value is shown as, or None: who writes a repr of its own is left to it."""
+    kind: Any
     for kind in BRACKETS:
         if isinstance(value, kind) and type(value).__repr__ is kind.__repr__:
             return kind
     return None
 
 
-def is_frame(value):
+def is_frame(value: Any) -> bool:
     kind = type(value)
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas.")
 
 
-def frame_text(frame):
+def frame_text(frame: Any) -> str:
     """Returns a data frame as a table: a notebook's choice of rows and columns, and no line that wraps."""
     option = sys.modules["pandas"].get_option
     rows, columns = option("display.max_rows"), option("display.max_columns") or 20
-    text = frame.to_string(max_rows=rows, min_rows=option("display.min_rows"), max_cols=columns,
+    text: str = frame.to_string(max_rows=rows, min_rows=option("display.min_rows"), max_cols=columns,
                            max_colwidth=option("display.max_colwidth"), show_dimensions=False)
     height, width = frame.shape
     if height > (rows or height) or width > columns or not height:
@@ -51,18 +60,18 @@ def frame_text(frame):
 class Layout:
     """Writes containers over as many lines as they need, each as short as it may be."""
 
-    def __init__(self):
-        self._inside = set()  # containers that are being written, by id
+    def __init__(self) -> None:
+        self._inside: set[int] = set()  # containers that are being written, by id
         self._left = 2 * MOST_SHOWN  # what is written beyond it is cut anyway
 
-    def lines(self, value, indent, depth):
+    def lines(self, value: Any, indent: int, depth: int) -> str:
         """Returns the text of a value whose first line starts at column indent."""
         text = self.line(value, max(WIDTH - indent, 20), depth)
         if text is None:
             text = self._broken(value, indent, depth)
         return text
 
-    def line(self, value, room, depth):
+    def line(self, value: Any, room: int, depth: int) -> str | None:
         """Returns the value on one line, or None if that does not fit into room."""
         kind = container_of(value)
         if kind is None:
@@ -89,14 +98,14 @@ class Layout:
         ending = "," if kind is tuple and len(parts) == 1 else ""
         return opening + ", ".join(parts) + ending + closing
 
-    def _item(self, kind, item, write):
+    def _item(self, kind: type, item: Any, write: Callable[[Any], str | None]) -> str | None:
         if kind is not dict:
             return write(item)
         key, value = item
         text = write(value)
         return None if text is None else f"{atom(key)}: {text}"
 
-    def _broken(self, value, indent, depth):
+    def _broken(self, value: Any, indent: int, depth: int) -> str:
         """Returns the value over several lines."""
         kind = container_of(value)
         if kind is None:
@@ -112,7 +121,7 @@ class Layout:
             parts.append(f"… {len(value) - len(parts):,} more, {len(value):,} in all")
         return opening + self._joined(kind, parts, inner) + closing
 
-    def _parts(self, kind, value, inner, depth):
+    def _parts(self, kind: type, value: Any, inner: int, depth: int) -> Iterator[str]:
         """Yields the text of the items, no more than can be shown."""
         for number, item in enumerate(value.items() if kind is dict else value):
             if number == MOST_ITEMS or self._left < 0:
@@ -125,12 +134,13 @@ class Layout:
             self._left -= len(part)
             yield part
 
-    def _joined(self, kind, parts, inner):
+    def _joined(self, kind: type, parts: list[str], inner: int) -> str:
         """Puts the items below each other, or side by side where all are short."""
         between = ",\n" + " " * inner
         if kind is dict or any(len(part) > 20 or "\n" in part for part in parts[:-1]):
             return between.join(parts)
-        rows, used = [[]], inner
+        rows: list[list[str]] = [[]]
+        used = inner
         for part in parts:
             if rows[-1] and used + len(part) + 2 > WIDTH:
                 rows.append([])
@@ -140,7 +150,7 @@ class Layout:
         return between.join(", ".join(row) for row in rows)
 
 
-def atom(value):
+def atom(value: Any) -> str:
     """Returns the text of what is no container; a long text is cut, and its length said."""
     if isinstance(value, (str, bytes)) and len(value) > MOST_TEXT:
         unit = "characters" if isinstance(value, str) else "bytes"

@@ -1,4 +1,6 @@
 """The modules mcp, mcp.runtime and mcp.servers."""
+from __future__ import annotations
+
 import sys
 
 from .errors import MCPError, UnknownServerError
@@ -6,10 +8,16 @@ from .runtime import Runtime
 from .servers import Servers
 from .values import CARRIERS, Ready, ReadyRecord, ReadyText, ReadyTuple, Record, is_dunder, known_names
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .servers import Server
+
 Module = type(sys)
 
 
-def install_modules(runtime):
+def install_modules(runtime: Runtime) -> dict[str, Any]:
     """Registers mcp and mcp.runtime. Returns the names every piece of code starts with, without those of servers."""
     mcp = package("mcp", "The user's MCP servers, in Python.")
     mcp.MCPError = MCPError
@@ -19,12 +27,12 @@ def install_modules(runtime):
     return {"mcp": mcp, "display": runtime.display}
 
 
-def install_servers(runtime, mcp):
+def install_servers(runtime: Runtime, mcp: Any) -> dict[str, Any]:
     """Registers mcp.servers.*. Returns the names that lead to servers."""
     mcp.servers = package("mcp.servers", "One module for each MCP server, one function for each of its tools.")
     mcp.servers.__all__ = list(runtime.aliases())
     sys.modules["mcp.servers"] = mcp.servers
-    names = {}
+    names: dict[str, Any] = {}
     for alias, name in runtime.aliases().items():
         module = server_module("mcp.servers." + alias, runtime.server(name), runtime)
         setattr(mcp.servers, alias, module)
@@ -34,34 +42,45 @@ def install_servers(runtime, mcp):
     return names
 
 
-def package(name, doc):
+def package(name: str, doc: str) -> Any:
     module = Module(name, doc)
     module.__path__ = []  # a package, with nothing on disk: import x.y looks in sys.modules and ends there
     return module
 
 
-def runtime_module(runtime):
-    module = Module("mcp.runtime", Runtime.__doc__)
+def runtime_module(runtime: Runtime) -> Any:
+    module: Any = Module("mcp.runtime", Runtime.__doc__)
     for kind in (MCPError, UnknownServerError, Record, Ready, ReadyTuple, ReadyRecord, ReadyText,
                  *CARRIERS.values()):
         setattr(module, kind.__name__, kind)  # where pickle looks for them
+        hide_types(kind)
+    hide_types(Runtime)
     for name in runtime.PUBLIC:
         setattr(module, name, getattr(runtime, name))
     module.__all__ = [*runtime.PUBLIC, "MCPError"]
     return module
 
 
-def server_module(name, server, runtime):
-    """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used."""
-    module = Module(name, server._title)
-    known = []
+def hide_types(kind: type) -> None:
+    """Takes the annotations from the methods of a class. They are for readers of this package: their names mean nothing
+    in the code of users, whom help() would show them.
+    """
+    for member in vars(kind).values():
+        if hasattr(member, "__code__"):
+            member.__annotations__ = {}
 
-    def tools():
+
+def server_module(name: str, server: Server, runtime: Runtime) -> Any:
+    """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used."""
+    module: Any = Module(name, server._title)
+    known: list[Any] = []
+
+    def tools() -> list[Any]:
         if not known:
             known.extend(runtime.list_tools_sync(server))
         return known
 
-    def __getattr__(wanted):
+    def __getattr__(wanted: str) -> Any:
         if wanted == "__all__":
             return [tool["alias"] for tool in tools()]
         if not is_dunder(wanted):

@@ -1,4 +1,6 @@
 """A run from the start message to the last frame."""
+from __future__ import annotations
+
 import builtins
 import os
 import sys
@@ -6,23 +8,28 @@ import sys
 from .channel import Channel
 from .execute import Executor, run_loop
 from .host import Host
-from .jsontext import decode, encode
+from .jsontext import decode
 from .modules import install_modules, install_servers
 from .runtime import Runtime
 from .saved import SavedTools
 from .sources import FOLDER, Sources
 from .tracebacks import describe
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    from .session import UninterruptedChannel
+
 CONTROL_FD = 3
 OUT = "/workspace/out"  # what is in it outlives the run
-
-# What only some runs need. A template imports it for all of its forks.
-LATE_MODULES = "content", "display", "documentation", "explain", "layout", "saving", "session", "signatures", "stackdump"
 
 Module = type(sys)
 
 
-def work(channel, runtime, start):
+def work(channel: Channel, runtime: Runtime, start: dict[str, Any]) -> int:
     """Does what the start message says, returns the exit code."""
     sys.argv[:] = start.get("argv") or [""]
     namespace = sys.modules["__main__"].__dict__
@@ -33,7 +40,7 @@ def work(channel, runtime, start):
     return run_one(channel, runtime, start, Executor(runtime, namespace, run_loop), dict)[0]
 
 
-def set_names(runtime, start, namespace):
+def set_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> None:
     """Makes what this run may call known to its code."""
     runtime.set_servers(start.get("servers") or ())
     names = install_servers(runtime, namespace["mcp"])
@@ -42,11 +49,11 @@ def set_names(runtime, start, namespace):
     runtime.tools = SavedTools(runtime, start.get("saved") or (), names)
 
 
-def listen_for_the_end(runtime, channel):
+def listen_for_the_end(runtime: Runtime, channel: Channel) -> None:
     """Makes the host's signal that the time is up tell where the code is. What of it C code can tell needs no turn of
     Python's: it goes out as text.
     """
-    def tell(signum, frame):
+    def tell(signum: int, frame: FrameType) -> None:
         try:
             from .stackdump import tell_where
             tell_where(runtime, channel, frame)
@@ -54,7 +61,7 @@ def listen_for_the_end(runtime, channel):
             pass  # what the text says has to do
 
     try:
-        import _signal
+        import _signal  # type: ignore[import-not-found] # signal itself takes longer
         import faulthandler
         _signal.signal(_signal.SIGURG, tell)
         faulthandler.register(_signal.SIGURG, file=channel.fd, all_threads=False, chain=True)
@@ -62,7 +69,8 @@ def listen_for_the_end(runtime, channel):
         pass  # a Python that was built without
 
 
-def run_one(channel, runtime, start, executor, more):
+def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: dict[str, Any], executor: Executor,
+            more: Callable[[], dict[str, Any]]) -> tuple[int, bool]:
     """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
     pid = os.getpid()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
@@ -81,7 +89,7 @@ def run_one(channel, runtime, start, executor, more):
     return code, True
 
 
-def leave(runtime):
+def leave(runtime: Runtime) -> None:
     """Hands over what the code has drawn, and makes sure that the host can read what is in OUT. Never raises."""
     try:
         runtime.show_figures()
@@ -93,8 +101,9 @@ def leave(runtime):
             os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
 
 
-def set_up_process():
+def set_up_process() -> None:
     """Makes this process look like python running a script from the working directory."""
+    stream: Any
     for stream in (sys.stdout, sys.stderr):
         # Text from anywhere can be printed: a lone surrogate comes out as \udc80.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -107,7 +116,7 @@ def set_up_process():
         pass  # this is no sandbox
 
 
-def prepare():
+def prepare() -> tuple[Channel, Runtime]:
     """Does what can be done before there is code."""
     channel = Channel(CONTROL_FD)
     set_up_process()
@@ -118,13 +127,13 @@ def prepare():
     return channel, runtime
 
 
-def install_main(runtime):
+def install_main(runtime: Runtime) -> None:
     """Makes a __main__ for the code, which does not get the builtins of the runner's modules."""
     main_module = sys.modules["__main__"] = Module("__main__")
     main_module.__dict__.update(install_modules(runtime), __builtins__=vars(builtins))
 
 
-def main(prepared=None):
+def main(prepared: tuple[Channel, Runtime] | None = None) -> int:
     channel, runtime = prepared or prepare()
     body = channel.receive()
     if body is None:
@@ -132,32 +141,7 @@ def main(prepared=None):
     return work(channel, runtime, decode(body))
 
 
-def warm_up():
-    """Goes the way of a run, with code that does nothing: what Python learns on the way is kept by the template, and
-    the memory that is written on the way is the fork's own before it is needed.
-    """
-    import _socket
-    modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
-    host, ours = _socket.socketpair()
-    try:
-        channel = Channel(ours.fileno())
-        runtime = Runtime(Host(channel), Sources())
-        install_main(runtime)
-        awaiting = "await asyncio.sleep(0)\n" if "asyncio" in sys.modules else ""
-        start = encode({"code": f"import sys\nx = [1]\nprint(end='')\n{awaiting}x and None", "servers": []})
-        host.send(len(start).to_bytes(4, "big") + start)
-        main((channel, runtime))
-    finally:
-        host.close()
-        ours.close()
-    for name in set(sys.modules) - set(modules):
-        del sys.modules[name]
-    sys.modules.update(modules)
-    sys.meta_path[:] = finders
-    sys.argv[:] = argv
-
-
-def ended(prepared, code):
+def ended(prepared: tuple[Channel, Runtime], code: int) -> bool:
     """Tells the host that nothing comes any more: it need not wait until the kernel has taken this process apart."""
     prepared[0].send({"type": "end", "exitCode": code})
     return True

@@ -1,13 +1,23 @@
 """The functions of mcp.runtime."""
+from __future__ import annotations
+
 import sys
 
-from .answers import tool_value
-from .arguments import arguments_of, jsonable_argument
 from .errors import MCPError, UnknownServerError
 from .jsontext import encode
 from .servers import Server
 from .sources import FOLDER
 from .values import ReadyRecord, ReadyText, ReadyTuple, Record, known_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+    from typing import Any
+
+    from .host import Host
+    from .saved import SavedTools
+    from .sources import Sources
 
 
 class Runtime:
@@ -21,41 +31,41 @@ class Runtime:
               "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
               "saved_tools", "search_tool_docs", "search_tool_docs_sync", "stubs")
 
-    def __init__(self, host, sources):
+    def __init__(self, host: Host, sources: Sources) -> None:
         self.host = host
         self.sources = sources
-        self.tools = None  # the saved ones, set by whoever loads them
-        self.saved_here = {}  # what the code itself has saved, by name
+        self.tools: SavedTools  # the saved ones, set by whoever loads them
+        self.saved_here: dict[str, Any] = {}  # what the code itself has saved, by name
         self.ending = False  # the session, with this run
         self._has_content = False
         self.set_servers(())
 
-    def set_servers(self, servers):
+    def set_servers(self, servers: Sequence[dict[str, Any]]) -> None:
         """Takes in which servers there are, and which of them this run may call."""
         self._entries = {entry["name"]: entry for entry in servers}
         self._names = {entry["alias"]: entry["name"] for entry in servers}
         self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
-        self._abouts = {}
+        self._abouts: dict[tuple[str, str], Any] = {}
 
-    def server(self, name):
+    def server(self, name: str) -> Server:
         """Returns the proxy of a discovered server, by name or alias. Raises UnknownServerError for others."""
         entry = self._entries.get(self._name(name))
         if entry is None:
             raise UnknownServerError(f"no MCP server {name!r}; " + known_names(name, self._entries), name)
         return Server(self, entry)
 
-    def aliases(self):
+    def aliases(self) -> dict[str, str]:
         """Returns {alias: name} of all discovered servers."""
         return self._names
 
-    def _name(self, server):
+    def _name(self, server: Any) -> Any:
         if isinstance(server, Server):
             return server._name
         return server if server in self._entries else self._names.get(server, server)
 
-    def watch_pyplot(self):
+    def watch_pyplot(self) -> None:
         """Makes plt.show() do what it does in a notebook."""
-        def hook(pyplot):
+        def hook(pyplot: Any) -> None:
             # A function: pyplot gives it the signature of its backend's.
             pyplot.show = lambda *args, **kwargs: self.show_figures()
 
@@ -64,14 +74,14 @@ class Runtime:
         else:
             self.sources.hooks["matplotlib.pyplot"] = hook
 
-    def show_figures(self):
+    def show_figures(self) -> None:
         """Displays the open figures and closes them."""
         pylab = sys.modules.get("matplotlib._pylab_helpers")
         if pylab and pylab.Gcf.figs:
             from .display import show_figures
             show_figures(self.host, pylab.Gcf)
 
-    def content(self):
+    def content(self) -> ModuleType:
         """Returns the module of content that is not text; its classes are in mcp.runtime from then on."""
         from . import content
         if not self._has_content:
@@ -79,25 +89,29 @@ class Runtime:
             content.publish(self)
         return content
 
-    def about(self, server, tool):
+    def about(self, server: str, tool: str) -> Any:
         """Returns what the host knows of a tool and its signature."""
         key = server, tool
         if key not in self._abouts:
             self._abouts[key] = self.host.ask("tool_signature", {"server": server, "tool": tool})
         return self._abouts[key]
 
-    async def call_tool(self, server, tool, arguments=None):
+    async def call_tool(self, server: str, tool: str, arguments: Any = None) -> Any:
         """Calls a tool and returns its value; the whole answer is at the value's .raw.
 
         The arguments are a mapping and go to the server unchecked. Raises MCPError if the tool reports an error or
         may not be called, TypeError or ValueError if the arguments are not JSON.
         """
+        from .answers import tool_value
+        from .arguments import arguments_of
         name = self._name(server)
         params = {"server": name, "tool": tool, "arguments": arguments_of(arguments or {})}
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
 
-    async def _call(self, name, tool, args, kwargs):
+    async def _call(self, name: str, tool: str, args: Any, kwargs: Any) -> Any:
         """call_tool with the arguments of a function, which the host binds to the tool's parameters."""
+        from .answers import tool_value
+        from .arguments import arguments_of, jsonable_argument
         if len(args) == 1 and hasattr(args[0], "keys"):
             args = [arguments_of(args[0])]
         else:
@@ -105,36 +119,36 @@ class Runtime:
         params = {"server": name, "tool": tool, "args": args, "named": arguments_of(kwargs)}
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
 
-    def discovered_servers(self, detailed=False):
+    def discovered_servers(self, detailed: bool = False) -> ReadyTuple:
         """Returns the names of all known servers; detailed: records of name, alias, description and status."""
         return ReadyTuple(self.host.ask("describe_servers", {}) if detailed else self._entries)
 
-    def list_servers(self):
+    def list_servers(self) -> ReadyTuple:
         """Returns the names of all known servers, as the host knows them now; may be awaited."""
         return ReadyTuple(self.host.ask("list_servers", {}))
 
-    def list_servers_sync(self):
+    def list_servers_sync(self) -> tuple[str, ...]:
         """Returns the names of all known servers, as the host knows them now."""
         return tuple(self.list_servers())
 
-    async def list_tools(self, server):
+    async def list_tools(self, server: str) -> Any:
         """Returns the tools of a server: records of name, alias, description and input_schema."""
         return await self.host.ask_async("list_tools", {"server": self._name(server)})
 
-    def list_tools_sync(self, server):
+    def list_tools_sync(self, server: str | Server) -> Any:
         """list_tools for code that cannot await."""
         return self.host.ask("list_tools", {"server": self._name(server)})
 
-    def describe_server(self, name):
+    def describe_server(self, name: str | Server) -> ReadyRecord:
         """Returns a record of a server's name, alias, description and tools; may be awaited."""
         return ReadyRecord(self.host.ask("describe_server", {"server": self._name(name)}))
 
-    def list_loaded_server_metadata(self):
+    def list_loaded_server_metadata(self) -> ReadyTuple:
         """Returns describe_server for each server this run may call. One that fails has no tools, and an error."""
         waits = [(name, self.host.begin("describe_server", {"server": name})) for name in self.granted]
         return ReadyTuple(self._described(name, wait) for name, wait in waits)
 
-    def _described(self, name, wait):
+    def _described(self, name: str, wait: Callable[[], Any]) -> Any:
         try:
             return wait()
         except MCPError as error:
@@ -142,7 +156,7 @@ class Runtime:
             return Record(name=name, alias=entry["alias"], description=entry.get("description", ""), tools=[],
                           error=str(error))
 
-    async def query_tool_docs(self, server, tool=None, detail="summary"):
+    async def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         """Returns the docs of a server's tools, or of one tool.
 
         detail "full" adds signature, which is what print shows, and inputSchema; "schema" is inputSchema alone.
@@ -150,107 +164,108 @@ class Runtime:
         docs = await self.host.ask_async(*self._query(server, tool, detail))
         return one_or_all(self._docs(docs, detail), server, tool)
 
-    def query_tool_docs_sync(self, server, tool=None, detail="summary"):
+    def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         """query_tool_docs for code that cannot await."""
         return one_or_all(self._docs(self.host.ask(*self._query(server, tool, detail)), detail), server, tool)
 
-    def _query(self, server, tool, detail):
+    def _query(self, server: str, tool: str | None, detail: str) -> tuple[str, dict[str, Any]]:
         params = {"server": self._name(server), "detail": checked_detail(detail)}
         if tool is not None:
             params["tool"] = tool
         return "query_tool_docs", params
 
-    def _docs(self, docs, detail):
+    def _docs(self, docs: Any, detail: str) -> Any:
         if detail != "full":
             return docs
         self.content()
         from .documentation import full_docs
         return full_docs(docs)
 
-    async def search_tool_docs(self, query, *, limit=5, detail="summary"):
+    async def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
         """Returns the docs of the tools, of all servers, that fit the query best."""
         params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
         return self._docs(await self.host.ask_async("search_tool_docs", params), detail)
 
-    def search_tool_docs_sync(self, query, *, limit=5, detail="summary"):
+    def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
         """search_tool_docs for code that cannot await."""
         params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
         return self._docs(self.host.ask("search_tool_docs", params), detail)
 
-    def stubs(self, server, *tools):
+    def stubs(self, server: str, *tools: str) -> ReadyText:
         """Returns the tools of a server, or those named, as the text of a .pyi file; may be awaited."""
         return ReadyText(self.host.ask("stubs", {"server": self._name(server), "tools": list(tools)}))
 
-    async def list_resources(self, server):
+    async def list_resources(self, server: str) -> list[Any]:
         """Returns the resources of a server: records of uri, name, mime_type…, each with read()."""
         return self._links(server, await self.host.ask_async(*self._of("list_resources", server)))
 
-    def list_resources_sync(self, server):
+    def list_resources_sync(self, server: str) -> list[Any]:
         """list_resources for code that cannot await."""
         return self._links(server, self.host.ask(*self._of("list_resources", server)))
 
-    async def list_resource_templates(self, server):
+    async def list_resource_templates(self, server: str) -> list[Any]:
         """Returns the resource templates of a server: records of uriTemplate, name…"""
         return listed(await self.host.ask_async(*self._of("list_resource_templates", server)), "resourceTemplates")
 
-    def list_resource_templates_sync(self, server):
+    def list_resource_templates_sync(self, server: str) -> list[Any]:
         """list_resource_templates for code that cannot await."""
         return listed(self.host.ask(*self._of("list_resource_templates", server)), "resourceTemplates")
 
-    async def read_resource(self, server, uri):
+    async def read_resource(self, server: str, uri: object) -> Any:
         """Returns the content of a resource: text, an object with data, mime_type and save(path), or a list of them."""
         return self._content(server, await self.host.ask_async(*self._of("read_resource", server, uri=str(uri))))
 
-    def read_resource_sync(self, server, uri):
+    def read_resource_sync(self, server: str, uri: object) -> Any:
         """read_resource for code that cannot await."""
         return self._content(server, self.host.ask(*self._of("read_resource", server, uri=str(uri))))
 
-    async def list_prompts(self, server):
+    async def list_prompts(self, server: str) -> list[Any]:
         """Returns the prompts of a server: records of name, description and arguments."""
         return listed(await self.host.ask_async(*self._of("list_prompts", server)), "prompts")
 
-    def list_prompts_sync(self, server):
+    def list_prompts_sync(self, server: str) -> list[Any]:
         """list_prompts for code that cannot await."""
         return listed(self.host.ask(*self._of("list_prompts", server)), "prompts")
 
-    async def get_prompt(self, server, name, arguments=None):
+    async def get_prompt(self, server: str, name: str, arguments: Any = None) -> Any:
         """Returns a prompt: a record of description and messages, each of role and content."""
         return self._prompt(server, await self.host.ask_async(*self._prompting(server, name, arguments)))
 
-    def get_prompt_sync(self, server, name, arguments=None):
+    def get_prompt_sync(self, server: str, name: str, arguments: Any = None) -> Any:
         """get_prompt for code that cannot await."""
         return self._prompt(server, self.host.ask(*self._prompting(server, name, arguments)))
 
-    def _of(self, method, server, **params):
+    def _of(self, method: str, server: str, **params: Any) -> tuple[str, dict[str, Any]]:
         return method, {"server": self._name(server), **params}
 
-    def _links(self, server, answer):
+    def _links(self, server: str, answer: Any) -> list[Any]:
         link = self.content().ResourceLink
         return [link.of(item, self._name(server)) for item in listed(answer, "resources")]
 
-    def _content(self, server, answer):
+    def _content(self, server: str, answer: Any) -> Any:
         return self.content().resource_value(answer, self._name(server))
 
-    def _prompting(self, server, name, arguments):
+    def _prompting(self, server: str, name: str, arguments: Any) -> tuple[str, dict[str, Any]]:
+        from .arguments import arguments_of
         texts = {key: value if isinstance(value, str) else encode(value).decode()
                  for key, value in arguments_of(arguments or {}).items()}
         return self._of("get_prompt", server, name=name, arguments=texts)
 
-    def _prompt(self, server, answer):
+    def _prompt(self, server: str, answer: Any) -> Any:
         return self.content().prompt_value(answer, self._name(server))
 
-    def capability_summary(self):
+    def capability_summary(self) -> ReadyText:
         """Returns the manual of this Python as text."""
         with open(FOLDER + "manual.md", encoding="utf-8") as file:
             return ReadyText(file.read())
 
-    def display(self, *values):
+    def display(self, *values: Any) -> None:
         """Shows each value as a notebook would: figures and pictures as pictures, all else as text."""
         from .display import display
         for value in values:
             display(self, value)
 
-    def save_tool(self, func):
+    def save_tool(self, func: Any) -> Any:
         """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
 
         Raises ValueError if its source is not in this code, if it needs what only this code has, such as variables
@@ -260,37 +275,37 @@ class Runtime:
         save_tool(self, func)
         return func
 
-    def saved_tools(self):
+    def saved_tools(self) -> ReadyTuple:
         """Returns the saved tools: records of name, signature, doc, imports and saved; may be awaited."""
         return ReadyTuple(self.host.ask("saved_tools", {}))
 
-    def remove_tool(self, name):
+    def remove_tool(self, name: str) -> ReadyTuple:
         """Forgets a saved tool, returns the names of those left; may be awaited. Raises MCPError if there is none."""
         self.host.ask("remove_tool", {"name": str(name)})
         self.tools.forget(str(name))
         return ReadyTuple(sorted(self.tools.saved))
 
-    def export_tools(self, *names):
+    def export_tools(self, *names: str) -> ReadyText:
         """Returns the saved tools, or those named, as the text of one Python module; may be awaited."""
         return ReadyText(self.host.ask("export_tools", {"tools": list(names)}))
 
-    def end_session(self):
+    def end_session(self) -> None:
         """Ends the session with this run: the next call with its name begins a new one. Without a session: nothing."""
         self.ending = True
 
 
-def checked_detail(detail):
+def checked_detail(detail: str) -> str:
     if detail not in ("summary", "full", "schema"):
         raise ValueError(f"detail is 'summary', 'full' or 'schema', not {detail!r}")
     return detail
 
 
-def listed(answer, key):
+def listed(answer: Any, key: str) -> list[Any]:
     """Returns the list in an answer, which is the list itself or has it under key."""
     return answer if isinstance(answer, list) else answer.get(key) or []
 
 
-def one_or_all(docs, server, tool):
+def one_or_all(docs: Any, server: str, tool: str | None) -> Any:
     if tool is None or not isinstance(docs, list):
         return docs
     if not docs:

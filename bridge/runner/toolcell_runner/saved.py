@@ -1,9 +1,18 @@
 """The functions that earlier runs saved: the module user_tools."""
+from __future__ import annotations
+
 import _ast
 import builtins
 import sys
 
 from .values import known_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .runtime import Runtime
 
 Module = type(sys)
 
@@ -14,21 +23,22 @@ class SavedTools:
     They live in a namespace of their own, so that no name of the code can change what they do.
     """
 
-    def __init__(self, runtime, saved, names):
+    def __init__(self, runtime: Runtime, saved: Iterable[str], names: dict[str,Any]) -> None:
         self.saved = {name for name in saved if not is_builtin(name)}
         self.runtime = runtime
-        self._tried = {}
+        self._tried: dict[str, str | None] = {}
         self.module = Module("user_tools", "Functions saved by runtime.save_tool.")
-        self.module.__dict__.update(names, __builtins__=vars(builtins), __getattr__=self._attribute, __dir__=lambda: sorted(self.saved))
+        self.module.__dict__.update(
+            names, __builtins__=vars(builtins), __getattr__=self._attribute, __dir__=lambda: sorted(self.saved))
         sys.modules["user_tools"] = self.module
 
-    def forget(self, name):
+    def forget(self, name: str) -> None:
         """Lets go of a tool that was removed, or is saved anew."""
         self.saved.discard(name)
         self._tried.pop(name, None)
         self.module.__dict__.pop(name, None)
 
-    def bind_free_names(self, tree, source, namespace):
+    def bind_free_names(self, tree: Any, source: str, namespace: dict[str, Any]) -> None:
         """Puts into namespace what the code speaks of without saying where it is from: asyncio, and saved tools.
 
         Any earlier run may have saved a tool, so none takes the place of what the code would have without it.
@@ -43,7 +53,7 @@ class SavedTools:
             if self._load(name):
                 namespace[name] = self.module.__dict__[name]
 
-    def _attribute(self, name):
+    def _attribute(self, name: str) -> Any:
         if name == "__all__":
             return [saved for saved in sorted(self.saved) if self._load(saved)]
         if name not in self.saved:
@@ -52,7 +62,7 @@ class SavedTools:
             raise AttributeError(f"the saved tool {name!r} does not run any more: {self._tried[name]}")
         return self.module.__dict__[name]
 
-    def _load(self, name):
+    def _load(self, name: str) -> bool:
         """Defines a saved tool, and reports whether it could."""
         if name not in self._tried:
             from .saving import load
@@ -61,9 +71,11 @@ class SavedTools:
         return not self._tried[name]
 
 
-def unbound(tree):
+def unbound(tree: Any) -> set[str]:
     """Returns the names that a syntax tree reads and binds nowhere, builtins left out."""
-    read, bound, todo = set(), set(), [tree]
+    read: set[str] = set()
+    bound: set[Any] = set()
+    todo = [tree]
     while todo:
         node = todo.pop()
         if isinstance(node, _ast.Name):
@@ -80,5 +92,5 @@ def unbound(tree):
     return {name for name in read - bound if not is_builtin(name)}
 
 
-def is_builtin(name):
+def is_builtin(name: str) -> bool:
     return hasattr(builtins, name)

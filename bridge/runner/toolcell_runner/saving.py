@@ -1,4 +1,6 @@
 """Saves tools, and defines saved ones again."""
+from __future__ import annotations
+
 import sys
 
 from .execute import AST_ONLY
@@ -6,10 +8,16 @@ from .saved import is_builtin
 from .servers import Server, Tool
 from .tracebacks import describe
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .runtime import Runtime
+
 Module = type(sys)
 
 
-def save_tool(runtime, thing):
+def save_tool(runtime: Runtime, thing: Any) -> None:
     """Hands a function or class to the host, with what it takes to define it again."""
     tool = ToolSource(thing, runtime)
     about = tool.about()
@@ -19,7 +27,7 @@ def save_tool(runtime, thing):
     runtime.saved_here[about["name"]] = thing
 
 
-def load(runtime, name):
+def load(runtime: Runtime, name: str) -> str | None:
     """Defines a saved tool in user_tools, and those it speaks of. Returns why that failed, or None."""
     namespace, file = runtime.tools.module.__dict__, f"<user_tools.{name}>"
     try:
@@ -40,7 +48,7 @@ def load(runtime, name):
 class ToolSource:
     """The text of a function or class that the code defines, so that another run can define it again."""
 
-    def __init__(self, thing, runtime):
+    def __init__(self, thing: Any, runtime: Runtime) -> None:
         self._runtime = runtime
         while hasattr(thing, "__wrapped__"):
             thing = thing.__wrapped__
@@ -59,9 +67,10 @@ class ToolSource:
             raise ValueError(f"{self._name} is not written in Python: save a function that calls it")
         self._lines, self._node = self._find(thing, runtime.sources.texts)
         if is_builtin(self._name):
-            raise ValueError(f"{self._name!r} is the name of a builtin; a saved tool of that name would never be called")
+            raise ValueError(
+                f"{self._name!r} is the name of a builtin; a saved tool of that name would never be called")
 
-    def about(self):
+    def about(self) -> dict[str, Any]:
         """Returns what the host keeps of the tool."""
         import inspect
         doc = inspect.cleandoc(self._thing.__doc__ or "") if isinstance(self._thing.__doc__, str) else ""
@@ -69,7 +78,7 @@ class ToolSource:
         return {"name": self._name, "signature": signature, "doc": doc, "imports": self._modules(),
                 "schema": schema, "source": self._text()}
 
-    def _text(self):
+    def _text(self) -> str:
         """Returns the source, with what it needs in front of it."""
         import textwrap
         skip = {line for decorator in self._node.decorator_list if is_save_tool(decorator)
@@ -83,7 +92,7 @@ class ToolSource:
             raise ValueError(f"the source of {self._name} does not stand alone: {error}") from None
         return source
 
-    def _find(self, thing, texts):
+    def _find(self, thing: Any, texts: dict[str, str]) -> tuple[list[str], Any]:
         """Returns the lines of the text that defines thing, and its node there."""
         import ast
         kinds = ast.ClassDef if isinstance(thing, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -99,13 +108,13 @@ class ToolSource:
         text, node = max(found, key=lambda pair: pair[1].lineno)
         return text.split("\n"), node
 
-    def _future(self):
+    def _future(self) -> list[str]:
         """Without it, annotations that the code may write as it likes would be evaluated."""
         import __future__
         feature = self._module_names.get("annotations")
         return ["from __future__ import annotations"] if feature is __future__.annotations else []
 
-    def _needs(self):
+    def _needs(self) -> list[str]:
         """Returns lines that give the source again what the code has outside of it: imports, and plain constants.
 
         Raises ValueError for what cannot be had again.
@@ -123,19 +132,19 @@ class ToolSource:
                              "save what it calls first, pass the rest in, or define it inside")
         return lines
 
-    def _free_names(self):
+    def _free_names(self) -> set[str]:
         """Returns the names of the code outside that the source reads when it is defined or called."""
         names = names_read(self._node, skip_annotations=bool(self._future()))
         return names.intersection(self._module_names).difference([self._name])
 
-    def _comes_by_itself(self, name, value):
+    def _comes_by_itself(self, name: str, value: Any) -> bool:
         given = vars(self._runtime.tools.module)
         return name == "asyncio" or any(name in has and has[name] is value for has in (given, self._runtime.saved_here))
 
-    def _modules(self):
+    def _modules(self) -> list[str]:
         """Returns the modules, without their parts, that the source imports, and those it is given."""
         import ast
-        found = set()
+        found: set[str] = set()
         for node in ast.walk(self._node):
             if isinstance(node, ast.Import):
                 found.update(alias.name.partition(".")[0] for alias in node.names)
@@ -148,10 +157,13 @@ class ToolSource:
         return sorted(found)
 
 
-def names_read(definition, skip_annotations):
+def names_read(definition: Any, skip_annotations: bool) -> set[str]:
     """Returns the names that a definition reads and does not bind itself; those of save_tool do not count."""
     import ast
-    read, bound, outer, todo = set(), set(), set(), [definition]
+    read: set[str] = set()
+    bound: set[Any] = set()
+    outer: set[str] = set()
+    todo = [definition]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name):
@@ -171,15 +183,15 @@ def names_read(definition, skip_annotations):
     return read - bound | outer
 
 
-def is_save_tool(decorator):
+def is_save_tool(decorator: Any) -> bool:
     return getattr(decorator, "attr", getattr(decorator, "id", "")) == "save_tool"
 
 
-def first_line(node):
+def first_line(node: Any) -> Any:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def import_line(name, value):
+def import_line(name: str, value: Any) -> str | None:
     """Returns the statement that binds name to value, or None where none does."""
     if isinstance(value, Module):
         return None if value.__name__ == "mcp" else f"import {value.__name__} as {name}"
@@ -189,14 +201,16 @@ def import_line(name, value):
         return f"{name} = mcp_servers[{value._name!r}]"
     module = getattr(value, "__module__", None)
     origin = getattr(value, "__name__", None) or getattr(value, "_name", None)
-    if module in (None, "__main__", "builtins") or not isinstance(origin, str) or origin == name and module == "user_tools":
+    if module in (None, "__main__", "builtins") or not isinstance(origin, str):
+        return None
+    if origin == name and module == "user_tools":
         return None
     if getattr(sys.modules.get(module), origin, None) is not value:
         return None
     return f"from {module} import {origin} as {name}"
 
 
-def constant_line(name, value, most=2000):
+def constant_line(name: str, value: Any, most: int = 2000) -> str | None:
     """Returns the assignment of a value that reads as it is written, or None."""
     if not plain(value):
         return None
@@ -204,7 +218,7 @@ def constant_line(name, value, most=2000):
     return f"{name} = {text}" if len(text) <= most else None
 
 
-def plain(value, depth=5):
+def plain(value: Any, depth: int = 5) -> bool:
     if value is None or type(value) in (str, int, bool, bytes):
         return True
     if type(value) is float:
@@ -221,14 +235,15 @@ JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boo
               "dict": "object"}
 
 
-def described_parameters(thing):
+def described_parameters(thing: Any) -> tuple[str, dict[str, Any] | None]:
     """Returns the signature of a function or class as text, and the JSON schema of its parameters."""
     import inspect
     try:
         signature = inspect.signature(thing)
     except Exception:  # annotations that cannot be evaluated may raise anything
         return "(...)", None
-    properties, required = {}, []
+    properties: dict[str, dict[str, Any]] = {}
+    required = []
     for name, each in signature.parameters.items():
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             continue

@@ -1,76 +1,83 @@
 """What the code sees of servers: mcp_servers, mcp_<alias> and their tools."""
+from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .runtime import Runtime
 
 
 class Tool:
     # No docstring: help() is to show that of the instance.
 
-    def __init__(self, runtime, server, name):
+    def __init__(self, runtime: Runtime, server: str, name: str) -> None:
         self._runtime, self._server, self._name = runtime, server, name
         self.__name__ = name
 
-    def __call__(self, /, *args, **kwargs):
-        call = self._runtime._call(self._server, self._name, args, kwargs)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        call: Any = self._runtime._call(self._server, self._name, args, kwargs)
         # Python's warning about a call that nobody awaited should name the tool.
         call.__name__ = self._name
         call.__qualname__ = f"mcp_servers[{self._server!r}].{self._name}"
         return call
 
     @property
-    def __signature__(self):
+    def __signature__(self) -> Any:
         from .signatures import signature_of
         return signature_of(self._runtime.about(self._server, self._name))
 
     @property
-    def __doc__(self):
+    def __doc__(self) -> str:  # type: ignore[override]
         from .documentation import tool_help
         return tool_help(self._runtime.about(self._server, self._name))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<tool {self._name!r} of MCP server {self._server!r}>"
 
 
 class Server:
     # No docstring: help() is to show that of the instance.
 
-    def __init__(self, runtime, entry):
+    def __init__(self, runtime: Runtime, entry: dict[str,Any]) -> None:
         self._runtime, self._name = runtime, entry["name"]
         about = entry.get("description")
         self._title = f"MCP server {self._name!r}" + (f": {about}" if about else "")
 
-    def __getattr__(self, tool):
+    def __getattr__(self, tool: str) -> Tool:
         # An alias starts with an underscore only before a digit; all else is Python asking for its own.
         if tool.startswith("_") and not tool[1:2].isdigit():
             raise AttributeError(f"an MCP server has no attribute {tool!r}")
         return self[tool]
 
-    def __getitem__(self, tool):
+    def __getitem__(self, tool: str) -> Tool:
         return Tool(self._runtime, self._name, tool)
 
     __iter__ = None  # or Python would iterate by item 0, 1, 2… for ever
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return ["list_tools", *(tool["alias"] for tool in self._runtime.list_tools_sync(self))]
 
     @property
-    def __doc__(self):
+    def __doc__(self) -> str:  # type: ignore[override]
         from .documentation import server_help
         return server_help(self._title, self._runtime.list_tools_sync(self))
 
-    def list_tools(self):
+    def list_tools(self) -> Any:
         """Await it: all tools of this server, each with name, alias, description and input_schema."""
         return self._runtime.list_tools(self._name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self._title}>"
 
 
-class Servers(dict):
+class Servers(dict):  # type: ignore[type-arg]
     """mcp_servers: the servers this run may call, by name. Others can be had too; the host refuses their calls."""
 
-    def __init__(self, runtime, names):
+    def __init__(self, runtime: Runtime, names: Iterable[str]) -> None:
         super().__init__((name, runtime.server(name)) for name in names)
         self._runtime = runtime
 
-    def __missing__(self, name):
+    def __missing__(self, name: str) -> Server:
         return self._runtime.server(name)

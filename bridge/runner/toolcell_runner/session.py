@@ -3,6 +3,8 @@
 A session is told of its next run by one more start message. Between two of them threads and processes that the code
 left go on; the event loop stands still.
 """
+from __future__ import annotations
+
 import _thread
 import builtins
 import sys
@@ -13,8 +15,18 @@ from .process import run_one
 from .saved import SavedTools
 from .tracebacks import report
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
-def hold(channel, runtime, start, namespace):
+    from .channel import Channel
+    from .host import Host
+    from .runtime import Runtime
+
+
+def hold(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> int:
     """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
     executor = Executor(runtime, namespace, SessionLoop().run)
     given = {name: namespace[name] for name in namespace if name == "display" or name.startswith(("mcp", "LOADED_MCP"))}
@@ -30,14 +42,16 @@ def hold(channel, runtime, start, namespace):
                              lambda: uninterrupted(runtime, at_end, runtime))
         if runtime.ending or not told:
             return code
-        start = coming.wait(runtime)
-        if start is None:
+        following = coming.wait(runtime)
+        if following is None:
             return code
+        start = following
         update_names(runtime, start, namespace, given)
 
 
-def at_end(runtime):
+def at_end(runtime: Runtime) -> dict[str, Any]:
     """Sends off what was printed, and says whether the session goes on."""
+    stream: Any
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
@@ -51,7 +65,7 @@ def at_end(runtime):
     return {} if runtime.ending else {"kept": True}
 
 
-def update_names(runtime, start, namespace, given):
+def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any], given: dict[str,Any]) -> None:
     """Takes over what the next run may call, and what there is now, without touching what the code has made."""
     runtime.set_servers(start.get("servers") or ())
     names = install_servers(runtime, given["mcp"])
@@ -63,11 +77,12 @@ def update_names(runtime, start, namespace, given):
     namespace.pop("__warningregistry__", None)  # each run is warned anew
 
 
-def uninterrupted(runtime, do, *args):
+def uninterrupted(runtime: Runtime, do: Callable[..., Any], *args: Any) -> Any:
     """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
-    gate, outcome = _thread.allocate_lock(), []
+    gate = _thread.allocate_lock()
+    outcome: list[tuple[Any, BaseException | None]] = []
 
-    def work():
+    def work() -> None:
         try:
             outcome.append((do(*args), None))
         except BaseException as error:
@@ -86,7 +101,7 @@ def uninterrupted(runtime, do, *args):
     return value
 
 
-def wait_gate(gate, came, runtime):
+def wait_gate(gate: LockType, came: Callable[[], Any], runtime: Runtime) -> None:
     """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
     while True:
         try:
@@ -100,20 +115,20 @@ def wait_gate(gate, came, runtime):
 class UninterruptedChannel:
     """A channel whose messages are sent whole, whatever signal comes."""
 
-    def __init__(self, channel, runtime):
+    def __init__(self, channel: Channel, runtime: Runtime) -> None:
         self._channel, self._runtime = channel, runtime
 
-    def send(self, message):
+    def send(self, message: Any) -> None:
         uninterrupted(self._runtime, self._channel.send, message)
 
 
 class NextStart:
     """The next start message, which the thread that reads replies hands over: it is the one without an id."""
 
-    def __init__(self, host):
+    def __init__(self, host: Host) -> None:
         self._gate = _thread.allocate_lock()
         self._gate.acquire()
-        self._message = []
+        self._message: list[dict[str, Any]] = []
         with host._lock:
             if host._closed:
                 self._resolve({})
@@ -121,11 +136,11 @@ class NextStart:
                 host._waiting[None] = self._resolve
                 host.listen()
 
-    def _resolve(self, message):
+    def _resolve(self, message: Any) -> None:
         self._message.append(message)
         self._gate.release()
 
-    def wait(self, runtime):
+    def wait(self, runtime: Runtime) -> dict[str, Any] | None:
         """Returns the message, or None when the host has hung up."""
         wait_gate(self._gate, lambda: self._message, runtime)
         message, = self._message
@@ -135,10 +150,10 @@ class NextStart:
 class SessionLoop:
     """One event loop for all runs: what a run has begun goes on when a later one awaits."""
 
-    def __init__(self):
-        self._runner = None
+    def __init__(self) -> None:
+        self._runner: Any = None
 
-    def run(self, coroutine):
+    def run(self, coroutine: Any) -> Any:
         import asyncio
         if self._runner is None:
             self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
@@ -149,7 +164,7 @@ class SessionLoop:
             # of this run, and not once more when the task is collected.
             told, runner, self._runner = error, self._runner, None
 
-            def tell_others(loop, context):
+            def tell_others(loop: Any, context: dict[str, Any]) -> None:
                 if context.get("exception") is not told:
                     loop.default_exception_handler(context)
 
@@ -161,17 +176,17 @@ class SessionLoop:
 class BareRunner:
     """asyncio.Runner for Python before 3.11."""
 
-    def __init__(self, asyncio):
+    def __init__(self, asyncio: Any) -> None:
         self._asyncio, self._loop = asyncio, asyncio.new_event_loop()
 
-    def run(self, coroutine):
+    def run(self, coroutine: Any) -> Any:
         self._asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
 
-    def get_loop(self):
+    def get_loop(self) -> Any:
         return self._loop
 
-    def close(self):
+    def close(self) -> None:
         tasks = self._asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
@@ -183,12 +198,12 @@ class BareRunner:
 class Leave:
     """exit and quit end the session with the run, as they end a notebook's kernel; sys.exit() ends the run alone."""
 
-    def __init__(self, name, runtime):
+    def __init__(self, name: str, runtime: Runtime) -> None:
         self._name, self._runtime = name, runtime
 
-    def __call__(self, code=None):
+    def __call__(self, code: Any = None) -> NoReturn:
         self._runtime.end_session()
         raise SystemExit(code)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self._name}() ends the session"

@@ -1,5 +1,13 @@
 """The texts behind file names that are no files, and the files of the runner."""
+from __future__ import annotations
+
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
 
 FOLDER = __file__.rpartition("/")[0] + "/"  # the runner's own
 
@@ -11,31 +19,32 @@ class Sources:
     until somebody imports it.
     """
 
-    def __init__(self):
-        self.texts = {}
-        self.hooks = {"linecache": self.fill}  # what is to be done once a module was loaded
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        # What is to be done once a module was loaded.
+        self.hooks: dict[str, Callable[[Any], None]] = {"linecache": self.fill}
         sys.meta_path.insert(0, self)
 
-    def add(self, file, text):
+    def add(self, file: str, text: str) -> None:
         self.texts[file] = text
         if "linecache" in sys.modules:
             self.fill(sys.modules["linecache"])
 
-    def fill(self, linecache):
+    def fill(self, linecache: Any) -> None:
         """Gives linecache our texts; without a time stamp it never asks the disk for them."""
         for file, text in self.texts.items():
             linecache.cache[file] = len(text), None, [line + "\n" for line in text.split("\n")], file
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The import hook: leaves finding to the others, and calls a module's hook after it was loaded."""
         hook = self.hooks.pop(name, None)
         if hook is None:
             return None
-        spec = next(filter(None, (finder.find_spec(name, path) for finder in sys.meta_path)), None)
+        spec: Any = next(filter(None, (finder.find_spec(name, path) for finder in sys.meta_path)), None)
         if spec is not None:
             load = spec.loader.exec_module
 
-            def exec_module(module):
+            def exec_module(module: ModuleType) -> None:
                 load(module)
                 hook(module)
 

@@ -1,14 +1,25 @@
 """Says where the code is when its time is up, out of a signal's handler."""
+from __future__ import annotations
+
 import sys
 
 from .tracebacks import is_runner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import Any
+
+    from .channel import Channel
+    from .runtime import Runtime
 
 
 MOST_FRAMES = 50  # of one stack
 MOST_TASKS = 4
 
 
-def tell_where(runtime, channel, frame):
+def tell_where(runtime: Runtime, channel: Channel, frame: FrameType) -> None:
     """Sends the stack of the main thread; while it waits for tasks, theirs."""
     texts = runtime.sources.texts
     places = own_part(stack_of(frame, texts), texts)
@@ -17,7 +28,7 @@ def tell_where(runtime, channel, frame):
     channel.send({"type": "where", "frames": places})
 
 
-def stack_of(frame, texts):
+def stack_of(frame: FrameType | None, texts: dict[str, str]) -> list[dict[str, Any]]:
     """Returns the frames that lead to this one, outermost first: from the runner on, which has called the code."""
     places = []
     while frame:
@@ -28,7 +39,7 @@ def stack_of(frame, texts):
     return places[first:]
 
 
-def own_part(places, texts):
+def own_part(places: list[dict[str, Any]], texts: dict[str, str]) -> list[dict[str, Any]]:
     """Returns the frames without the runner's, and without those between it and the code; no more than are wanted."""
     places = [place for place in places if not is_runner(place["file"])]
     first = next((number for number, place in enumerate(places) if place["file"] in texts), 0)
@@ -36,7 +47,7 @@ def own_part(places, texts):
     return places if len(places) <= MOST_FRAMES else places[:MOST_FRAMES // 2] + places[-MOST_FRAMES // 2:]
 
 
-def stacks_of_tasks(texts):
+def stacks_of_tasks(texts: dict[str, str]) -> list[dict[str, Any]]:
     """Returns where the tasks of the running loop wait, that of the code itself first."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
@@ -56,7 +67,7 @@ def stacks_of_tasks(texts):
     return [place for _, _, places in waiting for place in places]
 
 
-def awaited(coroutine):
+def awaited(coroutine: Any) -> Iterator[FrameType]:
     """Yields the frames of a coroutine that waits, and of what it waits for."""
     for _ in range(MOST_FRAMES):
         kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(coroutine, kind + "_frame")), None)
@@ -68,7 +79,7 @@ def awaited(coroutine):
         coroutine = getattr(coroutine, "gi_yieldfrom" if kind == "gi" else kind + "_await")
 
 
-def place_of(frame, texts):
+def place_of(frame: FrameType, texts: dict[str, str]) -> dict[str, Any]:
     file, line = frame.f_code.co_filename, frame.f_lineno or 0
     place = {"file": file[-500:], "line": line, "func": frame.f_code.co_name[:200]}
     lines = texts.get(file, "").split("\n")

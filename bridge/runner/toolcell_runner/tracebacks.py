@@ -1,13 +1,21 @@
 """What is said of an exception."""
+from __future__ import annotations
+
 import os
 import sys
 
 from .sources import FOLDER
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .sources import Sources
+
 MAX_ERROR = 2000
 
 
-def describe(error):
+def describe(error: BaseException) -> str:
     """Returns an exception as "Type: message", of bounded length."""
     try:
         text = str(error)
@@ -16,7 +24,7 @@ def describe(error):
     return (type(error).__name__ + (": " + text if text else ""))[:MAX_ERROR]
 
 
-def limit_hit(error):
+def limit_hit(error: BaseException) -> str | None:
     """Returns the name of the limit that an exception comes from, or None."""
     if isinstance(error, MemoryError):
         return "memory"
@@ -28,10 +36,11 @@ def limit_hit(error):
     # A socket may have to be tried again too: only what forks has hit a limit.
     if error.errno == errno.EAGAIN and any("fork" in name or "spawn" in name for name in names_at(error)):
         return "pids"
-    return {errno.EMFILE: "files", errno.ENFILE: "files", errno.ENOSPC: "space", errno.EDQUOT: "space"}.get(error.errno)
+    limits = {errno.EMFILE: "files", errno.ENFILE: "files", errno.ENOSPC: "space", errno.EDQUOT: "space"}
+    return limits.get(error.errno or 0)
 
 
-def names_at(error):
+def names_at(error: BaseException) -> tuple[str, ...]:
     """Returns the global names and attributes that the code uses in which an exception arose."""
     entry = error.__traceback__
     while entry and entry.tb_next:
@@ -39,7 +48,7 @@ def names_at(error):
     return entry.tb_frame.f_code.co_names if entry else ()
 
 
-def report(error, sources):
+def report(error: BaseException, sources: Sources) -> str:
     """Prints an uncaught exception, without our frames. Returns what may have been meant. Never raises."""
     try:
         hide_runner(error)
@@ -58,9 +67,10 @@ def report(error, sources):
         return ""
 
 
-def hide_runner(error):
+def hide_runner(error: BaseException) -> None:
     """Takes our frames out of the tracebacks of an exception and of all that hang on it."""
-    seen, todo = set(), [error]
+    seen: set[int] = set()
+    todo: list[Any] = [error]
     while todo:
         error = todo.pop()
         if not isinstance(error, BaseException) or id(error) in seen:
@@ -72,7 +82,7 @@ def hide_runner(error):
         todo += group if isinstance(group, (list, tuple)) else ()
 
 
-def without_runner(entry):
+def without_runner(entry: Any) -> Any:
     while entry and is_ours(entry):
         entry = entry.tb_next
     at = entry
@@ -83,16 +93,16 @@ def without_runner(entry):
     return entry
 
 
-def is_runner(file):
+def is_runner(file: str) -> bool:
     return file.startswith(FOLDER)
 
 
-def is_ours(entry):
+def is_ours(entry: Any) -> bool:
     return is_runner(entry.tb_frame.f_code.co_filename)
 
 
-def add_source_line(error, sources):
+def add_source_line(error: SyntaxError, sources: Sources) -> None:
     # The compiler looks for the line in a file, and there is none.
-    lines = sources.texts.get(error.filename, "").split("\n")
+    lines = sources.texts.get(error.filename or "", "").split("\n")
     if error.text is None and error.lineno and error.lineno <= len(lines):
         error.text = lines[error.lineno - 1] + "\n"

@@ -1,0 +1,132 @@
+"""Whole runs, as the host sees them."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Run
+
+
+def test_prints_and_gives_the_last_value(run: Any) -> None:
+    result = run("print('hi')\n20 + 22")
+    assert (result.stdout, result.stderr, result.exit) == ("hi\n", "", 0)
+    assert result.done == [{"type": "done", "exitCode": 0, "result": "42"}]
+
+
+def test_calls_a_tool(run: Any) -> None:
+    result = run("print((await mcp_github.create_issue(title='a')).named.title)")
+    assert result.stdout == "a\n"
+    call, = result.calls
+    assert call["method"] == "call_tool"
+    assert call["params"] == {"server": "github", "tool": "create_issue", "args": [], "named": {"title": "a"}}
+
+
+def test_calls_tools_at_the_same_time(run: Any) -> None:
+    result = run("print(len(await asyncio.gather(*(mcp_github.echo(n=n) for n in range(20)))))")
+    assert result.stdout == "20\n"
+    assert sorted(call["params"]["named"]["n"] for call in result.calls) == list(range(20))
+
+
+def test_a_refused_call_raises(run: Any) -> None:
+    def refuse(method: str, params: Any) -> Any:
+        raise RuntimeError("add it to servers")
+
+    result = run("try: await mcp_jira.find()\nexcept mcp.MCPError as e: print(e)", refuse)
+    assert result.stdout == "add it to servers\n"
+
+
+@pytest.mark.parametrize(("code", "error"), [
+    ("def f():\n    return 1 / 0\nf()", "ZeroDivisionError: division by zero"),
+    ("await mcp_github.echo(x=object())", "TypeError: argument x: object is not JSON"),
+    ("mcp.runtime.call_tool()", "TypeError: "),
+    ("raise ValueError('a')", "ValueError: a"),
+    ("1 +", "SyntaxError: "),
+])
+def test_errors_show_frames_of_the_code_only(run: Any, code: str, error: str) -> None:
+    result = run(code)
+    assert result.exit == 1
+    assert result.done[0]["error"].startswith(error)
+    assert 'File "<run_python>", line ' in result.stderr
+
+
+@pytest.mark.parametrize(("code", "status"), [
+    ("raise SystemExit(3)", 3),
+    ("exit()", 0),
+    ("import sys; sys.exit('no')", 1),
+])
+def test_exit_codes(run: Any, code: str, status: int) -> None:
+    result = run(code)
+    assert (result.exit, result.done[0]["exitCode"]) == (status, status)
+
+
+def test_code_does_not_meet_the_runner(run: Any) -> None:
+    code = """
+import builtins, mcp.runtime, os, pickle, sys
+assert __builtins__ is vars(builtins) and __name__ == '__main__'
+assert not [name for name in sys.modules if 'toolcell' in name]
+assert sys.path[0] == os.getcwd() and not [path for path in sys.path if 'runner' in path], sys.path
+try: import toolcell_runner
+except ModuleNotFoundError: pass
+else: raise AssertionError
+print(pickle.loads(pickle.dumps(mcp.runtime.Record(a=1))).a, mcp.runtime.Record)
+"""
+    result = run(code)
+    assert (result.stdout, result.stderr) == ("1 <class 'mcp.runtime.Record'>\n", "")
+
+
+@pytest.mark.parametrize("spoil", [
+    "import sys; sys.modules.clear()",
+    "import sys; sys.path.clear(); sys.meta_path.clear(); sys.path_hooks.clear()",
+    "import builtins; builtins.__import__ = None",
+    "import os, tempfile; os.chdir(tempfile.mkdtemp())",
+])
+def test_code_that_breaks_imports_does_not_break_the_runner(run: Any, spoil: str) -> None:
+    result = run(spoil + "\n{'some text ' * 9: list(range(99)), 'more': 'x' * 99}")
+    assert result.exit == 0
+    assert result.done[0]["result"].startswith("{'some text some text")
+
+
+def test_help_shows_names_only(run: Any) -> None:
+    result = run("import inspect\nprint(inspect.signature(mcp.runtime.query_tool_docs))")
+    assert result.stdout == "(server, tool=None, detail='summary')\n"
+
+
+def test_the_manual_can_be_read(run: Any) -> None:
+    assert run("print(mcp.runtime.capability_summary()[:12])").stdout == "# run_python\n"
+
+
+def test_a_session_keeps_names(start: Any) -> None:
+    runner, first, second = start(), Run(), Run()
+    runner.start("x = 1\nasync def f(): return x", session=True)
+    runner.serve(first, lambda method, params: None)
+    assert first.done[0]["kept"]
+    runner.start("x += 1\nawait f()", session=True)
+    runner.serve(second, lambda method, params: None)
+    assert second.done[0]["result"] == "2"
+    runner.socket.close()
+    runner.process.communicate(timeout=30)
+
+
+def test_ends_when_the_host_hangs_up(start: Any) -> None:
+    runner = start()
+    runner.socket.close()
+    runner.process.communicate(timeout=30)
+    assert runner.process.returncode == 1
+
+
+def test_a_call_fails_when_the_host_hangs_up(start: Any) -> None:
+    runner = start()
+    runner.start("try: await mcp_github.echo()\nexcept mcp.MCPError as e: print(e)")
+    assert runner.receive()["type"] == "call"
+    runner.socket.close()
+    out, _ = runner.process.communicate(timeout=30)
+    assert out == "the host closed the connection\n"
+
+
+def test_a_reply_that_is_no_json_fails_the_calls(start: Any) -> None:
+    runner, result = start(), Run()
+    runner.start("try: await mcp_github.echo()\nexcept mcp.MCPError as e: print(e)")
+    runner.receive()
+    runner.send_bytes(b"{")
+    runner.serve(result, lambda method, params: None)
+    assert runner.finish(result).stdout.startswith("the host's answer cannot be read: ")

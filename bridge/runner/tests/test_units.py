@@ -1,0 +1,135 @@
+"""Modules by themselves, imported as any other."""
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import math
+import os
+import socket
+import sys
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from toolcell_runner import arguments, channel, jsontext, layout, saved, stackdump, tracebacks, values
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(("value", "want"), [
+    ({"a": (1, 2.5, None, True)}, {"a": [1, 2.5, None, True]}),
+    ({3, 1, 2}, [1, 2, 3]),
+    (Color.RED, "red"),
+    (datetime.date(2024, 2, 29), "2024-02-29"),
+    (PurePosixPath("/tmp/a"), "/tmp/a"),
+    (decimal.Decimal("1.10"), "1.10"),
+    (values.Record(a=values.Record(b=1)), {"a": {"b": 1}}),
+])
+def test_arguments_become_json(value: Any, want: Any) -> None:
+    assert arguments.arguments_of({"x": value}) == {"x": want}
+
+
+@pytest.mark.parametrize(("value", "message"), [
+    ([1, {"b": b"bytes"}], r"argument x\[1\].b: bytes is not JSON"),
+    (math.nan, "argument x: nan is not a JSON number"),
+    (int, "argument x: the class int is not JSON"),
+    (object(), "argument x: object is not JSON"),
+])
+def test_an_argument_that_is_no_json_is_named(value: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        arguments.arguments_of({"x": value})
+
+
+def test_an_argument_that_contains_itself() -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises(ValueError, match="contain themselves"):
+        arguments.arguments_of({"x": value})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", "nul", "1 2", '{"a": 1} x', "\x00"])
+def test_what_is_no_json_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        jsontext.parse_json(text, jsontext.Reading)
+
+
+def test_strict_json_knows_no_nan() -> None:
+    assert math.isnan(jsontext.parse_json("NaN", jsontext.Reading))
+    with pytest.raises(ValueError, match="NaN is not JSON"):
+        jsontext.parse_json("[NaN]", jsontext.Strict)
+
+
+def test_json_goes_there_and_back() -> None:
+    value = {"a": [1, 2 ** 70, 0.1, "\ud800 ü", None], "b": {"c": True}}
+    assert jsontext.decode(jsontext.encode(value)) == value
+    assert jsontext.decode(b'{"a": {"b": 1}}').a.b == 1
+
+
+@pytest.mark.parametrize("sizes", [[0], [1, 5, 3], [channel.READ_SIZE * 5], [10, channel.READ_SIZE * 2, 10]])
+def test_frames_are_read_whole(sizes: list[int]) -> None:
+    host, ours = socket.socketpair()
+    with host, ours:
+        host.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        for size in sizes:
+            host.sendall(size.to_bytes(4, "big") + b"x" * size)
+        host.shutdown(socket.SHUT_WR)
+        frames = channel.Channel(ours.fileno())
+        for size in sizes:
+            assert frames.receive() == b"x" * size
+        assert frames.receive() is None
+
+
+def test_a_frame_that_is_too_large_is_refused() -> None:
+    host, ours = socket.socketpair()
+    with host, ours:
+        host.sendall((channel.MAX_FRAME + 1).to_bytes(4, "big"))
+        with pytest.raises(OSError, match="a frame of"):
+            channel.Channel(ours.fileno()).receive()
+
+
+def test_a_descriptor_that_was_replaced_is_not_used() -> None:
+    host, ours = socket.socketpair()
+    other, another = socket.socketpair()
+    with host, ours, other, another:
+        frames = channel.Channel(ours.fileno())
+        os.dup2(another.fileno(), ours.fileno())
+        with pytest.raises(OSError, match="closed by the code"):
+            frames.send({})
+
+
+def test_records_name_what_there_is() -> None:
+    record = values.Record(title="a", html_url="b")
+    assert record.title == "a"
+    with pytest.raises(AttributeError, match="no key 'htmlUrl'; there are: title, html_url. Did you mean 'html_url'?"):
+        record.htmlUrl  # noqa: B018
+
+
+def test_layout_breaks_and_cuts() -> None:
+    assert layout.show([1, 2]) == "[1, 2]"
+    assert layout.show({"a": "x" * 60, "b": "y" * 60}) == "{'a': '%s',\n 'b': '%s'}" % ("x" * 60, "y" * 60)
+    assert layout.show(list(range(1000))).endswith("… 800 more, 1,000 in all]")
+    loop: list[Any] = []
+    loop.append(loop)
+    assert layout.show(loop) == "[…]"
+
+
+def test_unbound_names_of_a_tree() -> None:
+    tree = compile("import a.b\nfor c in d: print(c, e)\ndef f(g): return g + h", "x", "exec", 0x400)
+    assert saved.unbound(tree) == {"d", "e", "h"}
+
+
+def test_limits_behind_errors() -> None:
+    assert tracebacks.limit_hit(MemoryError()) == "memory"
+    assert tracebacks.limit_hit(RuntimeError("can't start new thread")) == "pids"
+    assert tracebacks.limit_hit(OSError(24, "Too many open files")) == "files"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "space"
+    assert tracebacks.limit_hit(OSError(2, "No such file")) is None
+
+
+def test_stacks_begin_at_the_code() -> None:
+    frame = sys._getframe()
+    places = stackdump.own_part(stackdump.stack_of(frame, {}), {__file__: ""})
+    assert places[0]["func"] == "test_stacks_begin_at_the_code"

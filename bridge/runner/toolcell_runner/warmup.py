@@ -1,0 +1,51 @@
+"""What is done ahead of runs, in a template and in its forks."""
+from __future__ import annotations
+
+import _socket
+import sys
+
+from .channel import Channel
+from .host import Host
+from .jsontext import encode
+from .process import install_main, main
+from .runtime import Runtime
+from .sources import Sources
+
+
+def warm_up() -> None:
+    """Imports what only some runs need, and goes the way of a run, with code that does nothing.
+
+    What Python learns on the way is kept by the template, and the memory that is written on the way is the fork's own
+    before it is needed.
+    """
+    from . import (  # noqa: F401
+        answers,
+        arguments,
+        content,
+        display,
+        documentation,
+        explain,
+        layout,
+        saving,
+        session,
+        signatures,
+        stackdump,
+    )
+    modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
+    host, ours = _socket.socketpair()
+    try:
+        channel = Channel(ours.fileno())
+        runtime = Runtime(Host(channel), Sources())
+        install_main(runtime)
+        awaiting = "await asyncio.sleep(0)\n" if "asyncio" in sys.modules else ""
+        start = encode({"code": f"import sys\nx = [1]\nprint(end='')\n{awaiting}x and None", "servers": []})
+        host.send(len(start).to_bytes(4, "big") + start)
+        main((channel, runtime))
+    finally:
+        host.close()
+        ours.close()
+    for name in set(sys.modules) - set(modules):
+        del sys.modules[name]
+    sys.modules.update(modules)
+    sys.meta_path[:] = finders
+    sys.argv[:] = argv
