@@ -359,6 +359,9 @@ func TestCallsRunInParallel(t *testing.T) {
 }
 
 func TestLargeResultsAndArgumentsPassWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, size := range []int{64 << 10, 1 << 20, 16 << 20} {
 		var got int
 		s := newServer(t, fakeUpstreams{"up": {"echo": func(_ context.Context, args json.RawMessage) (string, error) {

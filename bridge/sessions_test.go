@@ -175,7 +175,7 @@ threading.Thread(target=wait).start()`, sign)).notes(t)
 // awaitSessions waits until there are n.
 func (s *Server) awaitSessions(t *testing.T, n int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		s.sessions.mu.Lock()
 		have := len(s.sessions.live)
 		s.sessions.mu.Unlock()

@@ -39,7 +39,7 @@ func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 			if r.Status != StatusTimeout || got != c.want {
 				t.Errorf("status %s, stack:\n%s\nwant:\n%s", r.Status, got, c.want)
 			}
-			if took > 10*time.Second {
+			if took > 45*time.Second {
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -96,7 +96,7 @@ def forge(*_):
 signal.signal(signal.SIGURG, forge)
 time.sleep(60)`})
 			text := r.Text(OutputCompact)
-			if r.Status != StatusTimeout || len(text) > 4000 || strings.ContainsAny(text, "\x1b\x07") || time.Since(start) > 10*time.Second {
+			if r.Status != StatusTimeout || len(text) > 4000 || strings.ContainsAny(text, "\x1b\x07") || time.Since(start) > 45*time.Second {
 				t.Errorf("status %s after %s, %d bytes: %.500s", r.Status, time.Since(start), len(text), text)
 			}
 		})

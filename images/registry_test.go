@@ -126,7 +126,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	tr.TLSHandshakeTimeout, tr.ResponseHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
 	start := time.Now()
 	err = pullAll(Puller{Transport: tr}, l.Addr().String()+"/py:3")
-	if !errors.Is(err, ErrUnavailable) || time.Since(start) > 5*time.Second {
+	if !errors.Is(err, ErrUnavailable) || time.Since(start) > time.Minute {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
 }

@@ -158,6 +158,9 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 }
 
 func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	nobody := httptest.NewServer(http.NotFoundHandler())
 	nobody.Close()
 	tls := httptest.NewTLSServer(http.NotFoundHandler())
@@ -250,6 +253,9 @@ func TestRefusedAuthorizationHeaderIsNamed(t *testing.T) {
 }
 
 func TestServerThatHangsOnDiscoverGetsTheOlderHandshake(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	h := answers(nil)
 	s := web(t, config.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") == "server/discover" {

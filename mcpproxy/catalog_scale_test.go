@@ -100,6 +100,9 @@ func parametersOf(names ...string) map[string]any {
 }
 
 func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	dir, starts := t.TempDir(), filepath.Join(t.TempDir(), "starts")
 	p := proxyFor(t, Options{CatalogDir: dir}, manyOf(t, dir, starts, scaleServers, scaleTools, 1)...)
 	for _, st := range p.Servers() {

@@ -56,7 +56,7 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 		{"list.json", `{"mcpServers":[{"command":"x"}]}`, `item 1 of "mcpServers" has no "name"`},
 		{"list2.json", `{"mcpServers":[1]}`, `item 1 of "mcpServers" is not an object`},
 	} {
-		within(t, 20*time.Second, func() {
+		within(t, time.Minute, func() {
 			o := site(t, map[string]string{"home/MCPs/" + tt.name: tt.text, "home/MCPs/zz.json": `{"command":"good"}`})
 			c := Discover(o)
 			if names(c) != "zz=good" || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Reason, tt.want) {
@@ -91,7 +91,7 @@ func TestManyEntriesAreBounded(t *testing.T) {
 		"project/.mcp.json":   `{"mcpServers":{` + good.String() + `}}`,
 	})
 	o.Trusted = nil
-	within(t, 30*time.Second, func() {
+	within(t, time.Minute, func() {
 		c := Discover(o)
 		if len(c.Servers) != maxServers || len(c.Problems) != 1 && len(c.Problems) > maxProblems+1 {
 			t.Errorf("%d servers, %d problems", len(c.Servers), len(c.Problems))
@@ -121,7 +121,7 @@ func TestWhatStandsInPlaceOfAFileIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	within(t, 20*time.Second, func() {
+	within(t, time.Minute, func() {
 		c := Discover(o)
 		text := fmt.Sprint(c.Problems)
 		for _, want := range []string{

@@ -47,7 +47,7 @@ func TestCallDuringBackoffFailsAtOnceAndSaysWhy(t *testing.T) {
 	begun := time.Now()
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	wantError(t, err, `server "fake" failed and is not started again before 2s have passed`, "exit status 7", "API_KEY is missing")
-	if took := time.Since(begun); took > 500*time.Millisecond {
+	if took := time.Since(begun); took >= 2*time.Second { // it did not wait
 		t.Errorf("it took %v", took)
 	}
 	if got := len(lines(starts)); got != 4 {
@@ -176,6 +176,9 @@ func TestUpdateLetsCallsInFlightEnd(t *testing.T) {
 }
 
 func TestUpdateMayComeAtAnyTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	var configs []config.Config
 	for i := range 3 {
 		s := fake(t, "FAKE_ROUND", fmt.Sprint(i/2))
@@ -263,6 +266,9 @@ func TestProgressIsPassedOnOverStdioWithinBounds(t *testing.T) {
 }
 
 func TestFloodsOfAServerHurtNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	other := fake(t)
 	other.Name, other.Alias = "other", "other"
 	p := proxyFor(t, Options{}, fake(t, "FAKE_FLOOD", "1"), other)
@@ -276,6 +282,9 @@ func TestFloodsOfAServerHurtNobody(t *testing.T) {
 }
 
 func TestGiantAnswerEndsOnlyItsServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	other := fake(t)
 	other.Name, other.Alias = "other", "other"
 	p := proxyFor(t, Options{}, fake(t), other)

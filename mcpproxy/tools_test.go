@@ -23,6 +23,9 @@ func TestResultsPassUnchanged(t *testing.T) {
 }
 
 func TestResultsOfManyMegabytesPassWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	p := proxyFor(t, Options{}, fake(t))
 	if got := mustCall(t, p, "big", "{}"); len(got) < 34<<20 || !strings.HasSuffix(got, `b"}}`) {
 		t.Errorf("the result has %d bytes", len(got))

@@ -24,7 +24,7 @@ func watched(t *testing.T, o DiscoverOptions, more ...string) (*Watcher, <-chan 
 // until waits for the Config with these servers.
 func until(t *testing.T, changes <-chan config.Config, want string) {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	last := "nothing"
 	for {
 		select {

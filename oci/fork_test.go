@@ -211,7 +211,7 @@ func TestForkIsAsAContainer(t *testing.T) {
 // wait returns once a sandbox waits.
 func (l *lab) wait(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if l.r.pool.state().ready > 0 {
 			return
 		}

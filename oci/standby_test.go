@@ -20,7 +20,7 @@ func TestTemplateIsRenewed(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
 	l.r.Keep(Warmth{Start: StartFork, Max: 2, Idle: time.Minute, Renew: 4})
 	seen := map[string]bool{}
-	for end := time.Now().Add(30 * time.Second); len(seen) < 3 && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); len(seen) < 3 && time.Now().Before(end); {
 		out, _ := l.run(t, "print("+isFork+", hash('x'))")
 		if !strings.HasPrefix(out, "True ") {
 			t.Fatalf("no fork: %q", out)
@@ -35,6 +35,9 @@ func TestTemplateIsRenewed(t *testing.T) {
 // TestFaultOfTemplateIsNotSeen kills the template in every state: each run
 // still succeeds, and later ones are forks again.
 func TestFaultOfTemplateIsNotSeen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	l := forksHere(t, nil, map[string]string{})
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSEGV, unix.SIGSTOP} {
 		tmpl := l.r.pool.state().template
@@ -58,7 +61,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 		for range 3 {
 			l.wants(t, "print('good')", "good\n")
 		}
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			if out, _ := l.run(t, "print("+isFork+")"); out == "True\n" {
 				break
 			}
@@ -71,10 +74,13 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 
 // TestPoolLetsGo: after a time without use nothing of ours runs.
 func TestPoolLetsGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	l := newLab(t, Warmth{Start: StartAuto, Max: 3, Idle: 5 * time.Second}, nil, map[string]string{})
 	l.run(t, "pass")
 	l.wait(t)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if s := l.r.pool.state(); s.ready == 0 && s.template == nil && s.making == 0 {
 			break
 		}

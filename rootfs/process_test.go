@@ -188,6 +188,9 @@ func TestKilledWhileNotingTheTag(t *testing.T) {
 // TestKillAtAnyMoment kills a pull a hundred times, anywhere from its start to
 // its end. What is trusted after that is whole, and the next pull completes.
 func TestKillAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Parallel()
 	reg := newRegistry(t)
 	tars := [][]byte{}

@@ -250,7 +250,12 @@ func TestInterruptedPullKeepsItsCompleteLayers(t *testing.T) {
 	last, _ := layers[1].Digest()
 	reg.onBlob(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, last.String()) {
-			time.Sleep(50 * time.Millisecond) // until the first layer is there
+			// Until the first layer is there.
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if whole, _ := filepath.Glob(filepath.Join(s.dir, layersFolder, "[^.]*")); len(whole) > 0 {
+					break
+				}
+			}
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return true
 		}

@@ -69,7 +69,8 @@ func TestEnsureCachedIsFast(t *testing.T) {
 		t.Fatal(err)
 	}
 	best := time.Hour
-	for range 20 { // the machine may be busy; the best says what the code costs
+	// The machine may be busy: the best says what the code costs.
+	for begin := time.Now(); best > 2*time.Millisecond && time.Since(begin) < time.Minute; {
 		start := time.Now()
 		if _, err := s.Ensure(ctx, ref, nil); err != nil {
 			t.Fatal(err)

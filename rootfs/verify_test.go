@@ -113,6 +113,9 @@ func TestVerifyKnowsTheBytecodeThatWasAdded(t *testing.T) {
 // TestVerifyIsNotSweptAway opens the store again and again beside a Verify, as
 // other processes do, which sweeps what is unfinished.
 func TestVerifyIsNotSweptAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	reg, s := newRegistry(t), openStore(t)
 	entries := []entry{}
 	for i := range 500 {

@@ -65,6 +65,9 @@ func asGIF(t testing.TB, m image.Image) []byte {
 }
 
 func TestPicturesAreMadeToFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	clear := image.NewNRGBA(image.Rect(0, 0, 40, 40)) // all transparent
 	for name, tt := range map[string]struct {
 		data          []byte

@@ -140,6 +140,9 @@ func TestSearchTakesAnyText(t *testing.T) {
 }
 
 func TestSearchIsSafeForManyAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	docs, number := publicTools(t, "tools")
 	queries := queriesOf(t, "tune.txt", number)
 	ix := New(docs)

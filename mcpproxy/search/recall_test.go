@@ -166,6 +166,9 @@ func measure(s searcher, queries []labelled) map[string]*recall {
 // TestRecall prints how often searches find the right tool, and fails if they
 // do so less often than they did, less a margin of a few queries.
 func TestRecall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	var out io.Writer = io.Discard
 	if name := os.Getenv("TOOLCELL_RECALL"); name != "" {
 		f, err := os.Create(name)

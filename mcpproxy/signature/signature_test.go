@@ -207,7 +207,7 @@ func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {
 		start := time.Now()
 		tool := testTool{Name: "f", Alias: "f", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
 		s := checkSignature(t, tool)
-		if took := time.Since(start); took > 3*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s took %v", name, took)
 		}
 		if line := s.Line("f", 1000); len(line) > 4000 {
