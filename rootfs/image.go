@@ -43,7 +43,7 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err := m.finish(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(makeMountPoints(root), addLookupFiles(root)); err != nil {
+	if err := errors.Join(makeMountPoints(root), addEtcFiles(root)); err != nil {
 		return nil, err
 	}
 	python, err := findPython(root, env)

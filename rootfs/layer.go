@@ -3,7 +3,6 @@ package rootfs
 import (
 	"archive/tar"
 	"bufio"
-	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"errors"
@@ -13,11 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sys/unix"
-
-	"github.com/toolcell/toolcell/images"
 )
 
 // A layer lies in the store once, however many images have it, under the digest
@@ -31,20 +25,12 @@ import (
 // anywhere. Names come to life when the layers are merged into a root, which
 // links the contents into their places (merge.go).
 
-// layerFormat is the version of a layer's folder. Those of another one are
-// unpacked anew.
-const layerFormat = 1
-
 // layerRecord is layer.json.
 type layerRecord struct {
 	Format  int    `json:"format"`
 	DiffID  string `json:"diffID"`
 	Size    int64  `json:"size"` // bytes on disk, of contents and entries
 	Entries int    `json:"entries"`
-}
-
-func (s *Store) layerDir(diffID string) string {
-	return filepath.Join(s.dir, layersFolder, dirName(diffID))
 }
 
 func entriesFile(layerDir string) string { return filepath.Join(layerDir, "entries") }
@@ -55,48 +41,6 @@ const filesPerFolder = 4096
 // contentFile is where content n of a layer is.
 func contentFile(layerDir string, n int) string {
 	return filepath.Join(layerDir, "files", strconv.Itoa(n/filesPerFolder), strconv.Itoa(n))
-}
-
-// loadLayer returns the record of a complete layer, or nil.
-func (s *Store) loadLayer(diffID string) *layerRecord {
-	var rec layerRecord
-	err := readJSON(filepath.Join(s.layerDir(diffID), "layer.json"), &rec)
-	if err != nil || rec.Format != layerFormat || rec.DiffID != diffID {
-		return nil
-	}
-	return &rec
-}
-
-// ensureLayer unpacks a layer into the store unless it is there.
-func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *budget, read func(n int)) (*layerRecord, error) {
-	hash, err := l.DiffID()
-	if err != nil {
-		return nil, err
-	}
-	diffID := hash.String()
-	if rec := s.loadLayer(diffID); rec != nil {
-		return rec, b.layer(rec)
-	}
-	unlock, err := s.lock(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
-	if err != nil {
-		return nil, fmt.Errorf("waiting for another process: %w", err)
-	}
-	defer unlock()
-	if rec := s.loadLayer(diffID); rec != nil {
-		return rec, b.layer(rec)
-	}
-	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
-	return rec, s.aside(layersFolder, dirName(diffID), func(dir string) error {
-		r, err := images.Open(l, read)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		if err := rec.unpack(dir, &cancelReader{ctx, r}, b); err != nil {
-			return err
-		}
-		return writeJSON(filepath.Join(dir, "layer.json"), rec)
-	})
 }
 
 // unpack fills an empty folder with a layer. It reads to the very end, where
@@ -199,17 +143,4 @@ func setFile(f *os.File, e *layerEntry) error {
 		return err
 	}
 	return os.Chtimes(f.Name(), e.Time, e.Time)
-}
-
-// cancelReader ends with its context also where the bytes come from a file.
-type cancelReader struct {
-	ctx   context.Context
-	inner io.Reader
-}
-
-func (c *cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.inner.Read(p)
 }

@@ -1,7 +1,6 @@
 package rootfs
 
 import (
-	"io/fs"
 	"os"
 	"path"
 )
@@ -38,15 +37,4 @@ func makeWritable(root *os.Root, dir string) {
 			makeWritable(root, path.Join(dir, e.Name()))
 		}
 	}
-}
-
-// readDir lists a directory of a root. The fs.FS of a root would refuse names
-// that are not UTF-8.
-func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
-	f, err := root.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
 }

@@ -146,3 +146,14 @@ func (m *merger) openParent(dir string) (parentDir, error) {
 	m.parent = parentCache{name: dir, dir: parentDir{root, f, real}}
 	return m.parent.dir, nil
 }
+
+// readDir lists a directory of a root. The fs.FS of a root would refuse names
+// that are not UTF-8.
+func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}

@@ -116,7 +116,7 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 			return err
 		}
 	}
-	if err := errors.Join(m.finish(), makeMountPoints(fresh), addLookupFiles(fresh)); err != nil {
+	if err := errors.Join(m.finish(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(image.Dir)
