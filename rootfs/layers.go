@@ -8,8 +8,12 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
+
+// A layer is in layers/sha256-…, under the digest of its uncompressed tar, as
+// package unpack writes it.
 
 // layerFormat is the version of a layer's folder. Those of another one are
 // unpacked anew.
@@ -20,8 +24,8 @@ func (s *Store) layerDir(diffID string) string {
 }
 
 // loadLayer returns the record of a complete layer, or nil.
-func (s *Store) loadLayer(diffID string) *layerRecord {
-	var rec layerRecord
+func (s *Store) loadLayer(diffID string) *unpack.Record {
+	var rec unpack.Record
 	err := readJSON(filepath.Join(s.layerDir(diffID), "layer.json"), &rec)
 	if err != nil || rec.Format != layerFormat || rec.DiffID != diffID {
 		return nil
@@ -30,14 +34,14 @@ func (s *Store) loadLayer(diffID string) *layerRecord {
 }
 
 // ensureLayer unpacks a layer into the store unless it is there.
-func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *budget, read func(n int)) (*layerRecord, error) {
+func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, read func(n int)) (*unpack.Record, error) {
 	hash, err := l.DiffID()
 	if err != nil {
 		return nil, err
 	}
 	diffID := hash.String()
 	if rec := s.loadLayer(diffID); rec != nil {
-		return rec, b.layer(rec)
+		return rec, b.Layer(rec)
 	}
 	unlock, err := s.lock(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
 	if err != nil {
@@ -45,16 +49,16 @@ func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *budget, read fun
 	}
 	defer unlock()
 	if rec := s.loadLayer(diffID); rec != nil {
-		return rec, b.layer(rec)
+		return rec, b.Layer(rec)
 	}
-	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
+	rec := &unpack.Record{Format: layerFormat, DiffID: diffID}
 	return rec, s.buildAtomic(layersFolder, dirName(diffID), func(dir string) error {
 		r, err := images.Open(l, read)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		if err := rec.unpack(dir, &cancelReader{ctx, r}, b); err != nil {
+		if err := rec.Unpack(dir, &cancelReader{ctx, r}, b); err != nil {
 			return err
 		}
 		return writeJSON(filepath.Join(dir, "layer.json"), rec)

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"os"
 	"path"
 )
@@ -31,7 +32,7 @@ func removeTree(dir string) error {
 // to the removal after it, which names the file that stays.
 func makeWritable(root *os.Root, dir string) {
 	_ = root.Chmod(dir, 0o700)
-	entries, _ := readDir(root, dir)
+	entries, _ := unpack.ReadDir(root, dir)
 	for _, e := range entries {
 		if e.IsDir() {
 			makeWritable(root, path.Join(dir, e.Name()))

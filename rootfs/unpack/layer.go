@@ -1,4 +1,4 @@
-package rootfs
+package unpack
 
 import (
 	"archive/tar"
@@ -14,45 +14,35 @@ import (
 	"strconv"
 )
 
-// A layer lies in the store once, however many images have it, under the digest
-// of its uncompressed tar:
-//
-//	layers/sha256-…/layer.json   what it is; its presence says that it is complete
-//	layers/sha256-…/entries      the entries of its tar, in order
-//	layers/sha256-…/files/N/N    the contents of its regular files, by number
-//
-// No name out of the tar is a name here, so nothing that an image says leads
-// anywhere. Names come to life when the layers are merged into a root, which
-// links the contents into their places (merge.go).
-
-// layerRecord is layer.json.
-type layerRecord struct {
+// A Record says what a layer is, as layer.json.
+type Record struct {
 	Format  int    `json:"format"`
 	DiffID  string `json:"diffID"`
 	Size    int64  `json:"size"` // bytes on disk, of contents and entries
 	Entries int    `json:"entries"`
 }
 
-func entriesFile(layerDir string) string { return filepath.Join(layerDir, "entries") }
+// EntriesFile is the file of a layer's folder that has its entries.
+func EntriesFile(layerDir string) string { return filepath.Join(layerDir, "entries") }
 
 // filesPerFolder keeps the folders of contents small.
 const filesPerFolder = 4096
 
-// contentFile is where content n of a layer is.
-func contentFile(layerDir string, n int) string {
+// ContentFile is where content n of a layer is.
+func ContentFile(layerDir string, n int) string {
 	return filepath.Join(layerDir, "files", strconv.Itoa(n/filesPerFolder), strconv.Itoa(n))
 }
 
-// unpack fills an empty folder with a layer. It reads to the very end, where
+// Unpack fills an empty folder with a layer. It reads to the very end, where
 // the reader says whether the digests were right.
-func (rec *layerRecord) unpack(dir string, layer io.Reader, b *budget) (err error) {
-	index, err := os.OpenFile(entriesFile(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func (rec *Record) Unpack(dir string, layer io.Reader, b *Budget) (err error) {
+	index, err := os.OpenFile(EntriesFile(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	out := bufio.NewWriterSize(index, 64<<10)
-	w := &layerWriter{layerRecord: rec, dir: dir, budget: b, sum: sha256.New(), buf: make([]byte, 256<<10)}
+	w := &layerWriter{Record: rec, dir: dir, budget: b, sum: sha256.New(), buf: make([]byte, 256<<10)}
 	w.index = gob.NewEncoder(io.MultiWriter(out, w))
 	// Everything of a tar that is not content is headers; this bounds floods
 	// of them, and of zeros after the end.
@@ -66,7 +56,7 @@ func (rec *layerRecord) unpack(dir string, layer io.Reader, b *budget) (err erro
 			return fmt.Errorf("reading tar: %w", err)
 		}
 		if err := w.add(hdr, r); err != nil {
-			return fmt.Errorf("unpacking %s: %w", short(hdr.Name), err)
+			return fmt.Errorf("unpacking %s: %w", Short(hdr.Name), err)
 		}
 	}
 	if _, err := io.Copy(io.Discard, layer); err != nil {
@@ -77,9 +67,9 @@ func (rec *layerRecord) unpack(dir string, layer io.Reader, b *budget) (err erro
 
 // A layerWriter puts the entries of one tar into a layer's folder.
 type layerWriter struct {
-	*layerRecord
+	*Record
 	dir    string
-	budget *budget
+	budget *Budget
 	index  *gob.Encoder
 	files  int
 	sum    hash.Hash
@@ -110,14 +100,14 @@ func (w *layerWriter) add(hdr *tar.Header, content io.Reader) error {
 }
 
 // file writes a content and notes it in its entry.
-func (w *layerWriter) file(e *layerEntry, size int64, content io.Reader) (err error) {
+func (w *layerWriter) file(e *Entry, size int64, content io.Reader) (err error) {
 	if err := w.budget.file(size); err != nil {
 		return err
 	}
 	w.files++
 	w.Size += size
 	e.File, e.Size = w.files, size
-	name := contentFile(w.dir, e.File)
+	name := ContentFile(w.dir, e.File)
 	if e.File == 1 || e.File%filesPerFolder == 0 {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
@@ -138,7 +128,7 @@ func (w *layerWriter) file(e *layerEntry, size int64, content io.Reader) (err er
 
 // setFile gives a content the mode and the time of its entry. All its names
 // will share them, as they share the file.
-func setFile(f *os.File, e *layerEntry) error {
+func setFile(f *os.File, e *Entry) error {
 	if err := f.Chmod(e.Mode); err != nil {
 		return err
 	}
