@@ -1,26 +1,31 @@
 // Package mcpproxy makes the user's other MCP servers one catalog of tools
 // that can be searched and called.
 //
-// It finds the servers in the config files of MCP clients (Discover), starts
-// or reaches each at first need, over stdio, streamable HTTP or SSE, keeps one
-// live connection to it, and ends a process with its whole group. What is
-// secret of a server (its environment, headers, tokens) is in no error text.
-// Results and schemas are handed on as the server wrote them. Servers are
-// trusted with the user's own rights, since the user configured them; what
-// they send is not, and is bounded. Who may call which server is decided by
-// the caller.
+// A [Proxy] starts or reaches each server at first need, over stdio, streamable
+// HTTP or SSE, keeps one live connection to it, and ends a process with its whole
+// group. A server's secrets (its environment, headers, tokens) are in no error
+// text. Results and schemas are handed on as the server wrote them. Servers are
+// trusted with the user's own rights, since the user configured them; what they
+// send is not, and is bounded. The caller decides which code may call which
+// server.
 //
-// Where to read on:
+// Its parts are packages, each of which can be read alone:
 //
-//	config.go       what a server is, and Discover; dialects.go is the table of
-//	                all clients, discovery.go the story, trust.go what a
-//	                project's file may do, watch.go how changes are noticed
-//	upstream.go     the life of one connection; session.go opens it, over
-//	                process.go and stdio.go or over remote.go
-//	catalog.go    what is known of the tools, in memory and on disk
-//	search.go       which of them fit a need
-//	signature.go    how one is called from Python
-//	call.go         one call, from name to answer; policy.go may refuse it
+//	config      a server's entry, and what makes one valid
+//	clientfile  the files of MCP clients, in their dialects → entries
+//	discovery   which servers the user has: files, precedence, trust, changes
+//	install     toolcell's own entry in a client's file (with inplace)
+//	transport   one session with one server; oauth logs in to it
+//	catalog     a server's tools, in memory and on disk
+//	search      which tools fit a need
+//	signature   how a tool is called from Python
+//	policy      what may be called, and how often
+//	redact      takes a server's secrets out of texts
+//
+// text, statefile, jsonl, rawjson and pyname are small tools that these share.
+// Here they come together: upstream.go is the life of one server, refresh.go how
+// its tools are listed, search.go a search over all servers, and call.go one call
+// from name to answer.
 package mcpproxy
 
 import (
