@@ -22,9 +22,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/limits"
-	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
@@ -43,7 +41,7 @@ type (
 type Runtime struct {
 	engine   *container.Runtime
 	uid, gid uint32 // inside
-	pool     *pool.Pool
+	pool     *pool
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -56,16 +54,15 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 		return nil, err
 	}
 	r := &Runtime{engine: e, uid: uid, gid: gid}
-	r.pool = pool.New(e, pool.Source{
-		MemoryAvailable: host.MemoryAvailable,
-		Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
+	r.pool = newPool(e, poolSource{
+		template: func(p spec.Process, h spec.Host) (forker, error) {
 			t, err := template.New(e, p, h)
 			if err != nil {
 				return nil, explainStart(err)
 			}
 			return t, nil
 		},
-		Container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
+		container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
 			return template.NewStandby(e, p, h)
 		},
 	})
@@ -78,19 +75,9 @@ func (r *Runtime) Mount(ms []Mount) { r.engine.Mount(ms) }
 // Close ends what waits to be used, and removes the state folder of this
 // instance. No sandbox may be running.
 func (r *Runtime) Close() error {
-	r.pool.Close()
+	r.pool.close()
 	return r.engine.Close()
 }
-
-// PoolOptions say how many sandboxes wait to be used, and for how long.
-type PoolOptions = pool.Options
-
-// The ways to start sandboxes ahead of their use.
-const (
-	StartAuto      = pool.StartAuto      // forks, or where they cannot be had containers
-	StartFork      = pool.StartFork      // the same, but runs wait for the template, and it is said why there is none
-	StartContainer = pool.StartContainer // containers
-)
 
 // An Exit is how a sandbox ended.
 type Exit = container.Exit
@@ -168,7 +155,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.Notes())
+	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.said())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -308,8 +295,8 @@ func (p Process) closeFiles() {
 }
 
 // Keep makes the runtime start sandboxes ahead of their use from now on.
-func (r *Runtime) Keep(w PoolOptions) {
-	r.pool.SetOptions(w)
+func (r *Runtime) Keep(w Warmth) {
+	r.pool.keep(w)
 }
 
 // Warm begins to make ready for p, whose streams are not needed. It returns at
@@ -317,7 +304,7 @@ func (r *Runtime) Keep(w PoolOptions) {
 func (r *Runtime) Warm(p Process) {
 	r.engine.Go(func() {
 		if h, err := r.engine.Host(); err == nil {
-			r.pool.Prepare(p.sandboxed(r.uid, r.gid), h)
+			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
 		}
 	})
 }
@@ -328,5 +315,5 @@ func (r *Runtime) standby(ctx context.Context, p Process, h spec.Host) (*contain
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
-	return r.pool.Acquire(ctx, p.sandboxed(r.uid, r.gid), h)
+	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
 }

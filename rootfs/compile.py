@@ -1,7 +1,7 @@
 """Compiles what Python may import in this image, and writes the bytecode to standard output.
 
-Runs once per image, in a sandbox. The host puts the files into their places, so the sandbox's root stays read-only. Each
-file is four bytes of big-endian length of its path, four of its content, then the path and the content.
+Runs once per image, in a sandbox. The host puts the files into their places, so the sandbox's root stays read-only.
+Each file is four bytes of big-endian length of its path, four of its content, then the path and the content.
 
 The files are hash-based and unchecked (PEP 552): Python takes them whatever the times of the sources are.
 """

@@ -24,7 +24,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/toolcell/toolcell/images"
-	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 // The entries that test layers are made of.
@@ -104,26 +103,26 @@ func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	m := unpack.NewMerger(r, unpack.NewBudget(1<<20, 1000))
+	m := newMerger(r, newBudget(1<<20, 1000))
 	for _, l := range layers {
 		if err := unpackOne(t, m, bytes.NewReader(l)); err != nil {
 			return root, err
 		}
 	}
-	return root, m.Finish()
+	return root, m.finish()
 }
 
 // unpackOne unpacks a layer into a folder of its own and merges it.
-func unpackOne(t testing.TB, m *unpack.Merger, layer io.Reader) error {
+func unpackOne(t testing.TB, m *merger, layer io.Reader) error {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "layer")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&unpack.Record{}).Unpack(dir, layer, m.Budget); err != nil {
+	if err := (&layerRecord{}).unpack(dir, layer, m.budget); err != nil {
 		return err
 	}
-	return m.Merge(dir)
+	return m.merge(dir)
 }
 
 // tree lists a directory: "name" of a directory ends in "/", a symlink shows

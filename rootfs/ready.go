@@ -3,7 +3,6 @@ package rootfs
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path"
@@ -80,11 +79,11 @@ func findPython(root *os.Root, env []string) (string, error) {
 	}
 	best, bestMinor := "", -1
 	for _, dir := range dirs {
-		real, err := unpack.ResolveIn(root, dir, absent)
+		real, err := resolveIn(root, dir, absent)
 		if err != nil {
 			continue
 		}
-		entries, err := unpack.ReadDir(root, real)
+		entries, err := readDir(root, real)
 		if err != nil {
 			continue
 		}
@@ -152,8 +151,8 @@ func minor(name string) int {
 
 // resolveFile follows all symlinks of a path, the last one too.
 func resolveFile(root *os.Root, file string) (string, error) {
-	for range unpack.MaxSymlinks {
-		dir, err := unpack.ResolveIn(root, path.Dir(file), absent)
+	for range maxSymlinks {
+		dir, err := resolveIn(root, path.Dir(file), absent)
 		if err != nil {
 			return "", err
 		}

@@ -40,8 +40,7 @@ func (s *Store) hold(name string) bool {
 	return true
 }
 
-// release lets others remove a root again.
-func (s *Store) release(name string) {
+func (s *Store) letGo(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if unlock := s.held[name]; unlock != nil {

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,24 +55,24 @@ func (s *Store) verifyLayer(ctx context.Context, diffID string, d *damageList) e
 		return nil
 	}
 	sum, buf := sha256.New(), make([]byte, 256<<10)
-	err := unpack.ReadEntries(unpack.EntriesFile(dir), func(e *unpack.Entry) error {
+	err := readEntries(entriesFile(dir), func(e *layerEntry) error {
 		if e.File == 0 {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		f, err := unpack.OpenContent(unpack.ContentFile(dir, e.File))
+		f, err := openContent(contentFile(dir, e.File))
 		if err != nil {
-			d.add("%s: %v", unpack.Short(e.Name), err)
+			d.add("%s: %v", short(e.Name), err)
 			return nil
 		}
 		defer f.Close()
 		sum.Reset()
 		if _, err := io.CopyBuffer(sum, onlyReader{f}, buf); err != nil {
-			d.add("%s: %v", unpack.Short(e.Name), err)
+			d.add("%s: %v", short(e.Name), err)
 		} else if !bytes.Equal(sum.Sum(nil), e.Sum[:]) {
-			d.add("%s: its content has changed", unpack.Short(e.Name))
+			d.add("%s: its content has changed", short(e.Name))
 		}
 		return nil
 	})
@@ -111,13 +110,13 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 		return err
 	}
 	defer fresh.Close()
-	m := unpack.NewMerger(fresh, unpack.NewBudget(s.MaxBytes, s.MaxEntries))
+	m := newMerger(fresh, newBudget(s.MaxBytes, s.MaxEntries))
 	for _, l := range image.Layers {
-		if err := m.Merge(s.layerDir(l.DiffID)); err != nil {
+		if err := m.merge(s.layerDir(l.DiffID)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(m.Finish(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
+	if err := errors.Join(m.finish(), makeMountPoints(fresh), addLookupFiles(fresh)); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(image.Dir)
@@ -149,11 +148,11 @@ func (c *comparison) dir(dir string) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	want, err := unpack.ReadDir(c.want, dir)
+	want, err := readDir(c.want, dir)
 	if err != nil {
 		return err
 	}
-	got, err := unpack.ReadDir(c.got, dir)
+	got, err := readDir(c.got, dir)
 	if err != nil {
 		c.damage.add("%v", err)
 		return nil
@@ -186,17 +185,17 @@ func (c *comparison) entry(name string) error {
 	case err != nil:
 		c.damage.add("%v", err)
 	case got.Mode() != want.Mode():
-		c.damage.add("%s: is %s and should be %s", unpack.Short(name), got.Mode(), want.Mode())
+		c.damage.add("%s: is %s and should be %s", short(name), got.Mode(), want.Mode())
 	case want.IsDir():
 		return c.dir(name)
 	case want.Mode()&fs.ModeSymlink != 0:
 		a, errA := c.want.Readlink(name)
 		b, errB := c.got.Readlink(name)
 		if errA != nil || errB != nil || a != b {
-			c.damage.add("%s: leads to %q and should lead to %q", unpack.Short(name), b, a)
+			c.damage.add("%s: leads to %q and should lead to %q", short(name), b, a)
 		}
 	case !os.SameFile(want, got) && !c.sameContent(name):
-		c.damage.add("%s: its content has changed", unpack.Short(name))
+		c.damage.add("%s: its content has changed", short(name))
 	}
 	return nil
 }
@@ -216,7 +215,7 @@ func (c *comparison) extra(name string) {
 		return
 	}
 	if err == nil && info.IsDir() && (point || path.Base(name) == "__pycache__") {
-		entries, err := unpack.ReadDir(c.got, name)
+		entries, err := readDir(c.got, name)
 		if err != nil {
 			c.damage.add("%v", err)
 		}
@@ -227,11 +226,11 @@ func (c *comparison) extra(name string) {
 	}
 	sum, known := c.added.Files[name]
 	if !known {
-		c.damage.add("%s: is not of the image", unpack.Short(name))
+		c.damage.add("%s: is not of the image", short(name))
 		return
 	}
 	if got, err := hashFile(c.got, name); err != nil || got != sum {
-		c.damage.add("%s: its content has changed", unpack.Short(name))
+		c.damage.add("%s: its content has changed", short(name))
 	}
 }
 

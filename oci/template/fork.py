@@ -24,12 +24,19 @@ Until it is the init, P is machine code in T's memory (branch.c), and T sleeps. 
 lifeline: b"h" and its credentials, b"g" once it is in its cgroup, then the init sends the host's end of W's socket. If
 it fails, T sends b"e" and why.
 """
-import _signal
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found] # signal itself takes longer
 import _socket
 import _thread
 import json
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, NoReturn
 
 CONTROL = 3
 NULL = "/dev/null"
@@ -59,11 +66,11 @@ class Refusal(Exception):
 # Being started
 
 
-def main():
+def main() -> None:
     control = _socket.socket(fileno=CONTROL)
     config = json.loads(read_exactly(int.from_bytes(read_exactly(4), "big")))
     program = load(config["program"])
-    failed = {}
+    failed: dict[str, str] = {}
     for name in config["base"]:
         import_module(name, {})
     template, name = None, ""
@@ -83,7 +90,8 @@ def main():
             if threads is not None:
                 os.environ["NUMEXPR_NUM_THREADS"] = threads
     except Refusal as why:
-        return answer(control, {"refused": str(why), "module": name, "failed": failed})
+        answer(control, {"refused": str(why), "module": name, "failed": failed})
+        return
     for _ in range(30):  # by then the interpreter has made it as fast as it can
         program["warm_up"]()
     freeze_heap(template)
@@ -95,7 +103,7 @@ def main():
     wait_and_run(control, program)
 
 
-def read_exactly(size):
+def read_exactly(size: int) -> bytes:
     data = b""
     while len(data) < size:
         more = os.read(CONTROL, size - len(data))
@@ -105,12 +113,12 @@ def read_exactly(size):
     return data
 
 
-def answer(control, message):
+def answer(control: _socket.socket, message: dict[str, Any]) -> None:
     body = json.dumps(message).encode()
     control.sendall(len(body).to_bytes(4, "big") + body)
 
 
-def import_module(name, failed):
+def import_module(name: str, failed: dict[str, str]) -> None:
     """Imports a module; one that cannot be had is noted in failed."""
     try:
         __import__(name)
@@ -118,7 +126,7 @@ def import_module(name, failed):
         failed[name] = "%s: %s" % (type(error).__name__, str(error)[:300])
 
 
-def load(path):
+def load(path: str) -> dict[str, Any]:
     """Returns the names that the program defines. Its __name__ is not __main__: its main() is called from here."""
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
@@ -127,7 +135,7 @@ def load(path):
     return names
 
 
-def freeze_heap(template):
+def freeze_heap(template: Template | None) -> None:
     """Leaves as little as possible to be copied: what is there now is of no interest to the collector, and in a
     template to nobody who counts.
     """
@@ -139,15 +147,17 @@ def freeze_heap(template):
         if trim:
             trim(0)
             # Large values come from the heap, and what was freed of it stays for the next one: pages of the kernel cost
-            # more than decoding what lies in them. glibc does so by itself after a while, but gives back more (mallopt(3)).
+            # more than decoding what lies in them. glibc does so by itself after a while, but gives back more
+            # (mallopt(3)).
             template.libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
             template.libc.mallopt(M_TRIM_THRESHOLD, 64 << 20)
     gc.freeze()
 
 
-def make_immortal(ctypes):
+def make_immortal(ctypes: Any) -> None:
     """Gives every object that can be found the reference count of None (PEP 683): to use it is not to write to it, and
-    so not to copy the page that it is in. It changes nothing before Python 3.12, or where counts are kept in another way.
+    so not to copy the page that it is in. It changes nothing before Python 3.12, or where counts are kept in another
+    way.
     """
     import gc
     count = ctypes.c_uint32.from_address
@@ -156,10 +166,10 @@ def make_immortal(ctypes):
         return
     # A reference on the interpreter's stack may still be counted down once.
     for_ever |= 1 << 29
-    code = type(make_immortal.__code__)
+    code: Any = type(make_immortal.__code__)
     left = gc.get_objects()
     while left:
-        thing = left.pop()
+        thing: Any = left.pop()
         at = count(id(thing))
         if at.value >> 30 or thing is left:
             continue
@@ -169,7 +179,7 @@ def make_immortal(ctypes):
             left += thing.co_consts, thing.co_names, thing.co_name, thing.co_qualname, thing.co_filename
 
 
-def wait_and_run(control, program):
+def wait_and_run(control: _socket.socket, program: dict[str, Any]) -> NoReturn:
     """Waits for the streams, runs the program and ends."""
     pid = os.getpid()
     control.sendall(b"w")
@@ -192,7 +202,7 @@ def wait_and_run(control, program):
     os._exit(code)
 
 
-def await_the_kill():
+def await_the_kill() -> NoReturn:
     """Leaves it to the host to end the sandbox, after its answer: to take memory apart needs the processor that the
     answer needs.
     """
@@ -201,7 +211,7 @@ def await_the_kill():
         _signal.pause()
 
 
-def alone():
+def alone() -> bool:
     """Reports whether there is no other process but pid 1 (kill(2))."""
     try:
         os.kill(-1, 0)
@@ -212,7 +222,7 @@ def alone():
     return False
 
 
-def descriptors(ancillary):
+def descriptors(ancillary: Iterable[tuple[int, int, bytes]]) -> list[int]:
     data = b"".join(data for _, _, data in ancillary)
     return [int.from_bytes(data[at:at + 4], sys.byteorder) for at in range(0, len(data), 4)]
 
@@ -220,7 +230,7 @@ def descriptors(ancillary):
 # Ending
 
 
-def finish(code):
+def finish(code: int) -> int:
     """Does what Python does at its end, without taking apart what was there before the program: that takes longer
     than most programs run, and copies every page of the template. Returns the exit code.
     """
@@ -237,7 +247,7 @@ def finish(code):
     return code & 0xFF
 
 
-def join_threads(code):
+def join_threads(code: int) -> int:
     threading = sys.modules.get("threading")
     # Without any other thread there is nothing to wait for, unless somebody wants to be told.
     if threading and (_thread._count() or threading.__dict__.get("_threading_atexits", True)):
@@ -245,13 +255,13 @@ def join_threads(code):
     return code
 
 
-def run_atexit(code):
+def run_atexit(code: int) -> int:
     import atexit
     atexit._run_exitfuncs()
     return code
 
 
-def flush(code):
+def flush(code: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None and not stream.closed:
@@ -261,7 +271,7 @@ def flush(code):
     return code
 
 
-def forget(code):
+def forget(code: int) -> int:
     """Lets go of what the program has, so that what is to be told of its end, is."""
     names = getattr(sys.modules.get("__main__"), "__dict__", {})
     if names is globals():
@@ -278,7 +288,7 @@ class Template:
     """The process that is forked, and what its forks do until they are sandboxes."""
     flush = None  # the C library's fflush, once there is a template
 
-    def __init__(self, config, control):
+    def __init__(self, config: dict[str, Any], control: _socket.socket) -> None:
         if KEYCTL is None:
             raise Refusal("the numbers of the calls are not known for this processor")
         try:
@@ -295,7 +305,7 @@ class Template:
         self.files = self.open_files()
         self.check("the standard library")
 
-    def sorted_masks(self):
+    def sorted_masks(self) -> Iterator[tuple[bytes, bytes, bytes | None, int, bytes | None]]:
         for path in self.c["masked"]:
             if os.path.isdir(path):
                 yield b"tmpfs", path.encode(), b"tmpfs", RDONLY | NOSUID | NODEV | NOEXEC, b"size=4k,nr_inodes=2"
@@ -304,7 +314,7 @@ class Template:
 
     # What must not be in a template, since every fork would have it
 
-    def check(self, name):
+    def check(self, name: str) -> None:
         """Raises Refusal if what was just imported left something that forks would share, or break over."""
         if self.threads() > 1:
             # Libraries with threads of their own, such as OpenBLAS, end them before a fork and start them again in
@@ -319,7 +329,9 @@ class Template:
             os.waitpid(child, 0)
         if self.threads() > 1:
             raise Refusal(name + " keeps threads running, and a fork has none of them")
-        for line in open("/proc/self/maps"):
+        with open("/proc/self/maps") as file:
+            maps = file.readlines()
+        for line in maps:
             fields = line.split()
             if fields[1][3] == "s" and "w" in fields[1]:
                 raise Refusal(name + " keeps memory that forks would share: " + " ".join(fields[5:]))
@@ -330,10 +342,10 @@ class Template:
             if number not in (_signal.SIGINT, _signal.SIGKILL, _signal.SIGSTOP) and callable(_signal.getsignal(number)):
                 raise Refusal("%s handles signal %d" % (name, number))
 
-    def threads(self):
+    def threads(self) -> int:
         return len(os.listdir("/proc/self/task"))
 
-    def open_files(self):
+    def open_files(self) -> set[str]:
         found = set()
         for fd in os.listdir("/proc/self/fd"):
             try:
@@ -342,7 +354,7 @@ class Template:
                 pass  # that of the list itself
         return found
 
-    def run(self):
+    def run(self) -> _socket.socket:
         """Makes a fork for each byte from the host. Returns in forks, with their own socket to the host."""
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # the kernel collects them
         self.hide()
@@ -362,18 +374,18 @@ class Template:
                 self.tell(why)
             os.close(LIFELINE)
 
-    def hide(self):
+    def hide(self) -> None:
         """Nobody with our user id may look into us; forks allow it themselves again."""
         if self.libc.prctl(SET_DUMPABLE, 0, 0, 0, 0) < 0:
             raise OSError(self.errno(), "hiding the template: " + os.strerror(self.errno()))
 
-    def tell(self, text):
+    def tell(self, text: str) -> None:
         try:
             os.write(LIFELINE, b"e" + text.encode("utf-8", "replace")[:500])
         except OSError:
             pass
 
-    def become_worker(self):
+    def become_worker(self) -> _socket.socket:
         """The rest of what W does until it waits. It keeps nothing of the template's but memory."""
         why = self.branch.failure(0)
         if why:
@@ -387,7 +399,7 @@ class Template:
 
     # What a fork does until it is a sandbox. It is written down here, and carried out in branch.c.
 
-    def prepare(self):
+    def prepare(self) -> None:
         before, after, worker, libc = self.branch.before, self.branch.after, self.branch.worker, self.libc
         before.add("opening /proc/self", libc.prctl, SET_DUMPABLE, 1, 0, 0, 0)
         before.add("making a session", libc.setsid)
@@ -405,7 +417,8 @@ class Template:
         before.add("entering /workspace", libc.chdir, b"/workspace")  # the new one: ours so far is the template's
         # Made here, since a socket belongs for ever to the network namespace it was made in.
         pair = before.place(bytes(8))
-        before.add("making a socket", libc.socketpair, _socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC, 0, pair)
+        stream = _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC
+        before.add("making a socket", libc.socketpair, _socket.AF_UNIX, stream, 0, pair)
         before.add("placing a socket", libc.dup2, Found(pair), END)
         before.add("hiding the template", libc.prctl, SET_DUMPABLE, 0, 0, 0, 0)
         self.drop_privileges(before)
@@ -422,12 +435,12 @@ class Template:
         worker.add("placing the control socket", libc.dup2, Found(pair + 4), CONTROL)
         self.enter_landlock(worker)
 
-    def map_ids(self, calls):
+    def map_ids(self, calls: Calls) -> None:
         put(calls, self.libc, "/proc/self/setgroups", "deny")  # or the kernel refuses the next (user_namespaces(7))
         put(calls, self.libc, "/proc/self/uid_map", "%d %d 1" % (self.c["uid"], os.getuid()))
         put(calls, self.libc, "/proc/self/gid_map", "%d %d 1" % (self.c["gid"], os.getgid()))
 
-    def mount_all(self, calls):
+    def mount_all(self, calls: Calls) -> None:
         again = [target for target, kind, _, _ in self.c["mounts"] if kind == "bind"]
         for n, target in enumerate(again):
             fd = calls.add("opening " + target, self.libc.open, target.encode(), os.O_PATH | os.O_CLOEXEC)
@@ -448,10 +461,11 @@ class Template:
                 self.mount(calls, path, path, None, BIND | REC, None)
                 self.mount(calls, None, path, None, BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC, None)
 
-    def mount(self, calls, source, target, kind, flags, options):
+    def mount(self, calls: Calls, source: bytes | None, target: bytes, kind: bytes | None, flags: int,
+              options: bytes | None) -> None:
         calls.add("mounting on " + target.decode(), self.libc.mount, source, target, kind, flags, options)
 
-    def show_again(self, calls, fd, target):
+    def show_again(self, calls: Calls, fd: int, target: str) -> None:
         """Mounts what the template has at target, and a new file system has covered, once more, with all its flags."""
         folders = target.split("/")[1:]
         file = None if os.path.isdir(target) else folders.pop()
@@ -465,14 +479,15 @@ class Template:
         self.mount(calls, b"/proc/self/fd/%d" % fd, target.encode(), None, BIND, None)
         calls.add("letting go of " + target, self.libc.close, fd)
 
-    def set_up_network(self, calls):
+    def set_up_network(self, calls: Calls) -> None:
         """Switches the loopback on: SIOCSIFFLAGS, IFF_UP (netdevice(7))."""
-        s = calls.add("making a socket", self.libc.socket, _socket.AF_INET, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC, 0)
+        datagram = _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC
+        s = calls.add("making a socket", self.libc.socket, _socket.AF_INET, datagram, 0)
         up = b"lo".ljust(16, b"\0") + (1).to_bytes(2, sys.byteorder) + bytes(22)
         calls.add("switching the loopback on", self.libc.ioctl, s, 0x8914, up)
         calls.add("closing a socket", self.libc.close, s)
 
-    def drop_privileges(self, calls):
+    def drop_privileges(self, calls: Calls) -> None:
         """Empties every capability set, the bounding set first, since that takes one, and loads the filter."""
         prctl = self.libc.prctl
         with open("/proc/sys/kernel/cap_last_cap") as file:
@@ -489,7 +504,7 @@ class Template:
         program = words(len(program) // 8, calls.place(program))
         calls.add("loading the seccomp filter", prctl, SET_SECCOMP, 2, program, 0, 0)
 
-    def enter_landlock(self, calls):
+    def enter_landlock(self, calls: Calls) -> None:
         """As landlock() in pid1.c, which says why."""
         syscall = self.libc.syscall
         version = syscall(LANDLOCK_CREATE, None, 0, 1)
@@ -517,7 +532,7 @@ class Branch:
     called with the flags of the new process, and returns the pid, or 0 in the worker.
     """
 
-    def __init__(self, ctypes, libc, code, entry):
+    def __init__(self, ctypes: Any, libc: Any, code: bytes, entry: int) -> None:
         long, pointer = ctypes.c_long, ctypes.c_void_p
         libc.mmap.restype = pointer
         libc.mmap.argtypes = [pointer, long, ctypes.c_int, ctypes.c_int, ctypes.c_int, long]
@@ -530,10 +545,10 @@ class Branch:
             raise Refusal("memory cannot be made executable here: " + os.strerror(ctypes.get_errno()))
         self.enter = ctypes.PYFUNCTYPE(long, ctypes.c_ulong, pointer)(at + entry)
         self.before, self.after, self.worker = self.lists = [Calls(ctypes) for _ in range(3)]
-        self.table = None
+        self.table: Any = None
         self.ctypes, self.libc = ctypes, libc
 
-    def __call__(self, flags):
+    def __call__(self, flags: int) -> int:
         if self.table is None:
             table = words(address_of(self.ctypes, self.libc["__errno_location"]))
             for calls in self.lists:
@@ -541,14 +556,14 @@ class Branch:
             self.table = self.ctypes.create_string_buffer(table, len(table))
         python = self.ctypes.pythonapi
         python.PyOS_BeforeFork()
-        pid = self.enter(flags, self.ctypes.addressof(self.table))
+        pid: int = self.enter(flags, self.ctypes.addressof(self.table))
         if pid == 0:
             python.PyOS_AfterFork_Child()
         else:
             python.PyOS_AfterFork_Parent()
         return pid
 
-    def failure(self, pid):
+    def failure(self, pid: int) -> str | None:
         """Returns what went wrong; None if nothing did."""
         if pid < 0:
             return "making a process: " + os.strerror(-pid)
@@ -569,17 +584,19 @@ class Calls:
     """A struct calls."""
     ROOM, SIZE = 256, 80
 
-    def __init__(self, ctypes):
-        self.ctypes, self.what, self.kept = ctypes, [], []
+    def __init__(self, ctypes: Any) -> None:
+        self.ctypes = ctypes
+        self.what: list[str] = []
+        self.kept: list[Any] = []
         self.table = ctypes.create_string_buffer(self.ROOM * self.SIZE)
         self.address = ctypes.addressof(self.table)
 
-    def place(self, data):
+    def place(self, data: bytes) -> int:
         """Returns where data is, for ever."""
         self.kept.append(self.ctypes.create_string_buffer(data))
-        return self.ctypes.addressof(self.kept[-1])
+        return int(self.ctypes.addressof(self.kept[-1]))
 
-    def add(self, what, function, *arguments, least=0):
+    def add(self, what: str, function: Any, *arguments: Any, least: int = 0) -> Found:
         """Adds a call, which fails if its result is less than least. An argument is a number, bytes to point to, None,
         or where the number will be. Returns where the result will be.
         """
@@ -593,33 +610,34 @@ class Calls:
         return Found(self.address + at + self.SIZE - 8)
 
 
-def address_of(ctypes, function):
-    return ctypes.cast(function, ctypes.c_void_p).value
+def address_of(ctypes: Any, function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value)
 
 
-def words(*values):
+def words(*values: int) -> bytes:
     """Returns numbers as a C long has them."""
     return b"".join((value & (1 << 64) - 1).to_bytes(8, sys.byteorder) for value in values)
 
 
-def put(calls, libc, path, text):
+def put(calls: Calls, libc: Any, path: str, text: str) -> None:
     fd = calls.add("opening " + path, libc.open, path.encode(), os.O_WRONLY | os.O_CLOEXEC)
     calls.add("writing to " + path, libc.write, fd, text.encode(), len(text.encode()))
     calls.add("closing " + path, libc.close, fd)
 
 
-def reseed():
+def reseed() -> None:
     """Gives this fork random numbers of its own. What the C library or OpenSSL have notice a fork themselves; what
     random.Random objects other modules keep were made from the template's, and are made anew.
     """
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
-    if "tempfile" in sys.modules:
-        sys.modules["tempfile"]._name_sequence = None
-    if "uuid" in sys.modules:
-        sys.modules["uuid"]._node = sys.modules["uuid"]._last_timestamp = None
+    modules: dict[str, Any] = sys.modules
+    if "random" in modules:
+        modules["random"].seed()
+    if "numpy.random" in modules:
+        modules["numpy.random"].seed()
+    if "tempfile" in modules:
+        modules["tempfile"]._name_sequence = None
+    if "uuid" in modules:
+        modules["uuid"]._node = modules["uuid"]._last_timestamp = None
 
 
 main()

@@ -1,7 +1,4 @@
-// Package pool keeps sandboxes ready for the next process: forks of a template,
-// or containers where forking is refused. It follows demand, and lets everything
-// go after a time without use.
-package pool
+package oci
 
 import (
 	"context"
@@ -12,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -23,8 +21,8 @@ const (
 	StartContainer = "container" // containers
 )
 
-// Options say how many sandboxes wait to be used, and for how long.
-type Options struct {
+// A Warmth says how many sandboxes wait to be used, and for how long.
+type Warmth struct {
 	Start string        // auto if empty
 	Max   int           // sandboxes waiting at once; none ever if 0
 	Idle  time.Duration // after the last use everything is released
@@ -34,8 +32,8 @@ type Options struct {
 // demandWindow is how long a number of runs at once is remembered, at least.
 const demandWindow = 15 * time.Second
 
-// A Template makes standby sandboxes by forking. That of package template is one.
-type Template interface {
+// A forker makes standby sandboxes by forking. That of package template is one.
+type forker interface {
 	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
 	Count() int                                // forks so far
 	FailedModules() []string                   // notes about those that could not be preloaded
@@ -43,40 +41,39 @@ type Template interface {
 	Retire()                                   // it ends once its last fork has
 }
 
-// A Source starts what a pool holds.
-type Source struct {
-	Template func(p spec.Process, h spec.Host) (Template, error)
-	// Container gives also notes about what could not be preloaded.
-	Container       func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
-	MemoryAvailable func() int64 // what programs could have without swapping, in bytes
+// A poolSource starts what a pool holds.
+type poolSource struct {
+	template func(p spec.Process, h spec.Host) (forker, error)
+	// container gives also notes about what could not be preloaded.
+	container func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
 }
 
-// A State is what a pool has at a moment.
-type State struct {
-	Ready, Making int
-	Template      Template // nil if there is none
+// A poolState is what a pool has at a moment.
+type poolState struct {
+	ready, making int
+	template      forker // nil if there is none
 }
 
-// A Pool holds the sandboxes that wait, all alike: for the last process that
+// A pool holds the sandboxes that wait, all alike: for the last process that
 // was asked for. As many wait as lately ran at once. They are made by one
 // goroutine for each processor, after a run and beside everything else.
-type Pool struct {
+type pool struct {
 	engine *container.Runtime
-	source Source
+	source poolSource
 
-	mu      sync.Mutex
-	options Options
-	key     *poolKey // nil if it is for none
-	p       spec.Process
-	h       spec.Host
-	ready   []*container.Standby
-	making  int
-	makers  int // goroutines
-	idle    *time.Timer
-	closed  bool
+	mu     sync.Mutex
+	warmth Warmth
+	key    *poolKey // nil if it is for none
+	p      spec.Process
+	h      spec.Host
+	ready  []*container.Standby
+	making int
+	makers int // goroutines
+	idle   *time.Timer
+	closed bool
 
 	// What forks are made from; nil while there is none.
-	template Template
+	template forker
 	starting chan struct{} // closed when the start that goes on has ended
 	refused  error         // there will be no template
 	failures int           // starts in a row that failed
@@ -88,8 +85,8 @@ type Pool struct {
 	window  time.Time
 }
 
-// New makes a pool that holds nothing before keep says how much.
-func New(e *container.Runtime, s Source) *Pool { return &Pool{engine: e, source: s} }
+// newPool makes a pool that holds nothing before keep says how much.
+func newPool(e *container.Runtime, s poolSource) *pool { return &pool{engine: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
@@ -124,38 +121,38 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	return k
 }
 
-// SetOptions sets what waits from now on.
-func (o *Pool) SetOptions(w Options) {
+// keep sets what waits from now on.
+func (o *pool) keep(w Warmth) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.Renew <= 0 {
 		w.Renew = 500
 	}
-	o.options = w
+	o.warmth = w
 }
 
-// Prepare begins to make ready for p.
-func (o *Pool) Prepare(p spec.Process, h spec.Host) {
+// prepare begins to make ready for p.
+func (o *pool) prepare(p spec.Process, h spec.Host) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || o.options.Max <= 0 {
+	if o.closed || o.warmth.Max <= 0 {
 		return
 	}
-	o.retarget(p, h)
+	o.is(p, h)
 	o.fill()
 }
 
-// Acquire gives a standby sandbox, nil if a fresh one is to serve, and what ends its use.
-func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
+// take gives a standby sandbox, nil if a fresh one is to serve, and what ends its use.
+func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
 	o.mu.Lock()
-	if o.closed || o.options.Max <= 0 {
+	if o.closed || o.warmth.Max <= 0 {
 		o.mu.Unlock()
 		return nil, nil
 	}
-	o.retarget(p, h)
+	o.is(p, h)
 	o.count(1)
 	w := o.pop()
-	if w == nil && o.options.Start == StartFork {
+	if w == nil && o.warmth.Start == StartFork {
 		o.awaitTemplate(ctx)
 	}
 	t := o.template
@@ -166,7 +163,7 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 	return w, func() {
 		o.mu.Lock()
 		o.count(-1)
-		o.touch()
+		o.used()
 		o.mu.Unlock()
 		o.engine.Later(container.AfterAnswer, func() {
 			o.mu.Lock()
@@ -176,10 +173,10 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 	}
 }
 
-// retarget makes p the process that the pool is for.
-func (o *Pool) retarget(p spec.Process, h spec.Host) {
+// is makes p the process that the pool is for.
+func (o *pool) is(p spec.Process, h spec.Host) {
 	key := keyOf(p, h)
-	o.touch()
+	o.used()
 	if reflect.DeepEqual(key, o.key) {
 		return
 	}
@@ -188,18 +185,18 @@ func (o *Pool) retarget(p spec.Process, h spec.Host) {
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
 }
 
-// touch puts off the time at which everything is let go.
-func (o *Pool) touch() {
+// used puts off the time at which everything is let go.
+func (o *pool) used() {
 	if o.idle != nil {
 		o.idle.Stop()
 	}
 	if !o.closed {
-		o.idle = time.AfterFunc(max(o.options.Idle, time.Second), o.releaseIdle)
+		o.idle = time.AfterFunc(max(o.warmth.Idle, time.Second), o.release)
 	}
 }
 
 // count notes that a run begins or ends.
-func (o *Pool) count(n int) {
+func (o *pool) count(n int) {
 	o.running += n
 	if now := time.Now(); now.Sub(o.window) > demandWindow {
 		o.peak = [2]int{0, o.peak[0]}
@@ -212,7 +209,7 @@ func (o *Pool) count(n int) {
 }
 
 // pop gives one that waits.
-func (o *Pool) pop() *container.Standby {
+func (o *pool) pop() *container.Standby {
 	for len(o.ready) > 0 {
 		w := o.ready[0]
 		o.ready = slices.Delete(o.ready, 0, 1)
@@ -224,18 +221,18 @@ func (o *Pool) pop() *container.Standby {
 	return nil
 }
 
-// target is how many are to wait: as many as lately ran at once, unless the host
+// want is how many shall wait: as many as lately ran at once, unless the host
 // has not even the memory for one more run.
-func (o *Pool) target() int {
-	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && o.source.MemoryAvailable() < o.p.Limits.Memory {
+func (o *pool) want() int {
+	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && host.MemoryAvailable() < o.p.Limits.Memory {
 		return 0
 	}
-	return min(max(1, o.peak[0], o.peak[1]), o.options.Max)
+	return min(max(1, o.peak[0], o.peak[1]), o.warmth.Max)
 }
 
 // fill begins to make what is missing.
-func (o *Pool) fill() {
-	want := o.target()
+func (o *pool) fill() {
+	want := o.want()
 	for len(o.ready) > want {
 		o.ready[0].Discard()
 		o.ready = slices.Delete(o.ready, 0, 1)
@@ -247,21 +244,21 @@ func (o *Pool) fill() {
 		o.startTemplate()
 		return
 	}
-	for o.makers < runtime.GOMAXPROCS(0) && o.hasRoom(want) {
+	for o.makers < runtime.GOMAXPROCS(0) && o.room(want) {
 		o.makers++
 		o.making++
 		o.engine.Go(o.make)
 	}
 }
 
-// hasRoom reports whether one more shall be made. While many run, few wait: all
+// room reports whether one more shall be made. While many run, few wait: all
 // of them together are no more than may wait.
-func (o *Pool) hasRoom(want int) bool {
-	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.options.Max, 2)
+func (o *pool) room(want int) bool {
+	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.warmth.Max, 2)
 }
 
 // make makes sandboxes until there are enough. It has been counted.
-func (o *Pool) make() {
+func (o *pool) make() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
@@ -272,7 +269,7 @@ func (o *Pool) make() {
 		var err error
 		if t != nil {
 			w = o.fork(t, false)
-		} else if w, notes, err = o.source.Container(p, h); err != nil {
+		} else if w, notes, err = o.source.container(p, h); err != nil {
 			w = nil
 		}
 		o.mu.Lock()
@@ -285,7 +282,7 @@ func (o *Pool) make() {
 		default:
 			o.ready = append(o.ready, w)
 		}
-		if w == nil || !o.hasRoom(o.target()) || o.forks() && o.template == nil {
+		if w == nil || !o.room(o.want()) || o.forks() && o.template == nil {
 			break
 		}
 		o.making++
@@ -294,7 +291,7 @@ func (o *Pool) make() {
 }
 
 // note keeps what the user should know, once.
-func (o *Pool) note(notes ...string) {
+func (o *pool) note(notes ...string) {
 	for _, n := range notes {
 		if !slices.Contains(o.notes, n) {
 			o.notes = append(o.notes, n)
@@ -302,8 +299,8 @@ func (o *Pool) note(notes ...string) {
 	}
 }
 
-// releaseIdle lets everything go after a time without use.
-func (o *Pool) releaseIdle() {
+// release lets everything go after a time without use.
+func (o *pool) release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.running == 0 {
@@ -312,7 +309,7 @@ func (o *Pool) releaseIdle() {
 }
 
 // drop lets everything go. What is being made is dropped when it is done.
-func (o *Pool) drop() {
+func (o *pool) drop() {
 	for _, w := range o.ready {
 		w.Discard()
 	}
@@ -322,8 +319,8 @@ func (o *Pool) drop() {
 	o.ready, o.template, o.key = nil, nil, nil
 }
 
-// Close ends what waits. Nothing is made any more.
-func (o *Pool) Close() {
+// close ends what waits. Nothing is made any more.
+func (o *pool) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
@@ -333,15 +330,15 @@ func (o *Pool) Close() {
 	o.drop()
 }
 
-// State says what there is now.
-func (o *Pool) State() State {
+// state says what there is now.
+func (o *pool) state() poolState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return State{len(o.ready), o.making, o.template}
+	return poolState{len(o.ready), o.making, o.template}
 }
 
-// Notes gives what the user should know.
-func (o *Pool) Notes() []string {
+// said gives what the user should know.
+func (o *pool) said() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.notes)

@@ -1,4 +1,4 @@
-package unpack
+package rootfs
 
 import (
 	"archive/tar"
@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// An Entry is one entry of a layer's tar, as far as a root needs it. Owners,
+// A layerEntry is one entry of a layer's tar, as far as a root needs it. Owners,
 // devices, setuid bits and extended attributes are not in it.
-type Entry struct {
+type layerEntry struct {
 	Name string // as the tar has it
 	Link string // target of a symlink or hard link
 	Type byte   // of package tar
@@ -29,8 +29,8 @@ type Entry struct {
 
 // newEntry takes over what we keep of a header. It reports false if there is
 // nothing to keep: a sandbox has its own /dev, and may make no devices.
-func newEntry(hdr *tar.Header) (e Entry, kept bool, err error) {
-	e = Entry{Name: hdr.Name, Type: hdr.Typeflag, Time: sane(hdr.ModTime)}
+func newEntry(hdr *tar.Header) (e layerEntry, kept bool, err error) {
+	e = layerEntry{Name: hdr.Name, Type: hdr.Typeflag, Time: sane(hdr.ModTime)}
 	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
 	// and on the host the file may belong to root.
 	e.Mode = hdr.FileInfo().Mode().Perm()
@@ -53,17 +53,17 @@ func newEntry(hdr *tar.Header) (e Entry, kept bool, err error) {
 }
 
 // whiteout reports whether the entry only says that something is not there.
-func (e *Entry) whiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
+func (e *layerEntry) whiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
 
-// ReadEntries calls each for the entries in a file, in the order of the tar.
-func ReadEntries(file string, each func(*Entry) error) error {
+// readEntries calls each for the entries in a file, in the order of the tar.
+func readEntries(file string, each func(*layerEntry) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for dec := gob.NewDecoder(bufio.NewReaderSize(f, 64<<10)); ; {
-		var e Entry
+		var e layerEntry
 		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
