@@ -49,12 +49,12 @@ ServersCommands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|Insta
 OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
 TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|SettingsDocumentHasAllSettings|DocumentLinksLead)$$
 
-check: | deps
+check: test-py | deps
 	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
 
 # The race detector cannot look into the binary that the end-to-end tests start.
 test: test-deps
-	@$(MAKE) --no-print-directory -j3 test-images test-npm vet # each waits much
+	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
 
@@ -63,7 +63,11 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j2 test-images test-npm
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
-.PHONY: test-images test-npm vet
+# Without PyPI it says so; Go's tests of the runner need no network.
+test-py:
+	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
+
+.PHONY: test-images test-npm test-py vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 
@@ -98,8 +102,21 @@ table:
 	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable $(E2E)
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-lint: vet | deps
+lint: vet lint-py lint-sh lint-c | deps
 	go run $(GOLANGCI_LINT) run --build-tags $(TAGS)
+
+# ruff and mypy come from PyPI, as pyproject.toml pins them.
+lint-py:
+	@if .ci/venv.sh; then .venv/bin/ruff check && .venv/bin/mypy; else echo 'toolcell: the Python is not checked' >&2; fi
+
+lint-sh:
+	@.ci/deps.sh lint
+	git grep -lE '^#!.*\b(ba)?sh$$' | xargs shellcheck
+
+lint-c: | deps
+	git ls-files -z '*.c' | xargs -0 -n 1 gcc -Wall -Wextra -Werror -fsyntax-only
+
+.PHONY: lint lint-py lint-sh lint-c
 
 # Known vulnerabilities in what is compiled in; asks vuln.go.dev.
 vulncheck: | deps
@@ -219,4 +236,4 @@ release: | deps
 	@.ci/release.sh $(DIST) $(VERSION) $(TAGS) $(ARCHS)
 
 clean:
-	rm -rf bin dist
+	rm -rf bin dist .venv .mypy_cache .ruff_cache

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that what `make run` (deps.sh build), `make test` (deps.sh test),
-# `make test-pythons` (deps.sh pythons), `make test-data` (deps.sh data), `make walk`
-# (deps.sh walk) or a benchmark (deps.sh bench) needs is there. Missing Debian
+# Makes sure that what `make run` (deps.sh build), `make lint` (deps.sh lint), `make
+# test` (deps.sh test), `make test-pythons` (deps.sh pythons), `make test-data` (deps.sh
+# data), `make walk` (deps.sh walk) or a benchmark (deps.sh bench) needs is there. Missing Debian
 # packages are installed where we may; otherwise the command that installs them is
 # printed, and nothing is done.
 set -euo pipefail
@@ -22,7 +22,11 @@ pkg-config --exists libseccomp 2>/dev/null || need libseccomp-dev
 # An ordinary user's sandbox gets ids of its own with these.
 command -v newuidmap >/dev/null || need uidmap
 
-if [ "${1:-build}" != build ]; then
+if [ "${1:-build}" = lint ]; then
+	command -v shellcheck >/dev/null || need shellcheck
+	python3 -c 'import ensurepip' 2>/dev/null || need python3-venv
+elif [ "${1:-build}" != build ]; then
+	python3 -c 'import ensurepip' 2>/dev/null || need python3-venv
 	command -v mmdebstrap >/dev/null || need mmdebstrap
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
 	command -v docker-registry >/dev/null || need docker-registry

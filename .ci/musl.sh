@@ -38,7 +38,7 @@ done
 (cd zlib && ./configure --static --prefix=$deps && make libz.a && make install)
 (cd libffi && autoreconf -i && ./configure --disable-shared --disable-docs --disable-multi-os-directory --disable-builddir --prefix=$deps && make && make install)
 (cd sqlite3 && ./configure --disable-shared --disable-tcl --disable-readline --prefix=$deps && make sqlite3.c sqlite3.h &&
-	cc-musl $CFLAGS -DSQLITE_THREADSAFE=1 -c sqlite3.c && ar rcs $deps/lib/libsqlite3.a sqlite3.o && cp sqlite3.h $deps/include)
+	cc-musl -O2 -fPIC -DSQLITE_THREADSAFE=1 -c sqlite3.c && ar rcs $deps/lib/libsqlite3.a sqlite3.o && cp sqlite3.h $deps/include)
 (cd openssl && ./Configure linux-x86_64 no-shared no-tests no-apps no-docs no-module no-engine --prefix=$deps --libdir=lib --openssldir=/etc/ssl &&
 	make build_libs && make install_dev)
 
