@@ -2,11 +2,12 @@ package mcpproxy
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 func policyOf(t *testing.T, text string) *policy.Policy {

@@ -2,8 +2,9 @@ package mcpproxy
 
 import (
 	"context"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
 const (

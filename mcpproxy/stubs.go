@@ -3,9 +3,10 @@ package mcpproxy
 import (
 	"context"
 	"fmt"
+	"slices"
+
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"slices"
 )
 
 const maxStubNames = 1000
