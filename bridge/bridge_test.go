@@ -562,9 +562,11 @@ func TestManyRunsAtOnceAreQueued(t *testing.T) {
 	})
 	var all sync.WaitGroup
 	for range 50 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			runCode(t, s, "1")
-		})
+		}()
 	}
 	all.Wait()
 	if most.Load() > 3 {

@@ -49,7 +49,9 @@ func (l *leavings) close() {
 
 // cleanFiles removes files of old runs, beside everything else.
 func (s *Server) cleanFiles() {
-	s.runs.Go(func() {
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
 		s.files.clean(time.Now())
-	})
+	}()
 }

@@ -1,9 +1,8 @@
 package bridge
 
 import (
-	"testing"
-
 	"github.com/toolcell/toolcell/bridge/toon"
+	"testing"
 )
 
 // TestTOONGivesWayToShorterJSON: the mode is there to save tokens.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 )
@@ -148,7 +147,7 @@ func (f *runFiles) rename() (names []string, err error) {
 			chosen = append(chosen, k)
 		}
 	}
-	f.kept = slices.Concat(chosen, ours)
+	f.kept = append(chosen, ours...)
 	taken := map[string]bool{}
 	for _, k := range f.kept {
 		name := freeName(k.name, taken)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -202,7 +201,9 @@ func TestRunnerShowsDocs(t *testing.T) {
 			return []rtObject{doc, doc}, nil
 		case params["detail"] == "schema":
 			schema := rtObject{}
-			maps.Copy(schema, doc)
+			for k, v := range doc {
+				schema[k] = v
+			}
 			delete(schema, "signature")
 			return []rtObject{schema}, nil
 		}

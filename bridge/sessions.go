@@ -176,9 +176,11 @@ func (a *sessions) bury(sess *session, why string) {
 	a.gone.note(sess.name, why)
 	b := sess.box
 	sess.box = nil
-	a.ending.Go(func() {
+	a.ending.Add(1)
+	go func() {
+		defer a.ending.Done()
 		b.end(errors.New(why))
-	})
+	}()
 }
 
 // noticeEnd is called when a sandbox has ended, which it may between two runs.

@@ -94,15 +94,17 @@ func pipe() (r, w *os.File, err error) {
 
 // listen begins to take in what comes, for the next run.
 func (w *wires) listen() {
-	w.stdout, w.stderr = newCapture(w.limit), newCapture(w.limit)
+	w.stdout, w.stderr = newCapture(w.limit, nil), newCapture(w.limit, nil)
 	for i, to := range []*capture{w.stdout, w.stderr} {
 		r := w.readers[i]
 		_ = r.SetReadDeadline(time.Time{})
-		w.copying.Go(func() {
+		w.copying.Add(1)
+		go func() {
+			defer w.copying.Done()
 			b := pipeBuffers.Get().(*[64 << 10]byte)
 			defer pipeBuffers.Put(b)
 			_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, b[:])
-		})
+		}()
 	}
 }
 

@@ -276,7 +276,7 @@ func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 	for _, kind := range []config.Transport{config.HTTP, config.SSE} {
 		func() {
 			notes := &noteBook{end: make(chan struct{})}
-			h := streamable(notes, nil)
+			var h http.Handler = streamable(notes, nil)
 			if kind == config.SSE {
 				h = sseHandler(notes)
 			}

@@ -111,14 +111,14 @@ func (r CallRequest) authorize(s config.Server, t catalog.Tool) error {
 // resolve finds the tool. Before it gives up it asks the server again: some
 // change their tools without saying so.
 func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string) (catalog.Tool, error) {
-	list, fresh, err := u.current(ctx, s)
+	list, fresh, err := u.currentTools(ctx, s)
 	if err != nil {
 		return catalog.Tool{}, err
 	}
 	t, ok := list.Find(tool)
 	if !ok && !fresh {
 		u.record.Outdated()
-		if list, err = u.ask(ctx, s); err != nil {
+		if list, err = u.list(ctx, s); err != nil {
 			return catalog.Tool{}, err
 		}
 		t, ok = list.Find(tool)
@@ -154,7 +154,7 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 	if failed == nil && !transport.IsLost(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	how := "the server " + u.bury(s)
+	how := "the server " + u.discard(s)
 	var long *transport.MessageTooLongError
 	if errors.As(err, &long) {
 		how = "the server " + long.Error()

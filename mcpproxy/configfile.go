@@ -20,8 +20,9 @@ const maxConfigSize = 16 << 20
 
 // A configFile is one file, read: its entries are still as it writes them.
 type configFile struct {
-	place   candidate
-	dialect *dialect // as the place says, or as was guessed
+	place   location
+	options fileOptions
+	dialect *dialect // as the location says, or as was guessed
 	base    string   // what relative paths in it are relative to
 	data    []byte
 	entries []rawjson.Member
@@ -32,10 +33,10 @@ type configFile struct {
 	reads map[string][]byte // what entries named and was read: path → digest of its text
 }
 
-// open reads a file and finds its entries.
-func (d *discovery) open(p candidate) (*configFile, error) {
-	f := &configFile{place: p, dialect: p.dialect, base: d.o.Dir, reads: map[string][]byte{}}
-	if p.rank != rankProject && p.text == "" {
+// openFile reads a file and finds its entries.
+func openFile(p location, o fileOptions) (*configFile, error) {
+	f := &configFile{place: p, options: o, dialect: p.dialect, base: o.dir, reads: map[string][]byte{}}
+	if !p.project && p.text == "" {
 		f.base = filepath.Dir(p.path)
 	}
 	f.data = []byte(p.text)
@@ -55,7 +56,7 @@ func (d *discovery) open(p candidate) (*configFile, error) {
 	}
 	found := f.dialect.settings
 	if f.dialect.projects {
-		if err := f.claudeProject(d.o.Dir, top); err != nil {
+		if err := f.claudeProject(o.dir, top); err != nil {
 			return nil, err
 		}
 	}
@@ -83,8 +84,8 @@ func (d *discovery) open(p candidate) (*configFile, error) {
 	if !found {
 		return nil, fmt.Errorf("has no %q", f.dialect.keys[0])
 	}
-	if d.o.Values != nil {
-		f.values = d.o.Values(p.path)
+	if o.values != nil {
+		f.values = o.values(p.path)
 	}
 	f.readInputs(top)
 	f.readSwitches(top)

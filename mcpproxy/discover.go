@@ -1,8 +1,6 @@
 package mcpproxy
 
 import (
-	"os"
-
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -26,11 +24,9 @@ type DiscoverOptions struct {
 	Values func(file string) map[string]string
 }
 
-func (o DiscoverOptions) getenv(name string) string {
-	if o.Getenv != nil {
-		return o.Getenv(name)
-	}
-	return os.Getenv(name)
+// files returns the part of the options that reading a file needs.
+func (o DiscoverOptions) files() fileOptions {
+	return fileOptions{home: o.Home, dir: o.Dir, getenv: o.Getenv, values: o.Values}
 }
 
 const (

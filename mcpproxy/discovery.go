@@ -31,11 +31,8 @@ type discovery struct {
 
 // found is an entry of a file, parsed.
 type found struct {
-	name     string
-	server   config.Server
-	disabled bool
-	err      error
-	shown    string // what it starts, as the file writes it
+	parsedEntry
+	shown string // what it starts, as the file writes it
 }
 
 // folder reads every config file in it, in the order of their names.
@@ -68,13 +65,14 @@ func (d *discovery) folder(p candidate) {
 
 // file reads one config file and adds its entries in the order they stand in.
 func (d *discovery) file(p candidate) {
-	f, err := d.open(p)
+	opened, err := openFile(p.location, d.o.files())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
 			d.problem(config.Problem{Source: p.path, Client: p.dialect.client, Reason: statefile.Reason(err)})
 		}
 		return
 	}
+	f := openedFile{opened, p.rank}
 	all := make([]found, 0, len(f.entries))
 	for _, e := range f.entries {
 		all = append(all, d.parse(f, e))
@@ -89,39 +87,19 @@ func (d *discovery) file(p candidate) {
 }
 
 // parse reads one entry, whatever is in it.
-func (d *discovery) parse(f *configFile, e rawjson.Member) (r found) {
-	r.name = e.Name
-	if r.err = config.CheckName(e.Name); r.err != nil {
-		return r
-	}
-	if f.off[e.Name] {
-		r.disabled = true
-		return r
-	}
-	x := f.expander(d.o)
-	r.server, r.disabled, r.err = parseEntry(f, e, x)
-	if x.names != nil {
-		d.note(f, e.Name, x)
-	}
-	if len(x.missing) > 0 && r.err == nil && !r.disabled {
-		r.err = config.MissingValues(e.Name, x.missing)
-	}
-	if f.place.rank == rankProject && !r.disabled {
-		raw, _, _ := parseEntry(f, e, &expander{raw: true})
-		r.shown = raw.Launch()
-	}
-	r.server.Name, r.server.Source, r.server.Client = e.Name, f.place.path, f.dialect.client
-	return r
-}
-
-// note keeps the inputs that an entry names.
-func (d *discovery) note(f *configFile, server string, x *expander) {
-	for _, in := range x.names {
-		in.Source, in.Server = f.place.path, server
+func (d *discovery) parse(f openedFile, e rawjson.Member) found {
+	p := f.parse(e)
+	for _, in := range p.inputs {
 		if len(d.config.Inputs) < maxProblems {
 			d.config.Inputs = append(d.config.Inputs, in)
 		}
 	}
+	r := found{parsedEntry: p}
+	if f.rank == rankProject && !r.disabled {
+		raw, _ := f.asWritten(e)
+		r.shown = raw.Launch()
+	}
+	return r
 }
 
 // problem keeps one, as long as there are not too many.
@@ -140,7 +118,7 @@ func (d *discovery) problem(p config.Problem) {
 }
 
 // leaveOut reports an entry that gives no server.
-func (d *discovery) leaveOut(f *configFile, e found) {
+func (d *discovery) leaveOut(f openedFile, e found) {
 	p := config.Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport}
 	var part partOf
 	switch {

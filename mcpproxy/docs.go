@@ -27,7 +27,7 @@ type ToolDoc struct {
 // Docs describes one tool of a server, by name or alias, or all of them if
 // tool is empty. It starts the server only if its tools are not known yet.
 func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]ToolDoc, error) {
-	u, list, err := p.list(ctx, server)
+	u, list, err := p.toolsOf(ctx, server)
 	if err != nil {
 		return nil, err
 	}
@@ -49,18 +49,18 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 // Tools returns all tools of a server with their schemas. It starts the server
 // only if they are not known yet.
 func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
-	_, list, err := p.list(ctx, server)
+	_, list, err := p.toolsOf(ctx, server)
 	if err != nil {
 		return nil, err
 	}
 	return list.All(), nil
 }
 
-// list finds a server and what is known of its tools.
-func (p *Proxy) list(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
+// toolsOf finds a server and what is known of its tools.
+func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
 	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {
 		u = found
-		return u.known(ctx)
+		return u.tools(ctx)
 	})
 	if err == nil {
 		p.renew(u)

@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"path/filepath"
 	"time"
 
@@ -130,8 +129,9 @@ func (e *entry) environment(f *configFile) map[string]string {
 		e.fail("%q: %s: %w", "envFile", path, err)
 		return env
 	}
-	// the entry's own win
-	maps.Copy(all, env)
+	for k, v := range env { // the entry's own win
+		all[k] = v
+	}
 	return all
 }
 

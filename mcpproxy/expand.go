@@ -62,16 +62,17 @@ type expander struct {
 }
 
 // expander makes one for the entries of a file.
-func (f *configFile) expander(o DiscoverOptions) *expander {
+func (f *configFile) expander() *expander {
+	o := f.options
 	return &expander{
-		syntax: f.dialect.syntax, variable: o.getenv, inputs: f.inputs,
+		syntax: f.dialect.syntax, variable: o.variable, inputs: f.inputs,
 		values: f.values,
 		folders: map[string]string{
-			"workspaceFolder": o.Dir, "workspaceRoot": o.Dir, "cwd": o.Dir, "userHome": o.Home,
-			"workspaceFolderBasename": filepath.Base(o.Dir), "/": string(filepath.Separator), "pathSeparator": string(filepath.Separator),
+			"workspaceFolder": o.dir, "workspaceRoot": o.dir, "cwd": o.dir, "userHome": o.home,
+			"workspaceFolderBasename": filepath.Base(o.dir), "/": string(filepath.Separator), "pathSeparator": string(filepath.Separator),
 		},
 		read: func(path string) ([]byte, error) {
-			if path = expandHome(o, path); !filepath.IsAbs(path) {
+			if path = o.expandHome(path); !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(f.place.path), path)
 			}
 			return f.read(path)

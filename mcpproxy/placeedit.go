@@ -46,11 +46,11 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 		return nil, Put{}, err
 	}
 	put := Put{Name: self.Name, Did: Added}
-	i := slices.IndexFunc(all, func(e found) bool { return e.name == self.Name })
+	i := slices.IndexFunc(all, func(e parsedEntry) bool { return e.name == self.Name })
 	if self.Name == "" {
 		put.Name = programName
 		if i = slices.IndexFunc(all, p.starts); i < 0 {
-			i = slices.IndexFunc(all, func(e found) bool { return e.name == programName })
+			i = slices.IndexFunc(all, func(e parsedEntry) bool { return e.name == programName })
 		}
 	}
 	if i < 0 {
@@ -61,7 +61,7 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 			return nil, put, err
 		}
 		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")), nil)
-		put.Off = slices.ContainsFunc(after, func(e found) bool { return e.name == put.Name && e.disabled }) // by a list elsewhere in the file
+		put.Off = slices.ContainsFunc(after, func(e parsedEntry) bool { return e.name == put.Name && e.disabled }) // by a list elsewhere in the file
 		return text.Bytes(), put, err
 	}
 	e := all[i]
@@ -120,8 +120,12 @@ func (p Place) update(text *inplace.Text, at []string, s config.Server, self Sel
 		if err := setValue(text, self.Env[k], append(at, env, k)); err != nil {
 			// A form that has no place for one more: the whole of them is written.
 			all := map[string]string{}
-			maps.Copy(all, s.Env)
-			maps.Copy(all, self.Env)
+			for name, v := range s.Env {
+				all[name] = v
+			}
+			for name, v := range self.Env {
+				all[name] = v
+			}
 			return setValue(text, all, append(at, env))
 		}
 	}
@@ -166,7 +170,7 @@ func (p Place) Uninstall(data []byte, name string, withKey bool) ([]byte, string
 	if err != nil {
 		return nil, "", err
 	}
-	i := slices.IndexFunc(all, func(e found) bool { return p.starts(e) && (name == "" || e.name == name) })
+	i := slices.IndexFunc(all, func(e parsedEntry) bool { return p.starts(e) && (name == "" || e.name == name) })
 	if i < 0 {
 		return data, "", nil
 	}
@@ -208,7 +212,7 @@ func (p Place) Example(self Self) (string, error) {
 }
 
 // read parses a text and the entries in it, which are in the order of the file.
-func (p Place) read(data []byte) (text *inplace.Text, key []string, all []found, err error) {
+func (p Place) read(data []byte) (text *inplace.Text, key []string, all []parsedEntry, err error) {
 	if len(data) > maxConfigSize {
 		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", maxConfigSize>>20)
 	}
@@ -229,15 +233,14 @@ func (p Place) read(data []byte) (text *inplace.Text, key []string, all []found,
 }
 
 // entries parses those of a text as if it were the file at path.
-func (p Place) entries(path string, text []byte, values map[string]string) ([]found, error) {
+func (p Place) entries(path string, text []byte, values map[string]string) ([]parsedEntry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
 		return nil, err
 	}
-	d := discovery{o: p.options}
-	var all []found
+	var all []parsedEntry
 	for _, e := range f.entries {
-		all = append(all, d.parse(f, e))
+		all = append(all, f.parse(e))
 	}
 	return all, nil
 }
@@ -245,10 +248,9 @@ func (p Place) entries(path string, text []byte, values map[string]string) ([]fo
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
 func (p Place) open(path string, text []byte, values map[string]string) (*configFile, error) {
-	o := p.options
-	o.Values = func(string) map[string]string { return values }
-	d := discovery{o: o}
-	return d.open(candidate{path: path, dialect: p.dialect, rank: rankUser, text: string(text)})
+	o := p.options.files()
+	o.values = func(string) map[string]string { return values }
+	return openFile(location{path: path, dialect: p.dialect, text: string(text)}, o)
 }
 
 // written is an entry of this program as its file writes it: variables of the
@@ -259,13 +261,12 @@ func (p Place) written(data []byte, name string) (config.Server, error) {
 		return config.Server{}, err
 	}
 	raw, _ := rawjson.Find(f.entries, name)
-	s, _, err := parseEntry(f, rawjson.Member{Name: name, Value: raw}, &expander{raw: true})
-	return s, err
+	return f.asWritten(rawjson.Member{Name: name, Value: raw})
 }
 
 // starts reports whether an entry is for this program, wherever that was when
 // the entry was written.
-func (p Place) starts(e found) bool {
+func (p Place) starts(e parsedEntry) bool {
 	var part partOf
 	if errors.As(e.err, &part) || e.server.Command == "" {
 		return false

@@ -83,7 +83,7 @@ func (o DiscoverOptions) own() DiscoverOptions {
 }
 
 // moving tries the move of one entry.
-func (p Place) moving(data []byte, e found, values map[string]string, here config.Config) (Moving, error) {
+func (p Place) moving(data []byte, e parsedEntry, values map[string]string, here config.Config) (Moving, error) {
 	to := Moving{Name: e.name}
 	_, moved, err := p.MoveOut(data, nil, []string{e.name})
 	if err != nil {
@@ -118,26 +118,18 @@ func (p Place) moving(data []byte, e found, values map[string]string, here confi
 	return to, p.shadowed(before.server, here)
 }
 
-// parsed is an entry, read, and the inputs that it named.
-type parsed struct {
-	found
-	inputs []config.Input
-}
-
 // one reads a single entry of a text.
-func (p Place) one(path string, text []byte, values map[string]string, name string) (parsed, error) {
+func (p Place) one(path string, text []byte, values map[string]string, name string) (parsedEntry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
-		return parsed{}, err
+		return parsedEntry{}, err
 	}
 	for _, e := range f.entries {
 		if e.Name == name {
-			d := discovery{o: p.options}
-			r := d.parse(f, e)
-			return parsed{r, d.config.Inputs}, nil
+			return f.parse(e), nil
 		}
 	}
-	return parsed{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
+	return parsedEntry{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
 }
 
 // shadowed refuses a server whose name is another's here: behind this program
@@ -261,7 +253,7 @@ func (p Place) Secrets(data []byte) []string {
 	}
 	var secrets []string
 	for _, e := range f.entries {
-		server, _, _ := parseEntry(f, e, &expander{raw: true}) // as it is written, even where it is broken
+		server, _ := f.asWritten(e) // even where it is broken
 		for _, table := range []map[string]string{server.Env, server.Headers} {
 			for _, k := range slices.Sorted(maps.Keys(table)) {
 				secrets = append(secrets, table[k])

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -127,7 +126,7 @@ func placeOf(o DiscoverOptions, t target, project bool) (Place, error) {
 			patterns = d.user
 		}
 		for _, pattern := range patterns {
-			files = append(files, o.resolve(pattern)...)
+			files = append(files, o.files().resolve(pattern)...)
 		}
 	}
 	if o.Home == "" && !project || len(files) == 0 {
@@ -189,26 +188,9 @@ func (p Place) entry(command string, args []string, env map[string]string) json.
 	return json.RawMessage("{" + strings.Join(members, ", ") + "}")
 }
 
-// movedFile is where servers of the client go that are moved behind this
-// program: a file in the client's own dialect, so that nothing of an entry is
-// lost on the way. Empty if the client's servers are in no file of the user.
-func (d *dialect) movedFile() string {
-	if d.client == "shared" || len(d.user) == 0 {
-		return ""
-	}
-	ext := filepath.Ext(d.user[len(d.user)-1])
-	if !slices.Contains([]string{".toml", ".yaml"}, ext) {
-		ext = ".json"
-	}
-	if d.client == "continue" {
-		ext = ".yaml"
-	}
-	return "${XDG_CONFIG_HOME:-~/.config}/toolcell/servers/" + d.client + ext
-}
-
 // MovedFile is that file of the place's client.
 func (p Place) MovedFile() string {
-	if paths := p.options.resolve(p.dialect.movedFile()); len(paths) > 0 {
+	if paths := p.options.files().resolve(p.dialect.movedFile()); len(paths) > 0 {
 		return paths[0]
 	}
 	return ""

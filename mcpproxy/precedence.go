@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type claim struct {
 }
 
 // add takes one entry of a file that may be used.
-func (d *discovery) add(f *configFile, e found) {
+func (d *discovery) add(f openedFile, e found) {
 	broken := e.err != nil
 	if old, ok := d.claims[e.name]; ok && (broken || e.disabled || d.keeps(f, old, e)) {
 		if !broken && !e.disabled {
@@ -31,7 +30,7 @@ func (d *discovery) add(f *configFile, e found) {
 	}
 	switch {
 	case !broken && e.disabled:
-		d.claims[e.name] = claim{server: -1, source: f.place.path, client: f.dialect.client, rank: f.place.rank}
+		d.claims[e.name] = claim{server: -1, source: f.place.path, client: f.dialect.client, rank: f.rank}
 		fallthrough
 	case broken, !d.o.AllowSelf && d.startsSelf(e.server):
 		d.leaveOut(f, e)
@@ -47,7 +46,7 @@ func (d *discovery) add(f *configFile, e found) {
 		return
 	}
 	e.server.Alias = pyname.Server(e.name, d.aliases)
-	d.claims[e.name] = claim{len(d.config.Servers), id, f.place.path, f.dialect.client, f.place.rank}
+	d.claims[e.name] = claim{len(d.config.Servers), id, f.place.path, f.dialect.client, f.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)
 	}
@@ -56,12 +55,12 @@ func (d *discovery) add(f *configFile, e found) {
 
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
-func (d *discovery) keeps(f *configFile, old claim, _ found) bool {
+func (d *discovery) keeps(f openedFile, old claim, e found) bool {
 	return old.server >= 0 || old.rank != rankUser || old.client == f.dialect.client
 }
 
 // again takes an entry whose name is another's.
-func (d *discovery) again(f *configFile, e found, old claim) {
+func (d *discovery) again(f openedFile, e found, old claim) {
 	p := config.Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
@@ -76,7 +75,7 @@ func (d *discovery) again(f *configFile, e found, old claim) {
 }
 
 // alias takes an entry that is a server under another name.
-func (d *discovery) alias(f *configFile, e found, i int) {
+func (d *discovery) alias(f openedFile, e found, i int) {
 	d.also(i, f.place.path)
 	d.problem(config.Problem{
 		Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: config.StatusSame, Skipped: true,
@@ -104,7 +103,9 @@ func (d *discovery) identity(s config.Server) string {
 	if s.URL == "" {
 		bare.Dir = s.Dir
 	}
-	maps.Copy(bare.Env, s.Env)
+	for k, v := range s.Env {
+		bare.Env[k] = v
+	}
 	for k, v := range s.Headers {
 		bare.Headers[strings.ToLower(k)] = v
 	}

@@ -20,7 +20,7 @@ const (
 // returns at once, and a failure leaves what is known as it is.
 func (p *Proxy) renew(u *upstream) {
 	if u.isOld() {
-		u.study(p.tools.renewals, p.tools.delay, true)
+		u.scheduleListing(p.tools.renewals, p.tools.delay, true)
 	}
 }
 
@@ -45,7 +45,7 @@ func (p *Proxy) prune(upstreams []*upstream) {
 		return
 	}
 	p.tools.pruned.Do(func() {
-		p.beside(upstreams[0], func() {
+		p.inBackground(upstreams[0], func() {
 			keep := map[string]bool{}
 			for _, u := range upstreams {
 				keep[u.record.Key()] = true
@@ -55,9 +55,9 @@ func (p *Proxy) prune(upstreams []*upstream) {
 	})
 }
 
-// beside does work that Close waits for, unless the servers are being ended,
+// inBackground does work that Close waits for, unless the servers are being ended,
 // which any of them can tell.
-func (p *Proxy) beside(u *upstream, work func()) bool {
+func (p *Proxy) inBackground(u *upstream, work func()) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.isClosed() {
@@ -75,7 +75,7 @@ func (p *Proxy) Refresh(ctx context.Context, server string) ([]catalog.Tool, err
 		return nil, err
 	}
 	u.record.Outdated() // what was asked before now does not count
-	list, err := u.learn(ctx)
+	list, err := u.startAndList(ctx)
 	if err != nil {
 		return nil, err
 	}

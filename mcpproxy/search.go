@@ -107,10 +107,10 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.L
 	brief := len(unknown) > startsAtOnce // so many are not all kept warm
 	var all sync.WaitGroup
 	for _, i := range unknown {
-		all.Go(func() { lists[i], failures[i] = p.first(ctx, upstreams[i], brief) })
+		all.Go(func() { lists[i], failures[i] = p.firstList(ctx, upstreams[i], brief) })
 	}
 	for _, i := range changed {
-		all.Go(func() { lists[i], failures[i] = upstreams[i].known(ctx) })
+		all.Go(func() { lists[i], failures[i] = upstreams[i].tools(ctx) })
 	}
 	all.Wait()
 	var problems []config.Problem
@@ -123,13 +123,13 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.L
 	return lists, problems
 }
 
-// first finds out the tools of a server that no process has listed yet. It does
+// firstList lists the tools of a server that no process has listed yet. It does
 // not try again what just failed.
-func (p *Proxy) first(ctx context.Context, u *upstream, brief bool) (*catalog.List, error) {
+func (p *Proxy) firstList(ctx context.Context, u *upstream, brief bool) (*catalog.List, error) {
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
-	return u.await(ctx, u.study(p.tools.turns, 0, brief), p.tools.patience)
+	return u.await(ctx, u.scheduleListing(p.tools.turns, 0, brief), p.tools.patience)
 }
 
 func (u *upstream) failedJustNow() error {

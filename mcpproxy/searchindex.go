@@ -56,7 +56,7 @@ func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Ind
 	case small || !have.covers(upstreams, lists):
 		have.index = nil
 	case !c.behind:
-		c.behind = p.beside(upstreams[0], func() { p.renewIndex(upstreams, lists) })
+		c.behind = p.inBackground(upstreams[0], func() { p.renewIndex(upstreams, lists) })
 	}
 	c.mu.Unlock()
 	if have.index == nil {

@@ -20,12 +20,6 @@ const programName = "toolcell"
 // that still starts it would be a second bridge over the same servers.
 const formerName = "runcell"
 
-// wrappers start the program that their arguments name.
-var wrappers = map[string]bool{
-	"env": true, "sh": true, "bash": true, "dash": true, "zsh": true, "nice": true, "nohup": true,
-	"setsid": true, "stdbuf": true, "timeout": true, "sudo": true, "exec": true,
-}
-
 // launchers start a package that their arguments name, and fetch it if they
 // must. Their words before the package are commands of their own.
 var launchers = map[string]bool{

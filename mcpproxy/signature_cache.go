@@ -49,7 +49,7 @@ func (c *signatureCache) of(server string, t catalog.Tool) *signature.Signature 
 // running server, which is started if need be.
 func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
 	if !live {
-		u, list, err := p.list(ctx, server)
+		u, list, err := p.toolsOf(ctx, server)
 		if err != nil {
 			return catalog.Tool{}, nil, err
 		}

@@ -14,7 +14,7 @@ const maxStubNames = 1000
 // Stubs writes the tools of a server, or those of them that are named, as the
 // text of a .pyi file. It is bounded, and what was cut is named at its end.
 func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
-	u, list, err := p.list(ctx, server)
+	u, list, err := p.toolsOf(ctx, server)
 	if err != nil {
 		return "", err
 	}

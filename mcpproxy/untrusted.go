@@ -11,7 +11,7 @@ import (
 // trusted asks whether a file of the project may start commands. If it may
 // not, its entries are listed and have no other effect: they claim no name and
 // switch nothing off.
-func (d *discovery) trusted(f *configFile, all []found) bool {
+func (d *discovery) trusted(f openedFile, all []found) bool {
 	sum := f.sum()
 	state := Untrusted
 	if d.o.Trusted != nil {

@@ -56,8 +56,8 @@ type life struct {
 
 	listing     *flight[*catalog.List] // of the running server
 	listingAsOf int                    // the changes that listing knows of
-	following   bool                   // a goroutine lists after each change
-	learning    *flight[*catalog.List] // with a start, if it does not run
+	relisting   bool                   // a goroutine lists after each change
+	scheduled   *flight[*catalog.List] // with a start, if it does not run
 	timedOut    *flight[*catalog.List] // for which a caller stopped waiting
 	renewedAt   time.Time              // when renewing began last, so that a broken server is not started again and again
 }
@@ -65,7 +65,7 @@ type life struct {
 // acquire returns the live session, starting the server if it must. release
 // gives it back; until then it is not taken for idle.
 func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release func(), err error) {
-	for range 4 { // it may crash before our turn comes, but not for ever
+	for range 4 { // it may crash before our turn comes, but not forever
 		u.mu.Lock()
 		if u.closed != nil {
 			defer u.mu.Unlock()
@@ -73,7 +73,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 		}
 		if s := u.live; s != nil && s.Broken() {
 			u.mu.Unlock()
-			u.bury(s)
+			u.discard(s)
 			continue
 		}
 		if s := u.live; s != nil {
@@ -85,7 +85,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 		if pause := u.backoff.pause(time.Now()); pause > 0 && u.starting == nil {
 			failure := u.failure
 			u.mu.Unlock()
-			if err := u.sitOut(ctx, pause, failure); err != nil {
+			if err := u.waitBackoff(ctx, pause, failure); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -110,8 +110,8 @@ func (u *upstream) refusal() error {
 	return u.closed
 }
 
-// sitOut waits until the server may be started again, if that is soon.
-func (u *upstream) sitOut(ctx context.Context, pause time.Duration, failure error) error {
+// waitBackoff waits until the server may be started again, if that is soon.
+func (u *upstream) waitBackoff(ctx context.Context, pause time.Duration, failure error) error {
 	if pause > shortPause {
 		return fmt.Errorf("server %q failed and is not started again before %v have passed: %w",
 			u.server.Name, max(pause.Round(time.Second), time.Second), transport.UnwrapStart(failure))
@@ -150,14 +150,16 @@ func (u *upstream) start() *flight[*transport.Session] {
 	f := newFlight[*transport.Session]()
 	u.starting = f
 	info := u.record.Info()
-	u.finished.Go(func() {
-		f.land(u.started(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport})))
-	})
+	u.finished.Add(1)
+	go func() {
+		defer u.finished.Done()
+		f.land(u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport})))
+	}()
 	return f
 }
 
-// started takes in the outcome of a start.
-func (u *upstream) started(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
+// finishStart takes in the outcome of a start.
+func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
 	if err == nil {
 		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport = found.Legacy, found.Transport })
 	}
@@ -168,7 +170,7 @@ func (u *upstream) started(s *transport.Session, found transport.Handshake, err 
 		u.record.Outdated() // it may be another version of the server
 		u.startTimer()
 		u.finished.Add(1)
-		go u.attend(s)
+		go u.supervise(s)
 		u.mu.Unlock()
 		return s, nil
 	}
@@ -176,7 +178,7 @@ func (u *upstream) started(s *transport.Session, found transport.Handshake, err 
 	if u.closed != nil {
 		refusal = u.refusal()
 	} else {
-		u.fail(err, 0)
+		u.markDown(err, 0)
 	}
 	u.mu.Unlock()
 	if s != nil {
@@ -188,25 +190,25 @@ func (u *upstream) started(s *transport.Session, found transport.Handshake, err 
 	return nil, err
 }
 
-// fail notes why the server does not run, and how long it lived. u.mu is held.
-func (u *upstream) fail(err error, lived time.Duration) {
+// markDown records why the server does not run, and how long it lived. u.mu is held.
+func (u *upstream) markDown(err error, lived time.Duration) {
 	u.failure, u.failedAt = err, time.Now()
 	if !transport.Curable(err) {
 		u.backoff.failed(u.failedAt, lived)
 	}
 }
 
-// attend waits until the session ends by itself and clears it away.
-func (u *upstream) attend(s *transport.Session) {
+// supervise waits until the session ends, and discards it.
+func (u *upstream) supervise(s *transport.Session) {
 	defer u.finished.Done()
 	<-s.Down()
-	u.bury(s)
+	u.discard(s)
 }
 
-// bury clears a broken session away and returns how its link ended. Who
-// finds it broken first does it, so that no later call is given it. A session
-// that we ended was detached before and leaves no failure.
-func (u *upstream) bury(s *transport.Session) (how string) {
+// discard closes a broken session and returns how its link ended. Whichever call
+// finds it broken first does so, and no later call gets it. A session that we ended
+// was detached before and leaves no failure.
+func (u *upstream) discard(s *transport.Session) (how string) {
 	s.Close()
 	how = u.secrets.Text(s.Ended())
 	u.mu.Lock()
@@ -214,7 +216,7 @@ func (u *upstream) bury(s *transport.Session) (how string) {
 	if u.live == s {
 		u.detach()
 		if !s.Expired() {
-			u.fail(transport.ExitError(u.server.Name, how), s.Age())
+			u.markDown(transport.ExitError(u.server.Name, how), s.Age())
 		}
 	}
 	return how

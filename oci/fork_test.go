@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/ocitest"
+	"github.com/toolcell/toolcell/oci/pool"
 
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -45,7 +46,7 @@ if __name__ == "__main__":
 `
 
 // newLab makes one with modules that the code can import, by file name.
-func newLab(t *testing.T, w Warmth, preload []string, modules map[string]string) *lab {
+func newLab(t *testing.T, w pool.Options, preload []string, modules map[string]string) *lab {
 	t.Helper()
 	const python = "/usr/bin/python3"
 	if _, err := os.Stat(python); err != nil {
@@ -130,9 +131,9 @@ const isFork = `any(l.split() == ["Seccomp_filters:", "2"] for l in open("/proc/
 // about, and gives a lab whose runs are forks.
 func forksHere(t *testing.T, preload []string, modules map[string]string) *lab {
 	t.Helper()
-	l := newLab(t, Warmth{Start: StartFork, Max: 2}, preload, modules)
+	l := newLab(t, pool.Options{Start: pool.StartFork, Max: 2}, preload, modules)
 	if got, _ := l.run(t, "print("+isFork+")"); got != "True\n" {
-		t.Skipf("there are no forks here: %s", l.r.pool.said())
+		t.Skipf("there are no forks here: %s", l.r.pool.Notes())
 	}
 	return l
 }
@@ -183,8 +184,8 @@ print(json.dumps(seen, sort_keys=True, indent=1, default=str))
 // has two filters.
 func TestForkIsAsAContainer(t *testing.T) {
 	forks := forksHere(t, nil, map[string]string{})
-	containers := newLab(t, Warmth{Start: StartContainer}, nil, map[string]string{})
-	warm := newLab(t, Warmth{Start: StartContainer, Max: 1}, nil, map[string]string{})
+	containers := newLab(t, pool.Options{Start: pool.StartContainer}, nil, map[string]string{})
+	warm := newLab(t, pool.Options{Start: pool.StartContainer, Max: 1}, nil, map[string]string{})
 	warm.p.Root = containers.p.Root
 	want, _ := containers.run(t, inspection)
 	warm.run(t, "pass")
@@ -212,7 +213,7 @@ func TestForkIsAsAContainer(t *testing.T) {
 func (l *lab) wait(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if l.r.pool.state().ready > 0 {
+		if l.r.pool.State().Ready > 0 {
 			return
 		}
 		if time.Now().After(end) {
@@ -243,7 +244,7 @@ print(json.dumps(out))
 `
 	l := forksHere(t, nil, map[string]string{})
 	got, _ := l.run(t, calls)
-	want, _ := newLab(t, Warmth{}, nil, map[string]string{}).run(t, calls)
+	want, _ := newLab(t, pool.Options{}, nil, map[string]string{}).run(t, calls)
 	var g, w map[string]int
 	if json.Unmarshal([]byte(got), &g) != nil || json.Unmarshal([]byte(want), &w) != nil || len(g) < 400 {
 		t.Fatalf("fork: %.300s\ncontainer: %.300s", got, want)
@@ -333,9 +334,9 @@ func TestTemplateRefusesWhatForksWouldShare(t *testing.T) {
 			if tt.module == "" {
 				delete(modules, "bad.py")
 			}
-			l := newLab(t, Warmth{Start: StartFork, Max: 1}, []string{"bad", "good"}, modules)
+			l := newLab(t, pool.Options{Start: pool.StartFork, Max: 1}, []string{"bad", "good"}, modules)
 			got, _ := l.run(t, "import sys; print("+isFork+", 'good' in sys.modules)")
-			notes := strings.Join(l.r.pool.said(), "\n")
+			notes := strings.Join(l.r.pool.Notes(), "\n")
 			if got != "True True\n" || !strings.Contains(notes, `"bad"`) || !strings.Contains(notes, tt.note) {
 				t.Errorf("ran as %q, notes: %s", got, notes)
 			}

@@ -22,13 +22,15 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/limits"
+	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
 )
 
-// Root and the others are what a sandbox is made of, in the words of package spec.
+// What a sandbox is made of, in the words of package spec.
 type (
 	Root   = spec.Root
 	Bind   = spec.Bind
@@ -41,7 +43,7 @@ type (
 type Runtime struct {
 	engine   *container.Runtime
 	uid, gid uint32 // inside
-	pool     *pool
+	pool     *pool.Pool
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -54,15 +56,16 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 		return nil, err
 	}
 	r := &Runtime{engine: e, uid: uid, gid: gid}
-	r.pool = newPool(e, poolSource{
-		template: func(p spec.Process, h spec.Host) (forker, error) {
+	r.pool = pool.New(e, pool.Source{
+		MemoryAvailable: host.MemoryAvailable,
+		Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
 			t, err := template.New(e, p, h)
 			if err != nil {
 				return nil, explainStart(err)
 			}
 			return t, nil
 		},
-		container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
+		Container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
 			return template.NewStandby(e, p, h)
 		},
 	})
@@ -75,15 +78,24 @@ func (r *Runtime) Mount(ms []Mount) { r.engine.Mount(ms) }
 // Close ends what waits to be used, and removes the state folder of this
 // instance. No sandbox may be running.
 func (r *Runtime) Close() error {
-	r.pool.close()
+	r.pool.Close()
 	return r.engine.Close()
 }
+
+// PoolOptions say how many sandboxes wait to be used, and for how long.
+type PoolOptions = pool.Options
+
+// The ways to start sandboxes ahead of their use.
+const (
+	StartAuto      = pool.StartAuto      // forks, or where they cannot be had containers
+	StartFork      = pool.StartFork      // the same, but runs wait for the template, and it is said why there is none
+	StartContainer = pool.StartContainer // containers
+)
 
 // An Exit is how a sandbox ended.
 type Exit = container.Exit
 
-// Check and the others are the results of the checks of this host, in the words
-// of package doctor.
+// What the checks of this host say, in the words of package doctor.
 type (
 	Check     = doctor.Check
 	Needs     = doctor.Needs
@@ -156,7 +168,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.said())
+	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.Notes())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces; it
@@ -296,8 +308,8 @@ func (p Process) closeFiles() {
 }
 
 // Keep makes the runtime start sandboxes ahead of their use from now on.
-func (r *Runtime) Keep(w Warmth) {
-	r.pool.keep(w)
+func (r *Runtime) Keep(w PoolOptions) {
+	r.pool.SetOptions(w)
 }
 
 // Warm begins to make ready for p, whose streams are not needed. It returns at
@@ -305,7 +317,7 @@ func (r *Runtime) Keep(w Warmth) {
 func (r *Runtime) Warm(p Process) {
 	r.engine.Go(func() {
 		if h, err := r.engine.Host(); err == nil {
-			r.pool.prepare(p.sandboxed(r.uid, r.gid), h)
+			r.pool.Prepare(p.sandboxed(r.uid, r.gid), h)
 		}
 	})
 }
@@ -316,5 +328,5 @@ func (r *Runtime) standby(ctx context.Context, p Process, h spec.Host) (*contain
 	if p.Python == nil || p.Control == nil || p.Stdout == nil || p.Stderr == nil {
 		return nil, nil
 	}
-	return r.pool.take(ctx, p.sandboxed(r.uid, r.gid), h)
+	return r.pool.Acquire(ctx, p.sandboxed(r.uid, r.gid), h)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ import (
 // TestTemplateIsRenewed: all forks of one template have the same seed of hash.
 func TestTemplateIsRenewed(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
-	l.r.Keep(Warmth{Start: StartFork, Max: 2, Idle: time.Minute, Renew: 4})
+	l.r.Keep(pool.Options{Start: pool.StartFork, Max: 2, Idle: time.Minute, Renew: 4})
 	seen := map[string]bool{}
 	for end := time.Now().Add(2 * time.Minute); len(seen) < 3 && time.Now().Before(end); {
 		out, _ := l.run(t, "print("+isFork+", hash('x'))")
@@ -40,7 +41,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 	}
 	l := forksHere(t, nil, map[string]string{})
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSEGV, unix.SIGSTOP} {
-		tmpl := l.r.pool.state().template
+		tmpl := l.r.pool.State().Template
 		if tmpl == nil {
 			t.Fatal("there is no template")
 		}
@@ -66,7 +67,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 				break
 			}
 			if time.Now().After(end) {
-				t.Fatalf("after signal %v there are no forks any more: %v", sig, l.r.pool.said())
+				t.Fatalf("after signal %v there are no forks any more: %v", sig, l.r.pool.Notes())
 			}
 		}
 	}
@@ -77,11 +78,11 @@ func TestPoolLetsGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	l := newLab(t, Warmth{Start: StartAuto, Max: 3, Idle: 5 * time.Second}, nil, map[string]string{})
+	l := newLab(t, pool.Options{Start: pool.StartAuto, Max: 3, Idle: 5 * time.Second}, nil, map[string]string{})
 	l.run(t, "pass")
 	l.wait(t)
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if s := l.r.pool.state(); s.ready == 0 && s.template == nil && s.making == 0 {
+		if s := l.r.pool.State(); s.Ready == 0 && s.Template == nil && s.Making == 0 {
 			break
 		}
 		if time.Now().After(end) {
@@ -110,7 +111,7 @@ func TestForksLeaveNothing(t *testing.T) {
 	for _, e := range entries {
 		ids = append(ids, e.Name())
 	}
-	l.r.pool.close()
+	l.r.pool.Close()
 	l.r.engine.WaitForJobs()
 	entries, err = os.ReadDir(dir)
 	if err != nil {
@@ -131,11 +132,11 @@ func TestForksLeaveNothing(t *testing.T) {
 
 // TestCloseDoesNotWaitForAStart: a module may take its time to be imported.
 func TestCloseDoesNotWaitForAStart(t *testing.T) {
-	l := newLab(t, Warmth{Start: StartAuto, Max: 1}, []string{"slow"}, map[string]string{"slow.py": "import time\ntime.sleep(50)\n"})
+	l := newLab(t, pool.Options{Start: pool.StartAuto, Max: 1}, []string{"slow"}, map[string]string{"slow.py": "import time\ntime.sleep(50)\n"})
 	l.run(t, "pass")
 	time.Sleep(100 * time.Millisecond)
 	start := time.Now()
-	l.r.pool.close()
+	l.r.pool.Close()
 	l.r.engine.Stop()
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s", took)

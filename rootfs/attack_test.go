@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
 
@@ -199,7 +200,7 @@ func TestAttackTenMillionEntries(t *testing.T) {
 	}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := (&layerRecord{}).unpack(t.TempDir(), flood, newBudget(1<<30, most))
+	err := (&unpack.Record{}).Unpack(t.TempDir(), flood, unpack.NewBudget(1<<30, most))
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") {
 		t.Errorf("got %v", err)
@@ -217,7 +218,7 @@ func TestAttackNamesTakeRoomToo(t *testing.T) {
 	flood := &endlessTar{entry: func(n int) *tar.Header {
 		return &tar.Header{Name: fmt.Sprintf("%s%d", strings.Repeat("d/", 1900), n), Typeflag: tar.TypeDir, Format: tar.FormatGNU}
 	}}
-	err := (&layerRecord{}).unpack(t.TempDir(), flood, newBudget(10<<20, 1_000_000))
+	err := (&unpack.Record{}).Unpack(t.TempDir(), flood, unpack.NewBudget(10<<20, 1_000_000))
 	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}

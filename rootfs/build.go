@@ -47,7 +47,7 @@ func (s *Store) ready(ctx context.Context, name, digest, ref string, build func(
 
 // build makes a root aside and moves it into place. The caller has the lock.
 func (s *Store) build(name, digest, ref string, fill func(dir string) (*record, error)) error {
-	return s.aside(rootsFolder, name, func(temp string) error {
+	return s.buildAtomic(rootsFolder, name, func(temp string) error {
 		root := filepath.Join(temp, "root")
 		if err := os.Mkdir(root, 0o755); err != nil {
 			return err
@@ -65,9 +65,9 @@ func (s *Store) build(name, digest, ref string, fill func(dir string) (*record, 
 	})
 }
 
-// aside fills an empty folder and gives it its name in one step. The caller has
+// buildAtomic fills an empty folder and gives it its name in one step. The caller has
 // the lock of the name.
-func (s *Store) aside(folder, name string, fill func(dir string) error) (err error) {
+func (s *Store) buildAtomic(folder, name string, fill func(dir string) error) (err error) {
 	s.removeLeftovers(folder, name)
 	temp, err := os.MkdirTemp(filepath.Join(s.dir, folder), tempPrefix+name+"-")
 	if err != nil {

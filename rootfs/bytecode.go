@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
 
@@ -118,7 +119,7 @@ func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
 			return fmt.Errorf("reading bytecode: %w", err)
 		}
 		nameLen, size := int64(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint32(head[4:]))
-		if rec.Bytes += size; nameLen > maxPath || size > maxBytecodeFile || rec.Bytes > maxBytecode {
+		if rec.Bytes += size; nameLen > unpack.MaxPath || size > maxBytecodeFile || rec.Bytes > maxBytecode {
 			return errors.New("the image writes more bytecode than the limits allow")
 		}
 		buf := make([]byte, nameLen+size)
@@ -128,7 +129,7 @@ func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
 		name, content := string(buf[:nameLen]), buf[nameLen:]
 		full, err := placeBytecode(root, name, content)
 		if err != nil {
-			return fmt.Errorf("adding bytecode %s: %w", short(name), err)
+			return fmt.Errorf("adding bytecode %s: %w", unpack.Short(name), err)
 		}
 		sum := sha256.Sum256(content)
 		rec.Files[full] = hex.EncodeToString(sum[:])
@@ -138,7 +139,7 @@ func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
 // placeBytecode writes one file, whose name comes from the sandbox: it must be
 // DIR/__pycache__/NAME.pyc with a DIR that is there.
 func placeBytecode(root *os.Root, name string, content []byte) (full string, err error) {
-	name, err = clean(name)
+	name, err = unpack.Clean(name)
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +148,7 @@ func placeBytecode(root *os.Root, name string, content []byte) (full string, err
 	if pycache != "__pycache__" || !strings.HasSuffix(base, ".pyc") {
 		return "", errors.New("this is no place for bytecode")
 	}
-	real, err := resolveIn(root, dir, absent)
+	real, err := unpack.ResolveIn(root, dir, absent)
 	if err != nil {
 		return "", err
 	}

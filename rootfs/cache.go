@@ -76,7 +76,7 @@ func (s *Store) load(name, digest, ref string) (root *Root) {
 	}
 	defer func() {
 		if root == nil {
-			s.letGo(name)
+			s.release(name)
 		}
 	}()
 	dir := filepath.Join(s.dir, rootsFolder, name)

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 // The entries that test layers are made of.
@@ -103,26 +104,26 @@ func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	m := newMerger(r, newBudget(1<<20, 1000))
+	m := unpack.NewMerger(r, unpack.NewBudget(1<<20, 1000))
 	for _, l := range layers {
 		if err := unpackOne(t, m, bytes.NewReader(l)); err != nil {
 			return root, err
 		}
 	}
-	return root, m.finish()
+	return root, m.Finish()
 }
 
 // unpackOne unpacks a layer into a folder of its own and merges it.
-func unpackOne(t testing.TB, m *merger, layer io.Reader) error {
+func unpackOne(t testing.TB, m *unpack.Merger, layer io.Reader) error {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "layer")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&layerRecord{}).unpack(dir, layer, m.budget); err != nil {
+	if err := (&unpack.Record{}).Unpack(dir, layer, m.Budget); err != nil {
 		return err
 	}
-	return m.merge(dir)
+	return m.Merge(dir)
 }
 
 // tree lists a directory: "name" of a directory ends in "/", a symlink shows

@@ -3,6 +3,7 @@ package rootfs
 import (
 	"archive/tar"
 	"bytes"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,10 +55,10 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer root.Close()
-		m := newMerger(root, newBudget(1<<20, 1000))
+		m := unpack.NewMerger(root, unpack.NewBudget(1<<20, 1000))
 		_ = unpackOne(t, m, bytes.NewReader(layer))
 		_ = unpackOne(t, m, bytes.NewReader(layer)) // on top of what it left
-		_ = m.finish()
+		_ = m.Finish()
 		if b, err := os.ReadFile(guard); err != nil || string(b) != "kept" {
 			t.Errorf("a file outside the root: %q, %v", b, err)
 		}

@@ -50,8 +50,8 @@ var hostEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
 var hostFiles = map[string]string{
 	"etc/passwd":        "root:x:0:0:root:/root:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/workspace:/usr/sbin/nologin\n",
 	"etc/group":         "root:x:0:\nnogroup:x:65534:\n",
-	"etc/hosts":         lookupFiles["etc/hosts"],
-	"etc/resolv.conf":   lookupFiles["etc/resolv.conf"],
+	"etc/hosts":         etcFiles["etc/hosts"],
+	"etc/resolv.conf":   etcFiles["etc/resolv.conf"],
 	"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 

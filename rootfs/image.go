@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -35,15 +36,15 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err != nil {
 		return nil, err
 	}
-	m := newMerger(root, newBudget(s.MaxBytes, s.MaxEntries))
+	m := unpack.NewMerger(root, unpack.NewBudget(s.MaxBytes, s.MaxEntries))
 	records, err := s.mergeLayers(ctx, m, layers, newMeter(img, ref, progress))
 	if err != nil {
 		return nil, err
 	}
-	if err := m.finish(); err != nil {
+	if err := m.Finish(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(makeMountPoints(root), addLookupFiles(root)); err != nil {
+	if err := errors.Join(makeMountPoints(root), addEtcFiles(root)); err != nil {
 		return nil, err
 	}
 	python, err := findPython(root, env)
@@ -66,19 +67,19 @@ const layersAtOnce = 3
 
 // mergeLayers unpacks all layers, some at a time, and merges each as soon as it
 // and those below it are there.
-func (s *Store) mergeLayers(ctx context.Context, m *merger, layers []v1.Layer, meter *meter) ([]*layerRecord, error) {
+func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, meter *meter) ([]*unpack.Record, error) {
 	done := make([]chan struct{}, len(layers))
 	for i := range done {
 		done[i] = make(chan struct{})
 	}
-	records := make([]*layerRecord, len(layers))
+	records := make([]*unpack.Record, len(layers))
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		unpacking, inner := errgroup.WithContext(inner)
 		unpacking.SetLimit(layersAtOnce)
 		for i, l := range layers {
 			unpacking.Go(func() (err error) {
-				records[i], err = s.unpackLayer(inner, l, m.budget, meter.layer(i))
+				records[i], err = s.unpackLayer(inner, l, m.Budget, meter.layer(i))
 				if err == nil {
 					close(done[i])
 				}
@@ -97,7 +98,7 @@ func (s *Store) mergeLayers(ctx context.Context, m *merger, layers []v1.Layer, m
 			case <-inner.Done():
 				return context.Cause(inner)
 			}
-			if err := m.merge(s.layerDir(records[i].DiffID)); err != nil {
+			if err := m.Merge(s.layerDir(records[i].DiffID)); err != nil {
 				return fmt.Errorf("layer %s: %w", records[i].DiffID, err)
 			}
 		}
@@ -110,7 +111,7 @@ func (s *Store) mergeLayers(ctx context.Context, m *merger, layers []v1.Layer, m
 	return records, err
 }
 
-func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, b *budget, meter *layerMeter) (*layerRecord, error) {
+func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, meter *layerMeter) (*unpack.Record, error) {
 	digest, err := l.Digest()
 	if err != nil {
 		return nil, err

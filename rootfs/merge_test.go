@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -175,7 +176,7 @@ func TestUnpackReadsToTheEnd(t *testing.T) {
 	// the tar.
 	bad := errors.New("digest is wrong")
 	r := &endReader{bytes.NewReader(pack(t, file("a", "b"))), bad}
-	if err := (&layerRecord{}).unpack(t.TempDir(), r, newBudget(1<<20, 10)); !errors.Is(err, bad) {
+	if err := (&unpack.Record{}).Unpack(t.TempDir(), r, unpack.NewBudget(1<<20, 10)); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -304,7 +305,7 @@ func TestUnpackTimesOutOfRange(t *testing.T) {
 }
 
 func TestCleanRefusesNUL(t *testing.T) {
-	if _, err := clean("a\x00b"); err == nil {
+	if _, err := unpack.Clean("a\x00b"); err == nil {
 		t.Error("no error")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 // Remove removes an image, named as for Find. Named by one of several
@@ -110,7 +111,7 @@ func (s *Store) collect() (freed int64, err error) {
 			continue
 		}
 		dir := filepath.Join(s.dir, layersFolder, l.Name())
-		var rec layerRecord
+		var rec unpack.Record
 		if readJSON(filepath.Join(dir, "layer.json"), &rec) == nil {
 			freed += rec.Size
 		}

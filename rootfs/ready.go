@@ -3,6 +3,7 @@ package rootfs
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path"
@@ -79,11 +80,11 @@ func findPython(root *os.Root, env []string) (string, error) {
 	}
 	best, bestMinor := "", -1
 	for _, dir := range dirs {
-		real, err := resolveIn(root, dir, absent)
+		real, err := unpack.ResolveIn(root, dir, absent)
 		if err != nil {
 			continue
 		}
-		entries, err := readDir(root, real)
+		entries, err := unpack.ReadDir(root, real)
 		if err != nil {
 			continue
 		}
@@ -151,8 +152,8 @@ func minor(name string) int {
 
 // resolveFile follows all symlinks of a path, the last one too.
 func resolveFile(root *os.Root, file string) (string, error) {
-	for range maxSymlinks {
-		dir, err := resolveIn(root, path.Dir(file), absent)
+	for range unpack.MaxSymlinks {
+		dir, err := unpack.ResolveIn(root, path.Dir(file), absent)
 		if err != nil {
 			return "", err
 		}

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"bytes"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,11 +18,11 @@ func rootOf(t *testing.T, entries ...entry) *os.Root {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	m := newMerger(root, newBudget(1<<20, 1000))
+	m := unpack.NewMerger(root, unpack.NewBudget(1<<20, 1000))
 	if err := unpackOne(t, m, bytes.NewReader(pack(t, entries...))); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.finish(); err != nil {
+	if err := m.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	return root

@@ -1,7 +1,7 @@
 package rootfs
 
 import (
-	"io/fs"
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"os"
 	"path"
 )
@@ -32,21 +32,10 @@ func removeTree(dir string) error {
 // to the removal after it, which names the file that stays.
 func makeWritable(root *os.Root, dir string) {
 	_ = root.Chmod(dir, 0o700)
-	entries, _ := readDir(root, dir)
+	entries, _ := unpack.ReadDir(root, dir)
 	for _, e := range entries {
 		if e.IsDir() {
 			makeWritable(root, path.Join(dir, e.Name()))
 		}
 	}
-}
-
-// readDir lists a directory of a root. The fs.FS of a root would refuse names
-// that are not UTF-8.
-func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
-	f, err := root.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
 }

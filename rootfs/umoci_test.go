@@ -47,8 +47,8 @@ func TestSameTreeAsUmoci(t *testing.T) {
 				delete(want, dir)
 				delete(got, dir)
 			}
-			for file := range lookupFiles {
-				if content, err := os.ReadFile(filepath.Join(root.Dir, file)); err == nil && string(content) == lookupFiles[file] {
+			for file := range etcFiles {
+				if content, err := os.ReadFile(filepath.Join(root.Dir, file)); err == nil && string(content) == etcFiles[file] {
 					delete(want, file)
 					delete(got, file)
 				}

@@ -40,7 +40,8 @@ func (s *Store) hold(name string) bool {
 	return true
 }
 
-func (s *Store) letGo(name string) {
+// release lets others remove a root again.
+func (s *Store) release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if unlock := s.held[name]; unlock != nil {

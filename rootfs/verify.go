@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,24 +56,24 @@ func (s *Store) verifyLayer(ctx context.Context, diffID string, d *damageList) e
 		return nil
 	}
 	sum, buf := sha256.New(), make([]byte, 256<<10)
-	err := readEntries(entriesFile(dir), func(e *layerEntry) error {
+	err := unpack.ReadEntries(unpack.EntriesFile(dir), func(e *unpack.Entry) error {
 		if e.File == 0 {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		f, err := openContent(contentFile(dir, e.File))
+		f, err := unpack.OpenContent(unpack.ContentFile(dir, e.File))
 		if err != nil {
-			d.add("%s: %v", short(e.Name), err)
+			d.add("%s: %v", unpack.Short(e.Name), err)
 			return nil
 		}
 		defer f.Close()
 		sum.Reset()
 		if _, err := io.CopyBuffer(sum, onlyReader{f}, buf); err != nil {
-			d.add("%s: %v", short(e.Name), err)
+			d.add("%s: %v", unpack.Short(e.Name), err)
 		} else if !bytes.Equal(sum.Sum(nil), e.Sum[:]) {
-			d.add("%s: its content has changed", short(e.Name))
+			d.add("%s: its content has changed", unpack.Short(e.Name))
 		}
 		return nil
 	})
@@ -110,13 +111,13 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 		return err
 	}
 	defer fresh.Close()
-	m := newMerger(fresh, newBudget(s.MaxBytes, s.MaxEntries))
+	m := unpack.NewMerger(fresh, unpack.NewBudget(s.MaxBytes, s.MaxEntries))
 	for _, l := range image.Layers {
-		if err := m.merge(s.layerDir(l.DiffID)); err != nil {
+		if err := m.Merge(s.layerDir(l.DiffID)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(m.finish(), makeMountPoints(fresh), addLookupFiles(fresh)); err != nil {
+	if err := errors.Join(m.Finish(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(image.Dir)
@@ -148,11 +149,11 @@ func (c *comparison) dir(dir string) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	want, err := readDir(c.want, dir)
+	want, err := unpack.ReadDir(c.want, dir)
 	if err != nil {
 		return err
 	}
-	got, err := readDir(c.got, dir)
+	got, err := unpack.ReadDir(c.got, dir)
 	if err != nil {
 		c.damage.add("%v", err)
 		return nil
@@ -185,17 +186,17 @@ func (c *comparison) entry(name string) error {
 	case err != nil:
 		c.damage.add("%v", err)
 	case got.Mode() != want.Mode():
-		c.damage.add("%s: is %s and should be %s", short(name), got.Mode(), want.Mode())
+		c.damage.add("%s: is %s and should be %s", unpack.Short(name), got.Mode(), want.Mode())
 	case want.IsDir():
 		return c.dir(name)
 	case want.Mode()&fs.ModeSymlink != 0:
 		a, errA := c.want.Readlink(name)
 		b, errB := c.got.Readlink(name)
 		if errA != nil || errB != nil || a != b {
-			c.damage.add("%s: leads to %q and should lead to %q", short(name), b, a)
+			c.damage.add("%s: leads to %q and should lead to %q", unpack.Short(name), b, a)
 		}
 	case !os.SameFile(want, got) && !c.sameContent(name):
-		c.damage.add("%s: its content has changed", short(name))
+		c.damage.add("%s: its content has changed", unpack.Short(name))
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func (c *comparison) extra(name string) {
 		return
 	}
 	if err == nil && info.IsDir() && (point || path.Base(name) == "__pycache__") {
-		entries, err := readDir(c.got, name)
+		entries, err := unpack.ReadDir(c.got, name)
 		if err != nil {
 			c.damage.add("%v", err)
 		}
@@ -226,11 +227,11 @@ func (c *comparison) extra(name string) {
 	}
 	sum, known := c.added.Files[name]
 	if !known {
-		c.damage.add("%s: is not of the image", short(name))
+		c.damage.add("%s: is not of the image", unpack.Short(name))
 		return
 	}
 	if got, err := hashFile(c.got, name); err != nil || got != sum {
-		c.damage.add("%s: its content has changed", short(name))
+		c.damage.add("%s: its content has changed", unpack.Short(name))
 	}
 }
 

@@ -123,7 +123,7 @@ func TestStalledClientIsNotReadOn(t *testing.T) {
 					t.Error("no further call after an answer")
 				}
 				cancel()
-				for range taken {
+				for range taken { //nolint:revive // until Read has ended
 				}
 				c.Close()
 				send.Close()

@@ -49,7 +49,7 @@ func serve(c *cli.Context, s *streams) (err error) {
 	}
 	// Fewer wait than may run: where files are few, a run needs those that the
 	// making of another would take.
-	p.runtime.Keep(oci.Warmth{Start: settings.Start, Max: maxParallel(settings.Sessions) - 1, Idle: settings.IdleTimeout})
+	p.runtime.Keep(oci.PoolOptions{Start: settings.Start, Max: maxParallel(settings.Sessions) - 1, Idle: settings.IdleTimeout})
 	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
 		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	}

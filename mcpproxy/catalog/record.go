@@ -38,7 +38,6 @@ type Record struct {
 	changes, asOf int
 }
 
-// NewRecord returns the record of a server in a store. It reads nothing yet.
 func NewRecord(s config.Server, st Store) *Record {
 	return &Record{store: st, server: s, Key: sync.OnceValue(s.Fingerprint)}
 }
@@ -119,7 +118,7 @@ func (r *Record) OlderThan(age time.Duration) bool {
 	if r.list == nil || time.Since(r.head.Listed) < age {
 		return false
 	}
-	if h, err := r.readHead(); err == nil && h.Listed.After(r.head.Listed) {
+	if h, _, err := r.readHead(); err == nil && h.Listed.After(r.head.Listed) {
 		was := r.list
 		r.head, r.list = h, nil
 		if r.load(); r.list == nil {
@@ -135,7 +134,7 @@ func (r *Record) look() {
 		return
 	}
 	r.looked = true
-	if h, err := r.readHead(); err == nil {
+	if h, _, err := r.readHead(); err == nil {
 		r.head = h
 	} else {
 		r.ignore(err)
@@ -163,13 +162,12 @@ func (r *Record) load() {
 	r.head.Listed, r.head.Tools = time.Time{}, 0
 }
 
-func (r *Record) readHead() (head, error) {
+func (r *Record) readHead() (head, int, error) {
 	data, size, err := r.store.read(r.Key(), maxHead)
 	if err != nil {
-		return head{}, err
+		return head{}, 0, err
 	}
-	h, _, err := decodeHead(data, size)
-	return h, err
+	return decodeHead(data, size)
 }
 
 // ignore says why a file is not used. It is written again when the server was

@@ -23,10 +23,10 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
-// A Server names a server.
+// A PolicyServer names a server.
 type Server struct{ Name, Alias string }
 
-// A Tool names a tool of a server.
+// A PolicyTool names a tool of a server.
 type Tool struct {
 	Name, Alias string
 	ReadOnly    bool // its server says that it changes nothing

@@ -78,9 +78,11 @@ func (e *Runtime) Close() error {
 
 // Go does something beside everything else, and before Close returns.
 func (e *Runtime) Go(do func()) {
-	e.jobs.Go(func() {
+	e.jobs.Add(1)
+	go func() {
+		defer e.jobs.Done()
 		do()
-	})
+	}()
 }
 
 // Later does so after a while.

@@ -195,7 +195,7 @@ func descendants(dirs []string, pid string) []string {
 		if err != nil {
 			continue
 		}
-		for child := range bytes.FieldsSeq(b) {
+		for _, child := range bytes.Fields(b) {
 			dirs = descendants(dirs, string(child))
 		}
 	}

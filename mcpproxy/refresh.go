@@ -22,42 +22,42 @@ const (
 	changePause = time.Second
 )
 
-// known returns the tools: those in memory or on disk at once, though the
+// tools returns the tools: those in memory or on disk at once, though the
 // server does not run, and else what it says when it is started.
-func (u *upstream) known(ctx context.Context) (*catalog.List, error) {
+func (u *upstream) tools(ctx context.Context) (*catalog.List, error) {
 	list, changed := u.record.Tools()
 	if list == nil {
-		return u.learn(ctx)
+		return u.startAndList(ctx)
 	}
 	if s := u.running(); changed && s != nil {
-		if newer, err := u.await(ctx, u.asking(s), changePatience); err == nil {
+		if newer, err := u.await(ctx, u.startListing(s), changePatience); err == nil {
 			list = newer
 		}
 	}
 	return list, nil
 }
 
-// learn asks the server, which is started if it must be.
-func (u *upstream) learn(ctx context.Context) (*catalog.List, error) {
+// startAndList lists the tools of a server, which is started if it does not run.
+func (u *upstream) startAndList(ctx context.Context) (*catalog.List, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return u.ask(ctx, s)
+	return u.list(ctx, s)
 }
 
-// current returns the tools of a running session. What is known is taken even
+// currentTools returns the tools of a running session. What is known is taken even
 // if it may be out of date: the server is then asked beside the caller's work.
 // fresh says that this is what it said just now.
-func (u *upstream) current(ctx context.Context, s *transport.Session) (list *catalog.List, fresh bool, err error) {
+func (u *upstream) currentTools(ctx context.Context, s *transport.Session) (list *catalog.List, fresh bool, err error) {
 	list, changed := u.record.Tools()
 	if list == nil {
-		list, err = u.ask(ctx, s)
+		list, err = u.list(ctx, s)
 		return list, true, err
 	}
 	if changed {
-		u.asking(s)
+		u.startListing(s)
 	}
 	return list, false, nil
 }
@@ -72,18 +72,18 @@ func (u *upstream) running() *transport.Session {
 // isClosed reports whether no goroutine may be added any more. u.mu is held.
 func (u *upstream) isClosed() bool { return u.closed != nil }
 
-// ask asks a running server for its tools.
-func (u *upstream) ask(ctx context.Context, s *transport.Session) (*catalog.List, error) {
-	list, err := u.asking(s).wait(ctx)
+// list asks a running server for its tools.
+func (u *upstream) list(ctx context.Context, s *transport.Session) (*catalog.List, error) {
+	list, err := u.startListing(s).wait(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
 	}
 	return list, err
 }
 
-// asking joins the request under way, unless the tools changed after it went
+// startListing joins the request under way, unless the tools changed after it went
 // out, or makes one.
-func (u *upstream) asking(s *transport.Session) *flight[*catalog.List] {
+func (u *upstream) startListing(s *transport.Session) *flight[*catalog.List] {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	asOf := u.record.ChangeCount()
@@ -97,7 +97,7 @@ func (u *upstream) asking(s *transport.Session) *flight[*catalog.List] {
 	}
 	u.listing, u.listingAsOf = f, asOf
 	u.finished.Go(func() {
-		list, err := u.list(s, asOf)
+		list, err := u.fetch(s, asOf)
 		u.mu.Lock()
 		if u.listing == f {
 			u.listing = nil
@@ -111,8 +111,8 @@ func (u *upstream) asking(s *transport.Session) *flight[*catalog.List] {
 // listWithin bounds listing, over all pages.
 const listWithin = 60 * time.Second
 
-// list gets the tools over the wire and keeps them.
-func (u *upstream) list(s *transport.Session, asOf int) (*catalog.List, error) {
+// fetch gets the tools over the wire and keeps them.
+func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
 	ctx, cancel := context.WithTimeout(u.ctx, listWithin)
 	defer cancel()
 	d, err := listTools(ctx, s, u.log.With("server", u.server.Name))
@@ -219,24 +219,24 @@ func (u *upstream) invalidate() {
 	u.record.Outdated()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.following || u.live == nil || u.isClosed() {
+	if u.relisting || u.live == nil || u.isClosed() {
 		return
 	}
-	u.following = true
-	u.finished.Go(u.follow)
+	u.relisting = true
+	u.finished.Go(u.relist)
 }
 
-// follow asks the running server until its tools are those of its last change.
-func (u *upstream) follow() {
+// relist asks the running server until its tools are those of its last change.
+func (u *upstream) relist() {
 	for {
-		err := errClosed
+		var err error = errClosed
 		if s := u.running(); s != nil {
-			_, err = u.ask(u.ctx, s)
+			_, err = u.list(u.ctx, s)
 		}
 		u.mu.Lock()
 		_, changed := u.record.Tools()
-		u.following = err == nil && changed
-		more := u.following
+		u.relisting = err == nil && changed
+		more := u.relisting
 		u.mu.Unlock()
 		if !more {
 			return
@@ -245,32 +245,32 @@ func (u *upstream) follow() {
 	}
 }
 
-// study asks the server beside other work, when its turn comes. Callers share
+// scheduleListing lists the tools in the background, when the turn comes. Callers share
 // it, and it goes on when they have left. brief ends the server afterwards if it
 // was started for this alone.
-func (u *upstream) study(turns chan struct{}, delay time.Duration, brief bool) *flight[*catalog.List] {
+func (u *upstream) scheduleListing(turns chan struct{}, delay time.Duration, brief bool) *flight[*catalog.List] {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.learning != nil {
-		return u.learning
+	if u.scheduled != nil {
+		return u.scheduled
 	}
 	f := newFlight[*catalog.List]()
 	if u.isClosed() {
 		f.land(nil, errClosed)
 		return f
 	}
-	u.learning = f
+	u.scheduled = f
 	u.finished.Go(func() {
-		list, err := u.studied(turns, delay, brief)
+		list, err := u.listInTurn(turns, delay, brief)
 		u.mu.Lock()
-		u.learning = nil
+		u.scheduled = nil
 		u.mu.Unlock()
 		f.land(list, err)
 	})
 	return f
 }
 
-func (u *upstream) studied(turns chan struct{}, delay time.Duration, brief bool) (*catalog.List, error) {
+func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bool) (*catalog.List, error) {
 	if !pause(u.ctx, delay) {
 		return nil, errClosed
 	}
@@ -281,7 +281,7 @@ func (u *upstream) studied(turns chan struct{}, delay time.Duration, brief bool)
 		return nil, errClosed
 	}
 	brief = brief && u.running() == nil
-	list, err := u.learn(u.ctx)
+	list, err := u.startAndList(u.ctx)
 	if s := u.running(); brief && s != nil {
 		u.expire(s) // unless somebody uses it by now
 	}

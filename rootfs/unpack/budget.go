@@ -1,4 +1,4 @@
-package rootfs
+package unpack
 
 import (
 	"archive/tar"
@@ -12,9 +12,9 @@ import (
 // 10 MiB.
 const maxNames = 256 << 20
 
-// A budget is what an image may still use. Its layers, which are unpacked at
+// A Budget is what an image may still use. Its layers, which are unpacked at
 // the same time, share it.
-type budget struct {
+type Budget struct {
 	maxBytes   int64
 	maxEntries int
 
@@ -24,19 +24,20 @@ type budget struct {
 	names   int
 }
 
-func newBudget(maxBytes int64, maxEntries int) *budget {
-	return &budget{maxBytes: maxBytes, maxEntries: maxEntries}
+// NewBudget allows an image bytes of content and names, and entries in its tars.
+func NewBudget(maxBytes int64, maxEntries int) *Budget {
+	return &Budget{maxBytes: maxBytes, maxEntries: maxEntries}
 }
 
-// layer counts a layer that is in the store already.
-func (b *budget) layer(rec *layerRecord) error {
+// Layer counts a layer that is in the store already.
+func (b *Budget) Layer(rec *Record) error {
 	if err := b.count(rec.Entries); err != nil {
 		return err
 	}
 	return b.file(rec.Size)
 }
 
-func (b *budget) count(entries int) error {
+func (b *Budget) count(entries int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.entries += entries; b.entries > b.maxEntries {
@@ -46,18 +47,18 @@ func (b *budget) count(entries int) error {
 }
 
 // entry counts one entry of a layer.
-func (b *budget) entry(hdr *tar.Header) error {
+func (b *Budget) entry(hdr *tar.Header) error {
 	if err := b.count(1); err != nil {
 		return err
 	}
-	if n := max(len(hdr.Name), len(hdr.Linkname)); n > maxPath {
-		return fmt.Errorf("a path has %d bytes, more than the limit of %d", n, maxPath)
+	if n := max(len(hdr.Name), len(hdr.Linkname)); n > MaxPath {
+		return fmt.Errorf("a path has %d bytes, more than the limit of %d", n, MaxPath)
 	}
 	return nil
 }
 
 // file counts the bytes of a file before one of them is written.
-func (b *budget) file(size int64) error {
+func (b *Budget) file(size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if size > b.maxBytes-b.bytes {
@@ -68,7 +69,7 @@ func (b *budget) file(size int64) error {
 }
 
 // name counts the memory that a directory's name takes.
-func (b *budget) name(full string) error {
+func (b *Budget) name(full string) error {
 	if b.names += len(full); b.names > maxNames {
 		return fmt.Errorf("the names of the image's directories have more bytes than the limit of %d", maxNames)
 	}
@@ -89,8 +90,8 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// short quotes a name for an error without letting a hostile one flood it.
-func short(name string) string {
+// Short quotes a name for an error without letting a hostile one flood it.
+func Short(name string) string {
 	const most = 200
 	if len(name) > most {
 		return fmt.Sprintf("%q…", name[:most])

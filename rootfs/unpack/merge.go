@@ -1,4 +1,4 @@
-package rootfs
+package unpack
 
 import (
 	"archive/tar"
@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPath is the kernel's limit of a path in a system call.
-const maxPath = 4096
+// MaxPath is the kernel's limit of a path in a system call.
+const MaxPath = 4096
 
-// A merger puts the layers of an image, lowest first, into one directory. The
+// A Merger puts the layers of an image, lowest first, into one directory. The
 // contents of files are linked from the layers' folders, not copied.
 //
 // A layer's names are resolved as if the directory were the root of the file
 // system: ".." stops there and absolute symlinks begin there. The os.Root is
 // the second line: it opens nothing outside, whatever the resolving got wrong.
-type merger struct {
+type Merger struct {
 	root        *os.Root
-	budget      *budget
+	Budget      *Budget
 	directories map[string]dirEntry // what to give them at the end
 	from        string              // folder of the layer at hand
 	layer       *layerPaths
@@ -37,25 +37,26 @@ type dirEntry struct {
 	mtime time.Time
 }
 
-func newMerger(root *os.Root, b *budget) *merger {
-	return &merger{root: root, budget: b, directories: map[string]dirEntry{}}
+// NewMerger merges layers into root, which is empty.
+func NewMerger(root *os.Root, b *Budget) *Merger {
+	return &Merger{root: root, Budget: b, directories: map[string]dirEntry{}}
 }
 
-// merge puts one layer on top of those before.
-func (m *merger) merge(layerDir string) error {
+// Merge puts one layer on top of those before.
+func (m *Merger) Merge(layerDir string) error {
 	defer m.parent.forget()
 	m.layer, m.from = newLayerPaths(), layerDir
-	return readEntries(entriesFile(layerDir), func(e *layerEntry) error {
+	return ReadEntries(EntriesFile(layerDir), func(e *Entry) error {
 		if err := m.add(e); err != nil {
-			return fmt.Errorf("unpacking %s: %w", short(e.Name), err)
+			return fmt.Errorf("unpacking %s: %w", Short(e.Name), err)
 		}
 		return nil
 	})
 }
 
 // add merges one file, directory, link or whiteout.
-func (m *merger) add(e *layerEntry) error {
-	name, err := clean(e.Name)
+func (m *Merger) add(e *Entry) error {
+	name, err := Clean(e.Name)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (m *merger) add(e *layerEntry) error {
 
 // create makes one entry in its parent directory, in the place of what an
 // earlier layer or entry had there.
-func (m *merger) create(parent parentDir, base string, e *layerEntry) error {
+func (m *Merger) create(parent parentDir, base string, e *Entry) error {
 	full := path.Join(parent.path, base)
 	m.layer.add(full)
 	switch e.Type {
@@ -99,7 +100,7 @@ func (m *merger) create(parent parentDir, base string, e *layerEntry) error {
 
 // replace makes something new, after the removal of what has the name if there
 // is something.
-func (m *merger) replace(parent parentDir, base string, makeIt func() error) error {
+func (m *Merger) replace(parent parentDir, base string, makeIt func() error) error {
 	err := makeIt()
 	if !errors.Is(err, fs.ErrExist) {
 		return err
@@ -110,7 +111,7 @@ func (m *merger) replace(parent parentDir, base string, makeIt func() error) err
 	return makeIt()
 }
 
-func (m *merger) directory(parent parentDir, base string, e *layerEntry) error {
+func (m *Merger) directory(parent parentDir, base string, e *Entry) error {
 	full := path.Join(parent.path, base)
 	info, err := parent.root.Lstat(base)
 	if err == nil && info.IsDir() {
@@ -124,7 +125,7 @@ func (m *merger) directory(parent parentDir, base string, e *layerEntry) error {
 }
 
 // remove removes a file or a whole directory. The path is a resolved one.
-func (m *merger) remove(full string) error {
+func (m *Merger) remove(full string) error {
 	m.parent.stale = true // the way to it may lead through what goes
 	delete(m.directories, full)
 	return m.root.RemoveAll(full)
@@ -132,8 +133,8 @@ func (m *merger) remove(full string) error {
 
 // file links a content to its name. What cannot be linked is copied: some file
 // systems have no links, and none has any number of them.
-func (m *merger) file(parent parentDir, base string, e *layerEntry) error {
-	content := contentFile(m.from, e.File)
+func (m *Merger) file(parent parentDir, base string, e *Entry) error {
+	content := ContentFile(m.from, e.File)
 	err := unix.Linkat(unix.AT_FDCWD, content, parent.fd(), base, 0)
 	switch {
 	case err == nil:
@@ -144,13 +145,13 @@ func (m *merger) file(parent parentDir, base string, e *layerEntry) error {
 	return &os.LinkError{Op: "link", Old: content, New: path.Join(parent.path, base), Err: err}
 }
 
-func (m *merger) copyFile(parent parentDir, base, content string, e *layerEntry) (err error) {
-	from, err := openContent(content)
+func (m *Merger) copyFile(parent parentDir, base, content string, e *Entry) (err error) {
+	from, err := OpenContent(content)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if err := m.budget.file(e.Size); err != nil {
+	if err := m.Budget.file(e.Size); err != nil {
 		return err
 	}
 	f, err := parent.root.OpenFile(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -167,9 +168,9 @@ func (m *merger) copyFile(parent parentDir, base, content string, e *layerEntry)
 	return parent.setTime(base, e.Time)
 }
 
-// openContent opens a content to read it, also if the image has forbidden that
+// OpenContent opens a content to read it, also if the image has forbidden that
 // to its owner.
-func openContent(name string) (*os.File, error) {
+func OpenContent(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if !errors.Is(err, fs.ErrPermission) {
 		return f, err
@@ -187,39 +188,39 @@ func openContent(name string) (*os.File, error) {
 
 // hardlink links to a file that has been merged before. A symlink as target
 // is linked itself, not what it points at.
-func (m *merger) hardlink(parent parentDir, base, target string) error {
-	target, err := clean(target)
+func (m *Merger) hardlink(parent parentDir, base, target string) error {
+	target, err := Clean(target)
 	if err != nil {
 		return err
 	}
 	dir, err := m.resolve(path.Dir(target), false)
 	if err != nil {
-		return fmt.Errorf("hard link to %s: %w", short(target), err)
+		return fmt.Errorf("hard link to %s: %w", Short(target), err)
 	}
 	old, full := path.Join(dir, path.Base(target)), path.Join(parent.path, base)
 	info, err := m.root.Lstat(old)
 	switch {
 	case err != nil:
-		return fmt.Errorf("hard link to %s: %w", short(target), err)
+		return fmt.Errorf("hard link to %s: %w", Short(target), err)
 	case info.IsDir():
-		return fmt.Errorf("hard link to the directory %s", short(target))
+		return fmt.Errorf("hard link to the directory %s", Short(target))
 	case old == full:
 		return errors.New("hard link to itself")
 	}
 	return m.replace(parent, base, func() error { return m.root.Link(old, full) })
 }
 
-func (m *merger) noteDir(full string, e *layerEntry) error {
-	if err := m.budget.name(full); err != nil {
+func (m *Merger) noteDir(full string, e *Entry) error {
+	if err := m.Budget.name(full); err != nil {
 		return err
 	}
 	m.directories[full] = dirEntry{mode: e.Mode, mtime: e.Time}
 	return nil
 }
 
-// finish gives the directories their modes and times, which merging into them
+// Finish gives the directories their modes and times, which merging into them
 // would have undone.
-func (m *merger) finish() error {
+func (m *Merger) Finish() error {
 	for full, d := range m.directories {
 		real, err := m.resolve(full, false)
 		if missing(err) || err == nil && real != full {

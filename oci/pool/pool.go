@@ -1,4 +1,7 @@
-package oci
+// Package pool keeps sandboxes ready for the next process: forks of a template,
+// or containers where forking is refused. It follows demand, and lets everything
+// go after a time without use.
+package pool
 
 import (
 	"context"
@@ -9,7 +12,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
-	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -21,8 +23,8 @@ const (
 	StartContainer = "container" // containers
 )
 
-// A Warmth says how many sandboxes wait to be used, and for how long.
-type Warmth struct {
+// Options say how many sandboxes wait to be used, and for how long.
+type Options struct {
 	Start string        // auto if empty
 	Max   int           // sandboxes waiting at once; none ever if 0
 	Idle  time.Duration // after the last use everything is released
@@ -32,8 +34,8 @@ type Warmth struct {
 // demandWindow is how long a number of runs at once is remembered, at least.
 const demandWindow = 15 * time.Second
 
-// A forker makes standby sandboxes by forking. That of package template is one.
-type forker interface {
+// A Template makes standby sandboxes by forking. That of package template is one.
+type Template interface {
 	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
 	Count() int                                // forks so far
 	FailedModules() []string                   // notes about those that could not be preloaded
@@ -41,39 +43,40 @@ type forker interface {
 	Retire()                                   // it ends once its last fork has
 }
 
-// A poolSource starts what a pool holds.
-type poolSource struct {
-	template func(p spec.Process, h spec.Host) (forker, error)
-	// container gives also notes about what could not be preloaded.
-	container func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
+// A Source starts what a pool holds.
+type Source struct {
+	Template func(p spec.Process, h spec.Host) (Template, error)
+	// Container gives also notes about what could not be preloaded.
+	Container       func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
+	MemoryAvailable func() int64 // what programs could have without swapping, in bytes
 }
 
-// A poolState is what a pool has at a moment.
-type poolState struct {
-	ready, making int
-	template      forker // nil if there is none
+// A State is what a pool has at a moment.
+type State struct {
+	Ready, Making int
+	Template      Template // nil if there is none
 }
 
-// A pool holds the sandboxes that wait, all alike: for the last process that
+// A Pool holds the sandboxes that wait, all alike: for the last process that
 // was asked for. As many wait as lately ran at once. They are made by one
 // goroutine for each processor, after a run and beside everything else.
-type pool struct {
+type Pool struct {
 	engine *container.Runtime
-	source poolSource
+	source Source
 
-	mu     sync.Mutex
-	warmth Warmth
-	key    *poolKey // nil if it is for none
-	p      spec.Process
-	h      spec.Host
-	ready  []*container.Standby
-	making int
-	makers int // goroutines
-	idle   *time.Timer
-	closed bool
+	mu      sync.Mutex
+	options Options
+	key     *poolKey // nil if it is for none
+	p       spec.Process
+	h       spec.Host
+	ready   []*container.Standby
+	making  int
+	makers  int // goroutines
+	idle    *time.Timer
+	closed  bool
 
 	// What forks are made from; nil while there is none.
-	template forker
+	template Template
 	starting chan struct{} // closed when the start that goes on has ended
 	refused  error         // there will be no template
 	failures int           // starts in a row that failed
@@ -85,8 +88,8 @@ type pool struct {
 	window  time.Time
 }
 
-// newPool makes a pool that holds nothing before keep says how much.
-func newPool(e *container.Runtime, s poolSource) *pool { return &pool{engine: e, source: s} }
+// New makes a pool that holds nothing before keep says how much.
+func New(e *container.Runtime, s Source) *Pool { return &Pool{engine: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
@@ -109,7 +112,7 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	add := func(path string) {
 		var st unix.Stat_t
 		_ = unix.Stat(path, &st) // the start says what is wrong with it
-		k.Files = append(k.Files, fileKey{st.Dev, st.Ino})
+		k.Files = append(k.Files, fileKey{uint64(st.Dev), st.Ino})
 	}
 	add(p.Root.Dir)
 	for _, b := range p.Binds {
@@ -121,38 +124,38 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	return k
 }
 
-// keep sets what waits from now on.
-func (o *pool) keep(w Warmth) {
+// SetOptions sets what waits from now on.
+func (o *Pool) SetOptions(w Options) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.Renew <= 0 {
 		w.Renew = 500
 	}
-	o.warmth = w
+	o.options = w
 }
 
-// prepare begins to make ready for p.
-func (o *pool) prepare(p spec.Process, h spec.Host) {
+// Prepare begins to make ready for p.
+func (o *Pool) Prepare(p spec.Process, h spec.Host) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || o.warmth.Max <= 0 {
+	if o.closed || o.options.Max <= 0 {
 		return
 	}
-	o.is(p, h)
+	o.retarget(p, h)
 	o.fill()
 }
 
-// take gives a standby sandbox, nil if a fresh one is to serve, and what ends its use.
-func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
+// Acquire gives a standby sandbox, nil if a fresh one is to serve, and what ends its use.
+func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
 	o.mu.Lock()
-	if o.closed || o.warmth.Max <= 0 {
+	if o.closed || o.options.Max <= 0 {
 		o.mu.Unlock()
 		return nil, nil
 	}
-	o.is(p, h)
+	o.retarget(p, h)
 	o.count(1)
 	w := o.pop()
-	if w == nil && o.warmth.Start == StartFork {
+	if w == nil && o.options.Start == StartFork {
 		o.awaitTemplate(ctx)
 	}
 	t := o.template
@@ -163,7 +166,7 @@ func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*containe
 	return w, func() {
 		o.mu.Lock()
 		o.count(-1)
-		o.used()
+		o.touch()
 		o.mu.Unlock()
 		o.engine.Later(container.AfterAnswer, func() {
 			o.mu.Lock()
@@ -173,10 +176,10 @@ func (o *pool) take(ctx context.Context, p spec.Process, h spec.Host) (*containe
 	}
 }
 
-// is makes p the process that the pool is for.
-func (o *pool) is(p spec.Process, h spec.Host) {
+// retarget makes p the process that the pool is for.
+func (o *Pool) retarget(p spec.Process, h spec.Host) {
 	key := keyOf(p, h)
-	o.used()
+	o.touch()
 	if reflect.DeepEqual(key, o.key) {
 		return
 	}
@@ -185,18 +188,18 @@ func (o *pool) is(p spec.Process, h spec.Host) {
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
 }
 
-// used puts off the time at which everything is let go.
-func (o *pool) used() {
+// touch puts off the time at which everything is let go.
+func (o *Pool) touch() {
 	if o.idle != nil {
 		o.idle.Stop()
 	}
 	if !o.closed {
-		o.idle = time.AfterFunc(max(o.warmth.Idle, time.Second), o.release)
+		o.idle = time.AfterFunc(max(o.options.Idle, time.Second), o.releaseIdle)
 	}
 }
 
 // count notes that a run begins or ends.
-func (o *pool) count(n int) {
+func (o *Pool) count(n int) {
 	o.running += n
 	if now := time.Now(); now.Sub(o.window) > demandWindow {
 		o.peak = [2]int{0, o.peak[0]}
@@ -209,7 +212,7 @@ func (o *pool) count(n int) {
 }
 
 // pop gives one that waits.
-func (o *pool) pop() *container.Standby {
+func (o *Pool) pop() *container.Standby {
 	for len(o.ready) > 0 {
 		w := o.ready[0]
 		o.ready = slices.Delete(o.ready, 0, 1)
@@ -221,18 +224,18 @@ func (o *pool) pop() *container.Standby {
 	return nil
 }
 
-// want is how many shall wait: as many as lately ran at once, unless the host
+// target is how many are to wait: as many as lately ran at once, unless the host
 // has not even the memory for one more run.
-func (o *pool) want() int {
-	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && host.MemoryAvailable() < o.p.Limits.Memory {
+func (o *Pool) target() int {
+	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && o.source.MemoryAvailable() < o.p.Limits.Memory {
 		return 0
 	}
-	return min(max(1, o.peak[0], o.peak[1]), o.warmth.Max)
+	return min(max(1, o.peak[0], o.peak[1]), o.options.Max)
 }
 
 // fill begins to make what is missing.
-func (o *pool) fill() {
-	want := o.want()
+func (o *Pool) fill() {
+	want := o.target()
 	for len(o.ready) > want {
 		o.ready[0].Discard()
 		o.ready = slices.Delete(o.ready, 0, 1)
@@ -244,21 +247,21 @@ func (o *pool) fill() {
 		o.startTemplate()
 		return
 	}
-	for o.makers < runtime.GOMAXPROCS(0) && o.room(want) {
+	for o.makers < runtime.GOMAXPROCS(0) && o.hasRoom(want) {
 		o.makers++
 		o.making++
 		o.engine.Go(o.make)
 	}
 }
 
-// room reports whether one more shall be made. While many run, few wait: all
+// hasRoom reports whether one more shall be made. While many run, few wait: all
 // of them together are no more than may wait.
-func (o *pool) room(want int) bool {
-	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.warmth.Max, 2)
+func (o *Pool) hasRoom(want int) bool {
+	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.options.Max, 2)
 }
 
 // make makes sandboxes until there are enough. It has been counted.
-func (o *pool) make() {
+func (o *Pool) make() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
@@ -269,7 +272,7 @@ func (o *pool) make() {
 		var err error
 		if t != nil {
 			w = o.fork(t, false)
-		} else if w, notes, err = o.source.container(p, h); err != nil {
+		} else if w, notes, err = o.source.Container(p, h); err != nil {
 			w = nil
 		}
 		o.mu.Lock()
@@ -282,7 +285,7 @@ func (o *pool) make() {
 		default:
 			o.ready = append(o.ready, w)
 		}
-		if w == nil || !o.room(o.want()) || o.forks() && o.template == nil {
+		if w == nil || !o.hasRoom(o.target()) || o.forks() && o.template == nil {
 			break
 		}
 		o.making++
@@ -291,7 +294,7 @@ func (o *pool) make() {
 }
 
 // note keeps what the user should know, once.
-func (o *pool) note(notes ...string) {
+func (o *Pool) note(notes ...string) {
 	for _, n := range notes {
 		if !slices.Contains(o.notes, n) {
 			o.notes = append(o.notes, n)
@@ -299,8 +302,8 @@ func (o *pool) note(notes ...string) {
 	}
 }
 
-// release lets everything go after a time without use.
-func (o *pool) release() {
+// releaseIdle lets everything go after a time without use.
+func (o *Pool) releaseIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.running == 0 {
@@ -309,7 +312,7 @@ func (o *pool) release() {
 }
 
 // drop lets everything go. What is being made is dropped when it is done.
-func (o *pool) drop() {
+func (o *Pool) drop() {
 	for _, w := range o.ready {
 		w.Discard()
 	}
@@ -319,8 +322,8 @@ func (o *pool) drop() {
 	o.ready, o.template, o.key = nil, nil, nil
 }
 
-// close ends what waits. Nothing is made any more.
-func (o *pool) close() {
+// Close ends what waits. Nothing is made any more.
+func (o *Pool) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
@@ -330,15 +333,15 @@ func (o *pool) close() {
 	o.drop()
 }
 
-// state says what there is now.
-func (o *pool) state() poolState {
+// State says what there is now.
+func (o *Pool) State() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return poolState{len(o.ready), o.making, o.template}
+	return State{len(o.ready), o.making, o.template}
 }
 
-// said gives what the user should know.
-func (o *pool) said() []string {
+// Notes gives what the user should know.
+func (o *Pool) Notes() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.notes)

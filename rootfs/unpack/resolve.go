@@ -1,4 +1,4 @@
-package rootfs
+package unpack
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSymlinks is the kernel's limit in one path.
-const maxSymlinks = 40
+// MaxSymlinks is the kernel's limit in one path.
+const MaxSymlinks = 40
 
 var errNotDir = errors.New("a directory of its path is a file")
 
-// clean turns the name of a tar entry into a path relative to the root. What
+// Clean turns the name of a tar entry into a path relative to the root. What
 // would lead out of the root ends at it, as ".." of "/" is "/".
-func clean(name string) (string, error) {
+func Clean(name string) (string, error) {
 	if strings.ContainsRune(name, 0) {
 		return "", errors.New("the name has a NUL byte")
 	}
@@ -34,8 +34,8 @@ func clean(name string) (string, error) {
 
 // resolve follows the symlinks of a path to a directory, and returns a path to
 // it without any. Missing directories are made if create is set.
-func (m *merger) resolve(dir string, create bool) (string, error) {
-	return resolveIn(m.root, dir, func(missing string) error {
+func (m *Merger) resolve(dir string, create bool) (string, error) {
+	return ResolveIn(m.root, dir, func(missing string) error {
 		if !create {
 			return fs.ErrNotExist
 		}
@@ -46,9 +46,9 @@ func (m *merger) resolve(dir string, create bool) (string, error) {
 	})
 }
 
-// resolveIn resolves a path to a directory as if root were "/". Absent is asked
+// ResolveIn resolves a path to a directory as if root were "/". Absent is asked
 // what to do about a directory that is not there.
-func resolveIn(root *os.Root, dir string, absent func(path string) error) (string, error) {
+func ResolveIn(root *os.Root, dir string, absent func(path string) error) (string, error) {
 	at, rest, links := ".", strings.Split(dir, "/"), 0
 	for len(rest) > 0 {
 		part := rest[0]
@@ -73,10 +73,10 @@ func resolveIn(root *os.Root, dir string, absent func(path string) error) (strin
 		case info.IsDir():
 			at = next
 		case info.Mode()&fs.ModeSymlink == 0:
-			return "", fmt.Errorf("%w: %s", errNotDir, short(next))
+			return "", fmt.Errorf("%w: %s", errNotDir, Short(next))
 		default:
-			if links++; links > maxSymlinks {
-				return "", fmt.Errorf("too many symlinks in %s", short(dir))
+			if links++; links > MaxSymlinks {
+				return "", fmt.Errorf("too many symlinks in %s", Short(dir))
 			}
 			target, err := root.Readlink(next)
 			if err != nil {
@@ -125,7 +125,7 @@ func (c *parentCache) forget() {
 }
 
 // openParent opens the directory that an entry belongs in.
-func (m *merger) openParent(dir string) (parentDir, error) {
+func (m *Merger) openParent(dir string) (parentDir, error) {
 	if m.parent.dir.root != nil && m.parent.name == dir && !m.parent.stale {
 		return m.parent.dir, nil
 	}
@@ -145,4 +145,15 @@ func (m *merger) openParent(dir string) (parentDir, error) {
 	}
 	m.parent = parentCache{name: dir, dir: parentDir{root, f, real}}
 	return m.parent.dir, nil
+}
+
+// ReadDir lists a directory of a root. The fs.FS of a root would refuse names
+// that are not UTF-8.
+func ReadDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
 }

@@ -1,4 +1,4 @@
-package rootfs
+package unpack
 
 import (
 	"archive/tar"
@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A layerEntry is one entry of a layer's tar, as far as a root needs it. Owners,
+// An Entry is one entry of a layer's tar, as far as a root needs it. Owners,
 // devices, setuid bits and extended attributes are not in it.
-type layerEntry struct {
+type Entry struct {
 	Name string // as the tar has it
 	Link string // target of a symlink or hard link
 	Type byte   // of package tar
@@ -29,8 +29,8 @@ type layerEntry struct {
 
 // newEntry takes over what we keep of a header. It reports false if there is
 // nothing to keep: a sandbox has its own /dev, and may make no devices.
-func newEntry(hdr *tar.Header) (e layerEntry, kept bool, err error) {
-	e = layerEntry{Name: hdr.Name, Type: hdr.Typeflag, Time: sane(hdr.ModTime)}
+func newEntry(hdr *tar.Header) (e Entry, kept bool, err error) {
+	e = Entry{Name: hdr.Name, Type: hdr.Typeflag, Time: sane(hdr.ModTime)}
 	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
 	// and on the host the file may belong to root.
 	e.Mode = hdr.FileInfo().Mode().Perm()
@@ -53,17 +53,17 @@ func newEntry(hdr *tar.Header) (e layerEntry, kept bool, err error) {
 }
 
 // whiteout reports whether the entry only says that something is not there.
-func (e *layerEntry) whiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
+func (e *Entry) whiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
 
-// readEntries calls each for the entries in a file, in the order of the tar.
-func readEntries(file string, each func(*layerEntry) error) error {
+// ReadEntries calls each for the entries in a file, in the order of the tar.
+func ReadEntries(file string, each func(*Entry) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for dec := gob.NewDecoder(bufio.NewReaderSize(f, 64<<10)); ; {
-		var e layerEntry
+		var e Entry
 		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {

@@ -1,4 +1,4 @@
-package rootfs
+package unpack
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const (
 // whiteout hides a name, or everything, that lower layers have in dir. "Files
 // that are present in the same layer as a whiteout file can only be hidden by
 // whiteout files in subsequent layers."
-func (m *merger) whiteout(dir, hidden string) error {
+func (m *Merger) whiteout(dir, hidden string) error {
 	real, err := m.resolve(dir, false)
 	if missing(err) {
 		return nil // nothing there to hide
@@ -41,7 +41,7 @@ func (m *merger) whiteout(dir, hidden string) error {
 
 // hide removes a path unless this layer has it too; then only what lower layers
 // have in it goes.
-func (m *merger) hide(full string) error {
+func (m *Merger) hide(full string) error {
 	if m.layer.has(full) {
 		return m.hideBelow(full)
 	}
@@ -50,7 +50,7 @@ func (m *merger) hide(full string) error {
 
 // hideBelow hides everything in a directory. Once is enough in a layer; a
 // hostile one could make us walk the same tree for hours.
-func (m *merger) hideBelow(dir string) error {
+func (m *Merger) hideBelow(dir string) error {
 	if m.layer.hidden(dir) {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (m *merger) hideBelow(dir string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := readDir(m.root, dir)
+	entries, err := ReadDir(m.root, dir)
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,13 @@ func TestLookupFilesAreAddedWhereAnImageHasNone(t *testing.T) {
 		"a hard link of two": {[]entry{dir("etc"), file("empty", ""), hardlink("etc/hosts", "empty")}, []string{"etc/hosts", "etc/resolv.conf"}},
 	} {
 		root := rootOf(t, c.entries...)
-		if err := addLookupFiles(root); err != nil {
+		if err := addEtcFiles(root); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		var ours []string
-		for _, file := range slices.Sorted(maps.Keys(lookupFiles)) {
-			if got, err := root.ReadFile(file); err == nil && string(got) == lookupFiles[file] {
+		for _, file := range slices.Sorted(maps.Keys(etcFiles)) {
+			if got, err := root.ReadFile(file); err == nil && string(got) == etcFiles[file] {
 				ours = append(ours, file)
 			}
 		}

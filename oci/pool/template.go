@@ -1,4 +1,4 @@
-package oci
+package pool
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // it cannot be had.
 
 // awaitTemplate waits until there is one, or there can be none.
-func (o *pool) awaitTemplate(ctx context.Context) {
+func (o *Pool) awaitTemplate(ctx context.Context) {
 	for o.forks() && o.template == nil && ctx.Err() == nil {
 		o.startTemplate()
 		started := o.starting
@@ -31,12 +31,12 @@ func (o *pool) awaitTemplate(ctx context.Context) {
 }
 
 // forks reports whether there shall be a template.
-func (o *pool) forks() bool {
-	return o.warmth.Start != StartContainer && o.refused == nil
+func (o *Pool) forks() bool {
+	return o.options.Start != StartContainer && o.refused == nil
 }
 
 // fork makes a fork. A template that fails once is not used again.
-func (o *pool) fork(t forker, now bool) *container.Standby {
+func (o *Pool) fork(t Template, now bool) *container.Standby {
 	w, err := t.Fork(now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,14 +50,14 @@ func (o *pool) fork(t forker, now bool) *container.Standby {
 		return nil
 	}
 	o.failures = 0
-	if t.Count() >= o.warmth.Renew {
+	if t.Count() >= o.options.Renew {
 		o.startTemplate()
 	}
 	return w
 }
 
 // failed keeps what does not work from being tried all the time.
-func (o *pool) failed(err error) {
+func (o *Pool) failed(err error) {
 	o.failures++
 	o.retry = time.Now().Add(time.Second << min(o.failures-1, 8))
 	var refused interface {
@@ -79,13 +79,13 @@ func (o *pool) failed(err error) {
 	case refused != nil || o.failures >= 5:
 		o.refused = err
 	}
-	if o.warmth.Start == StartFork {
+	if o.options.Start == StartFork {
 		o.note(err.Error())
 	}
 }
 
 // startTemplate begins to start a template, or one in place of the present.
-func (o *pool) startTemplate() {
+func (o *Pool) startTemplate() {
 	if o.starting != nil || o.closed || time.Now().Before(o.retry) {
 		return
 	}
@@ -93,7 +93,7 @@ func (o *pool) startTemplate() {
 	o.starting = started
 	key, p, h := o.key, o.p, o.h
 	o.engine.Go(func() {
-		t, err := o.source.template(p, h)
+		t, err := o.source.Template(p, h)
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.starting = nil

@@ -8,18 +8,18 @@ import (
 	"path"
 )
 
-// lookupFiles are what libc looks into to turn a name into an address. Images
+// etcFiles are what libc looks into to turn a name into an address. Images
 // leave them out or empty, since every container runtime brings its own. There
 // is no server to ask, but without a word about it musl would ask one, and wait
 // five seconds for each name.
-var lookupFiles = map[string]string{
+var etcFiles = map[string]string{
 	"etc/hosts":       "127.0.0.1\tlocalhost\n::1\tlocalhost\n",
 	"etc/resolv.conf": "options timeout:0 attempts:1\n",
 }
 
-// addLookupFiles writes those that an image has not, or has nothing in. An image
+// addEtcFiles writes those that an image has not, or has nothing in. An image
 // whose /etc is no directory has to do without.
-func addLookupFiles(root *os.Root) error {
+func addEtcFiles(root *os.Root) error {
 	info, err := root.Lstat("etc")
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeDir(root, "etc"); err == nil {
@@ -32,7 +32,7 @@ func addLookupFiles(root *os.Root) error {
 	if !info.IsDir() {
 		return nil
 	}
-	for name, content := range lookupFiles {
+	for name, content := range etcFiles {
 		info, err := root.Lstat(name)
 		if err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
 			continue

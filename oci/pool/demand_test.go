@@ -1,4 +1,4 @@
-package oci
+package pool
 
 import (
 	"testing"
@@ -7,20 +7,20 @@ import (
 
 // TestPoolFollowsDemand counts without starting anything.
 func TestPoolFollowsDemand(t *testing.T) {
-	o := &pool{key: &poolKey{}, warmth: Warmth{Max: 4}}
+	o := &Pool{source: Source{MemoryAvailable: func() int64 { return 1 << 40 }}, key: &poolKey{}, options: Options{Max: 4}}
 	for range 3 {
 		o.count(1)
 	}
 	for range 3 {
 		o.count(-1)
 	}
-	if got := o.want(); got != 3 {
+	if got := o.target(); got != 3 {
 		t.Errorf("after 3 at once %d wait", got)
 	}
 	for range 9 {
 		o.count(1)
 	}
-	if got := o.want(); got != 4 {
+	if got := o.target(); got != 4 {
 		t.Errorf("%d wait, more than the most", got)
 	}
 	for range 9 {
@@ -29,11 +29,11 @@ func TestPoolFollowsDemand(t *testing.T) {
 	o.window = time.Now().Add(-3 * demandWindow)
 	o.count(1)
 	o.count(-1)
-	if got := o.want(); got != 1 {
+	if got := o.target(); got != 1 {
 		t.Errorf("long after it %d wait", got)
 	}
 	o.p.Limits.Memory = 1 << 60
-	if got := o.want(); got != 0 {
+	if got := o.target(); got != 0 {
 		t.Errorf("%d wait where there is no memory for a run", got)
 	}
 }
