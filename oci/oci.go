@@ -225,8 +225,8 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	p.closeFiles()
 	return attend(ctx, p, s, h, func() {
 		// Whoever cannot be spoken with ends, and waiting tells how.
-		if conn, err := line.Receive(); err == nil {
-			p.start(conn, s)
+		if conn, workspace, err := line.Receive(); err == nil {
+			p.start(conn, workspace)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func (r *Runtime) runStandby(ctx context.Context, s *container.Standby, p Proces
 	}
 	p.closeFiles()
 	defer r.engine.Later(container.AfterAnswer, func() { _ = s.Destroy() })
-	return attend(ctx, p, s, h, func() { p.start(s.Conn, s) })
+	return attend(ctx, p, s, h, func() { p.start(s.Conn, s.Workspace) })
 }
 
 // attend keeps the limits of a sandbox, and its time, until it has ended. Talk
@@ -279,12 +279,12 @@ func outcome(s container.Sandbox, ended <-chan int) (exit Exit, there bool, err 
 	}
 }
 
-// start hands over what the host has of a sandbox, with which it can begin: by
-// now its pid 1 is no program of libcontainer's any more, which nobody may look
-// into.
-func (p Process) start(conn net.Conn, s container.Sandbox) {
+// start hands over what the host has of a sandbox, with which it can begin.
+func (p Process) start(conn net.Conn, workspace *os.File) {
 	if p.Workspace != nil {
-		p.Workspace(container.OpenWorkspace(s.PID()))
+		p.Workspace(workspace, nil)
+	} else {
+		workspace.Close()
 	}
 	p.Control(conn)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/spec"
+	"golang.org/x/sys/unix"
 )
 
 // script runs a shell script in a container of e, and gives what it wrote.
@@ -44,7 +45,7 @@ func script(t *testing.T, e *Runtime, text string) string {
 	return string(out)
 }
 
-func newTestEngine(t *testing.T) *Runtime {
+func newTestRuntime(t *testing.T) *Runtime {
 	t.Helper()
 	ocitest.NeedNamespaces(t)
 	e, err := Open(filepath.Join(t.TempDir(), "run"), 65534, 65534)
@@ -62,7 +63,7 @@ func newTestEngine(t *testing.T) *Runtime {
 // TestStartReexecutesThisBinary: without the hook in this package the test
 // binary would run its tests again in the sandbox, and print them.
 func TestStartReexecutesThisBinary(t *testing.T) {
-	if got := script(t, newTestEngine(t), "echo fine"); got != "fine\n" {
+	if got := script(t, newTestRuntime(t), "echo fine"); got != "fine\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -70,7 +71,7 @@ func TestStartReexecutesThisBinary(t *testing.T) {
 // TestReplacedProgram: an upgrade replaces the file we run from, or its folder
 // is taken away.
 func TestReplacedProgram(t *testing.T) {
-	e := newTestEngine(t)
+	e := newTestRuntime(t)
 	if _, err := e.Host(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,5 +88,43 @@ func TestReplacedProgram(t *testing.T) {
 	}
 	if !strings.HasPrefix(e.copied, e.dir) {
 		t.Errorf("copied to %q, want it among what is swept", e.copied)
+	}
+}
+
+// TestWorkspaceOfAProgramThatEndsAtOnce: the host may come to what the program
+// has left only when nothing of the sandbox is there any more.
+func TestWorkspaceOfAProgramThatEndsAtOnce(t *testing.T) {
+	e := newTestRuntime(t)
+	h, err := e.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, line, _, err := e.Start(spec.Process{
+		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", "echo kept >/workspace/file"}, UID: 65534, GID: 65534, Control: true,
+	}, nil, nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	if exit, err := c.Wait(); err != nil || exit.Code != 0 {
+		t.Fatalf("exit %+v, %v", exit, err)
+	}
+	if err := c.Destroy(); err != nil {
+		t.Fatal(err)
+	}
+	control, workspace, err := line.Receive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	defer workspace.Close()
+	fd, err := unix.Openat(int(workspace.Fd()), "file", unix.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "file")
+	defer f.Close()
+	if b, err := io.ReadAll(f); err != nil || string(b) != "kept\n" {
+		t.Errorf("read %q, %v", b, err)
 	}
 }

@@ -13,9 +13,12 @@ import (
 // streams. It is used once.
 type Standby struct {
 	Sandbox
-	Conn    *net.UnixConn // to the program, which has the other end as descriptor 3
-	Alive   func() bool   // it has not ended
-	Runtime *Runtime
+	Conn *net.UnixConn // to the program, which has the other end as descriptor 3
+	// Workspace is the sandbox's /workspace (pid1.Lifeline.Receive). It belongs
+	// to the run once Attach has succeeded.
+	Workspace *os.File
+	Alive     func() bool // it has not ended
+	Runtime   *Runtime
 }
 
 // ErrGone says that a standby sandbox has ended, and that nothing of a run has
@@ -36,6 +39,9 @@ func (s *Standby) Attach(stdout, stderr *os.File) error {
 
 // Discard removes it, beside everything else.
 func (s *Standby) Discard() {
+	if s.Workspace != nil {
+		s.Workspace.Close()
+	}
 	s.Runtime.Later(0, func() { _ = s.Destroy() }) // what cannot be removed is swept by the next start
 }
 

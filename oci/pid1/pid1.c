@@ -103,20 +103,26 @@ static void landlock(char *more)
 	close(rules);
 }
 
-// send_end sends a descriptor to the host, over the lifeline.
-static void send_end(int lifeline, int fd)
+// send_ends sends the host, over the lifeline, its end of the control socket
+// and /workspace: what the code leaves there can be read for as long as the host
+// keeps the descriptor, however soon the sandbox ends.
+static void send_ends(int lifeline, int socket)
 {
-	char byte = 0, control[CMSG_SPACE(sizeof fd)] = {0};
+	int fds[2] = {socket, open("/workspace", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+	char byte = 0, control[CMSG_SPACE(sizeof fds)] = {0};
 	struct iovec data = {&byte, 1};
 	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
+	if (fds[1] < 0)
+		die("opening /workspace");
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof fd);
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	c->cmsg_len = CMSG_LEN(sizeof fds);
+	memcpy(CMSG_DATA(c), fds, sizeof fds);
 	if (sendmsg(lifeline, &m, MSG_NOSIGNAL) != 1)
 		die("handing out the control socket");
+	close(fds[1]);
 }
 
 static void no_op(int sig) { (void)sig; }
@@ -178,7 +184,7 @@ static void adopt(const char *what)
 	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
 	block_signals(NULL);
 	// Only now that pid 1 is opaque does the host get what starts the code.
-	send_end(lifeline, end);
+	send_ends(lifeline, end);
 	for (int fd = 0; fd <= end || fd <= lifeline; fd++)
 		if (fd != lifeline)
 			close(fd);
@@ -224,7 +230,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 	if (control) {
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 			die("making the control socket");
-		send_end(own, pair[0]);
+		send_ends(own, pair[0]);
 	}
 	block_signals(&before);
 	// Programs tell from its pid that a process was forked. The code's is 2,

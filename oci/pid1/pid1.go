@@ -61,27 +61,50 @@ func unixConn(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// Receive takes in the control socket that pid 1 has made. It fails if pid 1
-// ends before.
-func (l Lifeline) Receive() (*net.UnixConn, error) {
-	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(4))
-	size, n, _, _, err := l.Ours.ReadMsgUnix(data, control)
+// Receive takes in what pid 1 hands out before the program starts: the control
+// socket, and the sandbox's /workspace as a descriptor to open files below
+// (openat(2)). Both are the caller's to close. The descriptor keeps what is in
+// the folder when everything else of the sandbox is gone. Receive fails if pid 1
+// ended before it could send them; what it has sent waits here.
+func (l Lifeline) Receive() (control *net.UnixConn, workspace *os.File, err error) {
+	data, oob := make([]byte, 600), make([]byte, unix.CmsgSpace(2*4))
+	size, n, _, _, err := l.Ours.ReadMsgUnix(data, oob)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if size > 1 && data[0] == 'e' {
-		return nil, errors.New(string(data[1:size]))
+		return nil, nil, errors.New(string(data[1:size]))
 	}
-	messages, err := syscall.ParseSocketControlMessage(control[:n])
+	fds, err := parseRights(oob[:n])
+	if err != nil {
+		return nil, nil, err
+	}
+	workspace = os.NewFile(uintptr(fds[1]), "/workspace")
+	if control, err = unixConn(fds[0]); err != nil {
+		return nil, nil, errors.Join(err, workspace.Close())
+	}
+	return control, workspace, nil
+}
+
+// parseRights gives the two descriptors that came with a message.
+func parseRights(oob []byte) (fds []int, err error) {
+	messages, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
 		return nil, errors.New("pid 1 sent no socket")
 	}
-	fds, err := syscall.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.New("pid 1 sent no socket")
+	fds, err = syscall.ParseUnixRights(&messages[0])
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
 	}
-	unix.CloseOnExec(fds[0])
-	return unixConn(fds[0])
+	if err == nil && len(fds) != 2 {
+		err = fmt.Errorf("pid 1 sent %d descriptors, not a socket and a folder", len(fds))
+	}
+	if err != nil {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}
+	return fds, err
 }
 
 // Close closes what is still open of both ends.

@@ -22,7 +22,7 @@ func (l Limits) Words() map[string]string {
 	words := map[string]string{
 		"files": fmt.Sprintf("%d open files in one process", maxFiles),
 		"space": fmt.Sprintf("/tmp holds %d MiB in %d files, /workspace %d MiB in %d, /dev/shm %d MiB in %d",
-			tmpSize>>20, tmpFiles, WorkspaceSize>>20, workspaceFiles, shmSize>>20, shmFiles),
+			tmpSize>>20, tmpFiles, workspaceSize>>20, workspaceFiles, shmSize>>20, shmFiles),
 	}
 	if l.Memory > 0 {
 		words["memory"] = fmt.Sprintf("%d MiB of memory", l.Memory>>20)

@@ -12,7 +12,7 @@ import (
 // where there is a cgroup, and bound what code can fill where there is none.
 const (
 	tmpSize       = 64 << 20
-	WorkspaceSize = 128 << 20
+	workspaceSize = 128 << 20
 	shmSize       = 64 << 20
 )
 
@@ -55,7 +55,7 @@ type Tmpfs struct {
 var Writable = []Tmpfs{
 	{"/dev/shm", "mode=1777", shmSize, shmFiles},
 	{"/tmp", "mode=1777", tmpSize, tmpFiles},
-	{"/workspace", "mode=1777", WorkspaceSize, workspaceFiles},
+	{"/workspace", "mode=1777", workspaceSize, workspaceFiles},
 }
 
 // Options are those of the file system, beside the flags of the mount.

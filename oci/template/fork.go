@@ -17,15 +17,16 @@ import (
 
 // A fork is a sandbox that was forked from a template (fork.py).
 type fork struct {
-	t        *Template
-	host     int      // pid of its pid 1, here
-	pidfd    *os.File // of the same, which no later process can be
-	line     pid1.Lifeline
-	conn     *net.UnixConn
-	manager  cgroups.Manager     // nil where there is no cgroup
-	memory   *oomWatch           // with cgroup v1
-	place    *place              // nil where there is no cgroup
-	counters map[string]*os.File // open, by controller
+	t         *Template
+	host      int      // pid of its pid 1, here
+	pidfd     *os.File // of the same, which no later process can be
+	line      pid1.Lifeline
+	conn      *net.UnixConn
+	workspace *os.File            // the standby sandbox owns it
+	manager   cgroups.Manager     // nil where there is no cgroup
+	memory    *oomWatch           // with cgroup v1
+	place     *place              // nil where there is no cgroup
+	counters  map[string]*os.File // open, by controller
 }
 
 // Fork makes a sandbox in which the program waits, for a run that is there
@@ -35,7 +36,7 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &container.Standby{Sandbox: f, Conn: f.conn, Runtime: t.engine, Alive: func() bool { return !t.Gone() }}, nil
+	return &container.Standby{Sandbox: f, Conn: f.conn, Workspace: f.workspace, Runtime: t.engine, Alive: func() bool { return !t.Gone() }}, nil
 }
 
 // forkSandbox is the host's part of become_sandbox in fork.py.
@@ -46,6 +47,9 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	f := &fork{t: t}
 	defer func() {
 		if err != nil {
+			if f.workspace != nil {
+				f.workspace.Close()
+			}
 			_ = f.Destroy()
 			err = fmt.Errorf("forking from the template: %w", err)
 		}
@@ -63,7 +67,7 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	if _, err := f.line.Ours.Write([]byte("g")); err != nil {
 		return nil, err
 	}
-	if f.conn, err = f.line.Receive(); err != nil {
+	if f.conn, f.workspace, err = f.line.Receive(); err != nil {
 		return nil, err
 	}
 	_ = f.conn.SetDeadline(time.Now().Add(forkPatience))

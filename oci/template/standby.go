@@ -19,10 +19,11 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 	defer e.AtStop(s.s.Kill)()
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
+		s.workspace.Close()
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
-	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
+	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
 }
 
 // A waiting is the container of a starter, which looks out for its end.

@@ -62,15 +62,16 @@ type Template struct {
 
 // A starter is a sandbox in which fork.py has started and answered.
 type starter struct {
-	s     *container.Container
-	line  pid1.Lifeline
-	conn  *net.UnixConn
-	h     spec.Host
-	said  *lastWords
-	notes []string       // modules that could not be had, and why
-	ended chan struct{}  // its first process has
-	exit  container.Exit // how; once it has
-	err   error
+	s         *container.Container
+	line      pid1.Lifeline
+	conn      *net.UnixConn
+	workspace *os.File // the standby sandbox owns it; a template needs none
+	h         spec.Host
+	said      *lastWords
+	notes     []string       // modules that could not be had, and why
+	ended     chan struct{}  // its first process has
+	exit      container.Exit // how; once it has
+	err       error
 }
 
 // A starterConfig is what fork.py has to know.
@@ -183,8 +184,11 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		close(s.ended)
 	})
 	defer e.AtStop(c.Kill)()
-	if s.conn, err = line.Receive(); err == nil {
+	if s.conn, s.workspace, err = line.Receive(); err == nil {
 		err = s.configure(config)
+	}
+	if s.workspace != nil && (err != nil || template) {
+		s.workspace.Close()
 	}
 	if err != nil {
 		if words := s.end(); words != "" && !errors.As(err, new(*refusedError)) {
