@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 // A candidate is where a config file may be.
 type candidate struct {
-	location
+	clientfile.Location
 	rank     rank
 	required bool // its absence is a problem
 	folder   bool // every config file in it counts
@@ -16,7 +17,7 @@ type candidate struct {
 
 // openedFile is a config file with its rank.
 type openedFile struct {
-	*configFile
+	*clientfile.File
 	rank rank
 }
 
@@ -37,17 +38,17 @@ func candidates(o DiscoverOptions) []candidate {
 	var all []candidate
 	seen := map[string]bool{}
 	add := func(p candidate) {
-		if !seen[p.path] {
-			seen[p.path] = true
+		if !seen[p.Path] {
+			seen[p.Path] = true
 			all = append(all, p)
 		}
 	}
 	if o.Extra != "" {
-		add(candidate{location: location{path: o.files().absolute(o.Extra), dialect: &generic, bare: true}, rank: rankNamed, required: true})
+		add(candidate{Location: clientfile.Location{Path: o.files().Absolute(o.Extra), Dialect: &clientfile.Generic, Bare: true}, rank: rankNamed, required: true})
 	}
 	if o.Dir != "" && !o.inHome() { // at home, the project's files are the user's own
-		for _, d := range dialects {
-			for _, pattern := range d.project {
+		for _, d := range clientfile.Dialects {
+			for _, pattern := range d.Project {
 				add(candidateAt(d, filepath.Join(o.Dir, pattern), rankProject))
 			}
 		}
@@ -56,17 +57,17 @@ func candidates(o DiscoverOptions) []candidate {
 		return all
 	}
 	if o.inHome() {
-		add(candidateAt(&claudeProject, filepath.Join(o.Dir, ".mcp.json"), rankUser))
+		add(candidateAt(&clientfile.ClaudeProject, filepath.Join(o.Dir, ".mcp.json"), rankUser))
 	}
-	add(candidate{location: location{path: filepath.Join(o.Home, "MCPs"), dialect: &generic, bare: true}, rank: rankOwn, folder: true})
-	for _, d := range dialects {
-		for _, pattern := range append(slices.Clone(d.user), d.movedFile()) {
-			for _, path := range o.files().resolve(pattern) {
+	add(candidate{Location: clientfile.Location{Path: filepath.Join(o.Home, "MCPs"), Dialect: &clientfile.Generic, Bare: true}, rank: rankOwn, folder: true})
+	for _, d := range clientfile.Dialects {
+		for _, pattern := range append(slices.Clone(d.User), d.MovedFile()) {
+			for _, path := range o.files().Resolve(pattern) {
 				add(candidateAt(d, path, rankUser))
 			}
 		}
-		if text := o.files().variable(d.content); d.content != "" && text != "" {
-			add(candidate{location: location{path: "$" + d.content, dialect: d, text: text}, rank: rankUser})
+		if text := o.files().Variable(d.Content); d.Content != "" && text != "" {
+			add(candidate{Location: clientfile.Location{Path: "$" + d.Content, Dialect: d, Text: text}, rank: rankUser})
 		}
 	}
 	return all
@@ -74,14 +75,14 @@ func candidates(o DiscoverOptions) []candidate {
 
 // candidateAt makes a candidate of a path of a dialect. One that ends in /* is a
 // folder.
-func candidateAt(d *dialect, path string, r rank) candidate {
+func candidateAt(d *clientfile.Dialect, path string, r rank) candidate {
 	path, folder := strings.CutSuffix(path, "/*")
-	return candidate{location: location{path: path, dialect: d, bare: folder, project: r == rankProject}, rank: r, folder: folder}
+	return candidate{Location: clientfile.Location{Path: path, Dialect: d, Bare: folder, Project: r == rankProject}, rank: r, folder: folder}
 }
 
 // inHome reports whether the project is the user's home directory.
 func (o DiscoverOptions) inHome() bool {
-	return o.Home != "" && o.Dir != "" && resolved(o.Home) == resolved(o.Dir)
+	return o.Home != "" && o.Dir != "" && clientfile.ResolveLinks(o.Home) == clientfile.ResolveLinks(o.Dir)
 }
 
 // ProjectOf finds the project directory that a config file belongs to by its
@@ -90,7 +91,7 @@ func (o DiscoverOptions) inHome() bool {
 func ProjectOf(file string) string {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		for _, p := range candidates(DiscoverOptions{Dir: dir}) {
-			if p.path == file || p.folder && p.path == filepath.Dir(file) {
+			if p.Path == file || p.folder && p.Path == filepath.Dir(file) {
 				return dir
 			}
 		}

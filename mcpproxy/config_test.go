@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
@@ -179,7 +180,7 @@ func TestBadFileIsReportedAndHidesNoGoodOne(t *testing.T) {
 		{"null", "is not a JSON object"},
 		{`{"other":1}`, `has no "mcpServers"`},
 		{`{"mcpServers":[]}`, `"mcpServers" is not an object`},
-		{strings.Repeat(" ", maxConfigSize) + "{}", "is larger than 16 MiB"},
+		{strings.Repeat(" ", clientfile.MaxSize) + "{}", "is larger than 16 MiB"},
 		{"\x00\x01\x02", "is not JSON"},
 		{strings.Repeat(`{"a":`, 20_000), "is not JSON"},
 	} {

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"encoding/json"
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,9 +52,9 @@ func TestClientsFiles(t *testing.T) {
 			}
 		})
 	}
-	for _, d := range dialects {
-		if !seen[d.client] {
-			t.Errorf("no file of %s is tested", d.client)
+	for _, d := range clientfile.Dialects {
+		if !seen[d.Client] {
+			t.Errorf("no file of %s is tested", d.Client)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -25,8 +26,8 @@ type DiscoverOptions struct {
 }
 
 // files returns the part of the options that reading a file needs.
-func (o DiscoverOptions) files() fileOptions {
-	return fileOptions{home: o.Home, dir: o.Dir, getenv: o.Getenv, values: o.Values}
+func (o DiscoverOptions) files() clientfile.Options {
+	return clientfile.Options{Home: o.Home, Dir: o.Dir, Getenv: o.Getenv, Values: o.Values}
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
@@ -31,16 +32,16 @@ type discovery struct {
 
 // found is an entry of a file, parsed.
 type found struct {
-	parsedEntry
+	clientfile.Entry
 	shown string // what it starts, as the file writes it
 }
 
 // folder reads every config file in it, in the order of their names.
 func (d *discovery) folder(p candidate) {
-	entries, err := os.ReadDir(p.path)
+	entries, err := os.ReadDir(p.Path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			d.problem(config.Problem{Source: p.path, Reason: "reading the folder: " + statefile.Reason(err)})
+			d.problem(config.Problem{Source: p.Path, Reason: "reading the folder: " + statefile.Reason(err)})
 		}
 		return
 	}
@@ -52,32 +53,32 @@ func (d *discovery) folder(p candidate) {
 	}
 	sort.Strings(names)
 	if len(names) > maxConfigFiles {
-		d.problem(config.Problem{Source: p.path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
+		d.problem(config.Problem{Source: p.Path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
 		names = names[:maxConfigFiles]
 	}
-	dir := p.path
+	dir := p.Path
 	p.folder = false
 	for _, n := range names {
-		p.path = filepath.Join(dir, n)
+		p.Path = filepath.Join(dir, n)
 		d.file(p)
 	}
 }
 
 // file reads one config file and adds its entries in the order they stand in.
 func (d *discovery) file(p candidate) {
-	opened, err := openFile(p.location, d.o.files())
+	opened, err := clientfile.Open(p.Location, d.o.files())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
-			d.problem(config.Problem{Source: p.path, Client: p.dialect.client, Reason: statefile.Reason(err)})
+			d.problem(config.Problem{Source: p.Path, Client: p.Dialect.Client, Reason: statefile.Reason(err)})
 		}
 		return
 	}
 	f := openedFile{opened, p.rank}
-	all := make([]found, 0, len(f.entries))
-	for _, e := range f.entries {
+	all := make([]found, 0, len(f.Entries))
+	for _, e := range f.Entries {
 		all = append(all, d.parse(f, e))
 	}
-	d.config.Reads = append(d.config.Reads, slices.Sorted(maps.Keys(f.reads))...)
+	d.config.Reads = append(d.config.Reads, slices.Sorted(maps.Keys(f.Reads))...)
 	if p.rank == rankProject && !d.trusted(f, all) {
 		return
 	}
@@ -88,15 +89,15 @@ func (d *discovery) file(p candidate) {
 
 // parse reads one entry, whatever is in it.
 func (d *discovery) parse(f openedFile, e rawjson.Member) found {
-	p := f.parse(e)
-	for _, in := range p.inputs {
+	p := f.Parse(e)
+	for _, in := range p.Inputs {
 		if len(d.config.Inputs) < maxProblems {
 			d.config.Inputs = append(d.config.Inputs, in)
 		}
 	}
-	r := found{parsedEntry: p}
-	if f.rank == rankProject && !r.disabled {
-		raw, _ := f.asWritten(e)
+	r := found{Entry: p}
+	if f.rank == rankProject && !r.Disabled {
+		raw, _ := f.AsWritten(e)
 		r.shown = raw.Launch()
 	}
 	return r
@@ -119,17 +120,17 @@ func (d *discovery) problem(p config.Problem) {
 
 // leaveOut reports an entry that gives no server.
 func (d *discovery) leaveOut(f openedFile, e found) {
-	p := config.Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport}
-	var part partOf
+	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport}
+	var part clientfile.ClientPart
 	switch {
-	case e.disabled:
+	case e.Disabled:
 		p.Status, p.Reason, p.Skipped = config.StatusDisabled, "disabled", true
-	case errors.As(e.err, &part):
-		p.Reason, p.Skipped = e.err.Error(), true
-	case config.IsMissingValue(e.err):
-		p.Status, p.Reason = config.StatusNeedsValue, e.err.Error()
-	case e.err != nil:
-		p.Server, p.Reason = text.Printable(e.name, 64), e.err.Error()
+	case errors.As(e.Err, &part):
+		p.Reason, p.Skipped = e.Err.Error(), true
+	case config.IsMissingValue(e.Err):
+		p.Status, p.Reason = config.StatusNeedsValue, e.Err.Error()
+	case e.Err != nil:
+		p.Server, p.Reason = text.Printable(e.Name, 64), e.Err.Error()
 	default:
 		p.Reason, p.Skipped = "skipped: this program itself", true
 	}

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,7 +140,7 @@ func TestWhatStandsInPlaceOfAFileIsReported(t *testing.T) {
 }
 
 func TestDotenv(t *testing.T) {
-	got, err := parseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
+	got, err := clientfile.ParseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
 	want := map[string]string{"A": "1", "B": "two words", "C": `$x \n`, "D": "a\nb\"$ \\q", "E": "", "F": "#not a comment", "G": "x\ny", "H.x-y": "1"}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -152,13 +153,13 @@ func TestDotenv(t *testing.T) {
 		"A=\x00":                         "NUL",
 		strings.Repeat("A=1\n", 5) + "B": "line 6",
 	} {
-		_, err := parseDotenv([]byte(text))
+		_, err := clientfile.ParseDotenv([]byte(text))
 		wantError(t, err, want)
 	}
 	var many strings.Builder
-	for i := range maxEnv + 1 {
+	for i := range clientfile.MaxEnv + 1 {
 		fmt.Fprintf(&many, "A%d=1\n", i)
 	}
-	_, err = parseDotenv([]byte(many.String()))
+	_, err = clientfile.ParseDotenv([]byte(many.String()))
 	wantError(t, err, "more than 4096 variables")
 }

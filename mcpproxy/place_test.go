@@ -98,7 +98,7 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 			if s.Name == "both" && s.Client == "claude" {
 				continue // this project has its own, which goes before
 			}
-			if slices.Contains(names, s.Name) && (s.Source != p.MovedFile() || s.Client != p.dialect.client) {
+			if slices.Contains(names, s.Name) && (s.Source != p.MovedFile() || s.Client != p.dialect.Client) {
 				t.Errorf("%s is from %s of %q", s.Name, s.Source, s.Client)
 			}
 		}

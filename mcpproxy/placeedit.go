@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
@@ -46,11 +47,11 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 		return nil, Put{}, err
 	}
 	put := Put{Name: self.Name, Did: Added}
-	i := slices.IndexFunc(all, func(e parsedEntry) bool { return e.name == self.Name })
+	i := slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == self.Name })
 	if self.Name == "" {
 		put.Name = programName
 		if i = slices.IndexFunc(all, p.starts); i < 0 {
-			i = slices.IndexFunc(all, func(e parsedEntry) bool { return e.name == programName })
+			i = slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == programName })
 		}
 	}
 	if i < 0 {
@@ -61,23 +62,23 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 			return nil, put, err
 		}
 		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")), nil)
-		put.Off = slices.ContainsFunc(after, func(e parsedEntry) bool { return e.name == put.Name && e.disabled }) // by a list elsewhere in the file
+		put.Off = slices.ContainsFunc(after, func(e clientfile.Entry) bool { return e.Name == put.Name && e.Disabled }) // by a list elsewhere in the file
 		return text.Bytes(), put, err
 	}
 	e := all[i]
-	put.Name, put.Off = e.name, e.disabled
+	put.Name, put.Off = e.Name, e.Disabled
 	if !p.starts(e) {
-		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.name, oneOf(e.server.Launch(), "unreadable"))
+		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.Name, oneOf(e.Server.Launch(), "unreadable"))
 	}
-	was, err := p.written(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), e.name)
+	was, err := p.written(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), e.Name)
 	if err == nil {
-		err = p.update(text, append(key, e.name), was, self)
+		err = p.update(text, append(key, e.Name), was, self)
 	}
 	if err != nil {
 		return nil, put, err
 	}
 	if put.Did = Unchanged; !bytes.Equal(text.Bytes(), data) {
-		put.Did, put.Was = Updated, e.server.Command
+		put.Did, put.Was = Updated, e.Server.Command
 	}
 	return text.Bytes(), put, nil
 }
@@ -92,16 +93,16 @@ func oneOf(text, otherwise string) string {
 // update corrects the command of an entry, if that is a path to this program
 // and not a launcher's, and sets variables.
 func (p Place) update(text *inplace.Text, at []string, s config.Server, self Self) error {
-	f := p.dialect.fields
+	f := p.dialect.Fields
 	direct := filepath.Base(s.Command) == programName || filepath.Base(s.Command) == filepath.Base(self.Command)
 	if direct && !sameProgram(s.Command, self.Command) {
 		args := s.Args
 		if len(args) == 0 {
 			args = []string{"serve"}
 		}
-		command := preferred(f.command, "command")
+		command := preferred(f.Command, "command")
 		var value any = self.Command
-		if f.commandList {
+		if f.CommandList {
 			value = append([]string{self.Command}, args...)
 		} else if len(s.Args) == 0 {
 			if err := setValue(text, args, append(at, "args")); err != nil {
@@ -112,7 +113,7 @@ func (p Place) update(text *inplace.Text, at []string, s config.Server, self Sel
 			return err
 		}
 	}
-	env := preferred(f.env, "env")
+	env := preferred(f.Env, "env")
 	for _, k := range slices.Sorted(maps.Keys(self.Env)) {
 		if v, ok := s.Env[k]; ok && v == self.Env[k] {
 			continue
@@ -170,11 +171,11 @@ func (p Place) Uninstall(data []byte, name string, withKey bool) ([]byte, string
 	if err != nil {
 		return nil, "", err
 	}
-	i := slices.IndexFunc(all, func(e parsedEntry) bool { return p.starts(e) && (name == "" || e.name == name) })
+	i := slices.IndexFunc(all, func(e clientfile.Entry) bool { return p.starts(e) && (name == "" || e.Name == name) })
 	if i < 0 {
 		return data, "", nil
 	}
-	if _, err := text.Cut(append(key, all[i].name)...); err != nil {
+	if _, err := text.Cut(append(key, all[i].Name)...); err != nil {
 		return nil, "", err
 	}
 	if withKey && len(all) == 1 && text.Has(key...) {
@@ -182,7 +183,7 @@ func (p Place) Uninstall(data []byte, name string, withKey bool) ([]byte, string
 			return nil, "", err
 		}
 	}
-	return text.Bytes(), all[i].name, nil
+	return text.Bytes(), all[i].Name, nil
 }
 
 // HasKey reports whether the file has a place for servers already.
@@ -197,8 +198,8 @@ func (p Place) Others(data []byte) (self string, others int, err error) {
 	_, _, all, err := p.read(data)
 	for _, e := range all {
 		if p.starts(e) {
-			self = e.name
-		} else if !e.disabled {
+			self = e.Name
+		} else if !e.Disabled {
 			others++
 		}
 	}
@@ -212,13 +213,13 @@ func (p Place) Example(self Self) (string, error) {
 }
 
 // read parses a text and the entries in it, which are in the order of the file.
-func (p Place) read(data []byte) (text *inplace.Text, key []string, all []parsedEntry, err error) {
-	if len(data) > maxConfigSize {
-		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", maxConfigSize>>20)
+func (p Place) read(data []byte) (text *inplace.Text, key []string, all []clientfile.Entry, err error) {
+	if len(data) > clientfile.MaxSize {
+		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", clientfile.MaxSize>>20)
 	}
 	plain := bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) // parsing blanks comments out in place
 	if len(bytes.TrimSpace(plain)) > 0 {
-		if _, err := toJSON(p.File, plain); err != nil { // bounds how deep it is nested
+		if _, err := clientfile.ToJSON(p.File, plain); err != nil { // bounds how deep it is nested
 			return nil, nil, nil, err
 		}
 	}
@@ -233,24 +234,24 @@ func (p Place) read(data []byte) (text *inplace.Text, key []string, all []parsed
 }
 
 // entries parses those of a text as if it were the file at path.
-func (p Place) entries(path string, text []byte, values map[string]string) ([]parsedEntry, error) {
+func (p Place) entries(path string, text []byte, values map[string]string) ([]clientfile.Entry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
 		return nil, err
 	}
-	var all []parsedEntry
-	for _, e := range f.entries {
-		all = append(all, f.parse(e))
+	var all []clientfile.Entry
+	for _, e := range f.Entries {
+		all = append(all, f.Parse(e))
 	}
 	return all, nil
 }
 
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
-func (p Place) open(path string, text []byte, values map[string]string) (*configFile, error) {
+func (p Place) open(path string, text []byte, values map[string]string) (*clientfile.File, error) {
 	o := p.options.files()
-	o.values = func(string) map[string]string { return values }
-	return openFile(location{path: path, dialect: p.dialect, text: string(text)}, o)
+	o.Values = func(string) map[string]string { return values }
+	return clientfile.Open(clientfile.Location{Path: path, Dialect: p.dialect, Text: string(text)}, o)
 }
 
 // written is an entry of this program as its file writes it: variables of the
@@ -260,17 +261,17 @@ func (p Place) written(data []byte, name string) (config.Server, error) {
 	if err != nil {
 		return config.Server{}, err
 	}
-	raw, _ := rawjson.Find(f.entries, name)
-	return f.asWritten(rawjson.Member{Name: name, Value: raw})
+	raw, _ := rawjson.Find(f.Entries, name)
+	return f.AsWritten(rawjson.Member{Name: name, Value: raw})
 }
 
 // starts reports whether an entry is for this program, wherever that was when
 // the entry was written.
-func (p Place) starts(e parsedEntry) bool {
-	var part partOf
-	if errors.As(e.err, &part) || e.server.Command == "" {
+func (p Place) starts(e clientfile.Entry) bool {
+	var part clientfile.ClientPart
+	if errors.As(e.Err, &part) || e.Server.Command == "" {
 		return false
 	}
 	d := discovery{o: p.options}
-	return filepath.Base(e.server.Command) == programName || d.startsSelf(e.server) && !d.startsOriginal(e.server)
+	return filepath.Base(e.Server.Command) == programName || d.startsSelf(e.Server) && !d.startsOriginal(e.Server)
 }

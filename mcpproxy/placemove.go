@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
@@ -44,13 +45,13 @@ func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 		if p.starts(e) {
 			continue
 		}
-		if dir := off[e.name]; dir != "" {
-			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
+		if dir := off[e.Name]; dir != "" {
+			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.Name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
 			continue
 		}
 		moving, err := p.moving(part.Bytes(), e, values, here)
 		if err != nil {
-			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.name, Reason: err.Error()})
+			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.Name, Reason: err.Error()})
 			continue
 		}
 		m.Servers = append(m.Servers, moving)
@@ -65,7 +66,7 @@ func (p Place) offSomewhere(data []byte) map[string]string {
 		Projects map[string]struct{ DisabledMcpServers []string }
 	}
 	off := map[string]string{}
-	if text, err := toJSON(p.File, bytes.Clone(data)); p.dialect.client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
+	if text, err := clientfile.ToJSON(p.File, bytes.Clone(data)); p.dialect.Client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
 		return off
 	}
 	for _, dir := range slices.Sorted(maps.Keys(top.Projects)) {
@@ -83,53 +84,53 @@ func (o DiscoverOptions) own() DiscoverOptions {
 }
 
 // moving tries the move of one entry.
-func (p Place) moving(data []byte, e parsedEntry, values map[string]string, here config.Config) (Moving, error) {
-	to := Moving{Name: e.name}
-	_, moved, err := p.MoveOut(data, nil, []string{e.name})
+func (p Place) moving(data []byte, e clientfile.Entry, values map[string]string, here config.Config) (Moving, error) {
+	to := Moving{Name: e.Name}
+	_, moved, err := p.MoveOut(data, nil, []string{e.Name})
 	if err != nil {
 		return to, err
 	}
-	before, err := p.one(p.File, data, values, e.name)
+	before, err := p.one(p.File, data, values, e.Name)
 	if err != nil {
 		return to, err
 	}
-	after, err := p.one(p.MovedFile(), moved, values, e.name)
+	after, err := p.one(p.MovedFile(), moved, values, e.Name)
 	if err != nil {
 		return to, err
 	}
-	to.Disabled = before.disabled
-	for _, in := range before.inputs {
+	to.Disabled = before.Disabled
+	for _, in := range before.Inputs {
 		if !in.Asked && !slices.Contains(to.Variables, in.ID) {
 			to.Variables = append(to.Variables, in.ID)
 		}
 	}
 	switch {
-	case before.err != nil:
-		return to, fmt.Errorf("it cannot be used from here: %w", before.err)
-	case after.err != nil:
-		return to, fmt.Errorf("it depends on where its file is: %w", after.err)
-	case before.disabled != after.disabled:
+	case before.Err != nil:
+		return to, fmt.Errorf("it cannot be used from here: %w", before.Err)
+	case after.Err != nil:
+		return to, fmt.Errorf("it depends on where its file is: %w", after.Err)
+	case before.Disabled != after.Disabled:
 		return to, errors.New("it is switched off outside of its entry; switch it off in it, or take it out")
-	case before.disabled:
+	case before.Disabled:
 		return to, nil
-	case before.server.Fingerprint() != after.server.Fingerprint():
+	case before.Server.Fingerprint() != after.Server.Fingerprint():
 		return to, errors.New("it depends on where its file is; write whole paths")
 	}
-	return to, p.shadowed(before.server, here)
+	return to, p.shadowed(before.Server, here)
 }
 
 // one reads a single entry of a text.
-func (p Place) one(path string, text []byte, values map[string]string, name string) (parsedEntry, error) {
+func (p Place) one(path string, text []byte, values map[string]string, name string) (clientfile.Entry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
-		return parsedEntry{}, err
+		return clientfile.Entry{}, err
 	}
-	for _, e := range f.entries {
+	for _, e := range f.Entries {
 		if e.Name == name {
-			return f.parse(e), nil
+			return f.Parse(e), nil
 		}
 	}
-	return parsedEntry{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
+	return clientfile.Entry{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
 }
 
 // shadowed refuses a server whose name is another's here: behind this program
@@ -226,7 +227,7 @@ func copyInputs(from, to *inplace.Text, data, moved []byte) error {
 	ids := map[string]bool{}
 	for _, text := range [][]byte{moved, data} {
 		var top struct{ Inputs []json.RawMessage }
-		if plain, err := fromJSONC(bytes.Clone(text)); err == nil {
+		if plain, err := clientfile.FromJSONC(bytes.Clone(text)); err == nil {
 			_ = json.Unmarshal(plain, &top) // what is not as it should be is not copied
 		}
 		for _, in := range top.Inputs {
@@ -252,8 +253,8 @@ func (p Place) Secrets(data []byte) []string {
 		return nil
 	}
 	var secrets []string
-	for _, e := range f.entries {
-		server, _ := f.asWritten(e) // even where it is broken
+	for _, e := range f.Entries {
+		server, _ := f.AsWritten(e) // even where it is broken
 		for _, table := range []map[string]string{server.Env, server.Headers} {
 			for _, k := range slices.Sorted(maps.Keys(table)) {
 				secrets = append(secrets, table[k])

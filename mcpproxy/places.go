@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -19,7 +20,7 @@ type Place struct {
 	Project bool // it is the project's file, not the user's
 
 	target  target
-	dialect *dialect
+	dialect *clientfile.Dialect
 	options DiscoverOptions
 }
 
@@ -103,30 +104,30 @@ func PlaceOf(o DiscoverOptions, client string, project bool) (Place, error) {
 
 func placeOf(o DiscoverOptions, t target, project bool) (Place, error) {
 	o.Values, o.Trusted = nil, nil
-	d := *dialectOf(t.client)
+	d := *clientfile.DialectOf(t.client)
 	if t.client == "claude" {
-		d = claude
-		d.project = claudeProject.project
+		d = clientfile.Claude
+		d.Project = clientfile.ClaudeProject.Project
 	}
-	d.projects = false // servers of single directories are another matter
+	d.Projects = false // servers of single directories are another matter
 	p := Place{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
 	var files []string
 	switch {
-	case project && len(d.project) == 0:
+	case project && len(d.Project) == 0:
 		return p, fmt.Errorf("%s has no config file in a project", t.title)
 	case project && o.Dir == "":
 		return p, fmt.Errorf("there is no working directory, so there is no file of a project")
 	case project:
-		for _, f := range d.project {
+		for _, f := range d.Project {
 			files = append(files, filepath.Join(o.Dir, f))
 		}
 	default:
 		patterns := t.user
 		if patterns == nil {
-			patterns = d.user
+			patterns = d.User
 		}
 		for _, pattern := range patterns {
-			files = append(files, o.files().resolve(pattern)...)
+			files = append(files, o.files().Resolve(pattern)...)
 		}
 	}
 	if o.Home == "" && !project || len(files) == 0 {
@@ -153,18 +154,18 @@ func (p Place) Note() string { return p.target.note }
 
 // key is where the servers are in a file with this text.
 func (p Place) key(has func(path ...string) bool) []string {
-	for _, key := range p.dialect.keys {
+	for _, key := range p.dialect.Keys {
 		if path := strings.Split(key, "."); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
 			return path
 		}
 	}
-	last := p.dialect.keys[len(p.dialect.keys)-1] // a nested one is only used where it is
+	last := p.dialect.Keys[len(p.dialect.Keys)-1] // a nested one is only used where it is
 	return strings.Split(last, ".")
 }
 
 // entry writes one for this program, in the order in which people would.
 func (p Place) entry(command string, args []string, env map[string]string) json.RawMessage {
-	f := p.dialect.fields
+	f := p.dialect.Fields
 	members := []string{}
 	add := func(name string, value any) {
 		text, _ := json.Marshal(value) // of strings
@@ -173,14 +174,14 @@ func (p Place) entry(command string, args []string, env map[string]string) json.
 	if p.target.before != "" {
 		members = append(members, p.target.before)
 	}
-	if f.commandList {
+	if f.CommandList {
 		add("command", append([]string{command}, args...))
 	} else {
-		add(preferred(f.command, "command"), command)
+		add(preferred(f.Command, "command"), command)
 		add("args", args)
 	}
 	if len(env) > 0 {
-		add(preferred(f.env, "env"), env)
+		add(preferred(f.Env, "env"), env)
 	}
 	if p.target.after != "" {
 		members = append(members, p.target.after)
@@ -190,7 +191,7 @@ func (p Place) entry(command string, args []string, env map[string]string) json.
 
 // MovedFile is that file of the place's client.
 func (p Place) MovedFile() string {
-	if paths := p.options.files().resolve(p.dialect.movedFile()); len(paths) > 0 {
+	if paths := p.options.files().Resolve(p.dialect.MovedFile()); len(paths) > 0 {
 		return paths[0]
 	}
 	return ""

@@ -21,52 +21,52 @@ type claim struct {
 
 // add takes one entry of a file that may be used.
 func (d *discovery) add(f openedFile, e found) {
-	broken := e.err != nil
-	if old, ok := d.claims[e.name]; ok && (broken || e.disabled || d.keeps(f, old, e)) {
-		if !broken && !e.disabled {
+	broken := e.Err != nil
+	if old, ok := d.claims[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old, e)) {
+		if !broken && !e.Disabled {
 			d.again(f, e, old)
 		}
 		return
 	}
 	switch {
-	case !broken && e.disabled:
-		d.claims[e.name] = claim{server: -1, source: f.place.path, client: f.dialect.client, rank: f.rank}
+	case !broken && e.Disabled:
+		d.claims[e.Name] = claim{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.rank}
 		fallthrough
-	case broken, !d.o.AllowSelf && d.startsSelf(e.server):
+	case broken, !d.o.AllowSelf && d.startsSelf(e.Server):
 		d.leaveOut(f, e)
 		return
 	}
-	id := d.identity(e.server)
-	if i, ok := d.same[id]; ok && d.config.Servers[i].Source != f.place.path {
+	id := d.identity(e.Server)
+	if i, ok := d.same[id]; ok && d.config.Servers[i].Source != f.Location.Path {
 		d.alias(f, e, i)
 		return
 	}
 	if len(d.config.Servers) == maxServers {
-		d.problem(config.Problem{Source: f.place.path, Server: e.name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
+		d.problem(config.Problem{Source: f.Location.Path, Server: e.Name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
 		return
 	}
-	e.server.Alias = pyname.Server(e.name, d.aliases)
-	d.claims[e.name] = claim{len(d.config.Servers), id, f.place.path, f.dialect.client, f.rank}
+	e.Server.Alias = pyname.Server(e.Name, d.aliases)
+	d.claims[e.Name] = claim{len(d.config.Servers), id, f.Location.Path, f.Dialect.Client, f.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)
 	}
-	d.config.Servers = append(d.config.Servers, e.server)
+	d.config.Servers = append(d.config.Servers, e.Server)
 }
 
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
 func (d *discovery) keeps(f openedFile, old claim, e found) bool {
-	return old.server >= 0 || old.rank != rankUser || old.client == f.dialect.client
+	return old.server >= 0 || old.rank != rankUser || old.client == f.Dialect.Client
 }
 
 // again takes an entry whose name is another's.
 func (d *discovery) again(f openedFile, e found, old claim) {
-	p := config.Problem{Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Skipped: true}
+	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
 		p.Reason = "switched off by " + old.source
-	case old.identity == d.identity(e.server):
-		d.also(old.server, f.place.path)
+	case old.identity == d.identity(e.Server):
+		d.also(old.server, f.Location.Path)
 		return
 	default:
 		p.Reason = "shadowed by another server of this name in " + old.source
@@ -76,9 +76,9 @@ func (d *discovery) again(f openedFile, e found, old claim) {
 
 // alias takes an entry that is a server under another name.
 func (d *discovery) alias(f openedFile, e found, i int) {
-	d.also(i, f.place.path)
+	d.also(i, f.Location.Path)
 	d.problem(config.Problem{
-		Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: config.StatusSame, Skipped: true,
+		Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusSame, Skipped: true,
 		Reason: fmt.Sprintf("it is the same as %q of %s, so use that name", d.config.Servers[i].Name, d.config.Servers[i].Source),
 	})
 }

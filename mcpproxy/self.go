@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -64,7 +65,7 @@ func (d *discovery) startsSelf(s config.Server) bool {
 	if launchers[filepath.Base(s.Command)] && d.launchesSelf(s.Args) {
 		return true
 	}
-	if !wrappers[filepath.Base(s.Command)] {
+	if !clientfile.Wrappers[filepath.Base(s.Command)] {
 		return false
 	}
 	words := strings.Fields(strings.Join(s.Args, " ")) // sh -c "exec toolcell serve"

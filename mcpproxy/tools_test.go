@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -81,7 +82,7 @@ func TestToolListSurvivesHostileEntries(t *testing.T) {
 	var got []string
 	for _, tool := range tools {
 		got = append(got, tool.Name+"="+tool.Alias)
-		if len(tool.Description) > maxDescription {
+		if len(tool.Description) > clientfile.MaxDescription {
 			t.Errorf("%s: a description of %d bytes", tool.Name, len(tool.Description))
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // not, its entries are listed and have no other effect: they claim no name and
 // switch nothing off.
 func (d *discovery) trusted(f openedFile, all []found) bool {
-	sum := f.sum()
+	sum := f.Sum()
 	state := Untrusted
 	if d.o.Trusted != nil {
-		state = d.o.Trusted(f.place.path, sum)
+		state = d.o.Trusted(f.Location.Path, sum)
 	}
 	if state == Trusted {
 		return true
@@ -24,17 +24,17 @@ func (d *discovery) trusted(f openedFile, all []found) bool {
 	if state == Changed {
 		why = "this project's file has changed since it was trusted"
 	}
-	p := config.Project{Path: f.place.path, Client: f.dialect.client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
+	p := config.Project{Path: f.Location.Path, Client: f.Dialect.Client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
 	for _, e := range all {
-		if e.err != nil && !config.IsMissingValue(e.err) || e.disabled || !d.o.AllowSelf && d.startsSelf(e.server) {
+		if e.Err != nil && !config.IsMissingValue(e.Err) || e.Disabled || !d.o.AllowSelf && d.startsSelf(e.Server) {
 			d.leaveOut(f, e)
 			continue
 		}
 		d.untrust(e, config.Problem{
-			Source: f.place.path, Server: e.name, Client: f.dialect.client, Transport: e.server.Transport, Status: config.StatusUntrusted,
-			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, text.ShellWord(f.place.path)),
+			Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusUntrusted,
+			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, text.ShellWord(f.Location.Path)),
 		})
-		p.Starts = append(p.Starts, config.Start{Server: e.name, Command: e.shown})
+		p.Starts = append(p.Starts, config.Start{Server: e.Name, Command: e.shown})
 	}
 	if len(p.Starts) > 0 {
 		d.config.Projects = append(d.config.Projects, p)
@@ -47,7 +47,7 @@ func (d *discovery) untrust(e found, p config.Problem) {
 		if d.untrusted == nil {
 			d.untrusted = map[int]string{}
 		}
-		d.untrusted[len(d.config.Problems)] = e.name + "\x00" + d.identity(e.server)
+		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.identity(e.Server)
 	}
 	d.problem(p)
 }

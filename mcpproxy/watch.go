@@ -173,9 +173,9 @@ func (w *Watcher) list() (all []string) {
 	for _, p := range candidates(w.options) {
 		switch {
 		case p.folder:
-			all = append(all, p.path+"/*")
-		case p.text == "":
-			all = append(all, p.path)
+			all = append(all, p.Path+"/*")
+		case p.Text == "":
+			all = append(all, p.Path)
 		}
 	}
 	return append(append(all, w.also...), w.config.Reads...)

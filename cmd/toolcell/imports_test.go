@@ -36,7 +36,7 @@ var imports = map[string][]string{
 
 	"mcpproxy":            {"mcpproxy/..."},
 	"mcpproxy/catalog":    {"mcpproxy/config", "mcpproxy/pyname", "mcpproxy/statefile", "mcpproxy/text"},
-	"mcpproxy/clientfile": {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/text"},
+	"mcpproxy/clientfile": {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/config":     {"mcpproxy/text"},
 	"mcpproxy/discovery":  {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/inplace":    {},

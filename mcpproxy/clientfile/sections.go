@@ -1,4 +1,4 @@
-package mcpproxy
+package clientfile
 
 import (
 	"encoding/json"
@@ -24,10 +24,10 @@ func isEntry(top []rawjson.Member) bool {
 }
 
 // guess takes the servers under a key that tells whose dialect it is.
-func (f *configFile) guess(top []rawjson.Member) (bool, error) {
+func (f *File) guess(top []rawjson.Member) (bool, error) {
 	for _, g := range guessed {
 		if ok, err := f.take(top, g.key); ok || err != nil {
-			f.dialect = dialectOf(g.client)
+			f.Dialect = DialectOf(g.client)
 			return ok, err
 		}
 	}
@@ -35,7 +35,7 @@ func (f *configFile) guess(top []rawjson.Member) (bool, error) {
 }
 
 // take adds the entries under a key, a.b being within an object.
-func (f *configFile) take(top []rawjson.Member, key string) (bool, error) {
+func (f *File) take(top []rawjson.Member, key string) (bool, error) {
 	first, rest, nested := strings.Cut(key, ".")
 	raw, ok := rawjson.Find(top, first)
 	if !ok || rawjson.IsNull(raw) {
@@ -61,13 +61,13 @@ func (f *configFile) take(top []rawjson.Member, key string) (bool, error) {
 	if err != nil {
 		return true, fmt.Errorf("%q is not an object of servers", key)
 	}
-	f.entries = append(f.entries, servers...)
+	f.Entries = append(f.Entries, servers...)
 	return true, nil
 }
 
 // takeList takes servers that are a list, each with its name in it.
-func (f *configFile) takeList(key string, list []json.RawMessage) error {
-	if len(list) == 0 && f.dialect.client != "continue" {
+func (f *File) takeList(key string, list []json.RawMessage) error {
+	if len(list) == 0 && f.Dialect.Client != "continue" {
 		return fmt.Errorf("%q is not an object of servers", key)
 	}
 	for i, raw := range list {
@@ -79,14 +79,14 @@ func (f *configFile) takeList(key string, list []json.RawMessage) error {
 		if text, ok := rawjson.Find(all, "name"); !ok || json.Unmarshal(text, &name) != nil {
 			return fmt.Errorf("item %d of %q has no \"name\"", i+1, key)
 		}
-		f.entries = append(f.entries, rawjson.Member{Name: name, Value: raw})
+		f.Entries = append(f.Entries, rawjson.Member{Name: name, Value: raw})
 	}
 	return nil
 }
 
-// claudeProject takes the servers that the user gave to this project alone.
+// ClaudeProject takes the servers that the user gave to this project alone.
 // They come before the user's others.
-func (f *configFile) claudeProject(dir string, top []rawjson.Member) error {
+func (f *File) claudeProject(dir string, top []rawjson.Member) error {
 	raw, ok := rawjson.Find(top, "projects")
 	if !ok || dir == "" {
 		return nil
@@ -95,7 +95,7 @@ func (f *configFile) claudeProject(dir string, top []rawjson.Member) error {
 	if err != nil {
 		return errors.New(`"projects" is not an object`)
 	}
-	for _, dir := range slices.Compact([]string{filepath.Clean(dir), resolved(dir)}) {
+	for _, dir := range slices.Compact([]string{filepath.Clean(dir), ResolveLinks(dir)}) {
 		project, ok := rawjson.Find(projects, dir)
 		if !ok {
 			continue
@@ -113,7 +113,7 @@ func (f *configFile) claudeProject(dir string, top []rawjson.Member) error {
 }
 
 // readInputs takes what VS Code asks its user for.
-func (f *configFile) readInputs(top []rawjson.Member) {
+func (f *File) readInputs(top []rawjson.Member) {
 	raw, ok := rawjson.Find(top, "inputs")
 	if !ok {
 		return
@@ -140,8 +140,8 @@ func (f *configFile) readInputs(top []rawjson.Member) {
 }
 
 // readSwitches takes what Gemini says of its servers outside of their entries.
-func (f *configFile) readSwitches(top []rawjson.Member) {
-	if f.dialect.client != "gemini" {
+func (f *File) readSwitches(top []rawjson.Member) {
+	if f.Dialect.Client != "gemini" {
 		return
 	}
 	raw, _ := rawjson.Find(top, "mcp")
@@ -154,7 +154,7 @@ func (f *configFile) readSwitches(top []rawjson.Member) {
 	if raw, ok := rawjson.Find(mcp, "allowed"); !ok || json.Unmarshal(raw, &allowed) != nil || len(allowed) == 0 {
 		return
 	}
-	for _, e := range f.entries {
+	for _, e := range f.Entries {
 		if !slices.Contains(allowed, e.Name) {
 			f.off[e.Name] = true
 		}
@@ -162,7 +162,7 @@ func (f *configFile) readSwitches(top []rawjson.Member) {
 }
 
 // switchOff notes the servers that a list of names switches off.
-func (f *configFile) switchOff(settings []rawjson.Member, key string) {
+func (f *File) switchOff(settings []rawjson.Member, key string) {
 	var names []string
 	if raw, ok := rawjson.Find(settings, key); ok {
 		_ = json.Unmarshal(raw, &names) // anything else switches nothing off

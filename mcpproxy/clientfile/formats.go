@@ -1,4 +1,4 @@
-package mcpproxy
+package clientfile
 
 import (
 	"bytes"
@@ -19,15 +19,15 @@ const (
 	maxTOMLDots = 2000    // in one line: the time for a dotted key grows with the square
 )
 
-// toJSON turns the text of a config file into JSON, with the members of objects
+// ToJSON turns the text of a config file into JSON, with the members of objects
 // in the order of the file. Errors say where the text goes wrong.
-func toJSON(path string, data []byte) ([]byte, error) {
+func ToJSON(path string, data []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, errors.New("is empty")
 	}
 	switch ext := filepath.Ext(path); {
 	case ext != ".toml" && ext != ".yaml" && ext != ".yml":
-		return fromJSONC(data)
+		return FromJSONC(data)
 	case len(data) > maxWritten:
 		return nil, fmt.Errorf("is larger than %d MiB", maxWritten>>20)
 	case ext == ".toml":
@@ -36,9 +36,9 @@ func toJSON(path string, data []byte) ([]byte, error) {
 	return fromYAML(data)
 }
 
-// fromJSONC takes JSON with comments and trailing commas, which most clients
+// FromJSONC takes JSON with comments and trailing commas, which most clients
 // read under the name of JSON.
-func fromJSONC(data []byte) ([]byte, error) {
+func FromJSONC(data []byte) ([]byte, error) {
 	if at := tooDeep(data, true); at >= 0 {
 		line, column := position(data, at)
 		return nil, fmt.Errorf("is not JSON: line %d, column %d: nested more than %d deep", line, column, maxDepth)

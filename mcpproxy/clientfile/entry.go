@@ -1,4 +1,4 @@
-package mcpproxy
+package clientfile
 
 import (
 	"encoding/json"
@@ -14,36 +14,36 @@ import (
 
 const (
 	maxArgs        = 4096
-	maxEnv         = 4096
-	maxDescription = 64 << 10
+	MaxEnv         = 4096
+	MaxDescription = 64 << 10
 	maxTimeout     = 24 * time.Hour
 )
 
-// partOf is an entry for a server that is a part of its client: nobody else
-// can start it.
-type partOf string
+// A ClientPart is an entry for a server that is built into its client, so that
+// no other program can start it.
+type ClientPart string
 
-func (p partOf) Error() string {
+func (p ClientPart) Error() string {
 	return "part of " + string(p) + " itself, so nothing else can start it"
 }
 
 // parseEntry turns one entry into a server that can be used as it stands:
 // variables are expanded and types are checked. Unknown keys are ignored, since
 // every client has its own. The caller looks at x.missing.
-func parseEntry(f *configFile, m rawjson.Member, x *expander) (s config.Server, disabled bool, err error) {
+func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabled bool, err error) {
 	all, err := rawjson.Members(m.Value)
 	if err != nil {
 		return s, false, errors.New("its entry is not an object")
 	}
-	e := entry{members: all, x: x, dialect: f.dialect}
+	e := entry{members: all, x: x, dialect: f.Dialect}
 	if disabled = e.disabled(); disabled && e.err == nil {
 		return s, true, nil
 	}
 	kind, urlKey := e.transport()
 	s.Transport = kind
-	s.Description = text.Clip(e.text("description"), maxDescription)
-	s.AllowTools, s.DenyTools = e.tools(f.dialect.fields.allow), e.tools(f.dialect.fields.deny)
-	if len(s.AllowTools) == 0 && f.dialect.allowAll || len(s.AllowTools) == 1 && s.AllowTools[0] == "*" {
+	s.Description = text.Clip(e.text("description"), MaxDescription)
+	s.AllowTools, s.DenyTools = e.tools(f.Dialect.Fields.allow), e.tools(f.Dialect.Fields.deny)
+	if len(s.AllowTools) == 0 && f.Dialect.allowAll || len(s.AllowTools) == 1 && s.AllowTools[0] == "*" {
 		s.AllowTools = nil
 	}
 	s.StartTimeout, s.CallTimeout = e.timeouts()
@@ -65,13 +65,13 @@ func parseEntry(f *configFile, m rawjson.Member, x *expander) (s config.Server, 
 }
 
 // stdio reads the fields of a server that is started.
-func (e *entry) stdio(f *configFile, s *config.Server) {
+func (e *entry) stdio(f *File, s *config.Server) {
 	o := e.x
 	e.command(s)
 	s.Command = o.home(s.Command)
 	// Where ${NAME} is no variable of the client, it may be meant for the shell
 	// that is started.
-	if o.syntax&^curly == 0 && wrappers[filepath.Base(s.Command)] {
+	if o.syntax&^curly == 0 && Wrappers[filepath.Base(s.Command)] {
 		shell := *o
 		shell.raw = true
 		e.x = &shell
@@ -88,16 +88,16 @@ func (e *entry) stdio(f *configFile, s *config.Server) {
 
 // command reads the command in the forms it comes in.
 func (e *entry) command(s *config.Server) {
-	key := e.name(e.dialect.fields.command, "command")
+	key := e.name(e.dialect.Fields.Command, "command")
 	raw, _ := e.get(key)
-	if list, err := rawjson.Items(raw); err == nil && (e.dialect.fields.commandList || e.dialect.guess) {
+	if list, err := rawjson.Items(raw); err == nil && (e.dialect.Fields.CommandList || e.dialect.guess) {
 		words := e.texts(key, list)
 		if len(words) > 0 {
 			s.Command, s.Args = words[0], words[1:]
 		}
 		return
 	}
-	if inner, err := rawjson.Members(raw); err == nil && e.dialect.fields.commandObject {
+	if inner, err := rawjson.Members(raw); err == nil && e.dialect.Fields.commandObject {
 		// Older Zed: the command has everything in it.
 		e.members = append(append([]rawjson.Member{}, inner...), e.members...)
 		s.Command = e.expanded("path")
@@ -107,12 +107,12 @@ func (e *entry) command(s *config.Server) {
 }
 
 // environment reads the variables of the entry, and of the file it names.
-func (e *entry) environment(f *configFile) map[string]string {
-	env := e.table(e.name(e.dialect.fields.env, "env"))
-	if len(e.dialect.fields.envFile) == 0 || e.x.raw {
+func (e *entry) environment(f *File) map[string]string {
+	env := e.table(e.name(e.dialect.Fields.Env, "env"))
+	if len(e.dialect.Fields.envFile) == 0 || e.x.raw {
 		return env
 	}
-	path := e.expanded(e.dialect.fields.envFile[0])
+	path := e.expanded(e.dialect.Fields.envFile[0])
 	if path == "" || e.err != nil {
 		return env
 	}
@@ -124,7 +124,7 @@ func (e *entry) environment(f *configFile) map[string]string {
 		e.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, statefile.Reason(err))
 		return env
 	}
-	all, err := parseDotenv(data)
+	all, err := ParseDotenv(data)
 	if err != nil {
 		e.fail("%q: %s: %w", "envFile", path, err)
 		return env
@@ -138,13 +138,13 @@ func (e *entry) environment(f *configFile) map[string]string {
 // passed adds the variables that the entry names and that come from this
 // program's own environment or from the user.
 func (e *entry) passed(env map[string]string) map[string]string {
-	for _, key := range e.dialect.fields.passedEnv {
+	for _, key := range e.dialect.Fields.passedEnv {
 		raw, ok := e.get(key)
 		if !ok {
 			continue
 		}
 		list, err := rawjson.Items(raw)
-		if err != nil || len(list) > maxEnv {
+		if err != nil || len(list) > MaxEnv {
 			e.fail("%q is not a list of names", key)
 			return env
 		}

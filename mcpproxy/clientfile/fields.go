@@ -1,4 +1,4 @@
-package mcpproxy
+package clientfile
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 type entry struct {
 	members []rawjson.Member
 	x       *expander
-	dialect *dialect
+	dialect *Dialect
 	err     error
 }
 
@@ -144,8 +144,8 @@ func (e *entry) table(key string) map[string]string {
 	if err != nil {
 		e.fail("%q is not an object", key)
 	}
-	if len(all) > maxEnv {
-		e.fail("%q has more than %d members", key, maxEnv)
+	if len(all) > MaxEnv {
+		e.fail("%q has more than %d members", key, MaxEnv)
 		return nil
 	}
 	table := make(map[string]string, len(all))
@@ -201,14 +201,14 @@ func (e *entry) transport() (t config.Transport, urlKey string) {
 		kind = e.text("transport")
 	}
 	if source := e.text("source"); e.dialect.own[kind] || e.dialect.own[source] {
-		e.fail("%w", partOf(strings.ToUpper(e.dialect.client[:1])+e.dialect.client[1:]))
+		e.fail("%w", ClientPart(strings.ToUpper(e.dialect.Client[:1])+e.dialect.Client[1:]))
 	}
-	urlKey = e.name(e.dialect.fields.url, "url")
+	urlKey = e.name(e.dialect.Fields.url, "url")
 	if _, ok := e.get("httpUrl"); ok {
 		return config.HTTP, "httpUrl"
 	}
 	_, hasURL := e.get(urlKey)
-	_, hasCommand := e.get(e.name(e.dialect.fields.command, "command"))
+	_, hasCommand := e.get(e.name(e.dialect.Fields.Command, "command"))
 	t, known := transports[kind]
 	switch {
 	case kind == "ws" || kind == "websocket":
@@ -222,8 +222,8 @@ func (e *entry) transport() (t config.Transport, urlKey string) {
 		}
 	case kind == "":
 		t = config.Stdio
-		if _, ok := rawjson.Find(e.members, "settings"); ok && !hasCommand && e.dialect.client == "zed" {
-			e.fail("%w", partOf("a Zed extension")) // settings for a server that an extension brings
+		if _, ok := rawjson.Find(e.members, "settings"); ok && !hasCommand && e.dialect.Client == "zed" {
+			e.fail("%w", ClientPart("a Zed extension")) // settings for a server that an extension brings
 		}
 	}
 	switch {
@@ -231,7 +231,7 @@ func (e *entry) transport() (t config.Transport, urlKey string) {
 	case t == config.Stdio && !hasCommand && kind == "":
 		e.err = errors.New(`has no "command" and no "url"`)
 	case t == config.Stdio && !hasCommand:
-		e.err = fmt.Errorf("has no %q", e.name(e.dialect.fields.command, "command"))
+		e.err = fmt.Errorf("has no %q", e.name(e.dialect.Fields.Command, "command"))
 	case t != config.Stdio && !hasURL:
 		e.err = fmt.Errorf("has no %q", urlKey)
 	}

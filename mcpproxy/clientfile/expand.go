@@ -1,4 +1,4 @@
-package mcpproxy
+package clientfile
 
 import (
 	"errors"
@@ -62,18 +62,18 @@ type expander struct {
 }
 
 // expander makes one for the entries of a file.
-func (f *configFile) expander() *expander {
+func (f *File) expander() *expander {
 	o := f.options
 	return &expander{
-		syntax: f.dialect.syntax, variable: o.variable, inputs: f.inputs,
+		syntax: f.Dialect.syntax, variable: o.Variable, inputs: f.inputs,
 		values: f.values,
 		folders: map[string]string{
-			"workspaceFolder": o.dir, "workspaceRoot": o.dir, "cwd": o.dir, "userHome": o.home,
-			"workspaceFolderBasename": filepath.Base(o.dir), "/": string(filepath.Separator), "pathSeparator": string(filepath.Separator),
+			"workspaceFolder": o.Dir, "workspaceRoot": o.Dir, "cwd": o.Dir, "userHome": o.Home,
+			"workspaceFolderBasename": filepath.Base(o.Dir), "/": string(filepath.Separator), "pathSeparator": string(filepath.Separator),
 		},
 		read: func(path string) ([]byte, error) {
 			if path = o.expandHome(path); !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(f.place.path), path)
+				path = filepath.Join(filepath.Dir(f.Location.Path), path)
 			}
 			return f.read(path)
 		},

@@ -1,4 +1,4 @@
-package mcpproxy
+package clientfile
 
 import (
 	"strings"
@@ -10,14 +10,14 @@ import (
 // remote reads the fields of a server that is reached.
 func (e *entry) remote(urlKey string, s *config.Server) {
 	s.URL = strings.TrimSpace(e.expanded(urlKey))
-	s.Headers = e.table(e.name(e.dialect.fields.headers, "headers"))
+	s.Headers = e.table(e.name(e.dialect.Fields.headers, "headers"))
 	set := func(name, value string) {
 		if s.Headers == nil {
 			s.Headers = map[string]string{}
 		}
 		s.Headers[name] = value
 	}
-	switch e.dialect.client {
+	switch e.dialect.Client {
 	case "codex":
 		if _, ok := e.get("bearer_token"); ok {
 			e.fail(`"bearer_token" in the file is not allowed by Codex; put the token into a variable and name it in "bearer_token_env_var"`)
