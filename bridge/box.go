@@ -52,15 +52,13 @@ func (s *Server) open(image Image, sess *session) (*box, error) {
 	p := s.process(image, w)
 	p.Workspace = func(dir *os.File, err error) { b.workspace, b.workspaceErr = dir, err }
 	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge
-	s.runs.Add(1)
-	go func() {
-		defer s.runs.Done()
+	s.runs.Go(func() {
 		b.exit, b.err = s.o.Sandbox.Run(ctx, p)
 		close(b.control)
 		close(b.ended)
 		s.sessions.noticeEnd(sess, b)
 		time.AfterFunc(afterAnswer, s.makeSpare)
-	}()
+	})
 	return b, nil
 }
 

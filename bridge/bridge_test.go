@@ -562,11 +562,9 @@ func TestManyRunsAtOnceAreQueued(t *testing.T) {
 	})
 	var all sync.WaitGroup
 	for range 50 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			runCode(t, s, "1")
-		}()
+		})
 	}
 	all.Wait()
 	if most.Load() > 3 {

@@ -129,7 +129,7 @@ func (e *effects) tell(r *Result) {
 	}
 	unknown = unknown[:min(len(unknown), maxListedCalls)]
 	done = done[:min(len(done), maxListedCalls-len(unknown))]
-	r.Calls = append(done, unknown...)
+	r.Calls = slices.Concat(done, unknown)
 	r.CallsLeftOut = e.total - len(r.Calls)
 	r.ReadOnlyCalls = e.readOnly
 }

@@ -49,9 +49,7 @@ func (l *leavings) close() {
 
 // cleanFiles removes files of old runs, beside everything else.
 func (s *Server) cleanFiles() {
-	s.runs.Add(1)
-	go func() {
-		defer s.runs.Done()
+	s.runs.Go(func() {
 		s.files.clean(time.Now())
-	}()
+	})
 }

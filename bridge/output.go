@@ -24,8 +24,8 @@ type capture struct {
 }
 
 // newCapture keeps at most limit bytes.
-func newCapture(limit int, tee io.Writer) *capture {
-	return &capture{half: max(limit/2, 1), tee: tee}
+func newCapture(limit int) *capture {
+	return &capture{half: max(limit/2, 1)}
 }
 
 // passOn gives tee, if there is one, what is kept so far and from now on

@@ -75,15 +75,13 @@ func (p *pictures) take(name string, data []byte, drawn bool) error {
 	if !d.show {
 		return nil
 	}
-	p.rendering.Add(1)
-	go func() {
-		defer p.rendering.Done()
+	p.rendering.Go(func() {
 		if d.err = p.decoder.Acquire(p.life, 1); d.err != nil {
 			return
 		}
 		defer p.decoder.Release(1)
 		d.rendered, d.err = imaging.Render(data, p.limits)
-	}()
+	})
 	return nil
 }
 

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/bridge/toon"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/bridge/toon"
 )
 
 // The ways in which a run ends. All but the first are errors to the client.

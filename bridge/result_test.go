@@ -49,7 +49,7 @@ func TestFencedModes(t *testing.T) {
 func TestCaptureKeepsHeadAndTail(t *testing.T) {
 	whole := strings.Repeat("0123456789", 100)
 	for _, chunk := range []int{1, 3, 7, 10, 99, 1000} {
-		c := newCapture(40, nil)
+		c := newCapture(40)
 		for rest := whole; rest != ""; {
 			n := min(chunk, len(rest))
 			if _, err := c.Write([]byte(rest[:n])); err != nil {
@@ -78,7 +78,7 @@ func TestCaptureLines(t *testing.T) {
 		"exactly the limit":     {4, "abcd", "abcd", false},
 		"no half characters":    {6, "aéééééé", "aé|[… 7 bytes left out here; the stream had 13 bytes …]|é", true},
 	} {
-		c := newCapture(tt.limit, nil)
+		c := newCapture(tt.limit)
 		if _, err := c.Write([]byte(tt.in)); err != nil {
 			t.Fatal(err)
 		}

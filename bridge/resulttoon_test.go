@@ -1,8 +1,9 @@
 package bridge
 
 import (
-	"github.com/toolcell/toolcell/bridge/toon"
 	"testing"
+
+	"github.com/toolcell/toolcell/bridge/toon"
 )
 
 // TestTOONGivesWayToShorterJSON: the mode is there to save tokens.

@@ -153,13 +153,11 @@ func (s *Server) warm() {
 	if s.o.Cached == nil || s.o.Warm == nil {
 		return
 	}
-	s.runs.Add(1)
-	go func() {
-		defer s.runs.Done()
+	s.runs.Go(func() {
 		if image, ok := s.o.Cached(s.life); ok {
 			s.o.Warm(s.process(image, &wires{}))
 		}
-	}()
+	})
 }
 
 // lastWins drops all but the last setting of each variable.

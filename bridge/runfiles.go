@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -147,7 +148,7 @@ func (f *runFiles) rename() (names []string, err error) {
 			chosen = append(chosen, k)
 		}
 	}
-	f.kept = append(chosen, ours...)
+	f.kept = slices.Concat(chosen, ours)
 	taken := map[string]bool{}
 	for _, k := range f.kept {
 		name := freeName(k.name, taken)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -201,9 +202,7 @@ func TestRunnerShowsDocs(t *testing.T) {
 			return []rtObject{doc, doc}, nil
 		case params["detail"] == "schema":
 			schema := rtObject{}
-			for k, v := range doc {
-				schema[k] = v
-			}
+			maps.Copy(schema, doc)
 			delete(schema, "signature")
 			return []rtObject{schema}, nil
 		}

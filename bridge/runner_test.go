@@ -167,9 +167,7 @@ func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
 		t.Errorf("first message = %v", ready)
 	}
 	start := rtObject{"type": "start", "code": code, "servers": rtServers, "saved": []string{}}
-	for k, v := range h.start {
-		start[k] = v
-	}
+	maps.Copy(start, h.start)
 	rtSend(ours, start)
 	if h.script != nil {
 		h.script(ours, &stdout)
@@ -237,13 +235,9 @@ func rtBind(params rtObject) {
 	arguments := rtObject{}
 	if args := params["args"].([]any); len(args) == 1 {
 		mapping, _ := args[0].(rtObject)
-		for k, v := range mapping {
-			arguments[k] = v
-		}
+		maps.Copy(arguments, mapping)
 	}
-	for k, v := range named {
-		arguments[k] = v
-	}
+	maps.Copy(arguments, named)
 	params["arguments"] = arguments
 }
 

@@ -176,11 +176,9 @@ func (a *sessions) bury(sess *session, why string) {
 	a.gone.note(sess.name, why)
 	b := sess.box
 	sess.box = nil
-	a.ending.Add(1)
-	go func() {
-		defer a.ending.Done()
+	a.ending.Go(func() {
 		b.end(errors.New(why))
-	}()
+	})
 }
 
 // noticeEnd is called when a sandbox has ended, which it may between two runs.

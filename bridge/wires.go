@@ -94,17 +94,15 @@ func pipe() (r, w *os.File, err error) {
 
 // listen begins to take in what comes, for the next run.
 func (w *wires) listen() {
-	w.stdout, w.stderr = newCapture(w.limit, nil), newCapture(w.limit, nil)
+	w.stdout, w.stderr = newCapture(w.limit), newCapture(w.limit)
 	for i, to := range []*capture{w.stdout, w.stderr} {
 		r := w.readers[i]
 		_ = r.SetReadDeadline(time.Time{})
-		w.copying.Add(1)
-		go func() {
-			defer w.copying.Done()
+		w.copying.Go(func() {
 			b := pipeBuffers.Get().(*[64 << 10]byte)
 			defer pipeBuffers.Put(b)
 			_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, b[:])
-		}()
+		})
 	}
 }
 

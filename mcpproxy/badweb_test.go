@@ -276,7 +276,7 @@ func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 	for _, kind := range []config.Transport{config.HTTP, config.SSE} {
 		func() {
 			notes := &noteBook{end: make(chan struct{})}
-			var h http.Handler = streamable(notes, nil)
+			h := streamable(notes, nil)
 			if kind == config.SSE {
 				h = sseHandler(notes)
 			}

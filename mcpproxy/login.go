@@ -46,7 +46,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 }
 
 func (u *upstream) logIn(ctx context.Context, clientName string, show func(string)) error {
-	challenge, err := transport.Challenge(ctx, u.server)
+	challenge, err := transport.Challenge(ctx, u.server) //nolint:bodyclose // its body is read and closed
 	if err != nil {
 		return err
 	}

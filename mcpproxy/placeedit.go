@@ -121,12 +121,8 @@ func (p Place) update(text *inplace.Text, at []string, s config.Server, self Sel
 		if err := setValue(text, self.Env[k], append(at, env, k)); err != nil {
 			// A form that has no place for one more: the whole of them is written.
 			all := map[string]string{}
-			for name, v := range s.Env {
-				all[name] = v
-			}
-			for name, v := range self.Env {
-				all[name] = v
-			}
+			maps.Copy(all, s.Env)
+			maps.Copy(all, self.Env)
 			return setValue(text, all, append(at, env))
 		}
 	}

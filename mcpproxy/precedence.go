@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func (d *discovery) add(f openedFile, e found) {
 
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
-func (d *discovery) keeps(f openedFile, old claim, e found) bool {
+func (d *discovery) keeps(f openedFile, old claim, _ found) bool {
 	return old.server >= 0 || old.rank != rankUser || old.client == f.Dialect.Client
 }
 
@@ -103,9 +104,7 @@ func (d *discovery) identity(s config.Server) string {
 	if s.URL == "" {
 		bare.Dir = s.Dir
 	}
-	for k, v := range s.Env {
-		bare.Env[k] = v
-	}
+	maps.Copy(bare.Env, s.Env)
 	for k, v := range s.Headers {
 		bare.Headers[strings.ToLower(k)] = v
 	}

@@ -229,7 +229,7 @@ func (u *upstream) invalidate() {
 // relist asks the running server until its tools are those of its last change.
 func (u *upstream) relist() {
 	for {
-		var err error = errClosed
+		err := errClosed
 		if s := u.running(); s != nil {
 			_, err = u.list(u.ctx, s)
 		}

@@ -150,11 +150,9 @@ func (u *upstream) start() *flight[*transport.Session] {
 	f := newFlight[*transport.Session]()
 	u.starting = f
 	info := u.record.Info()
-	u.finished.Add(1)
-	go func() {
-		defer u.finished.Done()
+	u.finished.Go(func() {
 		f.land(u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport})))
-	}()
+	})
 	return f
 }
 

@@ -107,7 +107,7 @@ func legacyOnly(h http.Handler) http.Handler {
 	})
 }
 
-// kindsOfWeb are the servers that every test of plain behaviour runs on.
+// kindsOfWeb are the servers that every test of plain behavior runs on.
 func kindsOfWeb(t *testing.T, test func(t *testing.T, notes *noteBook, s config.Server)) {
 	for name, kind := range map[string]func(notes *noteBook) (config.Transport, http.Handler){
 		"http 2026": func(n *noteBook) (config.Transport, http.Handler) { return config.HTTP, streamable(n, nil) },

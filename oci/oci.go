@@ -30,7 +30,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a sandbox is made of, in the words of package spec.
+// Root and the others are what a sandbox is made of, in the words of package spec.
 type (
 	Root   = spec.Root
 	Bind   = spec.Bind
@@ -95,7 +95,8 @@ const (
 // An Exit is how a sandbox ended.
 type Exit = container.Exit
 
-// What the checks of this host say, in the words of package doctor.
+// Check and the others are the results of the checks of this host, in the words
+// of package doctor.
 type (
 	Check     = doctor.Check
 	Needs     = doctor.Needs

@@ -33,6 +33,7 @@ type Limits struct {
 	Bytes int // of each; 400 KiB if 0
 }
 
+// WithDefaults returns the limits with those that are zero set to their defaults.
 func (l Limits) WithDefaults() Limits {
 	if l.Count == 0 {
 		l.Count = 8
@@ -46,7 +47,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// A rendered picture is one that was made here, to be sent to the client.
+// A Rendered picture is one that was made here, to be sent to the client.
 type Rendered struct {
 	Data          []byte
 	MIME          string
@@ -160,7 +161,7 @@ func scaled(m image.Image, side int) image.Image {
 	return to
 }
 
-// encodePNG uses a palette where m has few colours, which is as good and
+// encodePNG uses a palette where m has few colors, which is as good and
 // smaller by half.
 func encodePNG(m image.Image) ([]byte, error) {
 	if p := paletted(m); p != nil {
@@ -173,7 +174,7 @@ func encodePNG(m image.Image) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// paletted gives m by a palette of all its colours, nil if they are more than
+// paletted gives m by a palette of all its colors, nil if they are more than
 // a palette holds.
 func paletted(m image.Image) *image.Paletted {
 	b := m.Bounds()

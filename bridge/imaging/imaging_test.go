@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// gradient has many colours, and noise none that repeat.
+// gradient has many colors, and noise none that repeat.
 func gradient(w, h int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

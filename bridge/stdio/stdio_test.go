@@ -123,7 +123,7 @@ func TestStalledClientIsNotReadOn(t *testing.T) {
 					t.Error("no further call after an answer")
 				}
 				cancel()
-				for range taken { //nolint:revive // until Read has ended
+				for range taken {
 				}
 				c.Close()
 				send.Close()

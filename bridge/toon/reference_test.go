@@ -87,7 +87,7 @@ func (g generator) value(depth int) string {
 	case 0:
 		return g.leaf()
 	case 1:
-		return g.list(g.IntN(6), func() string { return g.leaf() })
+		return g.list(g.IntN(6), g.leaf)
 	case 2, 3:
 		return g.list(g.IntN(5), func() string { return g.value(depth - 1) })
 	case 4, 5:

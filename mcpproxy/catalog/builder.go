@@ -29,6 +29,7 @@ type Builder struct {
 	kept  int
 }
 
+// NewBuilder returns a builder of a list that is empty so far.
 func NewBuilder(log *slog.Logger) *Builder {
 	return &Builder{log: log, seen: map[string]bool{}}
 }

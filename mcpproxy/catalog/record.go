@@ -38,6 +38,7 @@ type Record struct {
 	changes, asOf int
 }
 
+// NewRecord returns the record of a server in a store. It reads nothing yet.
 func NewRecord(s config.Server, st Store) *Record {
 	return &Record{store: st, server: s, Key: sync.OnceValue(s.Fingerprint)}
 }
@@ -118,7 +119,7 @@ func (r *Record) OlderThan(age time.Duration) bool {
 	if r.list == nil || time.Since(r.head.Listed) < age {
 		return false
 	}
-	if h, _, err := r.readHead(); err == nil && h.Listed.After(r.head.Listed) {
+	if h, err := r.readHead(); err == nil && h.Listed.After(r.head.Listed) {
 		was := r.list
 		r.head, r.list = h, nil
 		if r.load(); r.list == nil {
@@ -134,7 +135,7 @@ func (r *Record) look() {
 		return
 	}
 	r.looked = true
-	if h, _, err := r.readHead(); err == nil {
+	if h, err := r.readHead(); err == nil {
 		r.head = h
 	} else {
 		r.ignore(err)
@@ -162,12 +163,13 @@ func (r *Record) load() {
 	r.head.Listed, r.head.Tools = time.Time{}, 0
 }
 
-func (r *Record) readHead() (head, int, error) {
+func (r *Record) readHead() (head, error) {
 	data, size, err := r.store.read(r.Key(), maxHead)
 	if err != nil {
-		return head{}, 0, err
+		return head{}, err
 	}
-	return decodeHead(data, size)
+	h, _, err := decodeHead(data, size)
+	return h, err
 }
 
 // ignore says why a file is not used. It is written again when the server was

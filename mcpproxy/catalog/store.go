@@ -25,7 +25,7 @@ const (
 	maxRecords   = 5000           // in the folder
 )
 
-// A store is the folder that keeps a record of every server, so that what is
+// A Store is the folder that keeps a record of every server, so that what is
 // known of its tools outlives the process. Several processes may use it at the
 // same time: files are replaced as a whole and the last one wins. It is a cache:
 // errors are logged, not returned.

@@ -3,6 +3,7 @@ package clientfile
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -129,9 +130,8 @@ func (e *entry) environment(f *File) map[string]string {
 		e.fail("%q: %s: %w", "envFile", path, err)
 		return env
 	}
-	for k, v := range env { // the entry's own win
-		all[k] = v
-	}
+	// the entry's own win
+	maps.Copy(all, env)
 	return all
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
 	"strings"
 	"time"
 
@@ -236,13 +235,4 @@ func (e *entry) transport() (t config.Transport, urlKey string) {
 		e.err = fmt.Errorf("has no %q", urlKey)
 	}
 	return t, urlKey
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

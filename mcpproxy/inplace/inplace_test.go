@@ -9,7 +9,7 @@ import (
 
 const entry = `{"command": "/opt/toolcell", "args": ["serve"], "env": {"A": "b, \",\" <c>"}}`
 
-// TestSetKeepsTheRest: a new member is written as its neighbours are, and not
+// TestSetKeepsTheRest: a new member is written as its neighbors are, and not
 // a byte of the rest changes.
 func TestSetKeepsTheRest(t *testing.T) {
 	for name, tt := range map[string]struct{ file, key, before, after string }{

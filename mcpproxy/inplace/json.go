@@ -295,12 +295,12 @@ func isJSONComment(line []byte) bool { return bytes.HasPrefix(line, []byte("//")
 // endsLine reports whether nothing but a comment follows on the line.
 func endsLine(after []byte) bool {
 	line := after
-	i := bytes.IndexByte(after, '\n')
-	if i >= 0 {
-		line = after[:i]
+	before, _, ok := bytes.Cut(after, []byte{'\n'})
+	if ok {
+		line = before
 	}
 	line = bytes.TrimSpace(line)
-	return i >= 0 && (len(line) == 0 || isJSONComment(line))
+	return ok && (len(line) == 0 || isJSONComment(line))
 }
 
 // closeEmpty writes an object that has nothing in it any more as {}.
@@ -339,7 +339,7 @@ func (jsonFormat) write(data []byte, path []string, value json.RawMessage) (Piec
 	return Piece{path: path, member: splice([]byte(quote(path[len(path)-1])+": "), text)}, nil
 }
 
-// indented writes a value as its neighbours are likely to be: objects over
+// indented writes a value as its neighbors are likely to be: objects over
 // lines, lists on one.
 func indented(value json.RawMessage, indent, step, nl string) []byte {
 	var flat, b bytes.Buffer

@@ -23,7 +23,7 @@ const (
 func oauthClient() *http.Client {
 	return &http.Client{
 		Timeout: renewWithin,
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 			if via[0].Method != http.MethodGet || len(via) > maxRedirects {
 				return errors.New("the authorization server redirects a request that must not be redirected")
 			}

@@ -23,10 +23,10 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
-// A PolicyServer names a server.
+// A Server names a server.
 type Server struct{ Name, Alias string }
 
-// A PolicyTool names a tool of a server.
+// A Tool names a tool of a server.
 type Tool struct {
 	Name, Alias string
 	ReadOnly    bool // its server says that it changes nothing

@@ -3,13 +3,14 @@ package redact
 
 import (
 	"encoding/json"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // minSecret is the least length of a value that is taken for a secret. Shorter

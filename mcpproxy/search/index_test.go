@@ -39,7 +39,7 @@ func worked(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// BenchmarkSearch answers the labelled queries over 10,000 tools.
+// BenchmarkSearch answers the labeled queries over 10,000 tools.
 func BenchmarkSearch(b *testing.B) {
 	docs := manyTools(b, 10_000)
 	ix := New(docs)

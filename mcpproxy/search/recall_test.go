@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 )
 
-// labelled is a query and the tools that are right for it.
+// labeled is a query and the tools that are right for it.
 type labelled struct {
 	kind, query string
 	right       []int
@@ -169,7 +169,7 @@ func TestRecall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	var out io.Writer = io.Discard
+	out := io.Discard
 	if name := os.Getenv("TOOLCELL_RECALL"); name != "" {
 		f, err := os.Create(name)
 		if err != nil {

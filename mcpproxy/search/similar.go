@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	typoLength = 4 // shorter words have too many neighbours
+	typoLength = 4 // shorter words have too many neighbors
 	maxLike    = 8
 	// maxCorrections bounds the words of one query that are compared with all
 	// words of the index.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 )
 
+// How much of foreign text is passed on.
 const (
 	MaxDescription = 4000 // characters of a description
 	MaxSummary     = 400  // characters of one in a list

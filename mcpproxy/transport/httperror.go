@@ -115,6 +115,8 @@ func (e *endpoint) refused(resp *http.Response) error {
 	return fail("failed (%s)", status)
 }
 
+// LoginNeeded returns what a user reads of a server that refuses calls without a
+// login.
 func LoginNeeded(name string) string {
 	return fmt.Sprintf("the server needs a login; in a terminal: toolcell servers login %s", text.ShellWord(name))
 }

@@ -14,6 +14,7 @@ const (
 	maxCursor = 64 << 10
 )
 
+// ErrTooManyPages means that a server has not come to the end of a list.
 var ErrTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
 
 // Pages gives take one page of a list after the other, until there are no more

@@ -44,7 +44,7 @@ type process struct {
 	read   chan struct{} // closed by the reader of stdout when it is at the end
 	state  *os.ProcessState
 
-	mu   sync.Mutex // held while signalling
+	mu   sync.Mutex // held while signaling
 	gone bool       // the process id may be another's: signal no more
 }
 

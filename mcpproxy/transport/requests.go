@@ -38,7 +38,7 @@ type outcome struct {
 	err error
 }
 
-// A reply is the result of a request, with the members that callers look at.
+// A Reply is the result of a request, with the members that callers look at.
 type Reply struct {
 	Result  json.RawMessage // as the server wrote it
 	IsError bool            // a tool says that it failed

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -136,10 +137,10 @@ func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
 	_, came, _ = r.add()
 	r.failAll(io.EOF)
 	r.failAll(io.ErrClosedPipe)
-	if o := <-came; o.err != io.EOF {
+	if o := <-came; !errors.Is(o.err, io.EOF) {
 		t.Errorf("at the end it got %v", o.err)
 	}
-	if _, _, err := r.add(); err != io.EOF {
+	if _, _, err := r.add(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -157,10 +158,10 @@ func TestLinesStayWhole(t *testing.T) {
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	long := strings.Repeat("x", 1<<20)
-	if err := w.send(impatient, []byte(long)); err != context.DeadlineExceeded {
+	if err := w.send(impatient, []byte(long)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("nobody reads, and it says %v", err)
 	}
-	if err := w.send(impatient, []byte("never")); err != context.DeadlineExceeded {
+	if err := w.send(impatient, []byte("never")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a line is on its way, and it says %v", err)
 	}
 	var all sync.WaitGroup
@@ -187,7 +188,7 @@ func TestLinesStayWhole(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
 	all.Go(func() {
-		if _, err := w.request(ctx, MethodCallTool, &Params{Name: "a", Arguments: json.RawMessage("{\n\"b\":\r\n1}")}); err != context.Canceled {
+		if _, err := w.request(ctx, MethodCallTool, &Params{Name: "a", Arguments: json.RawMessage("{\n\"b\":\r\n1}")}); !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v", err)
 		}
 	})

@@ -78,11 +78,9 @@ func (e *Runtime) Close() error {
 
 // Go does something beside everything else, and before Close returns.
 func (e *Runtime) Go(do func()) {
-	e.jobs.Add(1)
-	go func() {
-		defer e.jobs.Done()
+	e.jobs.Go(func() {
 		do()
-	}()
+	})
 }
 
 // Later does so after a while.

@@ -151,6 +151,7 @@ func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
 	return out
 }
 
+// NewID returns a random name for a sandbox.
 func NewID() (string, error) {
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {

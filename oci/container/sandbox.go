@@ -38,6 +38,7 @@ type Container struct {
 	process *libcontainer.Process
 }
 
+// PID returns the id of the first process on the host, 0 if there is none.
 func (s *Container) PID() int {
 	pid, err := s.process.Pid()
 	if err != nil {
@@ -46,8 +47,10 @@ func (s *Container) PID() int {
 	return pid
 }
 
+// Kill ends the first process, and with it the sandbox.
 func (s *Container) Kill() { _ = s.c.Signal(unix.SIGKILL) }
 
+// Wait returns when the first process has ended.
 func (s *Container) Wait() (Exit, error) {
 	state, err := s.process.Wait()
 	if state == nil {
@@ -64,6 +67,7 @@ func (s *Container) Wait() (Exit, error) {
 	return e, nil
 }
 
+// Counter returns what the kernel counts for a controller of the cgroup.
 func (s *Container) Counter(controller string) ([]byte, error) {
 	m, err := s.Cgroup()
 	if err != nil {
@@ -72,6 +76,7 @@ func (s *Container) Counter(controller string) ([]byte, error) {
 	return host.ReadCounter(m, controller)
 }
 
+// Cgroup returns the manager of the container's cgroup.
 func (s *Container) Cgroup() (cgroups.Manager, error) {
 	state, err := s.c.State()
 	if err != nil {
@@ -81,10 +86,13 @@ func (s *Container) Cgroup() (cgroups.Manager, error) {
 	return manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
 }
 
+// CgroupPersists reports whether the cgroup outlives the sandbox.
 func (s *Container) CgroupPersists() bool { return false }
 
+// OOM returns a channel that reports when the kernel kills for lack of memory.
 func (s *Container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
 
+// Destroy removes what is left of the container.
 func (s *Container) Destroy() error { return destroy(s.c) }
 
 // destroy removes what is left of a container: every process, its cgroup and

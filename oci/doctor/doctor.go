@@ -127,7 +127,7 @@ func (f *hostFacts) explain(err error, dir string) error {
 		}
 	}
 	if full(err) {
-		c := fullCheck(f, folder{Path: dir, Err: err})
+		c := fullCheck(folder{Path: dir, Err: err})
 		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 	}
 	return err

@@ -556,7 +556,7 @@ func TestStartErrorSaysWhatDoctorSays(t *testing.T) {
 		var hint *HintError
 		switch {
 		case want.Code == "":
-			if err != failed {
+			if !errors.Is(err, failed) {
 				t.Errorf("%s: a host without fault is blamed: %v", name, err)
 			}
 		case !errors.As(err, &hint) || hint.Hint != want.Cure || !strings.Contains(err.Error(), want.Text) || !errors.Is(err, failed):

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -90,9 +91,9 @@ func closedTo(path string, h host.Host) string {
 			break
 		}
 	}
-	for i := len(way) - 1; i >= 0; i-- {
-		if st, err := os.Stat(way[i]); err == nil && st.IsDir() && st.Mode()&0o001 == 0 {
-			return way[i]
+	for _, w := range slices.Backward(way) {
+		if st, err := os.Stat(w); err == nil && st.IsDir() && st.Mode()&0o001 == 0 {
+			return w
 		}
 	}
 	return ""
@@ -118,18 +119,18 @@ func folderChecks(f *hostFacts) []Check {
 	}
 	for _, dir := range f.folders {
 		if full(dir.Err) {
-			add(fullCheck(f, dir))
+			add(fullCheck(dir))
 		}
 	}
 	for _, dir := range f.folders {
 		switch {
 		case dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
-			add(fullCheck(f, dir))
+			add(fullCheck(dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
-			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere(f, "/var/lib/toolcell", 0o755)))
+			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere("/var/lib/toolcell", 0o755)))
 		case dir.Path == f.needs.Images && dir.NoExec:
 			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
-				elsewhere(f, ownFolder(f), 0o700)))
+				elsewhere(ownFolder(f), 0o700)))
 		}
 	}
 	if len(checks) == 0 {
@@ -139,7 +140,7 @@ func folderChecks(f *hostFacts) []Check {
 }
 
 func unwritableCheck(f *hostFacts, dir folder) Check {
-	cure := elsewhere(f, ownFolder(f), 0o700)
+	cure := elsewhere(ownFolder(f), 0o700)
 	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
 		own := "chmod -R u+rwX " + shellQuote(dir.At)
 		if dir.Owner != f.host.EUID {
@@ -151,7 +152,7 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 }
 
 // fullCheck is also the cause that explainStart gives for an error that says so.
-func fullCheck(f *hostFacts, dir folder) Check {
+func fullCheck(dir folder) Check {
 	cure := "df -h " + shellQuote(dir.Path) + "\n# free some space there, or use another disk:\nexport MCP_BRIDGE_STATE_DIR=/path/on/that/disk"
 	if dir.At != "" {
 		cure = strings.Replace(cure, shellQuote(dir.Path), shellQuote(dir.At), 1)
@@ -169,7 +170,7 @@ func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d",
 
 // elsewhere makes a new state folder. mkdir fails if somebody else has put one
 // there.
-func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
+func elsewhere(dir string, mode fs.FileMode) string {
 	return fmt.Sprintf("mkdir -m %o %s && export MCP_BRIDGE_STATE_DIR=%s", mode, dir, dir)
 }
 

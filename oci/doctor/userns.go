@@ -22,20 +22,20 @@ func userNamespaceCheck(f *hostFacts) Check {
 	case t.Stopped == "" || t.Stopped == host.StepProc:
 		return okay("RC-USERNS", "user namespaces can be made and used")
 	case lacksNamespace(f) != "":
-		return forbidden(f, "RC-USERNS", "this kernel has no "+lacksNamespace(f)+" namespaces",
+		return forbidden("RC-USERNS", "this kernel has no "+lacksNamespace(f)+" namespaces",
 			"# start this machine with a kernel that has CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")
 	case zeroLimit(f) != "":
-		return forbidden(f, "RC-USERNS-SYSCTL", "the setting "+zeroLimit(f)+" is 0", raiseLimit(f, zeroLimit(f), 15000))
+		return forbidden("RC-USERNS-SYSCTL", "the setting "+zeroLimit(f)+" is 0", raiseLimit(f, zeroLimit(f), 15000))
 	case t.Stopped == host.StepMake && errors.Is(t.Err, unix.EPERM) && f.Sysctl(userCloneSetting) == 0 && !f.host.Admin:
-		return forbidden(f, "RC-USERNS-CLONE", "the setting "+userCloneSetting+" is 0", f.onHost(sysctlCure(userCloneSetting, "1")...))
+		return forbidden("RC-USERNS-CLONE", "the setting "+userCloneSetting+" is 0", f.onHost(sysctlCure(userCloneSetting, "1")...))
 	case f.Sysctl(appArmorSetting) == 1 && !f.host.Admin && (f.Container() == "" || t.Stopped == host.StepAdmin):
-		return forbidden(f, "RC-USERNS-APPARMOR", "AppArmor gives no rights in a user namespace to a program without a profile", appArmorCure(f))
+		return forbidden("RC-USERNS-APPARMOR", "AppArmor gives no rights in a user namespace to a program without a profile", appArmorCure(f))
 	case errors.Is(t.Err, unix.ENOSPC) || errors.Is(t.Err, unix.EUSERS):
 		return limitCheck(f)
 	case f.Container() != "":
 		return containerCheck(f)
 	}
-	return forbidden(f, "RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that toolcell does not know (%v); "+
+	return forbidden("RC-USERNS-REFUSED", fmt.Sprintf("the kernel refuses for a reason that toolcell does not know (%v); "+
 		"a chroot, SELinux or the settings of the service that started toolcell can be behind it", t.Err),
 		"# start toolcell from a login shell outside of any chroot; if SELinux is in the way, this shows it:\n"+f.asRoot("ausearch -m avc -ts recent"))
 }
@@ -46,7 +46,7 @@ const (
 	appArmorSetting  = "kernel.apparmor_restrict_unprivileged_userns"
 )
 
-func forbidden(f *hostFacts, code, why, cure string) Check {
+func forbidden(code, why, cure string) Check {
 	return fatal(code, "the namespaces of a sandbox cannot be made here, and without them nothing runs: "+why, cure)
 }
 
@@ -87,7 +87,7 @@ func raiseLimit(f *hostFacts, name string, to int) string {
 func limitCheck(f *hostFacts) Check {
 	const name = "user.max_user_namespaces"
 	limit := f.Sysctl(name)
-	return forbidden(f, "RC-USERNS-LIMIT", fmt.Sprintf("there are as many user namespaces as %s allows (%d), or 32 within each other", name, limit),
+	return forbidden("RC-USERNS-LIMIT", fmt.Sprintf("there are as many user namespaces as %s allows (%d), or 32 within each other", name, limit),
 		raiseLimit(f, name, max(15000, 2*limit)))
 }
 
@@ -115,7 +115,7 @@ func containerCheck(f *hostFacts) Check {
 		cure = "# in the pod (appArmorProfile: Kubernetes 1.30 or later):\nspec:\n  containers:\n  - securityContext:\n" +
 			"      seccompProfile: {type: Unconfined}\n      appArmorProfile: {type: Unconfined}"
 	}
-	return forbidden(f, "RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.Container(), f.trial.Err), cure)
+	return forbidden("RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.Container(), f.trial.Err), cure)
 }
 
 // appArmorCure is the profile that lets this program, and no other, use user

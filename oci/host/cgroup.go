@@ -19,11 +19,11 @@ const (
 	CgroupSystemd = "systemd" // a transient scope of the user's systemd manager
 )
 
-// CpuPeriod is the length of the window in which CPU time is counted, in
+// CPUPeriod is the length of the window in which CPU time is counted, in
 // microseconds; 100 ms is the kernel's default.
-const CpuPeriod = 100_000
+const CPUPeriod = 100_000
 
-// A cgroup says which limits can be set on this host, and through what.
+// A Cgroup says which limits can be set on this host, and through what.
 type Cgroup struct {
 	Driver            string
 	V2                bool
@@ -116,7 +116,7 @@ func userSystemd(euid int) (Cgroup, error) {
 		return Cgroup{}, fmt.Errorf("no cgroup is delegated to this user: %w", err)
 	}
 	c := Cgroup{Driver: CgroupSystemd, V2: true, Swap: true}
-	for _, name := range strings.Fields(string(have)) {
+	for name := range strings.FieldsSeq(string(have)) {
 		switch name {
 		case "memory":
 			c.Memory = true
@@ -148,7 +148,7 @@ func tryCgroupFS(c Cgroup) Cgroup {
 		}
 		return m.Set(&r)
 	}
-	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: CpuPeriod}
+	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: CPUPeriod}
 	if try(all) == nil {
 		// Most hosts that give something give everything, and each try takes
 		// as long as a run.
@@ -158,7 +158,7 @@ func tryCgroupFS(c Cgroup) Cgroup {
 	err := try(cgroups.Resources{Memory: memory})
 	c.Memory = err == nil
 	c.PIDs = try(cgroups.Resources{PidsLimit: &limit}) == nil
-	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: CpuPeriod}) == nil
+	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: CPUPeriod}) == nil
 	c.Swap = c.Memory && try(cgroups.Resources{Memory: memory, MemorySwap: memory}) == nil
 	if !c.Memory && !c.PIDs && !c.CPU {
 		var at *os.PathError

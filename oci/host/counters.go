@@ -19,6 +19,7 @@ func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
 	return ReadKernelFile(CounterPath(m, controller))
 }
 
+// CounterPath returns the file in which the kernel counts for a controller.
 func CounterPath(m cgroups.Manager, controller string) string {
 	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }

@@ -53,6 +53,7 @@ func ReadAgain(f *os.File) ([]byte, error) {
 	return b[:n], nil
 }
 
+// ReadKernelFile reads a file that the kernel makes, such as one of /proc.
 func ReadKernelFile(path string) ([]byte, error) {
 	f, err := OpenKernelFile(path)
 	if err != nil {

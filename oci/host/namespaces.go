@@ -83,7 +83,7 @@ func probeInside() {
 	} {
 		var errno syscall.Errno
 		if err := s.do(); errors.As(err, &errno) {
-			fmt.Printf("stopped at %s %d\n", s.step, int(errno))
+			fmt.Fprintf(os.Stdout, "stopped at %s %d\n", s.step, int(errno))
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A system is a view of a host's files and environment. Tests make systems of
+// A System is a view of a host's files and environment. Tests make systems of
 // hosts that they do not run on.
 type System struct {
 	Files    fs.FS // the host's root directory
@@ -102,8 +102,9 @@ type idTool struct {
 	Able   bool   // it may do what it is for: setuid root, or with capabilities
 }
 
+// IDTool finds newuidmap or newgidmap as the shell would.
 func (s System) IDTool(name string) idTool {
-	for _, dir := range strings.Split(s.Getenv("PATH"), ":") {
+	for dir := range strings.SplitSeq(s.Getenv("PATH"), ":") {
 		path := strings.Trim(dir, "/") + "/" + name
 		st, err := fs.Stat(s.Files, path)
 		if !strings.HasPrefix(dir, "/") || err != nil || st.IsDir() || st.Mode()&0o111 == 0 {

@@ -195,7 +195,7 @@ func descendants(dirs []string, pid string) []string {
 		if err != nil {
 			continue
 		}
-		for _, child := range bytes.Fields(b) {
+		for child := range bytes.FieldsSeq(b) {
 			dirs = descendants(dirs, string(child))
 		}
 	}

@@ -112,7 +112,7 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	add := func(path string) {
 		var st unix.Stat_t
 		_ = unix.Stat(path, &st) // the start says what is wrong with it
-		k.Files = append(k.Files, fileKey{uint64(st.Dev), st.Ino})
+		k.Files = append(k.Files, fileKey{st.Dev, st.Ino})
 	}
 	add(p.Root.Dir)
 	for _, b := range p.Binds {

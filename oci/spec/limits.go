@@ -55,7 +55,7 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 		r.Pids = &specs.LinuxPids{Limit: &l.PIDs}
 	}
 	if l.CPUs > 0 && c.CPU {
-		quota, period := int64(l.CPUs*host.CpuPeriod), uint64(host.CpuPeriod)
+		quota, period := int64(l.CPUs*host.CPUPeriod), uint64(host.CPUPeriod)
 		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
 	}
 	return r

@@ -41,9 +41,10 @@ var ReadonlyPaths = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
+// InProc reports whether a path is below /proc.
 func InProc(path string) bool { return strings.HasPrefix(path, "/proc/") }
 
-// A tmpfs is a place that can be written, and that vanishes with the sandbox.
+// A Tmpfs is a place that can be written, and that vanishes with the sandbox.
 type Tmpfs struct {
 	Dest, Mode  string
 	size, files int

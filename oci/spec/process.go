@@ -4,7 +4,7 @@ package spec
 // every root file system has.
 const OwnDir = "/run/toolcell"
 
-// A process says what to run, and in what.
+// A Process says what to run, and in what.
 type Process struct {
 	Root     Root
 	Binds    []Bind // below /run/toolcell

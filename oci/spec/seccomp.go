@@ -46,6 +46,7 @@ var makers = []string{"clone", "unshare", "mount", "keyctl"}
 // that of a template.
 type Uncounted struct{ memory, cpu, Template bool }
 
+// UncountedBy returns what a cgroup does not count.
 func UncountedBy(c host.Cgroup) Uncounted { return Uncounted{memory: !c.Memory, cpu: !c.CPU} }
 
 // String and ParseUncounted hand it on to the stage that loads the filter.
@@ -57,6 +58,7 @@ func (u Uncounted) String() string {
 	return text
 }
 
+// ParseUncounted reads what String returns.
 func ParseUncounted(s string) (u Uncounted, err error) {
 	s, u.Template = strings.CutSuffix(s, ",template")
 	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t", &u.memory, &u.cpu)
