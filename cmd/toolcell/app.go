@@ -185,15 +185,15 @@ func report(w *os.File, err error) int {
 	if errors.As(err, &exit) {
 		code = exit.code
 	}
-	ink := inkFor(w)
+	color := inkFor(w)
 	if err.Error() != "" {
-		fmt.Fprintf(w, "%s %v\n", ink.red("toolcell:"), err)
+		fmt.Fprintf(w, "%s %v\n", color.red("toolcell:"), err)
 	}
 	if hint != nil {
-		fmt.Fprintf(w, "%s %s\n", ink.cyan("hint:"), hint.Hint)
+		fmt.Fprintf(w, "%s %s\n", color.cyan("hint:"), hint.Hint)
 	}
 	if code == exitUsage {
-		fmt.Fprintln(w, ink.cyan("hint:"), "toolcell --help")
+		fmt.Fprintln(w, color.cyan("hint:"), "toolcell --help")
 	}
 	return code
 }

@@ -126,7 +126,7 @@ func tryPython(ctx context.Context, settings Settings, s *streams) (version, cur
 
 // printChecks prints a line for each check, with the cure below it, and what
 // they come to.
-func printChecks(w io.Writer, ink ink, checks []oci.Check) {
+func printChecks(w io.Writer, color ink, checks []oci.Check) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, len(c.Code))
@@ -134,7 +134,7 @@ func printChecks(w io.Writer, ink ink, checks []oci.Check) {
 	indent := strings.Repeat(" ", len("degraded  ")+width+1)
 	for _, c := range checks {
 		pad := strings.Repeat(" ", len("degraded ")-len(c.Status))
-		fmt.Fprintf(w, "%s%s %-*s %s\n", ink.status(c.Status), pad, width, c.Code, c.Text)
+		fmt.Fprintf(w, "%s%s %-*s %s\n", color.status(c.Status), pad, width, c.Code, c.Text)
 		if c.Cure != "" {
 			fmt.Fprintf(w, "%scure: %s\n", indent, strings.ReplaceAll(c.Cure, "\n", "\n"+indent+"      "))
 		}

@@ -140,26 +140,26 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	if r.Result != "" {
 		fmt.Fprintln(s.out, r.Result)
 	}
-	ink, stopped := inkFor(s.err), s.signals.got() != nil
+	color, stopped := inkFor(s.err), s.signals.got() != nil
 	switch {
 	case stopped: // the user knows
 	case r.IsError() && r.Status != bridge.StatusError:
-		fmt.Fprintf(s.err, "%s %s: %s\n", ink.red("toolcell:"), r.Status, r.Error)
+		fmt.Fprintf(s.err, "%s %s: %s\n", color.red("toolcell:"), r.Status, r.Error)
 		for _, l := range r.Stack {
 			fmt.Fprintf(s.err, "  %s\n", l)
 		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
-		fmt.Fprintf(s.err, "%s %s\n", ink.red("toolcell:"), r.Error) // a shell says so too
+		fmt.Fprintf(s.err, "%s %s\n", color.red("toolcell:"), r.Error) // a shell says so too
 	}
 	if r.Hint != "" && !stopped {
-		fmt.Fprintf(s.err, "%s %s\n", ink.cyan("hint:"), r.Hint)
+		fmt.Fprintf(s.err, "%s %s\n", color.cyan("hint:"), r.Hint)
 	}
 	for _, l := range r.CallLines() {
 		fmt.Fprintf(s.err, "toolcell: %s\n", l)
 	}
 	for _, n := range r.Notes {
 		if !quiet && !stopped {
-			fmt.Fprintf(s.err, "%s %s\n", ink.yellow("toolcell: note:"), n)
+			fmt.Fprintf(s.err, "%s %s\n", color.yellow("toolcell: note:"), n)
 		}
 	}
 }

@@ -143,14 +143,14 @@ func (c *change) show(w *os.File) error {
 		text += diff(c.moved.path, c.moved.before, c.moved.after)
 	}
 	for line := range strings.Lines(hide.Replace(text)) {
-		fmt.Fprintln(w, inked(inkFor(w), plain(strings.TrimSuffix(line, "\n"))))
+		fmt.Fprintln(w, colored(inkFor(w), plain(strings.TrimSuffix(line, "\n"))))
 	}
 	c.tellMove(w)
 	return nil
 }
 
-// inked colors a line of a diff.
-func inked(i ink, line string) string {
+// colored colors a line of a diff.
+func colored(i ink, line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):
 		return i.green(line)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
@@ -56,16 +55,4 @@ func serve(c *cli.Context, s *streams) (err error) {
 	in, end := waitable(s.in)
 	defer end()
 	return p.bridge.Serve(c.Context, in, s.out)
-}
-
-// terminal reports whether a person is at the other end of f.
-func terminal(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && !isNull(st)
-}
-
-// isNull reports whether a file is /dev/null, a character device as well.
-func isNull(st os.FileInfo) bool {
-	null, err := os.Stat(os.DevNull)
-	return err == nil && os.SameFile(st, null)
 }

@@ -87,7 +87,7 @@ func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	}
 	return printTable(s.out, []column{
 		{name: "NAME"},
-		{name: "STATUS", colour: inkFor(s.out).status},
+		{name: "STATUS", color: inkFor(s.out).status},
 		{name: "TRANSPORT"},
 		{name: "SOURCE", end: true},
 		{name: "REMARK", wrap: true},

@@ -94,7 +94,7 @@ func printChecked(c *cli.Context, s *streams, rows []checked) error {
 	}
 	return printTable(s.out, []column{
 		{name: "NAME"},
-		{name: "STATUS", colour: inkFor(s.out).status},
+		{name: "STATUS", color: inkFor(s.out).status},
 		{name: "TOOLS", right: true},
 		{name: "TIME", right: true},
 		{name: "REMARK", wrap: true},

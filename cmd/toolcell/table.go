@@ -13,11 +13,11 @@ import (
 
 // A column of a table says how its cells are set.
 type column struct {
-	name   string
-	right  bool // numbers stand below each other
-	end    bool // of what does not fit the end is shown: it tells paths apart
-	wrap   bool // what does not fit goes on below; for the last column only
-	colour func(string) string
+	name  string
+	right bool // numbers stand below each other
+	end   bool // of what does not fit the end is shown: it tells paths apart
+	wrap  bool // what does not fit goes on below; for the last column only
+	color func(string) string
 }
 
 const (
@@ -40,8 +40,8 @@ func printTable(out *os.File, columns []column, rows [][]string) error {
 	for i, c := range columns {
 		head[i] = c.name
 	}
-	ink := inkFor(out)
-	writeRow(&b, columns, widths, head, ink.bold)
+	color := inkFor(out)
+	writeRow(&b, columns, widths, head, color.bold)
 	for _, row := range rows {
 		writeRow(&b, columns, widths, row, nil)
 	}
@@ -98,7 +98,7 @@ func sum(all []int) (n int) {
 }
 
 // writeRow writes the lines of one row. Color is for all cells, if not nil.
-func writeRow(b *strings.Builder, columns []column, widths []int, row []string, colour func(string) string) {
+func writeRow(b *strings.Builder, columns []column, widths []int, row []string, color func(string) string) {
 	var line strings.Builder
 	var below []string // what of the last cell goes on
 	last := len(columns) - 1
@@ -115,8 +115,8 @@ func writeRow(b *strings.Builder, columns []column, widths []int, row []string, 
 			cell = cut(cell, widths[i])
 		}
 		pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
-		if paint := c.colour; colour != nil {
-			cell = colour(cell)
+		if paint := c.color; color != nil {
+			cell = color(cell)
 		} else if paint != nil {
 			cell = paint(cell)
 		}

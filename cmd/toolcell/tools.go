@@ -107,7 +107,7 @@ func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 	if c.Bool("json") {
 		return printJSON(s.out, tools)
 	}
-	ink := inkFor(s.out)
+	color := inkFor(s.out)
 	for i, t := range tools {
 		if i > 0 {
 			fmt.Fprintln(s.out)
@@ -123,7 +123,7 @@ func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 		if terminal(s.out) {
 			source = plainText(source)
 		}
-		if _, err := fmt.Fprintf(s.out, "%s\n%s\n", ink.cyan(plain(about)), source); err != nil {
+		if _, err := fmt.Fprintf(s.out, "%s\n%s\n", color.cyan(plain(about)), source); err != nil {
 			return err
 		}
 	}
