@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -185,15 +186,15 @@ func report(w *os.File, err error) int {
 	if errors.As(err, &exit) {
 		code = exit.code
 	}
-	color := inkFor(w)
+	color := console.ColorsFor(w)
 	if err.Error() != "" {
-		fmt.Fprintf(w, "%s %v\n", color.red("toolcell:"), err)
+		fmt.Fprintf(w, "%s %v\n", color.Red("toolcell:"), err)
 	}
 	if hint != nil {
-		fmt.Fprintf(w, "%s %s\n", color.cyan("hint:"), hint.Hint)
+		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), hint.Hint)
 	}
 	if code == exitUsage {
-		fmt.Fprintln(w, color.cyan("hint:"), "toolcell --help")
+		fmt.Fprintln(w, color.Cyan("hint:"), "toolcell --help")
 	}
 	return code
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
 )
 
@@ -60,7 +61,7 @@ func completeCommand(s *streams) *cli.Command {
 			}
 			t := typed{c: c, commands: c.App.Commands}
 			for _, found := range t.complete(words) {
-				if _, err := fmt.Fprintf(s.out, "%s\t%s\n", insert(found.value), oneLine(found.about, 60)); err != nil {
+				if _, err := fmt.Fprintf(s.out, "%s\t%s\n", insert(found.value), console.OneLine(found.about, 60)); err != nil {
 					return err
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -50,7 +51,7 @@ func doctor(c *cli.Context, s *streams) error {
 	if c.Bool("json") {
 		err = printJSON(s.out, checks)
 	} else {
-		printChecks(s.out, inkFor(s.out), checks)
+		printChecks(s.out, console.ColorsFor(s.out), checks)
 	}
 	if code := doctorExit(checks); err == nil && code != exitOK {
 		return &exitError{code: code}
@@ -126,7 +127,7 @@ func tryPython(ctx context.Context, settings Settings, s *streams) (version, cur
 
 // printChecks prints a line for each check, with the cure below it, and what
 // they come to.
-func printChecks(w io.Writer, color ink, checks []oci.Check) {
+func printChecks(w io.Writer, color console.Colors, checks []oci.Check) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, len(c.Code))
@@ -134,7 +135,7 @@ func printChecks(w io.Writer, color ink, checks []oci.Check) {
 	indent := strings.Repeat(" ", len("degraded  ")+width+1)
 	for _, c := range checks {
 		pad := strings.Repeat(" ", len("degraded ")-len(c.Status))
-		fmt.Fprintf(w, "%s%s %-*s %s\n", color.status(c.Status), pad, width, c.Code, c.Text)
+		fmt.Fprintf(w, "%s%s %-*s %s\n", color.Status(c.Status), pad, width, c.Code, c.Text)
 		if c.Cure != "" {
 			fmt.Fprintf(w, "%scure: %s\n", indent, strings.ReplaceAll(c.Cure, "\n", "\n"+indent+"      "))
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -100,7 +101,7 @@ func openForShell(c *cli.Context, s *streams, settings Settings) (*parts, error)
 }
 
 func shellRequest(c *cli.Context, s *streams, settings Settings, argv []string) bridge.Request {
-	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: pullProgress(s.err)}
+	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: console.PullProgress(s.err)}
 	if c.IsSet("timeout") {
 		req.Timeout = settings.Timeout
 	}
@@ -140,26 +141,26 @@ func printResult(r *bridge.Result, s *streams, quiet bool) {
 	if r.Result != "" {
 		fmt.Fprintln(s.out, r.Result)
 	}
-	color, stopped := inkFor(s.err), s.signals.got() != nil
+	color, stopped := console.ColorsFor(s.err), s.signals.got() != nil
 	switch {
 	case stopped: // the user knows
 	case r.IsError() && r.Status != bridge.StatusError:
-		fmt.Fprintf(s.err, "%s %s: %s\n", color.red("toolcell:"), r.Status, r.Error)
+		fmt.Fprintf(s.err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, r.Error)
 		for _, l := range r.Stack {
 			fmt.Fprintf(s.err, "  %s\n", l)
 		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
-		fmt.Fprintf(s.err, "%s %s\n", color.red("toolcell:"), r.Error) // a shell says so too
+		fmt.Fprintf(s.err, "%s %s\n", color.Red("toolcell:"), r.Error) // a shell says so too
 	}
 	if r.Hint != "" && !stopped {
-		fmt.Fprintf(s.err, "%s %s\n", color.cyan("hint:"), r.Hint)
+		fmt.Fprintf(s.err, "%s %s\n", color.Cyan("hint:"), r.Hint)
 	}
 	for _, l := range r.CallLines() {
 		fmt.Fprintf(s.err, "toolcell: %s\n", l)
 	}
 	for _, n := range r.Notes {
 		if !quiet && !stopped {
-			fmt.Fprintf(s.err, "%s %s\n", color.yellow("toolcell: note:"), n)
+			fmt.Fprintf(s.err, "%s %s\n", color.Yellow("toolcell: note:"), n)
 		}
 	}
 }

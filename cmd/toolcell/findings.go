@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -86,7 +87,7 @@ func (c current) Servers() []mcpproxy.ServerStatus {
 // ask asks, once for each file and on a terminal only, whether the files of
 // the project may start commands.
 func (f *findings) ask(ctx context.Context, s *streams) error {
-	if !terminal(s.in) || !terminal(s.err) {
+	if !console.Terminal(s.in) || !console.Terminal(s.err) {
 		return nil
 	}
 	asked := false
@@ -135,7 +136,7 @@ func showStarts(w io.Writer, p config.Project) {
 			fmt.Fprintf(w, "    and %d more\n", len(p.Starts)-i)
 			break
 		}
-		fmt.Fprintf(w, "    %s: %s\n", oneLine(start.Server, 60), start.Command)
+		fmt.Fprintf(w, "    %s: %s\n", console.OneLine(start.Server, 60), start.Command)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +46,7 @@ func openHistory(s Settings) *history {
 	lines := bufio.NewScanner(io.LimitReader(f, maxHistoryFile))
 	lines.Buffer(nil, maxHistoryFile)
 	for lines.Scan() {
-		if line := plain(lines.Text()); line != "" && len(line) <= maxHistoryLine {
+		if line := console.Plain(lines.Text()); line != "" && len(line) <= maxHistoryLine {
 			h.lines = append(h.lines, line)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
@@ -81,9 +82,9 @@ func imagesPull(c *cli.Context, s *streams) error {
 	defer store.Close()
 	start := time.Now()
 	show, closeBars := func(rootfs.Progress) {}, func() {}
-	if terminal(s.err) {
-		b := newBars(c.Context, s.err)
-		show, closeBars = b.show, b.close
+	if console.Terminal(s.err) {
+		b := console.NewBars(c.Context, s.err)
+		show, closeBars = b.Show, b.Close
 	}
 	root, err := store.Pull(c.Context, c.Args().First(), show)
 	closeBars()
@@ -91,7 +92,7 @@ func imagesPull(c *cli.Context, s *streams) error {
 		return d.explain(err)
 	}
 	if !c.Bool("no-compile") && store.NeedsBytecode(root) {
-		if terminal(s.err) {
+		if console.Terminal(s.err) {
 			fmt.Fprintln(s.err, "compiling the image's modules, so that imports are fast")
 		}
 		if err := compileModules(c.Context, d, settings, store, root); err != nil {
@@ -145,13 +146,13 @@ func imagesList(c *cli.Context, s *streams) error {
 			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
 		})
 	}
-	return printTable(s.out, []column{
-		{name: "IMAGE", end: true},
-		{name: "DIGEST"},
-		{name: "SIZE", right: true},
-		{name: "SHARED", right: true},
-		{name: "PULLED"},
-		{name: "LAST USED"},
+	return console.PrintTable(s.out, []console.Column{
+		{Name: "IMAGE", End: true},
+		{Name: "DIGEST"},
+		{Name: "SIZE", Right: true},
+		{Name: "SHARED", Right: true},
+		{Name: "PULLED"},
+		{Name: "LAST USED"},
 	}, cells)
 }
 

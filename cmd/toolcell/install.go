@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/urfave/cli/v2"
 )
@@ -252,7 +253,7 @@ func listClients(c *cli.Context, s *streams) error {
 	for _, r := range rows {
 		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
 	}
-	return printTable(s.out, []column{{name: "CLIENT"}, {name: "STATUS"}, {name: "OTHER SERVERS", right: true}, {name: "FILE", end: true}}, cells)
+	return console.PrintTable(s.out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
 }
 
 func rowOf(p mcpproxy.Place) clientRow {

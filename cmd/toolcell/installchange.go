@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -143,19 +144,19 @@ func (c *change) show(w *os.File) error {
 		text += diff(c.moved.path, c.moved.before, c.moved.after)
 	}
 	for line := range strings.Lines(hide.Replace(text)) {
-		fmt.Fprintln(w, colored(inkFor(w), plain(strings.TrimSuffix(line, "\n"))))
+		fmt.Fprintln(w, colored(console.ColorsFor(w), console.Plain(strings.TrimSuffix(line, "\n"))))
 	}
 	c.tellMove(w)
 	return nil
 }
 
 // colored colors a line of a diff.
-func colored(i ink, line string) string {
+func colored(i console.Colors, line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):
-		return i.green(line)
+		return i.Green(line)
 	case strings.HasPrefix(line, "-"):
-		return i.red(line)
+		return i.Red(line)
 	}
 	return line
 }

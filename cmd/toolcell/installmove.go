@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -37,7 +38,7 @@ func (c *change) confirm() error {
 		c.tellMove(c.s.err)
 		return nil
 	}
-	if !terminal(c.s.in) || !terminal(c.s.err) {
+	if !console.Terminal(c.s.in) || !console.Terminal(c.s.err) {
 		return usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
 	if err := c.show(c.s.err); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -65,13 +66,13 @@ func (b *bill) print(w *os.File) {
 	for _, r := range b.rows {
 		if r.err != nil {
 			unasked++
-			cells = append(cells, []string{r.server, "?", "could not be asked: " + oneLine(r.err.Error(), 200)})
+			cells = append(cells, []string{r.server, "?", "could not be asked: " + console.OneLine(r.err.Error(), 200)})
 			continue
 		}
 		cells = append(cells, []string{r.server, strconv.Itoa(r.tools), strconv.Itoa(r.tokens)})
 	}
 	cells = append(cells, []string{"all together", "", strconv.Itoa(b.total)}, []string{"toolcell instead", "1", strconv.Itoa(b.own)})
-	_ = printTable(w, []column{{name: "SERVER"}, {name: "TOOLS", right: true}, {name: "TOKENS, ABOUT, IN EACH REQUEST"}}, cells) // a terminal that is gone
+	_ = console.PrintTable(w, []console.Column{{Name: "SERVER"}, {Name: "TOOLS", Right: true}, {Name: "TOKENS, ABOUT, IN EACH REQUEST"}}, cells) // a terminal that is gone
 	more := ""
 	if unasked > 0 {
 		more = fmt.Sprintf(", and those of %d server%s that could not be asked", unasked, plural(unasked))

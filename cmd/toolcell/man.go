@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
 )
 
@@ -173,7 +174,7 @@ const roffWidth = 60
 // text writes lines of text, none of which is taken for a macro.
 func (p *page) text(s string) {
 	for line := range strings.Lines(s) {
-		for _, part := range wrapped(line, roffWidth) {
+		for _, part := range console.Wrapped(line, roffWidth) {
 			fmt.Fprintln(p, escapeRoff(part))
 		}
 	}

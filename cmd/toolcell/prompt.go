@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -67,7 +68,7 @@ func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
 	defer cancel(nil)
 	q := &prompt{
 		s: s, bridge: p.bridge, req: shellRequest(c, s, settings, first.argv),
-		person: terminal(s.in) && terminal(s.out), quiet: c.Bool("quiet"), said: map[string]bool{},
+		person: console.Terminal(s.in) && console.Terminal(s.out), quiet: c.Bool("quiet"), said: map[string]bool{},
 	}
 	broken := func() { cancel(unix.EPIPE) }
 	q.req.Stdout, q.req.Stderr = live{s.out, ctx, broken, &q.where}, live{s.err, ctx, broken, &q.where}
@@ -167,7 +168,7 @@ func (q *prompt) run(ctx context.Context, code string) (over bool, err error) {
 	case r.Session == sessionEnded && byItself(r):
 		return true, exitOf(r)
 	case r.Session == sessionEnded:
-		fmt.Fprintf(q.s.err, "%s the session was ended: its variables and files are gone\n", inkFor(q.s.err).yellow("toolcell:"))
+		fmt.Fprintf(q.s.err, "%s the session was ended: its variables and files are gone\n", console.ColorsFor(q.s.err).Yellow("toolcell:"))
 	}
 	return false, nil
 }

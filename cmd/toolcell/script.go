@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
 )
 
@@ -52,7 +53,7 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 		return script{}, usagef("with -i standard input is the prompt's: give a file or -c CODE")
 	case c.Bool("i"):
 		return script{"", argv("")}, nil
-	case len(sources) == 0 && terminal(in):
+	case len(sources) == 0 && console.Terminal(in):
 		return script{}, usagef("there is no code: give -c CODE or a file, - and type it, or -i for a prompt")
 	}
 	text, err := readText(c.Context, in, "standard input")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -43,7 +44,7 @@ func serve(c *cli.Context, s *streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if terminal(s.in) {
+	if console.Terminal(s.in) {
 		fmt.Fprintln(s.err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
 	}
 	// Fewer wait than may run: where files are few, a run needs those that the

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
@@ -85,12 +86,12 @@ func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	for _, st := range all {
 		rows = append(rows, []string{st.Name, st.Status, string(st.Transport), st.Source, remark(st)})
 	}
-	return printTable(s.out, []column{
-		{name: "NAME"},
-		{name: "STATUS", color: inkFor(s.out).status},
-		{name: "TRANSPORT"},
-		{name: "SOURCE", end: true},
-		{name: "REMARK", wrap: true},
+	return console.PrintTable(s.out, []console.Column{
+		{Name: "NAME"},
+		{Name: "STATUS", Color: console.ColorsFor(s.out).Status},
+		{Name: "TRANSPORT"},
+		{Name: "SOURCE", End: true},
+		{Name: "REMARK", Wrap: true},
 	}, rows)
 }
 
@@ -218,9 +219,9 @@ func printTools(c *cli.Context, s *streams, rows []serverTool) error {
 	}
 	var cells [][]string
 	for _, r := range rows {
-		cells = append(cells, []string{r.Server, r.Tool, oneLine(r.Description, descriptionWidth)})
+		cells = append(cells, []string{r.Server, r.Tool, console.OneLine(r.Description, descriptionWidth)})
 	}
-	return printTable(s.out, []column{{name: "SERVER"}, {name: "TOOL"}, {name: "DESCRIPTION"}}, cells)
+	return console.PrintTable(s.out, []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "DESCRIPTION"}}, cells)
 }
 
 // descriptionWidth is what a table shows of a tool's description at most:

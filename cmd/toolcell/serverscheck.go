@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
@@ -90,13 +91,13 @@ func printChecked(c *cli.Context, s *streams, rows []checked) error {
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		cells = append(cells, []string{r.Name, r.Status, tools, took, oneLine(r.Error, 400)})
+		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(r.Error, 400)})
 	}
-	return printTable(s.out, []column{
-		{name: "NAME"},
-		{name: "STATUS", color: inkFor(s.out).status},
-		{name: "TOOLS", right: true},
-		{name: "TIME", right: true},
-		{name: "REMARK", wrap: true},
+	return console.PrintTable(s.out, []console.Column{
+		{Name: "NAME"},
+		{Name: "STATUS", Color: console.ColorsFor(s.out).Status},
+		{Name: "TOOLS", Right: true},
+		{Name: "TIME", Right: true},
+		{Name: "REMARK", Wrap: true},
 	}, cells)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -114,7 +115,7 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 
 // readValue asks for the value, without showing a secret.
 func readValue(ctx context.Context, s *streams, in config.Input) (value string, err error) {
-	if terminal(s.in) && terminal(s.err) {
+	if console.Terminal(s.in) && console.Terminal(s.err) {
 		value, err = askValue(ctx, s, in)
 	} else {
 		var all []byte
@@ -137,15 +138,15 @@ func readValue(ctx context.Context, s *streams, in config.Input) (value string, 
 }
 
 func askValue(ctx context.Context, s *streams, in config.Input) (string, error) {
-	prompt := oneLine(in.ID, 100)
+	prompt := console.OneLine(in.ID, 100)
 	if in.Description != "" {
-		prompt = oneLine(in.Description, 200) + " (" + prompt + ")"
+		prompt = console.OneLine(in.Description, 200) + " (" + prompt + ")"
 	}
 	if len(in.Options) > 0 {
-		prompt += ", one of " + oneLine(strings.Join(in.Options, ", "), 300)
+		prompt += ", one of " + console.OneLine(strings.Join(in.Options, ", "), 300)
 	}
 	if in.Default != "" {
-		prompt += " [" + oneLine(in.Default, 100) + "]"
+		prompt += " [" + console.OneLine(in.Default, 100) + "]"
 	}
 	if in.Secret { // before anything can be typed
 		show, err := hideTyping(s.in)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -68,9 +69,9 @@ func toolsList(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 	}
 	var rows [][]string
 	for _, t := range tools {
-		rows = append(rows, []string{t.Name + oneLine(t.Signature, descriptionWidth), savedOn(t), firstLine(t.Doc)})
+		rows = append(rows, []string{t.Name + console.OneLine(t.Signature, descriptionWidth), savedOn(t), firstLine(t.Doc)})
 	}
-	return errors.Join(printTable(s.out, []column{{name: "TOOL"}, {name: "SAVED"}, {name: "DESCRIPTION"}}, rows), err)
+	return errors.Join(console.PrintTable(s.out, []console.Column{{Name: "TOOL"}, {Name: "SAVED"}, {Name: "DESCRIPTION"}}, rows), err)
 }
 
 func projectName(saved bridge.SavedTools) string {
@@ -89,7 +90,7 @@ func savedOn(t bridge.SavedTool) string {
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return oneLine(line, descriptionWidth)
+	return console.OneLine(line, descriptionWidth)
 }
 
 func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
@@ -107,7 +108,7 @@ func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 	if c.Bool("json") {
 		return printJSON(s.out, tools)
 	}
-	color := inkFor(s.out)
+	color := console.ColorsFor(s.out)
 	for i, t := range tools {
 		if i > 0 {
 			fmt.Fprintln(s.out)
@@ -120,10 +121,10 @@ func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 			about += ", needs " + strings.Join(t.Imports, ", ")
 		}
 		source := strings.Trim(t.Source, "\n")
-		if terminal(s.out) {
-			source = plainText(source)
+		if console.Terminal(s.out) {
+			source = console.PlainText(source)
 		}
-		if _, err := fmt.Fprintf(s.out, "%s\n%s\n", color.cyan(plain(about)), source); err != nil {
+		if _, err := fmt.Fprintf(s.out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"io"
@@ -12,12 +12,12 @@ import (
 )
 
 // A column of a table says how its cells are set.
-type column struct {
-	name  string
-	right bool // numbers stand below each other
-	end   bool // of what does not fit the end is shown: it tells paths apart
-	wrap  bool // what does not fit goes on below; for the last column only
-	color func(string) string
+type Column struct {
+	Name  string
+	Right bool // numbers stand below each other
+	End   bool // of what does not fit the end is shown: it tells paths apart
+	Wrap  bool // what does not fit goes on below; for the last column only
+	Color func(string) string
 }
 
 const (
@@ -25,22 +25,22 @@ const (
 	wrapFrom = 24 // columns narrower than this are cut, not wrapped
 )
 
-// printTable prints rows of cells below a head. On a terminal it keeps to the
+// PrintTable prints rows of cells below a head. On a terminal it keeps to the
 // width: cells that do not fit are cut, which a … shows. Elsewhere all is shown,
 // a line for each row.
-func printTable(out *os.File, columns []column, rows [][]string) error {
+func PrintTable(out *os.File, columns []Column, rows [][]string) error {
 	for _, row := range rows {
 		for i := range row {
-			row[i] = plain(row[i])
+			row[i] = Plain(row[i])
 		}
 	}
 	widths := fit(columns, rows, terminalWidth(out))
 	var b strings.Builder
 	head := make([]string, len(columns))
 	for i, c := range columns {
-		head[i] = c.name
+		head[i] = c.Name
 	}
-	color := inkFor(out)
+	color := ColorsFor(out)
 	writeRow(&b, columns, widths, head, color.bold)
 	for _, row := range rows {
 		writeRow(&b, columns, widths, row, nil)
@@ -52,7 +52,7 @@ func printTable(out *os.File, columns []column, rows [][]string) error {
 // terminalWidth gives the columns of the terminal that a file is, 0 if it is
 // none.
 func terminalWidth(f *os.File) int {
-	if !terminal(f) {
+	if !Terminal(f) {
 		return 0
 	}
 	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
@@ -66,10 +66,10 @@ func terminalWidth(f *os.File) int {
 
 // fit gives the width of each column. If all together are wider than limit,
 // which is none if 0, the widest give way, down to one width for all of them.
-func fit(columns []column, rows [][]string, limit int) []int {
+func fit(columns []Column, rows [][]string, limit int) []int {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
-		widths[i] = uniseg.StringWidth(c.name)
+		widths[i] = uniseg.StringWidth(c.Name)
 		for _, row := range rows {
 			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
 		}
@@ -98,7 +98,7 @@ func sum(all []int) (n int) {
 }
 
 // writeRow writes the lines of one row. Color is for all cells, if not nil.
-func writeRow(b *strings.Builder, columns []column, widths []int, row []string, color func(string) string) {
+func writeRow(b *strings.Builder, columns []Column, widths []int, row []string, color func(string) string) {
 	var line strings.Builder
 	var below []string // what of the last cell goes on
 	last := len(columns) - 1
@@ -106,22 +106,22 @@ func writeRow(b *strings.Builder, columns []column, widths []int, row []string, 
 		cell := row[i]
 		switch {
 		case uniseg.StringWidth(cell) <= widths[i]:
-		case i == last && c.wrap && widths[i] >= wrapFrom:
-			lines := wrapped(cell, widths[i])
+		case i == last && c.Wrap && widths[i] >= wrapFrom:
+			lines := Wrapped(cell, widths[i])
 			cell, below = lines[0], lines[1:]
-		case c.end:
+		case c.End:
 			cell = cutStart(cell, widths[i])
 		default:
 			cell = cut(cell, widths[i])
 		}
 		pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
-		if paint := c.color; color != nil {
+		if paint := c.Color; color != nil {
 			cell = color(cell)
 		} else if paint != nil {
 			cell = paint(cell)
 		}
 		switch {
-		case c.right:
+		case c.Right:
 			cell = pad + cell
 		case i < last:
 			cell += pad
@@ -162,8 +162,8 @@ func cutStart(s string, n int) string {
 	return "…" + s
 }
 
-// wrapped breaks s into lines of at most n columns, between words where it can.
-func wrapped(s string, n int) (lines []string) {
+// Wrapped breaks s into lines of at most n columns, between words where it can.
+func Wrapped(s string, n int) (lines []string) {
 	for word := range strings.FieldsSeq(s) {
 		if last := len(lines) - 1; last >= 0 && uniseg.StringWidth(lines[last]+" "+word) <= n {
 			lines[last] += " " + word
@@ -178,9 +178,9 @@ func wrapped(s string, n int) (lines []string) {
 	return lines
 }
 
-// plain makes one line of text that others wrote, without what a terminal would
+// Plain makes one line of text that others wrote, without what a terminal would
 // obey: control characters, and those that turn the direction of writing.
-func plain(s string) string {
+func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		const joiner = '\u200d' // holds emoji together
 		switch {
@@ -193,16 +193,16 @@ func plain(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// plainText is plain for text of several lines.
-func plainText(s string) string {
+// PlainText is plain for text of several lines.
+func PlainText(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		lines[i] = plain(strings.ReplaceAll(line, "\t", "    "))
+		lines[i] = Plain(strings.ReplaceAll(line, "\t", "    "))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// oneLine cuts text to n columns, on one line.
-func oneLine(s string, n int) string {
-	return cut(strings.Join(strings.Fields(plain(s)), " "), n)
+// OneLine cuts text to n columns, on one line.
+func OneLine(s string, n int) string {
+	return cut(strings.Join(strings.Fields(Plain(s)), " "), n)
 }

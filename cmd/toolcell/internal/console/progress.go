@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// bars draws a bar for each layer of a pull.
-type bars struct {
+// Bars draws a bar for each layer of a pull.
+type Bars struct {
 	all    *mpb.Progress
 	layers []*mpb.Bar
 	last   []time.Time // when a layer was last heard of
 }
 
-func newBars(ctx context.Context, w *os.File) *bars {
-	return &bars{all: mpb.NewWithContext(ctx, mpb.WithOutput(w), mpb.WithWidth(32))}
+// NewBars draws on w until Close.
+func NewBars(ctx context.Context, w *os.File) *Bars {
+	return &Bars{all: mpb.NewWithContext(ctx, mpb.WithOutput(w), mpb.WithWidth(32))}
 }
 
-// show is for Store.Pull.
-func (b *bars) show(p rootfs.Progress) {
+// Show takes in how far a pull is: it is the progress function of Store.Pull.
+func (b *Bars) Show(p rootfs.Progress) {
 	for n, l := range p.Layers {
 		if n == len(b.layers) {
 			b.layers, b.last = append(b.layers, b.add(l)), append(b.last, time.Now())
@@ -36,7 +37,7 @@ func (b *bars) show(p rootfs.Progress) {
 	}
 }
 
-func (b *bars) add(l rootfs.LayerProgress) *mpb.Bar {
+func (b *Bars) add(l rootfs.LayerProgress) *mpb.Bar {
 	name := l.Digest
 	if len(name) > len("sha256:")+12 {
 		name = name[len("sha256:") : len("sha256:")+12]
@@ -49,8 +50,8 @@ func (b *bars) add(l rootfs.LayerProgress) *mpb.Bar {
 		))
 }
 
-// close draws the bars for the last time.
-func (b *bars) close() {
+// Close draws the bars for the last time.
+func (b *Bars) Close() {
 	for _, bar := range b.layers {
 		if !bar.Completed() {
 			bar.Abort(false)
@@ -59,9 +60,9 @@ func (b *bars) close() {
 	b.all.Wait()
 }
 
-// pullProgress tells on stderr what a first run waits for: nothing in the
+// PullProgress tells on stderr what a first run waits for: nothing in the
 // first second, then a line every other second.
-func pullProgress(w *os.File) func(done, total int64, text string) {
+func PullProgress(w *os.File) func(done, total int64, text string) {
 	next := time.Now().Add(time.Second)
 	return func(done, total int64, text string) {
 		if time.Now().Before(next) {

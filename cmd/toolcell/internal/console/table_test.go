@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 // a file.
 func TestTableFitsTheTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	columns := []column{{name: "NAME"}, {name: "TOOLS", right: true}, {name: "SOURCE", end: true}, {name: "REMARK", wrap: true}}
+	columns := []Column{{Name: "NAME"}, {Name: "TOOLS", Right: true}, {Name: "SOURCE", End: true}, {Name: "REMARK", Wrap: true}}
 	rows := func() [][]string {
 		return [][]string{
 			{"github", "7", "/home/ann/a/rather/long/path/to/servers.json", "fine"},
@@ -24,7 +24,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 	for width := uint16(16); width <= 140; width += 4 {
 		ours, theirs := terminaltest.Open(t, width)
-		if err := printTable(theirs, columns, rows()); err != nil {
+		if err := PrintTable(theirs, columns, rows()); err != nil {
 			t.Fatal(err)
 		}
 		theirs.Close()
@@ -42,7 +42,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := printTable(file, columns, rows()); err != nil {
+	if err := PrintTable(file, columns, rows()); err != nil {
 		t.Fatal(err)
 	}
 	body, _ := os.ReadFile(file.Name())
@@ -89,7 +89,7 @@ func TestCellsAreCutBetweenCharacters(t *testing.T) {
 			t.Errorf("cutStart(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.end)
 		}
 	}
-	if got := strings.Join(wrapped("one two abcdefghij three", 7), "|"); got != "one two|abcdef|ghij|three" {
+	if got := strings.Join(Wrapped("one two abcdefghij three", 7), "|"); got != "one two|abcdef|ghij|three" {
 		t.Errorf("wrapped: %q", got)
 	}
 }

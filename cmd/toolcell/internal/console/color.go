@@ -1,0 +1,53 @@
+package console
+
+import "os"
+
+// Colors colors text on one stream, or leaves it as it is. Nothing else in the
+// program writes colors.
+type Colors bool
+
+// ColorsFor gives the colors of a file: none unless it is a terminal, nor where
+// the user wants none (no-color.org).
+func ColorsFor(f *os.File) Colors {
+	term := os.Getenv("TERM")
+	return Colors(Terminal(f) && os.Getenv("NO_COLOR") == "" && term != "" && term != "dumb")
+}
+
+// Select Graphic Rendition of ECMA-48.
+func (i Colors) bold(s string) string   { return i.with("1", s) }
+func (i Colors) Red(s string) string    { return i.with("1;31", s) }
+func (i Colors) Green(s string) string  { return i.with("32", s) }
+func (i Colors) Yellow(s string) string { return i.with("33", s) }
+func (i Colors) Cyan(s string) string   { return i.with("36", s) }
+
+func (i Colors) with(code, s string) string {
+	if !i || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// Status colors a word that says how something is.
+func (i Colors) Status(s string) string {
+	switch s {
+	case "ok", "ready":
+		return i.Green(s)
+	case "degraded", "untrusted", "needs_value", "disabled", "skipped":
+		return i.Yellow(s)
+	case "fatal", "failed":
+		return i.Red(s)
+	}
+	return s
+}
+
+// Terminal reports whether a person is at the other end of f.
+func Terminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && !isNull(st)
+}
+
+// isNull reports whether a file is /dev/null, a character device as well.
+func isNull(st os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(st, null)
+}
