@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // progressEvery is how often a run passes on what servers say of its calls;
@@ -58,18 +60,18 @@ func (t *talk) progressOf(server, tool string) func(done, total float64, text st
 
 // progressText puts a step of a call into words: calls of one run go on side by
 // side, and the client has one number for all of them.
-func progressText(server, tool string, done, total float64, text string) string {
+func progressText(server, tool string, done, total float64, message string) string {
 	var b strings.Builder
-	b.WriteString(boundText(server, 60) + "/" + boundText(tool, 60) + ":")
+	b.WriteString(text.Bound(server, 60) + "/" + text.Bound(tool, 60) + ":")
 	number := func(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 	switch {
 	case total > 0:
 		b.WriteString(" " + number(done) + " of " + number(total))
-	case text == "":
+	case message == "":
 		b.WriteString(" " + number(done))
 	}
-	if text != "" {
-		b.WriteString(" " + boundText(strings.Join(strings.Fields(text), " "), 200))
+	if message != "" {
+		b.WriteString(" " + text.Bound(strings.Join(strings.Fields(message), " "), 200))
 	}
 	return b.String()
 }

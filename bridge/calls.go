@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // callParams are the parameters of all methods; each takes what it needs.
@@ -85,7 +86,7 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	var p callParams
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, fmt.Errorf("reading the parameters of %s: %w", boundText(method, 40), err)
+			return nil, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
 		}
 	}
 	switch method {
@@ -120,7 +121,7 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	case "save_tool", "saved_tools", "saved_source", "remove_tool", "export_tools", "saved_failed":
 		return t.savedTool(method, p, raw)
 	}
-	return nil, fmt.Errorf("the host knows no method %q", boundText(method, 40))
+	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
 }
 
 // encode turns a value into JSON, unless there is an error. An empty list is a

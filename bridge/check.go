@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxCode bounds the code of one run, in bytes.
@@ -71,7 +72,7 @@ func checkCode(code string) error {
 // checkSession bounds the name of a session, which is shown in notes.
 func checkSession(name string) error {
 	if utf8.RuneCountInString(name) > 64 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		return fmt.Errorf("session %q is not a name for one: at most 64 characters that can be printed", boundText(name, 80))
+		return fmt.Errorf("session %q is not a name for one: at most 64 characters that can be printed", text.Bound(name, 80))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -62,8 +63,8 @@ func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Re
 	code := o.exit.Code
 	r.ExitCode = &code
 	if done != nil {
-		r.Result = boundText(text(done.Result), s.o.MaxOutput)
-		r.Error = boundText(text(done.Error), maxErrorText)
+		r.Result = text.Bound(jsonString(done.Result), s.o.MaxOutput)
+		r.Error = text.Bound(jsonString(done.Error), maxErrorText)
 	}
 	if code == 0 {
 		r.Status, r.Error = StatusSuccess, ""

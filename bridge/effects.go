@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on what a result says of the calls that went out.
@@ -157,7 +158,7 @@ func (r *Result) CallLines() []string {
 		out = append(out, fmt.Sprintf("and %d more such calls", r.CallsLeftOut))
 	}
 	if r.ReadOnlyCalls > 0 {
-		out = append(out, fmt.Sprintf("besides, %s of read-only tools", plural(r.ReadOnlyCalls, "call")))
+		out = append(out, fmt.Sprintf("besides, %s of read-only tools", text.Plural(r.ReadOnlyCalls, "call")))
 	}
 	return out
 }
@@ -169,13 +170,6 @@ func (r *Result) callRows() []any {
 		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: c.Arguments}, {Key: "outcome", Value: c.Outcome}}
 	}
 	return rows
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // shortArguments writes the arguments of a call on one short line. Each value

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/toon"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxListedFiles bounds what a text says of files; the structured content has
@@ -17,10 +18,10 @@ const maxListedFiles = 20
 func (r *Result) fileLines() []string {
 	var out []string
 	for _, f := range r.Files[:min(len(r.Files), maxListedFiles)] {
-		out = append(out, fmt.Sprintf("file: %s (%s, %s) %s", f.Name, f.Type, sizeText(f.Size), f.URI))
+		out = append(out, fmt.Sprintf("file: %s (%s, %s) %s", f.Name, f.Type, text.Size(f.Size), f.URI))
 	}
 	if more := len(r.Files) - len(out); more > 0 {
-		out = append(out, fmt.Sprintf("and %s more, beside the last one", plural(more, "file")))
+		out = append(out, fmt.Sprintf("and %s more, beside the last one", text.Plural(more, "file")))
 	}
 	return out
 }
@@ -29,10 +30,10 @@ func (r *Result) fileLines() []string {
 func (r *Result) leftText() string {
 	var left []string
 	if n := len(r.Pictures); n > 0 {
-		left = append(left, plural(n, "picture"))
+		left = append(left, text.Plural(n, "picture"))
 	}
 	if n := len(r.Files); n > 0 {
-		left = append(left, plural(n, "file"))
+		left = append(left, text.Plural(n, "file"))
 	}
 	if len(left) == 0 {
 		return "no output"
@@ -53,7 +54,7 @@ func (r *Result) Leavings() []Leaving {
 	listed := map[string]bool{}
 	for _, f := range r.Files {
 		listed[f.Name] = true
-		out = append(out, Leaving{filepath.Join(r.folder, f.Name), f.Type + ", " + sizeText(f.Size)})
+		out = append(out, Leaving{filepath.Join(r.folder, f.Name), f.Type + ", " + text.Size(f.Size)})
 	}
 	for _, p := range r.Pictures {
 		if p.URI != "" && !listed[p.Name] {

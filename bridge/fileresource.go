@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxRead bounds a file that goes to a client in one message, in bytes: it is
@@ -34,7 +36,7 @@ func (s *runStore) read(uri string) (*mcp.ResourceContents, error) {
 		return nil, fmt.Errorf("reading %q: %w", uri, err)
 	}
 	if len(body) > maxRead {
-		return nil, fmt.Errorf("%q has more than the %s that a client takes; on the user's computer it is %s", uri, sizeText(maxRead), f.Name())
+		return nil, fmt.Errorf("%q has more than the %s that a client takes; on the user's computer it is %s", uri, text.Size(maxRead), f.Name())
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: typeOf(f.Name())}
 	if asText(c.MIMEType, body) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on what is remembered of sessions.
@@ -89,7 +91,7 @@ func (g *goneBook) load() {
 	for _, path := range files[:min(len(files), maxGone)] {
 		for name, why := range readGone(path) {
 			if len(g.why) < maxGone && checkSession(name) == nil {
-				g.why[name] = boundText(why, 500)
+				g.why[name] = text.Bound(why, 500)
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // What is told of the lines that a run prints, while it goes on.
@@ -57,7 +59,7 @@ func (l *liveOutput) begin(p []byte) {
 }
 
 func (l *liveOutput) endLine() {
-	line := oneLine(string(trimEnd(l.begun)), len(l.begun))
+	line := text.OneLine(string(trimEnd(l.begun)), len(l.begun))
 	l.begun = l.begun[:0]
 	if line == "" {
 		return
@@ -74,13 +76,13 @@ func (l *liveOutput) endLine() {
 // flush tells the lines that have come since the last time.
 func (l *liveOutput) flush() {
 	l.mu.Lock()
-	text := strings.Join(l.lines, "\n")
+	told := strings.Join(l.lines, "\n")
 	if l.more > 0 {
-		text = fmt.Sprintf("[%s before]\n%s", plural(l.more, "line"), text)
+		told = fmt.Sprintf("[%s before]\n%s", text.Plural(l.more, "line"), told)
 	}
 	l.lines, l.more, l.timer = l.lines[:0], 0, nil
 	l.mu.Unlock()
-	l.tell(text)
+	l.tell(told)
 }
 
 // follow gives where to write what a run prints, so that who follows its

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxOverflow bounds what is kept of a stream as a file, in bytes.
@@ -64,7 +66,7 @@ func (o *overflow) said() string {
 	case o.uri == "":
 		return ""
 	case o.cut:
-		return ", the first " + sizeText(maxOverflow) + " of them in " + o.uri
+		return ", the first " + text.Size(maxOverflow) + " of them in " + o.uri
 	}
 	return ", all of them in " + o.uri
 }

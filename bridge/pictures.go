@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -93,7 +94,7 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 	if format, ok := imaging.Formats[http.DetectContentType(data)]; ok {
 		d.name = stem + format.Ext
 	} else if !strings.HasSuffix(strings.ToLower(name), ".svg") {
-		return nil, fmt.Errorf("displaying %q: its bytes are neither PNG, JPEG, GIF nor WebP", boundText(name, 80))
+		return nil, fmt.Errorf("displaying %q: its bytes are neither PNG, JPEG, GIF nor WebP", text.Bound(name, 80))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +102,7 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 	case len(p.all) >= maxDisplayed:
 		return nil, fmt.Errorf("displaying %q: a run can display %d pictures; save others in /workspace/out", d.name, maxDisplayed)
 	case len(data) > maxPicture || p.bytes+len(data) > maxPixelated:
-		return nil, fmt.Errorf("displaying %q: it has %s; a picture can have %s and all of a run %s", d.name, sizeText(int64(len(data))), sizeText(maxPicture), sizeText(maxPixelated))
+		return nil, fmt.Errorf("displaying %q: it has %s; a picture can have %s and all of a run %s", d.name, text.Size(int64(len(data))), text.Size(maxPicture), text.Size(maxPixelated))
 	}
 	shown := 0
 	for _, other := range p.all {
@@ -140,7 +141,7 @@ func (p *pictures) finish() {
 		}
 	}
 	if over > 0 {
-		p.files.note("%s beyond the %d that a result shows: kept as files", plural(over, "picture"), max(p.limits.Count, 0))
+		p.files.note("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(p.limits.Count, 0))
 	}
 }
 

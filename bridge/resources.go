@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxURI bounds the URI of a resource, in bytes.
@@ -59,15 +60,15 @@ func (t *talk) getPrompt(ctx context.Context, p callParams) (json.RawMessage, er
 	}
 	given, err := signature.ParseArguments(p.Arguments)
 	if err != nil {
-		return nil, refuse(fmt.Errorf("getting prompt %q: %w", boundText(p.Name, 80), err), server.Name, "")
+		return nil, refuse(fmt.Errorf("getting prompt %q: %w", text.Bound(p.Name, 80), err), server.Name, "")
 	}
 	args := make(map[string]string, len(given))
 	for _, a := range given {
-		var text string
-		if err := json.Unmarshal(a.Value, &text); err != nil {
-			return nil, refuse(fmt.Errorf("getting prompt %q: its argument %q is not a text", boundText(p.Name, 80), boundText(a.Name, 80)), server.Name, "")
+		var value string
+		if err := json.Unmarshal(a.Value, &value); err != nil {
+			return nil, refuse(fmt.Errorf("getting prompt %q: its argument %q is not a text", text.Bound(p.Name, 80), text.Bound(a.Name, 80)), server.Name, "")
 		}
-		args[a.Name] = text
+		args[a.Name] = value
 	}
 	if err := t.policy.AuthorizeServer(policyNames(server)); err != nil {
 		return nil, refuse(err, server.Name, "")

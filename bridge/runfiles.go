@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxKept bounds what is kept of one run, in bytes; its /workspace is as large.
@@ -81,7 +83,7 @@ func (f *runFiles) keep(k keptFile, from io.Reader) (err error) {
 	k.size, err = io.Copy(file, io.LimitReader(from, room+1))
 	err = errors.Join(err, file.Close())
 	if err == nil && k.size > room {
-		err = fmt.Errorf("the files of a run can have %s in all", sizeText(maxKept))
+		err = fmt.Errorf("the files of a run can have %s in all", text.Size(maxKept))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))

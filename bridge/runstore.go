@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // FileLimits say for how long files of runs are kept.
@@ -93,12 +95,12 @@ func (s *runStore) open(uri string) (*os.File, error) {
 	id, name, ok := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	name, err := url.PathUnescape(name)
 	if !ok || err != nil || !runID.MatchString(id) || s.dir == "" || name == "" || name != plainName(name) {
-		return nil, fmt.Errorf("%q is no address of a run's file; such are listed in the result of the run", boundText(uri, 300))
+		return nil, fmt.Errorf("%q is no address of a run's file; such are listed in the result of the run", text.Bound(uri, 300))
 	}
 	f, err := os.OpenFile(filepath.Join(s.dir, id, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %q any more: files of runs are removed after %s, or earlier if all of them take more than %s; run the code again",
-			boundText(uri, 300), s.limits.Age, sizeText(s.limits.Size))
+			text.Bound(uri, 300), s.limits.Age, text.Size(s.limits.Size))
 	}
 	return f, err
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // putRun makes the folder of a run that ended some time ago.
@@ -185,7 +187,7 @@ func TestContentIsGivenAsTextOrBytes(t *testing.T) {
 
 func TestSizesAreWrittenForPeople(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 128 << 20: "128 MiB", 3 << 29: "1.5 GiB"} {
-		if got := sizeText(n); got != want {
+		if got := text.Size(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}

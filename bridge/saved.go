@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on saved tools.
@@ -127,9 +129,9 @@ func (s SavedTools) Export(w io.Writer, names ...string) error {
 func (s SavedTools) save(t SavedTool) error {
 	switch {
 	case s.dir == "":
-		return fmt.Errorf("saving tool %q: there is no folder for saved tools", boundText(t.Name, 80))
+		return fmt.Errorf("saving tool %q: there is no folder for saved tools", text.Bound(t.Name, 80))
 	case !toolName.MatchString(t.Name):
-		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", boundText(t.Name, 80))
+		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", text.Bound(t.Name, 80))
 	case len(t.Source) > maxSavedSource:
 		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", t.Name, len(t.Source), maxSavedSource)
 	}
@@ -180,25 +182,25 @@ func (s SavedTools) has(name string) error {
 	case slices.Contains(names, name):
 		return nil
 	case len(names) == 0:
-		return fmt.Errorf("%w: %q; none are saved here", ErrNoSavedTool, boundText(name, 80))
+		return fmt.Errorf("%w: %q; none are saved here", ErrNoSavedTool, text.Bound(name, 80))
 	}
 	more := ""
 	if n := len(names) - 20; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%w: %q; there are %s%s", ErrNoSavedTool, boundText(name, 80), strings.Join(names[:min(len(names), 20)], ", "), more)
+	return fmt.Errorf("%w: %q; there are %s%s", ErrNoSavedTool, text.Bound(name, 80), strings.Join(names[:min(len(names), 20)], ", "), more)
 }
 
 func (s SavedTools) file(name string) string { return filepath.Join(s.folder(), name+".py") }
 
 // bounded cuts what is said about a tool to what may be kept and shown.
 func (t SavedTool) bounded() SavedTool {
-	t.Signature = oneLine(t.Signature, maxSavedSignature)
-	t.Doc = boundText(strings.Map(dropControl, t.Doc), maxSavedDoc)
+	t.Signature = text.OneLine(t.Signature, maxSavedSignature)
+	t.Doc = text.Bound(strings.Map(text.DropControl, t.Doc), maxSavedDoc)
 	imports := t.Imports[:min(len(t.Imports), maxSavedImports)]
 	t.Imports = nil
 	for _, module := range imports {
-		t.Imports = append(t.Imports, oneLine(module, maxSavedImport))
+		t.Imports = append(t.Imports, text.OneLine(module, maxSavedImport))
 	}
 	var schema map[string]any
 	if len(t.Schema) > maxSavedSchema || json.Unmarshal(t.Schema, &schema) != nil {

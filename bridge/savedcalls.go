@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // savedServer is the name under which saved tools stand beside the tools of
@@ -93,7 +94,7 @@ func (t *talk) noteSavedFailure(name, why string) {
 	if !toolName.MatchString(name) {
 		return
 	}
-	note := fmt.Sprintf("saved tool %q was skipped: %s (runtime.remove_tool(%q) removes it)", name, oneLine(why, 300), name)
+	note := fmt.Sprintf("saved tool %q was skipped: %s (runtime.remove_tool(%q) removes it)", name, text.OneLine(why, 300), name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.savedFailures) < maxSavedFailures && !slices.Contains(t.savedFailures, note) {
@@ -155,7 +156,7 @@ func savedDoc(t SavedTool, full bool) mcpproxy.ToolDoc {
 	}
 	if !full {
 		first, _, _ := strings.Cut(t.Doc, "\n\n")
-		d.Description = oneLine("Saved tool (from user_tools import "+t.Name+"). "+first, 400)
+		d.Description = text.OneLine("Saved tool (from user_tools import "+t.Name+"). "+first, 400)
 		return d
 	}
 	d.Signature, d.InputSchema = t.Name+t.Signature, t.Schema

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/stdio"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // ManualURI is the resource that holds the manual.
@@ -130,7 +131,7 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 				err = errors.New(`session must be a name, such as "analysis"`)
 			}
 		default:
-			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout and session", boundText(name, 40))
+			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout and session", text.Bound(name, 40))
 		}
 		if err != nil {
 			return req, err

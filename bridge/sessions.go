@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // What Result.Session says.
@@ -194,7 +196,7 @@ func (a *sessions) whyEnded(b *box) string {
 	case b.exit.OOM:
 		return fmt.Sprintf("it needed more than the limit of %s of memory", mebibytes(a.o.Limits.Memory))
 	case b.err != nil:
-		return boundText(b.err.Error(), 300)
+		return text.Bound(b.err.Error(), 300)
 	}
 	return describeExit(b.exit.Code)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -177,7 +178,7 @@ func (t *talk) note(m *message, code string) error {
 		return t.noteWhere(m.Frames)
 	}
 	t.mu.Unlock()
-	return fmt.Errorf("%w: %q where it may not come", errFrame, boundText(m.Type, 40))
+	return fmt.Errorf("%w: %q where it may not come", errFrame, text.Bound(m.Type, 40))
 }
 
 // start is the first frame to the runner.
@@ -187,7 +188,7 @@ func (t *talk) start(code string) *message {
 	}
 	for _, st := range t.plan.servers {
 		m.Servers = append(m.Servers, serverInfo{
-			Name: st.Name, Alias: st.Alias, Description: boundText(st.Description, 1<<10), Granted: t.plan.granted[st.Name],
+			Name: st.Name, Alias: st.Alias, Description: text.Bound(st.Description, 1<<10), Granted: t.plan.granted[st.Name],
 		})
 	}
 	return m

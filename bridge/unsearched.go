@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -35,7 +36,7 @@ func (t *talk) unsearched() string {
 	names := slices.Sorted(maps.Keys(t.left))
 	var parts []string
 	for _, name := range names[:min(len(names), maxUnsearched)] {
-		parts = append(parts, fmt.Sprintf("%q (%s)", boundText(name, 80), boundText(t.left[name], maxWhy)))
+		parts = append(parts, fmt.Sprintf("%q (%s)", text.Bound(name, 80), text.Bound(t.left[name], maxWhy)))
 	}
 	note := "the search of tools left out " + strings.Join(parts, ", ")
 	if more := len(names) - maxUnsearched; more > 0 {

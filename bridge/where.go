@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // When the time of a run is up its process is told so, by a signal, and says
@@ -199,7 +200,7 @@ func (t *talk) stack() []string {
 	inside, count := "", 0 // a library, and how many frames of it follow each other
 	flush := func() {
 		if count > 0 {
-			lines = append(lines, fmt.Sprintf("[%s inside %s]", plural(count, "frame"), inside))
+			lines = append(lines, fmt.Sprintf("[%s inside %s]", text.Plural(count, "frame"), inside))
 		}
 		count = 0
 	}
@@ -209,7 +210,7 @@ func (t *talk) stack() []string {
 			flush()
 		}
 		if p.Task != "" {
-			lines = append(lines, "task "+oneLine(p.Task, 80)+":")
+			lines = append(lines, "task "+text.OneLine(p.Task, 80)+":")
 		}
 		if inside = lib; lib != "" {
 			count++
@@ -248,11 +249,11 @@ func (t *talk) withoutRunner(places []place) []place {
 
 // String writes a place of the code's own: `line 3, in f: time.sleep(60)`.
 func (p place) String() string {
-	s := fmt.Sprintf("line %d, in %s", p.Line, oneLine(p.Func, 80))
+	s := fmt.Sprintf("line %d, in %s", p.Line, text.OneLine(p.Func, 80))
 	if !strings.HasPrefix(p.File, "<run_python") {
-		s = strings.Trim(oneLine(p.File, 120), "<>") + " " + s
+		s = strings.Trim(text.OneLine(p.File, 120), "<>") + " " + s
 	}
-	if text := oneLine(p.Text, maxLineText); text != "" {
+	if text := text.OneLine(p.Text, maxLineText); text != "" {
 		s += ": " + text
 	}
 	return s
@@ -282,5 +283,5 @@ var standardLibrary = regexp.MustCompile(`^/.*/python3\.\d+/(.+)$`)
 
 func libraryName(file string) string {
 	first, _, _ := strings.Cut(file, "/")
-	return oneLine(strings.TrimSuffix(first, path.Ext(first)), 60)
+	return text.OneLine(strings.TrimSuffix(first, path.Ext(first)), 60)
 }

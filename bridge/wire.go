@@ -147,9 +147,9 @@ func writeBulk(w io.Writer, m *message) error {
 	return err
 }
 
-// text reads a string out of a done frame's result or error; what is not a
+// jsonString reads a string out of a done frame's result or error; what is not a
 // string counts as none.
-func text(raw json.RawMessage) string {
+func jsonString(raw json.RawMessage) string {
 	var s string
 	if len(raw) > 0 && json.Unmarshal(raw, &s) != nil {
 		return ""
