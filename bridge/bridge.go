@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -105,7 +106,7 @@ type Options struct {
 // A Server runs code for callers. It is safe for concurrent use.
 type Server struct {
 	o        Options
-	saved    SavedTools
+	saved    savedtools.Store
 	sessions *sessions
 	files    *runStore
 	decoder  *semaphore.Weighted // held while a picture is decoded
@@ -147,7 +148,7 @@ func New(o Options) *Server {
 	}
 	o.Pictures = o.Pictures.WithDefaults()
 	s := &Server{
-		o: o, saved: OpenSavedTools(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
+		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
 		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *wires, 1), said: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())

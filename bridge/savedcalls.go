@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -22,7 +23,7 @@ const maxSavedFailures = 5
 // savedNames is what the runner is told ahead: it asks for a source when it
 // needs one.
 func (t *talk) savedNames() []string {
-	names, err := t.s.saved.names()
+	names, err := t.s.saved.Names()
 	if err != nil {
 		t.s.o.Log.Warn("leaving out the saved tools", "err", err)
 	}
@@ -33,14 +34,14 @@ func (t *talk) savedNames() []string {
 func (t *talk) savedTool(method string, p callParams, raw json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "save_tool":
-		var tool SavedTool
-		if len(raw) > 8*maxSavedSource { // every byte of it escaped, and what is said about it
-			return nil, fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), maxSavedSource)
+		var tool savedtools.Tool
+		if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and what is said about it
+			return nil, fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), savedtools.MaxSource)
 		}
 		if err := json.Unmarshal(raw, &tool); err != nil {
 			return nil, fmt.Errorf("saving a tool: %w", err)
 		}
-		return json.RawMessage("null"), t.s.saved.save(tool)
+		return json.RawMessage("null"), t.s.saved.Save(tool)
 	case "saved_source":
 		tool, err := t.s.saved.Show(p.Name)
 		return encode(tool.Source, err)
@@ -81,7 +82,7 @@ func textList(raw json.RawMessage) ([]string, error) {
 }
 
 // savedList gives the saved tools that can be read.
-func (t *talk) savedList() []SavedTool {
+func (t *talk) savedList() []savedtools.Tool {
 	tools, problems := t.s.saved.List()
 	for _, err := range problems {
 		t.s.o.Log.Warn("leaving out a saved tool", "err", err)
@@ -91,7 +92,7 @@ func (t *talk) savedList() []SavedTool {
 
 // noteSavedFailure keeps why the code did not get a saved tool.
 func (t *talk) noteSavedFailure(name, why string) {
-	if !toolName.MatchString(name) {
+	if !savedtools.IsName(name) {
 		return
 	}
 	note := fmt.Sprintf("saved tool %q was skipped: %s (runtime.remove_tool(%q) removes it)", name, text.OneLine(why, 300), name)
@@ -149,7 +150,7 @@ func (t *talk) search(ctx context.Context, p callParams) ([]mcpproxy.ToolDoc, er
 }
 
 // savedDoc is a saved tool in the form of a server's, with how it is used.
-func savedDoc(t SavedTool, full bool) mcpproxy.ToolDoc {
+func savedDoc(t savedtools.Tool, full bool) mcpproxy.ToolDoc {
 	d := mcpproxy.ToolDoc{
 		Server: savedServer, ServerAlias: savedServer, Tool: t.Name, ToolAlias: t.Name,
 		Description: strings.TrimSpace("Saved tool, no server needed: from user_tools import " + t.Name + "\n" + t.Doc),

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/bridge/savedtools"
 )
 
 const saving = `
@@ -62,7 +64,7 @@ func TestSavedToolStandsBesideUpstreamTools(t *testing.T) {
 func TestSavedToolThatDoesNotImportIsSkippedWithANote(t *testing.T) {
 	s := newServer(t, nil, nil)
 	for name, source := range map[string]string{"gone": "import no_such_module\ndef gone(): pass\n", "good": "def good(): return 1\n"} {
-		if err := s.saved.save(SavedTool{Name: name, Source: source}); err != nil {
+		if err := s.saved.Save(savedtools.Tool{Name: name, Source: source}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +87,7 @@ func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
 		"count = 0\ndef f():\n    global count\n    count += 1\n    return count\nruntime.save_tool(f)": "",
 	} {
 		s := newServer(t, nil, nil)
-		if err := s.saved.save(SavedTool{Name: "helper", Source: "def helper(): return 'another'\n"}); err != nil {
+		if err := s.saved.Save(savedtools.Tool{Name: "helper", Source: "def helper(): return 'another'\n"}); err != nil {
 			t.Fatal(err)
 		}
 		r := runCode(t, s, "from mcp import runtime\n"+code)
@@ -109,7 +111,7 @@ for wrong in ({"name": "b", "source": big}, {"name": "b", "imports": [0]}, {"nam
 for i in range(9999): host.ask("saved_failed", {"name": "a%d" % i, "source": big[:9999] + "\n" * 99})
 `)
 	a, err := s.saved.Show("a")
-	if err != nil || len(a.Doc) > maxSavedDoc+100 || len(a.Signature) > maxSavedSignature+100 || strings.Contains(a.Signature, "\n") || len(a.Imports) > maxSavedImports {
+	if err != nil || len(a.Doc) > (8<<10)+100 || len(a.Signature) > (2<<10)+100 || strings.Contains(a.Signature, "\n") || len(a.Imports) > 100 {
 		t.Errorf("kept %d, %d, %d (%v)", len(a.Doc), len(a.Signature), len(a.Imports), err)
 	}
 	if len(r.Stdout) != 4 || len(r.Notes) > maxSavedFailures || len(strings.Join(r.Notes, "")) > 4000 {

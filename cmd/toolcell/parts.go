@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/oci"
@@ -70,7 +71,7 @@ func project() string {
 		return "" // it was removed: no project is left in it
 	}
 	home, _ := os.UserHomeDir() // without one it is no project's neighbor
-	return bridge.ProjectOf(dir, home)
+	return savedtools.ProjectOf(dir, home)
 }
 
 // parts are the pieces of the program, wired together for a command that runs

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
@@ -16,7 +16,7 @@ import (
 var toolsKnobs = []string{"state-dir"}
 
 func toolsCommand(s *streams) *cli.Command {
-	command := func(name, usage, args string, action func(*cli.Context, *streams, bridge.SavedTools) error) *cli.Command {
+	command := func(name, usage, args string, action func(*cli.Context, *streams, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
 			Flags: append([]cli.Flag{jsonFlag()}, settingFlags(toolsKnobs...)...),
@@ -42,19 +42,19 @@ func toolsCommand(s *streams) *cli.Command {
 }
 
 // openSavedTools gives the tools of the project that the working directory is in.
-func openSavedTools(c *cli.Context) (bridge.SavedTools, error) {
+func openSavedTools(c *cli.Context) (savedtools.Store, error) {
 	settings, err := readSettings(c)
 	if err != nil {
-		return bridge.SavedTools{}, err
+		return savedtools.Store{}, err
 	}
 	d, err := findDirs(settings.StateDir)
 	if err != nil {
-		return bridge.SavedTools{}, err
+		return savedtools.Store{}, err
 	}
-	return bridge.OpenSavedTools(d.tools(), project()), nil
+	return savedtools.Open(d.tools(), project()), nil
 }
 
-func toolsList(c *cli.Context, s *streams, saved bridge.SavedTools) error {
+func toolsList(c *cli.Context, s *streams, saved savedtools.Store) error {
 	if c.Args().Present() {
 		return usagef("tools list takes no arguments, got %q", c.Args().First())
 	}
@@ -74,14 +74,14 @@ func toolsList(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 	return errors.Join(console.PrintTable(s.out, []console.Column{{Name: "TOOL"}, {Name: "SAVED"}, {Name: "DESCRIPTION"}}, rows), err)
 }
 
-func projectName(saved bridge.SavedTools) string {
+func projectName(saved savedtools.Store) string {
 	if p := saved.Project(); p != "" {
 		return p
 	}
 	return "this place, which is no project"
 }
 
-func savedOn(t bridge.SavedTool) string {
+func savedOn(t savedtools.Tool) string {
 	if t.Saved.IsZero() {
 		return ""
 	}
@@ -93,11 +93,11 @@ func firstLine(s string) string {
 	return console.OneLine(line, descriptionWidth)
 }
 
-func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
+func toolsShow(c *cli.Context, s *streams, saved savedtools.Store) error {
 	if !c.Args().Present() {
 		return usagef("tools show takes names of saved tools; toolcell tools list shows them")
 	}
-	var tools []bridge.SavedTool
+	var tools []savedtools.Tool
 	for _, name := range c.Args().Slice() {
 		t, err := saved.Show(name)
 		if err != nil {
@@ -131,7 +131,7 @@ func toolsShow(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 	return nil
 }
 
-func toolsRemove(c *cli.Context, s *streams, saved bridge.SavedTools) (err error) {
+func toolsRemove(c *cli.Context, s *streams, saved savedtools.Store) (err error) {
 	if !c.Args().Present() {
 		return usagef("tools rm takes names of saved tools; toolcell tools list shows them")
 	}
@@ -152,7 +152,7 @@ func toolsRemove(c *cli.Context, s *streams, saved bridge.SavedTools) (err error
 	return err
 }
 
-func toolsExport(c *cli.Context, s *streams, saved bridge.SavedTools) error {
+func toolsExport(c *cli.Context, s *streams, saved savedtools.Store) error {
 	if !c.Bool("json") {
 		return hintAtTools(saved.Export(s.out, c.Args().Slice()...))
 	}
@@ -166,7 +166,7 @@ func toolsExport(c *cli.Context, s *streams, saved bridge.SavedTools) error {
 // hintAtTools says of a name that is none where to look: tools are kept by
 // project.
 func hintAtTools(err error) error {
-	if errors.Is(err, bridge.ErrNoSavedTool) {
+	if errors.Is(err, savedtools.ErrNotExist) {
 		return &exitError{exitFail, &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
 	}
 	return err

@@ -1,4 +1,4 @@
-package bridge
+package savedtools
 
 import (
 	"errors"
@@ -10,12 +10,12 @@ import (
 
 func TestSavedToolsAreListedShownRemovedAndExported(t *testing.T) {
 	dir := t.TempDir()
-	s := OpenSavedTools(dir, "/srv/shop")
-	for _, tool := range []SavedTool{
+	s := Open(dir, "/srv/shop")
+	for _, tool := range []Tool{
 		{Name: "net", Signature: "(gross: float)\x1b[31m -> float", Doc: "Without\ttax.\x07", Imports: []string{"math"}, Source: "import math as math\ndef net(gross: float): return gross / 1.2\n"},
 		{Name: "late", Source: "from __future__ import annotations\ndef late(x: Unknown): return x\n"},
 	} {
-		if err := s.save(tool); err != nil {
+		if err := s.Save(tool); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,13 +31,13 @@ func TestSavedToolsAreListedShownRemovedAndExported(t *testing.T) {
 	if err := s.Export(&module); err != nil || strings.Index(module.String(), "from __future__") > strings.Index(module.String(), "def late") || strings.Count(module.String(), "def ") != 2 {
 		t.Errorf("%s, %v", module.String(), err)
 	}
-	if err := s.Export(&module, "nets"); !errors.Is(err, ErrNoSavedTool) || !strings.Contains(err.Error(), "there are late, net") {
+	if err := s.Export(&module, "nets"); !errors.Is(err, ErrNotExist) || !strings.Contains(err.Error(), "there are late, net") {
 		t.Errorf("exporting what is not there: %v", err)
 	}
 	if err := errors.Join(s.Remove("net"), s.Remove("late")); err != nil {
 		t.Error(err)
 	}
-	if err := s.Remove("net"); !errors.Is(err, ErrNoSavedTool) || !strings.Contains(err.Error(), "none are saved") {
+	if err := s.Remove("net"); !errors.Is(err, ErrNotExist) || !strings.Contains(err.Error(), "none are saved") {
 		t.Errorf("removing twice: %v", err)
 	}
 }
@@ -46,13 +46,13 @@ func TestSavedToolsAreListedShownRemovedAndExported(t *testing.T) {
 // and puts some there.
 func TestSavedToolFilesMayBeAnything(t *testing.T) {
 	dir := t.TempDir()
-	s := OpenSavedTools(dir, "")
-	if err := s.save(SavedTool{Name: "kept", Source: "def kept(): pass\n"}); err != nil {
+	s := Open(dir, "")
+	if err := s.Save(Tool{Name: "kept", Source: "def kept(): pass\n"}); err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(dir, "global")
 	for name, body := range map[string]string{
-		"plain.py": "def plain(): pass\n", "torn.py": savedMark + "{\"doc\": \ndef torn(): pass\n", "huge.py": strings.Repeat("#", 1<<20),
+		"plain.py": "def plain(): pass\n", "torn.py": mark + "{\"doc\": \ndef torn(): pass\n", "huge.py": strings.Repeat("#", 1<<20),
 		"../outside.py": "", "not a name.py": "", "notes.txt": "",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(body), 0o600); err != nil {
@@ -74,7 +74,7 @@ func TestSavedToolFilesMayBeAnything(t *testing.T) {
 		t.Errorf("problems: %v", problems)
 	}
 	for _, name := range []string{"link", "../outside", "not a name", ""} {
-		if _, err := s.Show(name); !errors.Is(err, ErrNoSavedTool) {
+		if _, err := s.Show(name); !errors.Is(err, ErrNotExist) {
 			t.Errorf("showing %q: %v", name, err)
 		}
 	}
@@ -99,16 +99,32 @@ func TestProjectsKeepTheirToolsApart(t *testing.T) {
 	tools := t.TempDir()
 	projects := []string{"", "/a/shop", "/b/shop", "/c/..odd name"}
 	for _, project := range projects {
-		if err := OpenSavedTools(tools, project).save(SavedTool{Name: "f", Source: project}); err != nil {
+		if err := Open(tools, project).Save(Tool{Name: "f", Source: project}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, project := range projects {
-		if f, err := OpenSavedTools(tools, project).Show("f"); err != nil || f.Source != project {
+		if f, err := Open(tools, project).Show("f"); err != nil || f.Source != project {
 			t.Errorf("%q has the tool of %q (%v)", project, f.Source, err)
 		}
 	}
 	if folders, err := os.ReadDir(tools); err != nil || len(folders) != len(projects) {
 		t.Errorf("%v, %v", folders, err)
+	}
+}
+
+func TestSavedToolNamesStayInTheirFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tools")
+	st := Open(dir, "")
+	for _, name := range []string{"", "../x", "a/b", "a.b", ".x", "a\x00b", strings.Repeat("a", 65), "é", "a b", "-x"} {
+		if err := st.Save(Tool{Name: name, Source: "x"}); err == nil {
+			t.Errorf("%q was taken for a name", name)
+		}
+	}
+	if err := st.Save(Tool{Name: "big", Source: strings.Repeat("x", MaxSource+1)}); err == nil {
+		t.Error("a source above the limit was kept")
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -1,4 +1,4 @@
-package bridge
+package savedtools
 
 import (
 	"crypto/sha256"
@@ -51,7 +51,7 @@ var notInFolderNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // folder is where the tools of the project are. Its name says which project it
 // is to a reader, and holds the digest of the whole path.
-func (s SavedTools) folder() string {
+func (s Store) folder() string {
 	if s.project == "" {
 		return filepath.Join(s.dir, globalFolder)
 	}
@@ -60,7 +60,7 @@ func (s SavedTools) folder() string {
 	return filepath.Join(s.dir, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:8]))
 }
 
-func (s SavedTools) makeFolder() error {
+func (s Store) makeFolder() error {
 	if err := os.MkdirAll(s.folder(), 0o700); err != nil || s.project == "" {
 		return err
 	}

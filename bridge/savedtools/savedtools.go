@@ -1,4 +1,7 @@
-package bridge
+// Package savedtools keeps the functions and classes that code asked to be
+// saved, one folder for each project. What it keeps was written in a sandbox: it
+// is bounded data that is never run here.
+package savedtools
 
 import (
 	"bytes"
@@ -17,26 +20,28 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// Bounds on saved tools.
+// MaxSource bounds the source of one tool, in bytes.
+const MaxSource = 64 << 10
+
+// Bounds on what else is kept.
 const (
-	maxSavedTools     = 200
-	maxSavedSource    = 64 << 10 // bytes of one
-	maxSavedSignature = 2 << 10
-	maxSavedDoc       = 8 << 10
-	maxSavedSchema    = 16 << 10
-	maxSavedImports   = 100
-	maxSavedImport    = 200 // bytes of one
+	maxTools     = 200
+	maxSignature = 2 << 10
+	maxDoc       = 8 << 10
+	maxSchema    = 16 << 10
+	maxImports   = 100
+	maxImport    = 200 // bytes of one
 )
 
-// ErrNoSavedTool is why a tool that is asked for by name cannot be had.
-var ErrNoSavedTool = errors.New("there is no such saved tool")
+// ErrNotExist is why a tool that is asked for by name cannot be had.
+var ErrNotExist = errors.New("there is no such saved tool")
 
-var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// A SavedTool is a function or class that code asked to be kept. All of it was
+// A Tool is a function or class that code asked to be kept. All of it was
 // written in a sandbox: it is data, bounded and of one line where it should be,
 // and its source is only ever run in a sandbox.
-type SavedTool struct {
+type Tool struct {
 	Name      string          `json:"name"`
 	Signature string          `json:"signature,omitempty"` // such as (a: int, b: str = 'x') -> list
 	Doc       string          `json:"doc,omitempty"`
@@ -46,26 +51,26 @@ type SavedTool struct {
 	Source    string          `json:"source,omitempty"` // stands alone, imports included
 }
 
-// SavedTools are the saved tools of one project, each a Python file of its own
+// Store are the saved tools of one project, each a Python file of its own
 // in a folder of the project's. It is safe for concurrent use, also by several
 // processes.
-type SavedTools struct {
+type Store struct {
 	dir     string // of all projects; nothing is kept if it is empty
 	project string
 }
 
-// OpenSavedTools gives the saved tools of a project: a directory as ProjectOf
+// Open gives the saved tools of a project: a directory as ProjectOf
 // gives it, or "" for the place of those that are saved outside of any project.
 // Nothing is read or made yet.
-func OpenSavedTools(dir, project string) SavedTools { return SavedTools{dir, project} }
+func Open(dir, project string) Store { return Store{dir, project} }
 
 // Project is the directory of the project, "" outside of any.
-func (s SavedTools) Project() string { return s.project }
+func (s Store) Project() string { return s.project }
 
 // List gives all tools, by name. What cannot be read is left out, and is in the
 // problems.
-func (s SavedTools) List() (tools []SavedTool, problems []error) {
-	names, err := s.names()
+func (s Store) List() (tools []Tool, problems []error) {
+	names, err := s.Names()
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -81,21 +86,21 @@ func (s SavedTools) List() (tools []SavedTool, problems []error) {
 }
 
 // Show gives one tool. If there is none of that name, the error is an
-// ErrNoSavedTool and names those that there are.
-func (s SavedTools) Show(name string) (SavedTool, error) {
+// ErrNotExist and names those that there are.
+func (s Store) Show(name string) (Tool, error) {
 	if err := s.has(name); err != nil {
-		return SavedTool{}, err
+		return Tool{}, err
 	}
-	body, err := readSaved(s.file(name))
+	body, err := readFile(s.file(name))
 	if err != nil {
-		return SavedTool{}, fmt.Errorf("reading saved tool %q: %w", name, err)
+		return Tool{}, fmt.Errorf("reading saved tool %q: %w", name, err)
 	}
-	return parseSaved(name, body), nil
+	return parse(name, body), nil
 }
 
 // Remove forgets one tool. If there is none of that name, the error is an
-// ErrNoSavedTool and names those that there are.
-func (s SavedTools) Remove(name string) error {
+// ErrNotExist and names those that there are.
+func (s Store) Remove(name string) error {
 	if err := s.has(name); err != nil {
 		return err
 	}
@@ -106,8 +111,8 @@ func (s SavedTools) Remove(name string) error {
 }
 
 // Export writes the named tools, or all, as the text of one Python module.
-func (s SavedTools) Export(w io.Writer, names ...string) error {
-	var tools []SavedTool
+func (s Store) Export(w io.Writer, names ...string) error {
+	var tools []Tool
 	for _, name := range names {
 		t, err := s.Show(name)
 		if err != nil {
@@ -125,18 +130,18 @@ func (s SavedTools) Export(w io.Writer, names ...string) error {
 	return err
 }
 
-// save keeps a tool under its name; one of that name is replaced.
-func (s SavedTools) save(t SavedTool) error {
+// Save keeps a tool under its name; one of that name is replaced.
+func (s Store) Save(t Tool) error {
 	switch {
 	case s.dir == "":
 		return fmt.Errorf("saving tool %q: there is no folder for saved tools", text.Bound(t.Name, 80))
-	case !toolName.MatchString(t.Name):
+	case !validName.MatchString(t.Name):
 		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", text.Bound(t.Name, 80))
-	case len(t.Source) > maxSavedSource:
-		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", t.Name, len(t.Source), maxSavedSource)
+	case len(t.Source) > MaxSource:
+		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", t.Name, len(t.Source), MaxSource)
 	}
 	t.Saved = time.Now().UTC().Truncate(time.Second)
-	body, err := formatSaved(t.bounded())
+	body, err := format(t.bounded())
 	if err == nil {
 		err = s.makeFolder()
 	}
@@ -144,7 +149,7 @@ func (s SavedTools) save(t SavedTool) error {
 		return fmt.Errorf("saving tool %q: %w", t.Name, err)
 	}
 	if _, err := os.Lstat(s.file(t.Name)); err != nil {
-		if names, _ := s.names(); len(names) >= maxSavedTools {
+		if names, _ := s.Names(); len(names) >= maxTools {
 			return fmt.Errorf("saving tool %q: there are %d saved tools already, which is the most; runtime.remove_tool(name) removes one", t.Name, len(names))
 		}
 	}
@@ -154,8 +159,8 @@ func (s SavedTools) save(t SavedTool) error {
 	return nil
 }
 
-// names lists the tools that there are, in order, at most maxSavedTools.
-func (s SavedTools) names() ([]string, error) {
+// Names lists the tools that there are, in order, at most maxTools.
+func (s Store) Names() ([]string, error) {
 	if s.dir == "" {
 		return nil, nil
 	}
@@ -166,44 +171,47 @@ func (s SavedTools) names() ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".py")
-		if ok && e.Type().IsRegular() && toolName.MatchString(name) && len(names) < maxSavedTools {
+		if ok && e.Type().IsRegular() && validName.MatchString(name) && len(names) < maxTools {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
 
+// IsName reports whether a tool can have this name.
+func IsName(name string) bool { return validName.MatchString(name) }
+
 // has tells, as an error, that there is no tool of this name.
-func (s SavedTools) has(name string) error {
-	names, err := s.names()
+func (s Store) has(name string) error {
+	names, err := s.Names()
 	switch {
 	case err != nil:
 		return err
 	case slices.Contains(names, name):
 		return nil
 	case len(names) == 0:
-		return fmt.Errorf("%w: %q; none are saved here", ErrNoSavedTool, text.Bound(name, 80))
+		return fmt.Errorf("%w: %q; none are saved here", ErrNotExist, text.Bound(name, 80))
 	}
 	more := ""
 	if n := len(names) - 20; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%w: %q; there are %s%s", ErrNoSavedTool, text.Bound(name, 80), strings.Join(names[:min(len(names), 20)], ", "), more)
+	return fmt.Errorf("%w: %q; there are %s%s", ErrNotExist, text.Bound(name, 80), strings.Join(names[:min(len(names), 20)], ", "), more)
 }
 
-func (s SavedTools) file(name string) string { return filepath.Join(s.folder(), name+".py") }
+func (s Store) file(name string) string { return filepath.Join(s.folder(), name+".py") }
 
 // bounded cuts what is said about a tool to what may be kept and shown.
-func (t SavedTool) bounded() SavedTool {
-	t.Signature = text.OneLine(t.Signature, maxSavedSignature)
-	t.Doc = text.Bound(strings.Map(text.DropControl, t.Doc), maxSavedDoc)
-	imports := t.Imports[:min(len(t.Imports), maxSavedImports)]
+func (t Tool) bounded() Tool {
+	t.Signature = text.OneLine(t.Signature, maxSignature)
+	t.Doc = text.Bound(strings.Map(text.DropControl, t.Doc), maxDoc)
+	imports := t.Imports[:min(len(t.Imports), maxImports)]
 	t.Imports = nil
 	for _, module := range imports {
-		t.Imports = append(t.Imports, text.OneLine(module, maxSavedImport))
+		t.Imports = append(t.Imports, text.OneLine(module, maxImport))
 	}
 	var schema map[string]any
-	if len(t.Schema) > maxSavedSchema || json.Unmarshal(t.Schema, &schema) != nil {
+	if len(t.Schema) > maxSchema || json.Unmarshal(t.Schema, &schema) != nil {
 		t.Schema = nil
 	}
 	return t
@@ -211,23 +219,23 @@ func (t SavedTool) bounded() SavedTool {
 
 // A saved tool's file is Python: its first line is a comment that says the rest
 // of what is known, as JSON, and its source follows.
-const savedMark = "# saved by toolcell: "
+const mark = "# saved by toolcell: "
 
-func formatSaved(t SavedTool) ([]byte, error) {
+func format(t Tool) ([]byte, error) {
 	source := t.Source
 	t.Name, t.Source = "", "" // the file's name, and its content
 	about, err := json.Marshal(t)
-	return []byte(savedMark + string(about) + "\n" + source), err
+	return []byte(mark + string(about) + "\n" + source), err
 }
 
-// parseSaved takes a file that the user has edited, or put there, as it is.
-func parseSaved(name string, body []byte) SavedTool {
-	var t SavedTool
+// parse takes a file that the user has edited, or put there, as it is.
+func parse(name string, body []byte) Tool {
+	var t Tool
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
-	if rest, ok := strings.CutPrefix(text, savedMark); ok {
+	if rest, ok := strings.CutPrefix(text, mark); ok {
 		about, source, _ := strings.Cut(rest, "\n")
 		if json.Unmarshal([]byte(about), &t) != nil {
-			t = SavedTool{}
+			t = Tool{}
 		}
 		text = source
 	}
@@ -238,7 +246,7 @@ func parseSaved(name string, body []byte) SavedTool {
 
 // exported puts tools below each other. What has to stand first in a file of
 // Python does so once.
-func exported(tools []SavedTool) string {
+func exported(tools []Tool) string {
 	const future = "from __future__ import annotations\n"
 	var head, body strings.Builder
 	for _, t := range tools {
@@ -251,9 +259,9 @@ func exported(tools []SavedTool) string {
 	return `"""Functions saved by run_python."""` + "\n" + head.String() + body.String()
 }
 
-// readSaved reads a file of no more than a tool's size. It follows no link.
-func readSaved(path string) ([]byte, error) {
-	const most = maxSavedSource + 2*(maxSavedDoc+maxSavedSignature+maxSavedSchema) + maxSavedImports*maxSavedImport
+// readFile reads a file of no more than a tool's size. It follows no link.
+func readFile(path string) ([]byte, error) {
+	const most = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + maxImports*maxImport
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
