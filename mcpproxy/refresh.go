@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -30,7 +31,8 @@ func (u *upstream) tools(ctx context.Context) (*catalog.List, error) {
 		return u.startAndList(ctx)
 	}
 	if s := u.running(); changed && s != nil {
-		if newer, err := u.await(ctx, u.startListing(s), changePatience); err == nil {
+		key, listing := u.startListing(s)
+		if newer, err := u.await(ctx, key, listing, changePatience); err == nil {
 			list = newer
 		}
 	}
@@ -74,7 +76,8 @@ func (u *upstream) isClosed() bool { return u.closed != nil }
 
 // list asks a running server for its tools.
 func (u *upstream) list(ctx context.Context, s *transport.Session) (*catalog.List, error) {
-	list, err := u.startListing(s).wait(ctx)
+	_, listing := u.startListing(s)
+	list, err := wait[*catalog.List](ctx, listing)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
 	}
@@ -83,29 +86,10 @@ func (u *upstream) list(ctx context.Context, s *transport.Session) (*catalog.Lis
 
 // startListing joins the request under way, unless the tools changed after it went
 // out, or makes one.
-func (u *upstream) startListing(s *transport.Session) *flight[*catalog.List] {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+func (u *upstream) startListing(s *transport.Session) (key string, listing <-chan singleflight.Result) {
 	asOf := u.record.ChangeCount()
-	if u.listing != nil && u.listingAsOf == asOf {
-		return u.listing
-	}
-	f := newFlight[*catalog.List]()
-	if u.isClosed() {
-		f.land(nil, errClosed)
-		return f
-	}
-	u.listing, u.listingAsOf = f, asOf
-	u.finished.Go(func() {
-		list, err := u.fetch(s, asOf)
-		u.mu.Lock()
-		if u.listing == f {
-			u.listing = nil
-		}
-		u.mu.Unlock()
-		f.land(list, err)
-	})
-	return f
+	key = fmt.Sprintf("list %d", asOf)
+	return key, u.share(key, func() (any, error) { return u.fetch(s, asOf) })
 }
 
 // listWithin bounds listing, over all pages.
@@ -154,24 +138,27 @@ var errNotYet = errors.New("it is still starting or has not answered yet; search
 
 // await waits for a list with patience, but only once for each: after one caller's
 // patience ran out, the next callers do not lose the same time again.
-func (u *upstream) await(ctx context.Context, f *flight[*catalog.List], patience time.Duration) (*catalog.List, error) {
+func (u *upstream) await(ctx context.Context, key string, listing <-chan singleflight.Result, patience time.Duration) (*catalog.List, error) {
 	u.mu.Lock()
-	if u.timedOut == f {
+	if u.underway[key] {
 		patience = 0
 	}
 	u.mu.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case <-f.done:
-		return f.val, f.err
+	case done := <-listing:
+		list, _ := done.Val.(*catalog.List)
+		return list, done.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-timer.C:
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.timedOut = f
+	if _, running := u.underway[key]; running {
+		u.underway[key] = true
+	}
 	return nil, errNotYet
 }
 
@@ -248,26 +235,9 @@ func (u *upstream) relist() {
 // scheduleListing lists the tools in the background, when the turn comes. Callers share
 // it, and it goes on when they have left. brief ends the server afterwards if it
 // was started for this alone.
-func (u *upstream) scheduleListing(turns chan struct{}, delay time.Duration, brief bool) *flight[*catalog.List] {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.scheduled != nil {
-		return u.scheduled
-	}
-	f := newFlight[*catalog.List]()
-	if u.isClosed() {
-		f.land(nil, errClosed)
-		return f
-	}
-	u.scheduled = f
-	u.finished.Go(func() {
-		list, err := u.listInTurn(turns, delay, brief)
-		u.mu.Lock()
-		u.scheduled = nil
-		u.mu.Unlock()
-		f.land(list, err)
-	})
-	return f
+func (u *upstream) scheduleListing(turns chan struct{}, delay time.Duration, brief bool) (key string, listing <-chan singleflight.Result) {
+	key = "start and list"
+	return key, u.share(key, func() (any, error) { return u.listInTurn(turns, delay, brief) })
 }
 
 func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bool) (*catalog.List, error) {

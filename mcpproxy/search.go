@@ -129,13 +129,14 @@ func (p *Proxy) firstList(ctx context.Context, u *upstream, brief bool) (*catalo
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
-	return u.await(ctx, u.scheduleListing(p.tools.turns, 0, brief), p.tools.patience)
+	key, listing := u.scheduleListing(p.tools.turns, 0, brief)
+	return u.await(ctx, key, listing, p.tools.patience)
 }
 
 func (u *upstream) failedJustNow() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.live == nil && u.starting == nil && u.failure != nil && time.Since(u.failedAt) < failureHolds {
+	if u.live == nil && !u.starting && u.failure != nil && time.Since(u.failedAt) < failureHolds {
 		return u.failure
 	}
 	return nil

@@ -106,7 +106,8 @@ func keepAliases(servers []config.Server, before map[string]string) []config.Ser
 func (p *Proxy) newLife(s config.Server) *life {
 	o := p.options
 	l := &life{
-		record: catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		underway: map[string]bool{},
+		record:   catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
 	options := transport.Options{

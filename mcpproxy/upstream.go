@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 )
 
 var (
@@ -42,10 +43,11 @@ type life struct {
 	turns    *semaphore.Weighted // calls at once
 	ctx      context.Context     // of the proxy; ends starts in flight
 	finished *sync.WaitGroup     // of the proxy; every goroutine is in it
+	shared   singleflight.Group  // work that several callers wait for
 
 	mu       sync.Mutex
 	live     *transport.Session // nil when it does not run
-	starting *flight[*transport.Session]
+	starting bool
 	calls    int // in flight on live
 	timer    *time.Timer
 	failure  error
@@ -54,12 +56,9 @@ type life struct {
 	closed   error         // why it takes no more calls
 	drained  chan struct{} // closed when it was retired and has no more calls
 
-	listing     *flight[*catalog.List] // of the running server
-	listingAsOf int                    // the changes that listing knows of
-	relisting   bool                   // a goroutine lists after each change
-	scheduled   *flight[*catalog.List] // with a start, if it does not run
-	timedOut    *flight[*catalog.List] // for which a caller stopped waiting
-	renewedAt   time.Time              // when renewing began last, so that a broken server is not started again and again
+	relisting bool            // a goroutine lists after each change
+	underway  map[string]bool // shared work under way, by key; true if a caller stopped waiting for it
+	renewedAt time.Time       // when renewing began last, so that a broken server is not started again and again
 }
 
 // acquire returns the live session, starting the server if it must. release
@@ -82,7 +81,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 			u.mu.Unlock()
 			return s, sync.OnceFunc(func() { u.release(s) }), nil
 		}
-		if pause := u.backoff.pause(time.Now()); pause > 0 && u.starting == nil {
+		if pause := u.backoff.pause(time.Now()); pause > 0 && !u.starting {
 			failure := u.failure
 			u.mu.Unlock()
 			if err := u.waitBackoff(ctx, pause, failure); err != nil {
@@ -90,9 +89,9 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 			}
 			continue
 		}
-		f := u.start()
+		start := u.share("start", u.start)
 		u.mu.Unlock()
-		if _, err := f.wait(ctx); err != nil {
+		if _, err := wait[*transport.Session](ctx, start); err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				err = fmt.Errorf("waiting for server %q to start: %w", u.server.Name, context.Cause(ctx))
 			}
@@ -142,18 +141,48 @@ func (u *upstream) release(s *transport.Session) {
 	u.startTimer()
 }
 
-// start returns the start in flight, or begins one. u.mu is held.
-func (u *upstream) start() *flight[*transport.Session] {
-	if u.starting != nil {
-		return u.starting
-	}
-	f := newFlight[*transport.Session]()
-	u.starting = f
-	info := u.record.Info()
-	u.finished.Go(func() {
-		f.land(u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport})))
+// share does work once for all callers that want it at the same time, by its key.
+// The work goes on when a caller leaves early. It is not begun when the upstream
+// takes no more calls.
+func (u *upstream) share(key string, work func() (any, error)) <-chan singleflight.Result {
+	return u.shared.DoChan(key, func() (any, error) {
+		u.mu.Lock()
+		if u.closed != nil {
+			defer u.mu.Unlock()
+			return nil, u.refusal()
+		}
+		u.finished.Add(1)
+		u.underway[key] = false
+		u.mu.Unlock()
+		defer func() {
+			u.mu.Lock()
+			delete(u.underway, key)
+			u.mu.Unlock()
+			u.finished.Done()
+		}()
+		return work()
 	})
-	return f
+}
+
+// wait waits for shared work, or until ctx ends.
+func wait[T any](ctx context.Context, work <-chan singleflight.Result) (T, error) {
+	select {
+	case done := <-work:
+		result, _ := done.Val.(T)
+		return result, done.Err
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	}
+}
+
+// start starts the server.
+func (u *upstream) start() (any, error) {
+	u.mu.Lock()
+	u.starting = true
+	u.mu.Unlock()
+	info := u.record.Info()
+	return u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}))
 }
 
 // finishStart takes in the outcome of a start.
@@ -162,7 +191,7 @@ func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, 
 		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport = found.Legacy, found.Transport })
 	}
 	u.mu.Lock()
-	u.starting = nil
+	u.starting = false
 	if err == nil && u.closed == nil {
 		u.live, u.calls, u.failure = s, 0, nil
 		u.record.Outdated() // it may be another version of the server
@@ -311,7 +340,7 @@ func (u *upstream) status() (state string, failure error) {
 	switch {
 	case u.live != nil:
 		state = "ready"
-	case u.starting != nil:
+	case u.starting:
 		state = "starting"
 	case u.failure != nil:
 		state, failure = "failed", u.failure
