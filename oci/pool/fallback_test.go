@@ -29,6 +29,36 @@ type refusal struct{}
 func (refusal) Error() string                       { return "no forks here" }
 func (refusal) RefusedModule() (module, why string) { return "", "" }
 
+// newTestPool makes a pool of fakes, which tells on made of which kind each is.
+func newTestPool(t *testing.T, forking error) (p *Pool, made chan string) {
+	t.Helper()
+	r, err := container.Open(filepath.Join(t.TempDir(), "run"), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = make(chan string, 100)
+	standby := func(kind string) *container.Standby {
+		made <- kind
+		return &container.Standby{Sandbox: fakeSandbox{}, Runtime: r, Alive: func() bool { return true }}
+	}
+	p = New(r, Source{
+		Template: func(spec.Process, spec.Host) (Template, error) {
+			return &fakeTemplate{func() *container.Standby { return standby("fork") }}, forking
+		},
+		MemoryAvailable: func() int64 { return 1 << 40 },
+		Container: func(spec.Process, spec.Host) (*container.Standby, []string, error) {
+			return standby("container"), nil, nil
+		},
+	})
+	t.Cleanup(func() {
+		p.Close()
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, made
+}
+
 // TestPoolFallsBackToContainers where forking is refused, and only there.
 func TestPoolFallsBackToContainers(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -40,30 +70,45 @@ func TestPoolFallsBackToContainers(t *testing.T) {
 		"refused, with more": {errors.Join(errors.New("more"), refusal{}), "container"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := container.Open(filepath.Join(t.TempDir(), "run"), 1, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			made := make(chan string, 10)
-			standby := func(kind string) *container.Standby {
-				made <- kind
-				return &container.Standby{Sandbox: fakeSandbox{}, Runtime: r, Alive: func() bool { return true }}
-			}
-			p := New(r, Source{
-				Template: func(spec.Process, spec.Host) (Template, error) {
-					return &fakeTemplate{func() *container.Standby { return standby("fork") }}, tt.err
-				},
-				MemoryAvailable: func() int64 { return 1 << 40 },
-				Container: func(spec.Process, spec.Host) (*container.Standby, []string, error) {
-					return standby("container"), nil, nil
-				},
-			})
-			defer p.Close()
+			p, made := newTestPool(t, tt.err)
 			p.SetOptions(Options{Max: 1, Idle: time.Minute})
 			p.Prepare(spec.Process{Python: &spec.Python{}}, spec.Host{})
 			if got := <-made; got != tt.want {
 				t.Errorf("made a %s, want a %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAFewForksWait, which cost little; of containers one waits.
+func TestAFewForksWait(t *testing.T) {
+	for name, tt := range map[string]struct {
+		forking   error
+		max, want int
+	}{
+		"forks":      {nil, 15, waitingForks},
+		"few at all": {nil, 2, 2},
+		"containers": {refusal{}, 15, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, made := newTestPool(t, tt.forking)
+			p.SetOptions(Options{Max: tt.max, Idle: time.Minute})
+			p.Prepare(spec.Process{Python: &spec.Python{}}, spec.Host{})
+			for range tt.want {
+				<-made
+			}
+			p.engine.WaitForJobs()
+			if got := p.State().Ready; got != tt.want || len(made) > 0 {
+				t.Errorf("%d wait and %d more were made, want %d", got, len(made), tt.want)
+			}
+			w, release := p.Acquire(t.Context(), spec.Process{Python: &spec.Python{}}, spec.Host{})
+			if w == nil || p.State().Ready != tt.want-1 {
+				t.Errorf("got %v, and %d wait", w, p.State().Ready)
+			}
+			release()
+			p.engine.WaitForJobs()
+			if got := p.State().Ready; got != tt.want {
+				t.Errorf("after a run %d wait, want %d", got, tt.want)
 			}
 		})
 	}

@@ -224,13 +224,22 @@ func (o *Pool) pop() *container.Standby {
 	return nil
 }
 
-// target is how many are to wait: as many as lately ran at once, unless the host
-// has not even the memory for one more run.
+// waitingForks is how many forks wait at least, so that calls that follow each
+// other closely need not wait for one: to make it takes longer than a short run.
+// Each holds 1.8 MB.
+const waitingForks = 4
+
+// target is how many are to wait: as many as lately ran at once, and a few forks
+// in any case, unless the host has not even the memory for one more run.
 func (o *Pool) target() int {
 	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && o.source.MemoryAvailable() < o.p.Limits.Memory {
 		return 0
 	}
-	return min(max(1, o.peak[0], o.peak[1]), o.options.Max)
+	least := 1
+	if o.template != nil {
+		least = waitingForks
+	}
+	return min(max(least, o.peak[0], o.peak[1]), o.options.Max)
 }
 
 // fill begins to make what is missing.
