@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -97,7 +98,7 @@ func TestImportsGoDown(t *testing.T) {
 		t.Skip("needs the go command, and the source")
 	}
 	const module = "github.com/toolcell/toolcell/"
-	out, err := exec.Command("go", "list", "-tags", "seccomp,netgo,osusergo,runc_nocriu,urfave_cli_no_docs", "-json=ImportPath,Imports", module+"...").Output()
+	out, err := exec.Command("go", "list", "-tags", buildTags(), "-json=ImportPath,Imports", module+"...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,4 +137,16 @@ func anyMatch(patterns []string, name string) bool {
 		above, all := strings.CutSuffix(pattern, "/...")
 		return above == name || all && strings.HasPrefix(name, above+"/")
 	})
+}
+
+// buildTags returns the build tags of this test, which the Makefile has.
+func buildTags() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-tags" {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func TestMain(m *testing.M) {
 			return m.Run(), nil
 		}
 		bin = filepath.Join(dir, "toolcell")
-		build := exec.Command("go", "build", "-tags", "seccomp,netgo,osusergo,runc_nocriu,urfave_cli_no_docs", "-ldflags", "-s -w -extldflags -static", "-o", bin, "..")
+		build := exec.Command("go", "build", "-tags", buildTags(), "-ldflags", "-s -w -extldflags -static", "-o", bin, "..")
 		build.Env = append(os.Environ(), "CGO_ENABLED=1")
 		if out, err := build.CombinedOutput(); err != nil {
 			return 1, fmt.Errorf("building toolcell: %w\n%s", err, out)
@@ -300,4 +301,16 @@ func statusNumber(status []byte, name string) int {
 		}
 	}
 	return -1
+}
+
+// buildTags returns the build tags of this test, which the Makefile has.
+func buildTags() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-tags" {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }
