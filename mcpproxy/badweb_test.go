@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // answers is an MCP server over HTTP, from before 2026, whose calls of a tool
@@ -141,7 +142,7 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.want != nil {
-				wantError(t, err, append(tt.want, `calling tool "bad" of server "fake"`)...)
+				mcptest.WantError(t, err, append(tt.want, `calling tool "bad" of server "fake"`)...)
 				if len(err.Error()) > 600 {
 					t.Errorf("the error has %d bytes", len(err.Error()))
 				}
@@ -208,7 +209,7 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 			}
 			p := proxyFor(t, o, s)
 			_, err := p.Tools(t.Context(), "fake")
-			wantError(t, err, append(tt.want, `starting server "fake": `)...)
+			mcptest.WantError(t, err, append(tt.want, `starting server "fake": `)...)
 			if strings.Contains(err.Error(), "toolcell/") || strings.Count(err.Error(), `"fake"`) > 1 {
 				t.Errorf("the error shows how we are made: %v", err)
 			}
@@ -246,7 +247,7 @@ func TestRefusedAuthorizationHeaderIsNamed(t *testing.T) {
 	s := web(t, config.HTTP, status(401, "text/plain", "token tok-123456789 is unknown"))
 	s.Headers = map[string]string{"Authorization": "Bearer tok-123456789"}
 	_, err := proxyFor(t, Options{}, s).Tools(t.Context(), "fake")
-	wantError(t, err, "does not accept the Authorization header of the entry in test.json", "is unknown")
+	mcptest.WantError(t, err, "does not accept the Authorization header of the entry in test.json", "is unknown")
 	if strings.Contains(err.Error(), "tok-123") || strings.Contains(err.Error(), "servers login") {
 		t.Errorf("%v", err)
 	}
@@ -294,7 +295,7 @@ func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 				t.Error(err)
 			}
 			close(notes.end)
-			wantError(t, <-ended, "shut down")
+			mcptest.WantError(t, <-ended, "shut down")
 		}()
 	}
 	eventually(t, "end of all goroutines", func() bool { return runtime.NumGoroutine() <= before })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -32,12 +33,12 @@ func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
 		return sent, err
 	}
 	sent, err := call("[servers.fake]\ndeny = '*'", "echo")
-	wantError(t, err, `[servers.fake] deny = "*"`)
+	mcptest.WantError(t, err, `[servers.fake] deny = "*"`)
 	if len(sent) != 0 || len(lines(starts)) != 0 {
 		t.Errorf("a server that is closed as a whole was started: sent %q, starts %q", sent, lines(starts))
 	}
 	sent, err = call("[servers.fake]\ndeny = 'crash'", "crash")
-	wantError(t, err, `[servers.fake] deny = "crash": calling "crash" of server "fake"`)
+	mcptest.WantError(t, err, `[servers.fake] deny = "crash": calling "crash" of server "fake"`)
 	if len(sent) != 0 || len(lines(notes)) != 0 {
 		t.Errorf("a refused call went out: sent %q, notes %q", sent, lines(notes))
 	}
@@ -46,7 +47,7 @@ func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
 		t.Errorf("sent %q, error %v", sent, err)
 	}
 	sent, err = call("", "refuse")
-	wantError(t, err, "bad arguments")
+	mcptest.WantError(t, err, "bad arguments")
 	if fmt.Sprint(sent) != "[refuse]" {
 		t.Errorf("sent %q", sent)
 	}

@@ -1,10 +1,11 @@
 package mcpproxy
 
 import (
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 )
 
 // A candidate is where a config file may be.

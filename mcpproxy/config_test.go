@@ -16,35 +16,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
-// site writes files below a temporary folder and returns options to discover
-// them: home is HOME, project is the working directory.
-func site(t *testing.T, files map[string]string) DiscoverOptions {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := DiscoverOptions{Home: filepath.Join(root, "home"), Dir: filepath.Join(root, "project")}
-	for _, dir := range []string{o.Home, o.Dir} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "PROJECT", o.Dir)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	env := map[string]string{"TOKEN": "t0k3n", "DIR": "/opt"}
-	o.Trusted = func(string, string) TrustState { return Trusted }
-	o.Getenv = func(k string) string { return env[k] }
-	return o
-}
-
 func names(c config.Config) string {
 	var all []string
 	for _, s := range c.Servers {
@@ -299,26 +270,4 @@ func TestAliases(t *testing.T) {
 	if want := "servers_ my_server my_server_2 server"; strings.Join(got, " ") != want {
 		t.Errorf("aliases = %v, want %s", got, want)
 	}
-}
-
-func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
-	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"type":"ws","url":"https://x"}}}`})
-	p := New(Discover(o), Options{})
-	defer p.Close()
-	got := p.Servers()
-	if len(got) != 2 || got[0].Status != "idle" || got[0].Alias != "my_files" || got[1].Name != "web" || got[1].Status != "skipped" ||
-		!strings.Contains(got[1].Error, "not supported") || len(p.Problems()) != 1 {
-		t.Errorf("servers = %+v", got)
-	}
-	for _, key := range []string{"my-files", "my_files"} {
-		if s, err := p.Lookup(key); err != nil || s.Name != "my-files" {
-			t.Errorf("Lookup(%q) = %+v, %v", key, s, err)
-		}
-	}
-	_, err := p.Lookup("web")
-	wantError(t, err, `"web" cannot be used`, "not supported")
-	_, err = p.Lookup("files")
-	wantError(t, err, `nearest is "my-files"`)
-	_, err = p.Lookup("")
-	wantError(t, err, "no server")
 }

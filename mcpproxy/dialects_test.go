@@ -2,12 +2,12 @@ package mcpproxy
 
 import (
 	"encoding/json"
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 )
 
 // TestClientsFiles reads files as the clients have them, each folder of
@@ -91,39 +91,4 @@ func filled(t *testing.T, v any) any {
 		return v
 	}
 	return drop(all)
-}
-
-// siteOf copies a folder of testdata to where HOME and PROJECT in its files
-// can name real paths.
-func siteOf(t *testing.T, root string) DiscoverOptions {
-	t.Helper()
-	o := site(t, nil)
-	replace := strings.NewReplacer("HOME/", o.Home+"/", `"PROJECT"`, `"`+o.Dir+`"`)
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == "want.json" {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(root, path)
-		to := filepath.Join(filepath.Dir(o.Home), rel)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
-		return os.WriteFile(to, []byte(replace.Replace(string(text))), 0o600)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := map[string]string{"TOKEN": "t0k3n", "KEY": "k3y", "MCP_BRIDGE_INPUT_BY_ENV": "by env"}
-	o.Getenv = func(k string) string { return env[k] }
-	o.Values = func(file string) map[string]string {
-		if strings.HasSuffix(file, ".vscode/mcp.json") {
-			return map[string]string{"given": "g1ven"}
-		}
-		return nil
-	}
-	return o
 }

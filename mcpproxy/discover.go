@@ -42,7 +42,7 @@ const (
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
 func Discover(o DiscoverOptions) config.Config {
-	d := discovery{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
+	d := collector{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
 	for _, p := range candidates(o) {
 		if p.folder {
 			d.folder(p)

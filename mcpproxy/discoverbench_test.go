@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // BenchmarkDiscover reads what a user of many clients has, among it Claude's
@@ -15,10 +17,10 @@ func BenchmarkDiscover(b *testing.B) {
 			o := DiscoverOptions{Home: home, Dir: home + "/project"}
 			text := fmt.Sprintf(`{"history": [%s{}], "projects": {"/x": {"history": ["%s"]}}, "mcpServers": {"a": {"command": "x"}}}`,
 				strings.Repeat(`{"display": "some text \" here", "n": 1},`, history/80), strings.Repeat("x", history/2))
-			writeFile(b, home+"/.claude.json", text)
-			writeFile(b, home+"/.cursor/mcp.json", `{"mcpServers": {"b": {"command": "y"}}}`)
-			writeFile(b, home+"/.codex/config.toml", "[mcp_servers.c]\ncommand = 'z'\n")
-			writeFile(b, home+"/.config/goose/config.yaml", "extensions: {d: {type: stdio, cmd: z, args: [a]}}\n")
+			mcptest.WriteFile(b, home+"/.claude.json", text)
+			mcptest.WriteFile(b, home+"/.cursor/mcp.json", `{"mcpServers": {"b": {"command": "y"}}}`)
+			mcptest.WriteFile(b, home+"/.codex/config.toml", "[mcp_servers.c]\ncommand = 'z'\n")
+			mcptest.WriteFile(b, home+"/.config/goose/config.yaml", "extensions: {d: {type: stdio, cmd: z, args: [a]}}\n")
 			for b.Loop() {
 				if c := Discover(o); len(c.Servers) != 4 {
 					b.Fatal(c)

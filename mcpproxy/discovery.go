@@ -17,8 +17,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// discovery is the state of one Discover.
-type discovery struct {
+// A collector is the state of one Discover.
+type collector struct {
 	o       DiscoverOptions
 	claims  map[string]claim // by name
 	same    map[string]int   // identity → index of the server
@@ -37,7 +37,7 @@ type found struct {
 }
 
 // folder reads every config file in it, in the order of their names.
-func (d *discovery) folder(p candidate) {
+func (d *collector) folder(p candidate) {
 	entries, err := os.ReadDir(p.Path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (d *discovery) folder(p candidate) {
 }
 
 // file reads one config file and adds its entries in the order they stand in.
-func (d *discovery) file(p candidate) {
+func (d *collector) file(p candidate) {
 	opened, err := clientfile.Open(p.Location, d.o.files())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
@@ -88,7 +88,7 @@ func (d *discovery) file(p candidate) {
 }
 
 // parse reads one entry, whatever is in it.
-func (d *discovery) parse(f openedFile, e rawjson.Member) found {
+func (d *collector) parse(f openedFile, e rawjson.Member) found {
 	p := f.Parse(e)
 	for _, in := range p.Inputs {
 		if len(d.config.Inputs) < maxProblems {
@@ -104,7 +104,7 @@ func (d *discovery) parse(f openedFile, e rawjson.Member) found {
 }
 
 // problem keeps one, as long as there are not too many.
-func (d *discovery) problem(p config.Problem) {
+func (d *collector) problem(p config.Problem) {
 	if p.Status == "" {
 		p.Status = config.StatusSkipped
 	}
@@ -119,7 +119,7 @@ func (d *discovery) problem(p config.Problem) {
 }
 
 // leaveOut reports an entry that gives no server.
-func (d *discovery) leaveOut(f openedFile, e found) {
+func (d *collector) leaveOut(f openedFile, e found) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport}
 	var part clientfile.ClientPart
 	switch {

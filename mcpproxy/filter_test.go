@@ -3,6 +3,8 @@ package mcpproxy
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestClientsFileHidesTools(t *testing.T) {
@@ -47,9 +49,9 @@ func TestClientsFileHidesTools(t *testing.T) {
 			}
 			want := []string{`tool "env" of server "fake" is hidden: `, tt.refused}
 			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "env"})
-			wantError(t, err, want...)
+			mcptest.WantError(t, err, want...)
 			_, err = p.Docs(t.Context(), "fake", "env", true)
-			wantError(t, err, want...)
+			mcptest.WantError(t, err, want...)
 			docs, _, err := p.Search(t.Context(), "env", 50, false)
 			if err != nil {
 				t.Fatal(err)

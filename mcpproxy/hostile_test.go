@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	"fmt"
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,29 +136,4 @@ func TestWhatStandsInPlaceOfAFileIsReported(t *testing.T) {
 			t.Errorf("servers = %s", names(c))
 		}
 	})
-}
-
-func TestDotenv(t *testing.T) {
-	got, err := clientfile.ParseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
-	want := map[string]string{"A": "1", "B": "two words", "C": `$x \n`, "D": "a\nb\"$ \\q", "E": "", "F": "#not a comment", "G": "x\ny", "H.x-y": "1"}
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-	for text, want := range map[string]string{
-		"A=1\nnonsense\n":                "line 2 is not NAME=value",
-		"=x":                             "line 1 is not NAME=value",
-		"A B=x":                          "line 1 is not NAME=value",
-		"A=\"x\ny":                       "line 1: a quotation mark is not closed",
-		"A=\x00":                         "NUL",
-		strings.Repeat("A=1\n", 5) + "B": "line 6",
-	} {
-		_, err := clientfile.ParseDotenv([]byte(text))
-		wantError(t, err, want)
-	}
-	var many strings.Builder
-	for i := range clientfile.MaxEnv + 1 {
-		fmt.Fprintf(&many, "A%d=1\n", i)
-	}
-	_, err = clientfile.ParseDotenv([]byte(many.String()))
-	wantError(t, err, "more than 4096 variables")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
@@ -42,11 +43,11 @@ func TestCallDuringBackoffFailsAtOnceAndSaysWhy(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t, "FAKE_DIE_AT_START", "1", "FAKE_STARTS", starts))
 	for range 4 { // 0, 250, 500 and 1000 ms apart
 		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-		wantError(t, err, "exited: exit status 7", "API_KEY is missing")
+		mcptest.WantError(t, err, "exited: exit status 7", "API_KEY is missing")
 	}
 	begun := time.Now()
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, `server "fake" failed and is not started again before 2s have passed`, "exit status 7", "API_KEY is missing")
+	mcptest.WantError(t, err, `server "fake" failed and is not started again before 2s have passed`, "exit status 7", "API_KEY is missing")
 	if took := time.Since(begun); took >= 2*time.Second { // it did not wait
 		t.Errorf("it took %v", took)
 	}
@@ -63,7 +64,7 @@ func TestMissingCommandIsTriedAgainAtOnce(t *testing.T) {
 	p := proxyFor(t, Options{}, s)
 	for range 10 {
 		_, err := p.Tools(t.Context(), "fake")
-		wantError(t, err, `starting server "fake": command`, "install it or correct test.json")
+		mcptest.WantError(t, err, `starting server "fake": command`, "install it or correct test.json")
 	}
 	if err := os.Symlink(real, s.Command); err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestCallsOfOneServerAreLimitedAndWaitInOrder(t *testing.T) {
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	_, err := p.Call(short, CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, `waiting for other calls of server "fake" to end`, "deadline")
+	mcptest.WantError(t, err, `waiting for other calls of server "fake" to end`, "deadline")
 	if _, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "echo"}); err != nil {
 		t.Errorf("another server: %v", err)
 	}
@@ -101,9 +102,9 @@ func TestTimesOfTheEntryGoBeforeTheProgramsOwn(t *testing.T) {
 	hangs.Name, hangs.Alias, hangs.CallTimeout = "hangs", "hangs", 200*time.Millisecond
 	p := proxyFor(t, Options{CallTimeout: time.Hour}, slow, hangs)
 	_, err := p.Tools(t.Context(), "fake")
-	wantError(t, err, "was not ready within 200ms")
+	mcptest.WantError(t, err, "was not ready within 200ms")
 	_, err = p.Call(t.Context(), CallRequest{Server: "hangs", Tool: "hang"})
-	wantError(t, err, "no answer within 200ms")
+	mcptest.WantError(t, err, "no answer within 200ms")
 }
 
 func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
@@ -145,7 +146,7 @@ func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 		t.Error("the server that changed was not started again")
 	}
 	_, err := p.Call(t.Context(), CallRequest{Server: "removed", Tool: "echo"})
-	wantError(t, err, `there is no server "removed"`)
+	mcptest.WantError(t, err, `there is no server "removed"`)
 }
 
 func TestUpdateLetsCallsInFlightEnd(t *testing.T) {
@@ -217,13 +218,13 @@ func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 	s.Args = []string{"--api-key", "argument-secret", "--password=joined-secret"}
 	p := proxyFor(t, Options{}, s)
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "leak"})
-	wantError(t, err, "tool refused: [FAKE_TOKEN]", "on") // an error of the protocol
+	mcptest.WantError(t, err, "tool refused: [FAKE_TOKEN]", "on") // an error of the protocol
 	raw := mustCall(t, p, "leak-result", `{}`)
 	if strings.Contains(raw, "s3cret") || !strings.Contains(raw, "[FAKE_TOKEN]") {
 		t.Errorf("the error of the tool is %s", raw)
 	}
 	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
-	wantError(t, err, "out of cheese")
+	mcptest.WantError(t, err, "out of cheese")
 	for _, secret := range []string{"s3cret-token", "argument-secret", "joined-secret"} {
 		status, _ := json.Marshal(p.Servers())
 		if strings.Contains(err.Error()+string(status), secret) {
@@ -237,14 +238,14 @@ func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 	web.Headers = map[string]string{"X-Key": "head-secret-2"}
 	p.Update(config.Config{Servers: []config.Server{web}})
 	_, err = p.Call(t.Context(), CallRequest{Server: "web", Tool: "bad"})
-	wantError(t, err, "key [api] and [X-Key], id [path]")
+	mcptest.WantError(t, err, "key [api] and [X-Key], id [path]")
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 	web.URL = "http://127.0.0.1:1/path-secret-0123456789?api=url-secret-1"
 	p.Update(config.Config{Servers: []config.Server{web}})
 	_, err = p.Tools(t.Context(), "web")
-	wantError(t, err, "cannot reach http://127.0.0.1:1")
+	mcptest.WantError(t, err, "cannot reach http://127.0.0.1:1")
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
@@ -289,7 +290,7 @@ func TestGiantAnswerEndsOnlyItsServer(t *testing.T) {
 	other.Name, other.Alias = "other", "other"
 	p := proxyFor(t, Options{}, fake(t), other)
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "giant"}) // 200 MB
-	wantError(t, err, "lost", "sent a message longer than 128 MiB")
+	mcptest.WantError(t, err, "lost", "sent a message longer than 128 MiB")
 	if _, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "echo"}); err != nil {
 		t.Error(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // authority is an authorization server and the MCP server that it guards. It
@@ -199,7 +200,7 @@ func TestLoginLetsCallsThrough(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "logins")
 	p := proxyFor(t, Options{TokenDir: dir}, a.Server)
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, "toolcell servers login fake")
+	mcptest.WantError(t, err, "toolcell servers login fake")
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestLoginLetsCallsThrough(t *testing.T) {
 		t.Errorf("second logout: %v, %v", was, err)
 	}
 	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, "toolcell servers login fake")
+	mcptest.WantError(t, err, "toolcell servers login fake")
 }
 
 func onlyFile(t *testing.T, dir string) string {
@@ -276,7 +277,7 @@ func TestEndedLoginSaysSoAndShowsNoToken(t *testing.T) {
 	a.withdrawn = true
 	a.mu.Unlock()
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-	wantError(t, err, "the login has ended", "toolcell servers login fake")
+	mcptest.WantError(t, err, "the login has ended", "toolcell servers login fake")
 	if strings.Contains(err.Error(), "access-") || strings.Contains(err.Error(), "refresh-") {
 		t.Errorf("%v", err)
 	}
@@ -293,7 +294,7 @@ func TestLoginWithTheClientOfTheEntry(t *testing.T) {
 	a := newAuthority(t)
 	a.noRegistration = true
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
-	wantError(t, a.logIn(p), `logging in to server "fake"`, "register a client with the service by hand")
+	mcptest.WantError(t, a.logIn(p), `logging in to server "fake"`, "register a client with the service by hand")
 	a.Server.OAuth = &config.OAuth{ClientID: "known-client", Scopes: []string{"mine"}}
 	p = proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	asked := ""
@@ -311,7 +312,7 @@ func TestServerThatAsksForALoginOnlyAtACall(t *testing.T) {
 	a.opaque = true
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	_, err := p.Tools(t.Context(), "fake")
-	wantError(t, err, "toolcell servers login fake")
+	mcptest.WantError(t, err, "toolcell servers login fake")
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
 	}
@@ -330,9 +331,9 @@ func TestLoginRefusesMixUps(t *testing.T) {
 			a := newAuthority(t)
 			tt.lie(a)
 			p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
-			wantError(t, a.logIn(p), tt.want)
+			mcptest.WantError(t, a.logIn(p), tt.want)
 			_, err := p.Tools(t.Context(), "fake")
-			wantError(t, err, "needs a login")
+			mcptest.WantError(t, err, "needs a login")
 		})
 	}
 	t.Run("metadata of another resource", func(t *testing.T) {
@@ -381,10 +382,10 @@ func TestLoginThatTheUserRefusesOrLeaves(t *testing.T) {
 		u, _ := url.Parse(address)
 		browse(t, fmt.Sprintf("%s?error=access_denied&error_description=no+thanks&state=%s", u.Query().Get("redirect_uri"), u.Query().Get("state")))
 	})
-	wantError(t, err, "the authorization server refused: access_denied no thanks")
+	mcptest.WantError(t, err, "the authorization server refused: access_denied no thanks")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	err = p.Login(ctx, "fake", func(string) { cancel(fmt.Errorf("left")) })
-	wantError(t, err, "waiting for the browser: left")
+	mcptest.WantError(t, err, "waiting for the browser: left")
 }
 
 func TestLoginWhereThereIsNoneToBeHad(t *testing.T) {
@@ -399,7 +400,7 @@ func TestLoginWhereThereIsNoneToBeHad(t *testing.T) {
 		"fake": "is a command and takes no login", "header": "has an Authorization header in test.json",
 		"open": "does not ask for a login", "dead": "nothing listens there", "none": "there is no server",
 	} {
-		wantError(t, p.Login(t.Context(), name, func(string) { t.Error("an address was shown") }), want)
+		mcptest.WantError(t, p.Login(t.Context(), name, func(string) { t.Error("an address was shown") }), want)
 	}
 }
 
@@ -414,5 +415,5 @@ func TestBrokenLoginFileIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := p.Tools(t.Context(), "fake")
-	wantError(t, err, "cannot be read", "toolcell servers login fake")
+	mcptest.WantError(t, err, "cannot be read", "toolcell servers login fake")
 }

@@ -268,6 +268,5 @@ func (p Place) starts(e clientfile.Entry) bool {
 	if errors.As(e.Err, &part) || e.Server.Command == "" {
 		return false
 	}
-	d := discovery{o: p.options}
-	return filepath.Base(e.Server.Command) == programName || d.startsSelf(e.Server) && !d.startsOriginal(e.Server)
+	return filepath.Base(e.Server.Command) == programName || p.options.startsSelf(e.Server) && !startsOriginal(e.Server)
 }

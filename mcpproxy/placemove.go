@@ -40,7 +40,7 @@ func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 	if err != nil {
 		return m, err
 	}
-	here, off := Discover(p.options.own()), p.offSomewhere(data)
+	here, off := Discover(withoutProject(p.options)), p.offSomewhere(data)
 	for _, e := range all {
 		if p.starts(e) {
 			continue
@@ -75,12 +75,6 @@ func (p Place) offSomewhere(data []byte) map[string]string {
 		}
 	}
 	return off
-}
-
-// own leaves the project out.
-func (o DiscoverOptions) own() DiscoverOptions {
-	o.Dir = ""
-	return o
 }
 
 // moving tries the move of one entry.
@@ -136,9 +130,9 @@ func (p Place) one(path string, text []byte, values map[string]string, name stri
 // shadowed refuses a server whose name is another's here: behind this program
 // only one of them could be used.
 func (p Place) shadowed(s config.Server, here config.Config) error {
-	d := discovery{o: p.options.own()}
+	o := withoutProject(p.options)
 	for _, other := range here.Servers {
-		if other.Name == s.Name && d.identity(other) != d.identity(s) {
+		if other.Name == s.Name && o.identity(other) != o.identity(s) {
 			return fmt.Errorf("another server has this name in %s; rename one of them", other.Source)
 		}
 	}
@@ -265,4 +259,10 @@ func (p Place) Secrets(data []byte) []string {
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 8 }) // "1" and "true" are none
+}
+
+// withoutProject leaves the project out.
+func withoutProject(o DiscoverOptions) DiscoverOptions {
+	o.Dir = ""
+	return o
 }

@@ -21,7 +21,7 @@ type claim struct {
 }
 
 // add takes one entry of a file that may be used.
-func (d *discovery) add(f openedFile, e found) {
+func (d *collector) add(f openedFile, e found) {
 	broken := e.Err != nil
 	if old, ok := d.claims[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old, e)) {
 		if !broken && !e.Disabled {
@@ -33,11 +33,11 @@ func (d *discovery) add(f openedFile, e found) {
 	case !broken && e.Disabled:
 		d.claims[e.Name] = claim{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.rank}
 		fallthrough
-	case broken, !d.o.AllowSelf && d.startsSelf(e.Server):
+	case broken, !d.o.AllowSelf && d.o.startsSelf(e.Server):
 		d.leaveOut(f, e)
 		return
 	}
-	id := d.identity(e.Server)
+	id := d.o.identity(e.Server)
 	if i, ok := d.same[id]; ok && d.config.Servers[i].Source != f.Location.Path {
 		d.alias(f, e, i)
 		return
@@ -56,17 +56,17 @@ func (d *discovery) add(f openedFile, e found) {
 
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
-func (d *discovery) keeps(f openedFile, old claim, _ found) bool {
+func (d *collector) keeps(f openedFile, old claim, _ found) bool {
 	return old.server >= 0 || old.rank != rankUser || old.client == f.Dialect.Client
 }
 
 // again takes an entry whose name is another's.
-func (d *discovery) again(f openedFile, e found, old claim) {
+func (d *collector) again(f openedFile, e found, old claim) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
 		p.Reason = "switched off by " + old.source
-	case old.identity == d.identity(e.Server):
+	case old.identity == d.o.identity(e.Server):
 		d.also(old.server, f.Location.Path)
 		return
 	default:
@@ -76,7 +76,7 @@ func (d *discovery) again(f openedFile, e found, old claim) {
 }
 
 // alias takes an entry that is a server under another name.
-func (d *discovery) alias(f openedFile, e found, i int) {
+func (d *collector) alias(f openedFile, e found, i int) {
 	d.also(i, f.Location.Path)
 	d.problem(config.Problem{
 		Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusSame, Skipped: true,
@@ -84,7 +84,7 @@ func (d *discovery) alias(f openedFile, e found, i int) {
 	})
 }
 
-func (d *discovery) also(i int, source string) {
+func (d *collector) also(i int, source string) {
 	s := &d.config.Servers[i]
 	if s.Source != source && !slices.Contains(s.Also, source) {
 		s.Also = append(s.Also, source)
@@ -93,12 +93,12 @@ func (d *discovery) also(i int, source string) {
 
 // identity tells whether two entries, of whatever names and clients, start or
 // reach the same thing.
-func (d *discovery) identity(s config.Server) string {
+func (o DiscoverOptions) identity(s config.Server) string {
 	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool {
 		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only says that nobody is there to ask
 	})
 	if s.Dir == "" {
-		s.Dir = d.o.Dir
+		s.Dir = o.Dir
 	}
 	bare := config.Server{Command: s.Command, Args: append([]string{}, args...), Env: map[string]string{}, Headers: map[string]string{}, URL: strings.TrimSuffix(s.URL, "/")}
 	if s.URL == "" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -332,7 +333,7 @@ func TestToolsWithOddNamesHurtNoOther(t *testing.T) {
 		"a\nb": "control characters", "a\u202eb": "invisible characters", strings.Repeat("n", 513): "longer than 512 bytes",
 	} {
 		_, err := p.Docs(t.Context(), "fake", tool, false)
-		wantError(t, err, `of server "fake" cannot be used: its name`, why)
+		mcptest.WantError(t, err, `of server "fake" cannot be used: its name`, why)
 	}
 	for _, tool := range all { // each is found by its own name
 		if docs, err := p.Docs(t.Context(), "fake", tool.Name, false); err != nil || docs[0].Tool != tool.Name {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // offer answers what is asked of resources and prompts.
@@ -80,11 +82,11 @@ func TestResourcesAndPromptsPassAsTheServerWroteThem(t *testing.T) {
 		})
 	}
 	_, err := p.ReadResource(t.Context(), "fake", "fake://none")
-	wantError(t, err, `reading resource "fake://none" of server "fake"`, "no such resource")
+	mcptest.WantError(t, err, `reading resource "fake://none" of server "fake"`, "no such resource")
 	_, err = p.ReadResource(t.Context(), "fake", "")
-	wantError(t, err, "the URI is empty")
+	mcptest.WantError(t, err, "the URI is empty")
 	_, err = p.ListPrompts(t.Context(), "fkae")
-	wantError(t, err, `no server "fkae"`)
+	mcptest.WantError(t, err, `no server "fkae"`)
 }
 
 func TestServerWithoutResourcesListsNoneAndReadsNone(t *testing.T) {
@@ -99,9 +101,9 @@ func TestServerWithoutResourcesListsNoneAndReadsNone(t *testing.T) {
 		}
 	}
 	_, err := p.ReadResource(t.Context(), "fake", "fake://1")
-	wantError(t, err, `reading resource "fake://1" of server "fake": the server has no resources`)
+	mcptest.WantError(t, err, `reading resource "fake://1" of server "fake": the server has no resources`)
 	_, err = p.GetPrompt(t.Context(), "fake", "ask", nil)
-	wantError(t, err, `getting prompt "ask" of server "fake": the server has no prompts`)
+	mcptest.WantError(t, err, `getting prompt "ask" of server "fake": the server has no prompts`)
 }
 
 func TestListsOfResourcesAreBounded(t *testing.T) {
@@ -111,7 +113,7 @@ func TestListsOfResourcesAreBounded(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			p := proxyFor(t, Options{}, fake(t, "FAKE_OFFERS", `,"resources":{}`, "FAKE_PAGES", mode))
 			_, err := p.ListResources(t.Context(), "fake")
-			wantError(t, err, `listing the resources of server "fake"`, want)
+			mcptest.WantError(t, err, `listing the resources of server "fake"`, want)
 			mustCall(t, p, "echo", `{}`) // nothing else is hurt
 		})
 	}
@@ -125,5 +127,5 @@ func TestReadingAResourceTakesNoLongerThanACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := p.ReadResource(t.Context(), "fake", "fake://hang")
-	wantError(t, err, `reading resource "fake://hang" of server "fake": no answer within 100ms`)
+	mcptest.WantError(t, err, `reading resource "fake://hang" of server "fake": no answer within 100ms`)
 }

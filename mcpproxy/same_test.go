@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestServerInSeveralFilesCountsOnce(t *testing.T) {
@@ -29,7 +31,7 @@ func TestServerInSeveralFilesCountsOnce(t *testing.T) {
 	p := New(c, Options{})
 	defer p.Close()
 	_, err := p.Lookup("gh")
-	wantError(t, err, `"gh" cannot be used`, `it is the same as "github"`, "so use that name", cursor)
+	mcptest.WantError(t, err, `"gh" cannot be used`, `it is the same as "github"`, "so use that name", cursor)
 	var rows []string
 	for _, st := range p.Servers() {
 		rows = append(rows, st.Name+" "+st.Status)
@@ -54,7 +56,7 @@ func TestSwitchedOffIsOffInEveryFileBelow(t *testing.T) {
 		t.Errorf("servers = %s", names(c))
 	}
 	_, err := New(c, Options{}).Lookup("a")
-	wantError(t, err, "disabled", ".mcp.json")
+	mcptest.WantError(t, err, "disabled", ".mcp.json")
 }
 
 func TestClientsFoldersMayBeElsewhere(t *testing.T) {

@@ -3,6 +3,8 @@ package mcpproxy
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
@@ -34,10 +36,10 @@ func TestSearchRefusesBadQueries(t *testing.T) {
 	p := proxyFor(t, Options{})
 	for query, want := range map[string]string{"": "empty", " ?! ": "empty", strings.Repeat("a ", 600): "longer than"} {
 		_, _, err := p.Search(t.Context(), query, 5, false)
-		wantError(t, err, want)
+		mcptest.WantError(t, err, want)
 	}
 	_, _, err := p.Search(t.Context(), "x", -1, false)
-	wantError(t, err, "limit")
+	mcptest.WantError(t, err, "limit")
 	if docs, _, err := p.Search(t.Context(), "x", 5, false); err != nil || docs == nil || len(docs) != 0 {
 		t.Errorf("with no servers: %v, %v", docs, err)
 	}

@@ -32,7 +32,7 @@ var launcherWords = map[string]bool{"exec": true, "x": true, "dlx": true, "run":
 
 // launchesSelf reports whether arguments of a launcher name this program:
 // toolcell, @any/toolcell@1.2, toolcell==1.2, github.com/any/toolcell/cmd/toolcell@latest.
-func (d *discovery) launchesSelf(args []string) bool {
+func (o DiscoverOptions) launchesSelf(args []string) bool {
 	for i, arg := range args {
 		if launcherWords[arg] || strings.HasPrefix(arg, "-") {
 			continue
@@ -42,7 +42,7 @@ func (d *discovery) launchesSelf(args []string) bool {
 			name = name[:at]
 		}
 		name, _, _ = strings.Cut(name, "==")
-		if name == programName || name == formerName || d.o.Self != "" && name == filepath.Base(d.o.Self) {
+		if name == programName || name == formerName || o.Self != "" && name == filepath.Base(o.Self) {
 			return true
 		}
 		if i > 0 && (args[i-1] == "-p" || args[i-1] == "--package" || args[i-1] == "--from" || args[i-1] == "--with" || args[i-1] == "--python") {
@@ -55,14 +55,14 @@ func (d *discovery) launchesSelf(args []string) bool {
 
 // startsSelf reports whether s starts this program, directly or through a
 // common wrapper. Such a server in the catalog would start itself without end.
-func (d *discovery) startsSelf(s config.Server) bool {
-	if d.startsOriginal(s) {
+func (o DiscoverOptions) startsSelf(s config.Server) bool {
+	if startsOriginal(s) {
 		return true
 	}
-	if d.isSelf(s, s.Command) {
+	if o.isSelf(s, s.Command) {
 		return true
 	}
-	if launchers[filepath.Base(s.Command)] && d.launchesSelf(s.Args) {
+	if launchers[filepath.Base(s.Command)] && o.launchesSelf(s.Args) {
 		return true
 	}
 	if !clientfile.Wrappers[filepath.Base(s.Command)] {
@@ -71,32 +71,32 @@ func (d *discovery) startsSelf(s config.Server) bool {
 	words := strings.Fields(strings.Join(s.Args, " ")) // sh -c "exec toolcell serve"
 	for i, word := range words {
 		word = strings.Trim(word, `"';`)
-		if d.isSelf(s, word) || launchers[filepath.Base(word)] && d.launchesSelf(words[i+1:]) {
+		if o.isSelf(s, word) || launchers[filepath.Base(word)] && o.launchesSelf(words[i+1:]) {
 			return true
 		}
 	}
 	return false
 }
 
-func (d *discovery) startsOriginal(s config.Server) bool {
+func startsOriginal(s config.Server) bool {
 	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool { return strings.Contains(w, pythonOriginal) })
 }
 
-func (d *discovery) isSelf(s config.Server, command string) bool {
+func (o DiscoverOptions) isSelf(s config.Server, command string) bool {
 	if filepath.Base(command) == formerName {
 		return true
 	}
-	if d.o.Self == "" || command == "" {
+	if o.Self == "" || command == "" {
 		return false
 	}
-	path := config.LookPath(s, d.o.Dir, command)
+	path := config.LookPath(s, o.Dir, command)
 	if path == "" {
 		return false
 	}
-	if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved == d.o.Self {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved == o.Self {
 		return true
 	}
-	mine, err := os.Stat(d.o.Self)
+	mine, err := os.Stat(o.Self)
 	if err != nil {
 		return false
 	}

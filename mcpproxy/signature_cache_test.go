@@ -3,6 +3,8 @@ package mcpproxy
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestSignatureOfARunningServer(t *testing.T) {
@@ -16,9 +18,9 @@ func TestSignatureOfARunningServer(t *testing.T) {
 		t.Errorf("the signature was made twice; %v", err)
 	}
 	_, _, err = p.Signature(t.Context(), "fake", "get_pidd", false)
-	wantError(t, err, "nearest", "get-pid")
+	mcptest.WantError(t, err, "nearest", "get-pid")
 	_, _, err = p.Signature(t.Context(), "fak", "x", false)
-	wantError(t, err, `"fake"`)
+	mcptest.WantError(t, err, `"fake"`)
 	stubs, err := p.Stubs(t.Context(), "fake", []string{"get_pid"})
 	if err != nil || !strings.Contains(stubs, "async def get_pid(") || strings.Count(stubs, "async def") != 1 {
 		t.Errorf("%s, %v", stubs, err)
@@ -27,5 +29,5 @@ func TestSignatureOfARunningServer(t *testing.T) {
 		t.Errorf("%s, %v", all, err)
 	}
 	_, err = p.Stubs(t.Context(), "fake", []string{"nope"})
-	wantError(t, err, "nearest")
+	mcptest.WantError(t, err, "nearest")
 }

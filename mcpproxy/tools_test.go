@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestResultsPassUnchanged(t *testing.T) {
@@ -53,7 +54,7 @@ func TestCallErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := p.Call(t.Context(), CallRequest{Server: tt.server, Tool: tt.tool, Arguments: []byte(tt.args)})
-			wantError(t, err, tt.want...)
+			mcptest.WantError(t, err, tt.want...)
 		})
 	}
 }
@@ -141,5 +142,5 @@ func TestDocsGiveSchemaOnlyInFull(t *testing.T) {
 		}
 	}
 	_, err := p.Docs(t.Context(), "fake", "nope", false)
-	wantError(t, err, "nearest")
+	mcptest.WantError(t, err, "nearest")
 }

@@ -11,7 +11,7 @@ import (
 // trusted asks whether a file of the project may start commands. If it may
 // not, its entries are listed and have no other effect: they claim no name and
 // switch nothing off.
-func (d *discovery) trusted(f openedFile, all []found) bool {
+func (d *collector) trusted(f openedFile, all []found) bool {
 	sum := f.Sum()
 	state := Untrusted
 	if d.o.Trusted != nil {
@@ -26,7 +26,7 @@ func (d *discovery) trusted(f openedFile, all []found) bool {
 	}
 	p := config.Project{Path: f.Location.Path, Client: f.Dialect.Client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
 	for _, e := range all {
-		if e.Err != nil && !config.IsMissingValue(e.Err) || e.Disabled || !d.o.AllowSelf && d.startsSelf(e.Server) {
+		if e.Err != nil && !config.IsMissingValue(e.Err) || e.Disabled || !d.o.AllowSelf && d.o.startsSelf(e.Server) {
 			d.leaveOut(f, e)
 			continue
 		}
@@ -42,19 +42,19 @@ func (d *discovery) trusted(f openedFile, all []found) bool {
 	return false
 }
 
-func (d *discovery) untrust(e found, p config.Problem) {
+func (d *collector) untrust(e found, p config.Problem) {
 	if len(d.config.Problems) < maxProblems {
 		if d.untrusted == nil {
 			d.untrusted = map[int]string{}
 		}
-		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.identity(e.Server)
+		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.o.identity(e.Server)
 	}
 	d.problem(p)
 }
 
 // settle drops what turned out to need no trust: the user's own files have the
 // very same server.
-func (d *discovery) settle() {
+func (d *collector) settle() {
 	index := -1
 	d.config.Problems = slices.DeleteFunc(d.config.Problems, func(p config.Problem) bool {
 		index++

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestHandshakeWorksWithServersOldAndNew(t *testing.T) {
@@ -70,7 +71,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 				p = proxyFor(t, Options{}, tt.server)
 			}
 			_, err := p.Tools(t.Context(), "fake")
-			wantError(t, err, tt.want...)
+			mcptest.WantError(t, err, tt.want...)
 			if got := p.Servers()[0]; got.Status != "failed" || got.Error != err.Error() {
 				t.Errorf("status = %+v", got)
 			}
@@ -115,7 +116,7 @@ func TestCrashDuringCallIsReportedAndNotRepeated(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
 	p := proxyFor(t, Options{}, fake(t, "FAKE_NOTES", notes, "FAKE_TOKEN", "s3cret-token"))
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
-	wantError(t, err, "may have taken effect", "exited: exit status 3", "out of cheese")
+	mcptest.WantError(t, err, "may have taken effect", "exited: exit status 3", "out of cheese")
 	if !errors.Is(err, ErrCallLost) {
 		t.Errorf("%v is not ErrCallLost", err)
 	}
@@ -147,7 +148,7 @@ func TestCloseKillsWholeProcessGroup(t *testing.T) {
 		}
 		eventually(t, "end of the group", func() bool { return !alive(child) && !alive(leader) })
 		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-		wantError(t, err, "shut down")
+		mcptest.WantError(t, err, "shut down")
 	}
 }
 
@@ -215,7 +216,7 @@ func TestCancelReturnsThoughServerReadsNothing(t *testing.T) {
 	big, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 1<<20)}) // more than a pipe holds
 	for range 3 {
 		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo", Arguments: big})
-		wantError(t, err, "no answer within 300ms")
+		mcptest.WantError(t, err, "no answer within 300ms")
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -241,7 +242,7 @@ func TestCloseEndsCallsAndStartsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		wantError(t, <-errs, "shut down")
+		mcptest.WantError(t, <-errs, "shut down")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // watched is a Watcher whose configs come over a channel.
@@ -38,13 +39,6 @@ func until(t *testing.T, changes <-chan config.Config, want string) {
 	}
 }
 
-func writeFile(t testing.TB, path, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestChangesOfFilesAreNoticed(t *testing.T) {
 	o := site(t, map[string]string{"dots/claude.json": `{"mcpServers":{"a":{"command":"1"}}}`})
 	claude := filepath.Join(o.Home, ".claude.json")
@@ -56,26 +50,26 @@ func TestChangesOfFilesAreNoticed(t *testing.T) {
 		t.Fatal("there is no inotify")
 	}
 	// The file that a link leads to.
-	writeFile(t, filepath.Join(o.Home, "../dots/claude.json"), `{"mcpServers":{"a":{"command":"2"}}}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, "../dots/claude.json"), `{"mcpServers":{"a":{"command":"2"}}}`)
 	until(t, changes, "a=2")
 	// Replaced by rename, as editors do.
-	writeFile(t, claude+".tmp", `{"mcpServers":{"a":{"command":"3"}}}`)
+	mcptest.WriteFile(t, claude+".tmp", `{"mcpServers":{"a":{"command":"3"}}}`)
 	if err := os.Rename(claude+".tmp", claude); err != nil {
 		t.Fatal(err)
 	}
 	until(t, changes, "a=3")
 	// A file in folders that were not there.
-	writeFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"1"}}}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"1"}}}`)
 	until(t, changes, "a=3 b=1")
-	writeFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"1"}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"1"}`)
 	until(t, changes, "new=1 a=3") // b is the same
-	writeFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"2"}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"2"}`)
 	until(t, changes, "new=2 a=3 b=1")
 	if err := os.RemoveAll(filepath.Join(o.Home, ".codeium")); err != nil {
 		t.Fatal(err)
 	}
 	until(t, changes, "new=2 a=3")
-	writeFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"4"}}}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"4"}}}`)
 	until(t, changes, "new=2 a=3 b=4")
 }
 
@@ -85,14 +79,14 @@ func TestTrustAndEnvFilesAreWatchedToo(t *testing.T) {
 		"home/.cursor/mcp.json":    `{"mcpServers":{"u":{"command":"u","envFile":"deep/down.env"}}}`,
 	})
 	_, changes := watched(t, o, trust.File())
-	writeFile(t, filepath.Join(o.Home, ".cursor/deep/down.env"), "A=1")
+	mcptest.WriteFile(t, filepath.Join(o.Home, ".cursor/deep/down.env"), "A=1")
 	until(t, changes, "u=u")
 	p := Discover(o).Projects[0]
 	if err := trust.Set(p.Path, p.Sum, true); err != nil {
 		t.Fatal(err)
 	}
 	until(t, changes, "p=p u=u")
-	writeFile(t, p.Path, `{"mcpServers":{"p":{"command":"evil"}}}`)
+	mcptest.WriteFile(t, p.Path, `{"mcpServers":{"p":{"command":"evil"}}}`)
 	until(t, changes, "u=u")
 }
 
@@ -103,7 +97,7 @@ func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
 		w.fs.Close() // from now on it tells nothing
 	}
 	for _, want := range []string{"a=22", "a=333"} {
-		writeFile(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"`+want[2:]+`"}`)
+		mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"`+want[2:]+`"}`)
 		w.Refresh()
 		until(t, changes, want)
 	}
@@ -150,7 +144,7 @@ func TestRefreshOfSettledFiles(t *testing.T) {
 		if len(changes) != 0 {
 			t.Fatalf("before %s: %s", change.file, names(<-changes))
 		}
-		writeFile(t, filepath.Join(o.Home, "..", change.file), change.text)
+		mcptest.WriteFile(t, filepath.Join(o.Home, "..", change.file), change.text)
 		w.Refresh()
 		if len(changes) != 1 {
 			t.Fatalf("after %s: %d changes", change.file, len(changes))
@@ -185,9 +179,9 @@ func sameServers(a, b string) bool {
 func TestSameConfigIsNoChange(t *testing.T) {
 	o := site(t, map[string]string{"home/.claude.json": `{"numStartups":1,"mcpServers":{"a":{"command":"1"}}}`})
 	w, changes := watched(t, o)
-	writeFile(t, filepath.Join(o.Home, ".claude.json"), `{"numStartups":2,"mcpServers":{"a":{"command":"1"}}}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, ".claude.json"), `{"numStartups":2,"mcpServers":{"a":{"command":"1"}}}`)
 	w.Refresh()
-	writeFile(t, filepath.Join(o.Home, "MCPs/b.json"), `{"command":"2"}`)
+	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/b.json"), `{"command":"2"}`)
 	until(t, changes, "b=2 a=1")
 	w.Close()
 	if len(changes) != 0 {

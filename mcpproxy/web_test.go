@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // webTools is a server of the SDK with the tools that these tests call.
@@ -255,7 +256,7 @@ func TestExpiredSessionIsReportedAndThenNew(t *testing.T) {
 			gone[last] = true
 			mu.Unlock()
 			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
-			wantError(t, err, `calling tool "echo" of server "fake"`, "lost", "ended its session")
+			mcptest.WantError(t, err, `calling tool "echo" of server "fake"`, "lost", "ended its session")
 			if !errors.Is(err, ErrCallLost) {
 				t.Errorf("%v is not ErrCallLost", err)
 			}
@@ -277,7 +278,7 @@ func TestHeadersGoWithEveryRequestAndToNobodyElse(t *testing.T) {
 			s := web(t, config.Remote, http.RedirectHandler(thief.URL+"/steal", status))
 			s.Headers = map[string]string{"Authorization": "Bearer tok-123456789"}
 			_, err := proxyFor(t, Options{}, s).Tools(t.Context(), "fake")
-			wantError(t, err, "redirects to another host", thief.URL, "test.json")
+			mcptest.WantError(t, err, "redirects to another host", thief.URL, "test.json")
 		})
 	}
 	notes := &noteBook{}
