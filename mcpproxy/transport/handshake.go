@@ -54,7 +54,7 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &Session{link: proc, stdio: w, meta: d.metaOf(cs), notes: notes, mcp: cs, since: time.Now()}, false, nil
+		return &Session{link: proc, stdio: w, notes: notes, mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
@@ -111,20 +111,6 @@ func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Durati
 				return
 			}
 		}
-	}
-}
-
-// metaOf gives what is said in each request since protocol 2026-07-28, which has
-// no session (SEP-2575).
-func (d *Dialer) metaOf(cs *mcp.ClientSession) mcp.Meta {
-	res := cs.InitializeResult()
-	if res == nil || res.ProtocolVersion <= legacyProtocol {
-		return nil
-	}
-	return mcp.Meta{
-		mcp.MetaKeyProtocolVersion:    res.ProtocolVersion,
-		mcp.MetaKeyClientInfo:         d.options.ClientInfo,
-		mcp.MetaKeyClientCapabilities: struct{}{}, // none
 	}
 }
 

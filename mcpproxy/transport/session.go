@@ -40,7 +40,6 @@ type link interface {
 type Session struct {
 	link  link
 	stdio *stdioTransport // nil over HTTP
-	meta  mcp.Meta        // that the protocol wants in each request over it
 	notes *notifications
 	mcp   *mcp.ClientSession
 	since time.Time
@@ -91,7 +90,7 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (R
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
 	if s.stdio != nil {
-		return s.stdio.request(ctx, method, params.withMeta(s.meta))
+		return s.stdio.request(ctx, s.mcp, method, params)
 	}
 	call := &httpCall{method: method, params: params}
 	ctx, call.giveUp = context.WithCancel(context.WithValue(ctx, httpCallKey{}, call))

@@ -25,27 +25,28 @@ const (
 
 // stdioTransport is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
-// requests past the session, and writes that do not hold up a cancelled call
-// when the server does not read.
+// results as the server wrote them, and writes that do not hold up a cancelled
+// call when the server does not read.
 type stdioTransport struct {
-	proc     *process
-	notes    *notifications
-	requests requests
-	in       *bufio.Reader
-	limit    int           // of one message
-	turn     chan struct{} // holds one while a line is written
-	closed   chan struct{}
-	once     sync.Once
+	proc   *process
+	notes  *notifications
+	calls  stdioCalls
+	in     *bufio.Reader
+	limit  int           // of one message
+	turn   chan struct{} // holds one while a line is written
+	closed chan struct{}
+	once   sync.Once
 
-	pending  []jsonrpc.Message // the rest of a batch
-	asked    atomic.Bool       // server/discover was written
-	answered atomic.Bool       // something came back
-	took     atomic.Bool       // at the end of its output, the server had read all its input
+	pending  []jsonrpc.Message     // the rest of a batch
+	asked    atomic.Bool           // server/discover was written
+	answered atomic.Bool           // something came back
+	end      atomic.Pointer[error] // why the output ended
+	took     atomic.Bool           // at the end of its output, the server had read all its input
 }
 
 func newStdioTransport(p *process, notes *notifications) *stdioTransport {
 	return &stdioTransport{
-		proc: p, notes: notes, requests: requests{waiting: map[int64]chan<- outcome{}},
+		proc: p, notes: notes,
 		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
@@ -62,7 +63,6 @@ func (t *stdioTransport) SessionID() string { return "" }
 func (t *stdioTransport) Close() error {
 	t.once.Do(func() {
 		close(t.closed)
-		t.requests.failAll(io.ErrClosedPipe)
 		t.proc.stdin.Close()
 		t.proc.stdout.Close()
 	})
@@ -71,12 +71,16 @@ func (t *stdioTransport) Close() error {
 
 // Write implements mcp.Connection.
 func (t *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
+	req, ok := msg.(*jsonrpc.Request)
+	if ok {
+		msg = t.calls.add(ctx, req)
+	}
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
 	err = t.send(ctx, line)
-	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodDiscover && err == nil {
+	if ok && req.Method == methodDiscover && err == nil {
 		t.asked.Store(true)
 	}
 	return err
@@ -146,7 +150,7 @@ func (t *stdioTransport) endOfInput(err error) {
 	t.took.Store(t.proc.tookInput())
 	close(t.proc.read)
 	t.proc.markDown()
-	t.requests.failAll(err)
+	t.end.CompareAndSwap(nil, &err)
 }
 
 // readLine returns the next line that may be JSON, or nil for one that cannot.
@@ -204,8 +208,7 @@ func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
 	// Nearly every message, and the SDK makes much garbage of each.
 	if a := answerOf(raw); a != nil {
 		t.answered.Store(true)
-		ours := t.requests.deliver(a.id, outcome{Reply: a.Reply})
-		return &jsonrpc.Response{ID: a.id, Result: a.Result}, !ours
+		return t.calls.keep(a.id, a.Reply), true
 	}
 	msg, err := t.notes.decode(raw)
 	if err != nil {
@@ -218,8 +221,10 @@ func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
 		t.answered.Store(true)
 	}
-	res, ok := msg.(*jsonrpc.Response)
-	return msg, !ok || !t.requests.deliver(res.ID, outcome{replyOf(res.Result), res.Error})
+	if res, ok := msg.(*jsonrpc.Response); ok && res.Error == nil {
+		return t.calls.keep(res.ID, replyOf(res.Result)), true
+	}
+	return msg, true
 }
 
 // decode decodes one message of a server and returns it if the session should

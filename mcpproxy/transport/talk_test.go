@@ -141,7 +141,7 @@ func (k *talk) do(ctx context.Context, words []string) {
 			cs, err := k.dialer.connect(ctx, k.transport, len(words) > 1)
 			if err == nil {
 				k.session = &Session{
-					link: k.transport.proc, stdio: k.transport, meta: k.dialer.metaOf(cs), notes: k.transport.notes, mcp: cs, since: time.Now(),
+					link: k.transport.proc, stdio: k.transport, notes: k.transport.notes, mcp: cs, since: time.Now(),
 				}
 			}
 			k.connected <- err
@@ -154,6 +154,9 @@ func (k *talk) do(ctx context.Context, words []string) {
 		params := &Params{}
 		if err := json.Unmarshal([]byte(strings.Join(words[3:], " ")), params); err != nil {
 			k.t.Fatal(err)
+		}
+		if params.Arguments != nil { // arguments may have lines themselves
+			params.Arguments = json.RawMessage(strings.Replace(string(params.Arguments), ":", "\r\n:\n", 1))
 		}
 		r := &talkRequest{came: make(chan string, 1)}
 		params.Progress = func(done, total float64, text string) {

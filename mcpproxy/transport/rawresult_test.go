@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -107,46 +106,43 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestRequestsGetTheirOwnAnswersOnce: the SDK's are left to it, and those of
-// requests that nobody waits for any more go nowhere.
-func TestRequestsGetTheirOwnAnswersOnce(t *testing.T) {
-	r := requests{waiting: map[int64]chan<- outcome{}}
-	answer := func(id any, text string) bool {
-		return r.deliver(idOf(t, id), outcome{Reply: replyOf(json.RawMessage(text))})
+// TestCallsGetTheirOwnResultsOnce: the SDK's own are left to it, and those of calls
+// that were given up are kept for nothing.
+func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
+	var calls stdioCalls
+	add := func(id any) *stdioCall {
+		call := &stdioCall{method: MethodCallTool}
+		req := &jsonrpc.Request{ID: idOf(t, id), Method: rawPrefix + MethodCallTool}
+		if sent := calls.add(context.WithValue(t.Context(), stdioCallKey{}, call), req); sent.Method != MethodCallTool || sent.ID != req.ID {
+			t.Errorf("%+v is sent", sent)
+		}
+		return call
 	}
-	first, came, err := r.add()
-	if err != nil {
-		t.Fatal(err)
+	keep := func(id any, text string) string {
+		answer := calls.keep(idOf(t, id), replyOf(json.RawMessage(text)))
+		if answer.ID != idOf(t, id) || errors.Is(answer.Error, errKept) == (answer.Result != nil) {
+			t.Errorf("the SDK gets %+v", answer)
+		}
+		return string(answer.Result)
 	}
-	second, never, _ := r.add()
-	r.forget(second)
-	for id, ours := range map[any]bool{1.0: false, "x": false, fmt.Sprint(first): false, float64(firstID): false, float64(second): true, float64(second + 1): true} {
-		if answer(id, `{"stray":true}`) != ours {
-			t.Errorf("the answer to %v is ours: %v", id, !ours)
+	first, second := add(1.0), add(2.0)
+	calls.forget(second)
+	calls.forget(second)
+	for id, want := range map[any]string{3.0: `{"a":1}`, "1": `{"a":1}`, 2.0: `{"a":1}`, 1.0: ""} {
+		if got := keep(id, `{"a":1}`); got != want {
+			t.Errorf("the SDK gets %s for %v", got, id)
 		}
 	}
-	if !answer(float64(first), `{}`) || !answer(float64(first), `{"again":true}`) {
-		t.Error("an answer is not ours")
+	if keep(1.0, `{"again":true}`) != `{"again":true}` || string(first.reply.Result) != `{"a":1}` || second.reply.Result != nil || len(calls.waiting) > 0 {
+		t.Errorf("kept: %s, %s; waiting: %v", first.reply.Result, second.reply.Result, calls.waiting)
 	}
-	if o := <-came; o.err != nil || string(o.Result) != "{}" {
-		t.Errorf("got %s, %v", o.Result, o.err)
-	}
-	if len(came)+len(never)+len(r.waiting) > 0 {
-		t.Errorf("left: %d, %d, %v", len(came), len(never), r.waiting)
-	}
-	_, came, _ = r.add()
-	r.failAll(io.EOF)
-	r.failAll(io.ErrClosedPipe)
-	if o := <-came; !errors.Is(o.err, io.EOF) {
-		t.Errorf("at the end it got %v", o.err)
-	}
-	if _, _, err := r.add(); !errors.Is(err, io.EOF) {
-		t.Errorf("after the end: %v", err)
+	own := &jsonrpc.Request{ID: idOf(t, 4.0), Method: "ping"}
+	if calls.add(t.Context(), own) != own || calls.add(context.WithValue(t.Context(), stdioCallKey{}, first), own) != own || len(calls.waiting) > 0 {
+		t.Error("a request of the SDK's own is kept")
 	}
 }
 
-// TestLinesStayWhole, also where the server reads slowly, who wrote one has gone,
-// or arguments have lines themselves.
+// TestLinesStayWhole, also where the server reads slowly or the writer has left.
 func TestLinesStayWhole(t *testing.T) {
 	r, stdin, err := os.Pipe()
 	if err != nil {
@@ -183,26 +179,5 @@ func TestLinesStayWhole(t *testing.T) {
 	all.Wait()
 	if len(seen) != 21 || !seen[long] || seen["never"] {
 		t.Errorf("%d lines came", len(seen))
-	}
-
-	ctx, giveUp := context.WithCancel(t.Context())
-	defer giveUp()
-	all.Go(func() {
-		if _, err := w.request(ctx, MethodCallTool, &Params{Name: "a", Arguments: json.RawMessage("{\n\"b\":\r\n1}")}); !errors.Is(err, context.Canceled) {
-			t.Errorf("err = %v", err)
-		}
-	})
-	for _, want := range []string{`"arguments":{"b":1}`, `"notifications/cancelled"`} {
-		line, err := in.ReadString('\n')
-		if err != nil || !json.Valid([]byte(line)) || !strings.Contains(line, want) {
-			t.Fatalf("%q, %v; want %s", line, err, want)
-		}
-		giveUp()
-	}
-	all.Wait()
-	w.requests.mu.Lock()
-	defer w.requests.mu.Unlock()
-	if len(w.requests.waiting) > 0 {
-		t.Errorf("waiting: %v", w.requests.waiting)
 	}
 }
