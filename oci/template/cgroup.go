@@ -28,13 +28,13 @@ type cgroupMaker struct {
 	id     string            // that is in them
 
 	mu   sync.Mutex
-	free []*place
+	free []*cgroupSlot
 }
 
-// A place is the name of a fork's cgroup, and the folder in the state folder
+// A cgroupSlot is the name of a fork's cgroup, and the folder in the state folder
 // that notes it. Both serve one fork after another: to make a file on a disk
 // and remove it would be a tenth of what a run costs.
-type place struct{ id, note string }
+type cgroupSlot struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
 func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
@@ -66,8 +66,8 @@ func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	return c, nil
 }
 
-// takePlace prepares the cgroup of a fork. It is noted when this returns.
-func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
+// acquireSlot prepares the cgroup of a fork. It is noted when this returns.
+func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	c := f.t.cgroups
 	p := c.freed()
 	if p == nil {
@@ -75,7 +75,7 @@ func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		p = &place{id: id}
+		p = &cgroupSlot{id: id}
 	}
 	config, m, err := c.next(p.id)
 	if err != nil {
@@ -92,11 +92,11 @@ func (f *fork) takePlace() (*cgroups.Cgroup, cgroups.Manager, error) {
 			return nil, nil, fmt.Errorf("noting it: %w", err)
 		}
 	}
-	f.place = p
+	f.slot = p
 	return config, m, nil
 }
 
-func (c *cgroupMaker) freed() *place {
+func (c *cgroupMaker) freed() *cgroupSlot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.free) == 0 {
@@ -107,8 +107,8 @@ func (c *cgroupMaker) freed() *place {
 	return p
 }
 
-// leave is called once a fork and its cgroup are gone.
-func (c *cgroupMaker) leave(p *place) error {
+// release is called once a fork and its cgroup are gone.
+func (c *cgroupMaker) release(p *cgroupSlot) error {
 	if c.of.Driver == host.CgroupSystemd {
 		// It may remember a unit for a while, and would refuse another of that name.
 		return os.RemoveAll(p.note)

@@ -25,7 +25,7 @@ type fork struct {
 	workspace *os.File            // the standby sandbox owns it
 	manager   cgroups.Manager     // nil where there is no cgroup
 	memory    *oomWatch           // with cgroup v1
-	place     *place              // nil where there is no cgroup
+	slot      *cgroupSlot         // nil where there is no cgroup
 	counters  map[string]*os.File // open, by controller
 }
 
@@ -156,7 +156,7 @@ func (t *Template) order(lifeline *os.File, now bool) error {
 func (f *fork) confine() error {
 	t := f.t
 	if t.h.Cgroup.Driver != host.CgroupNone {
-		config, m, err := f.takePlace()
+		config, m, err := f.acquireSlot()
 		if err != nil {
 			return fmt.Errorf("preparing the cgroup: %w", err)
 		}
@@ -282,8 +282,8 @@ func (f *fork) Destroy() (err error) {
 	if f.manager != nil {
 		err = container.RetryRemove(f.manager.Destroy)
 	}
-	if f.place != nil && err == nil {
-		err = f.t.cgroups.leave(f.place)
+	if f.slot != nil && err == nil {
+		err = f.t.cgroups.release(f.slot)
 	}
 	f.t.release()
 	return err

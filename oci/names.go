@@ -1,0 +1,53 @@
+package oci
+
+import (
+	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/pool"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// Root and the others are what a sandbox is made of, in the words of package spec.
+type (
+	Root   = spec.Root
+	Bind   = spec.Bind
+	Mount  = spec.Mount
+	Limits = spec.Limits
+	Python = spec.Python
+)
+
+// PoolOptions say how many sandboxes wait to be used, and for how long.
+type PoolOptions = pool.Options
+
+// The ways to start sandboxes ahead of their use.
+const (
+	StartAuto      = pool.StartAuto      // forks, or where they cannot be had containers
+	StartFork      = pool.StartFork      // the same, but runs wait for the template, and it is said why there is none
+	StartContainer = pool.StartContainer // containers
+)
+
+// An Exit is how a sandbox ended.
+type Exit = container.Exit
+
+// Check and the others are the results of the checks of this host, in the words
+// of package doctor.
+type (
+	Check     = doctor.Check
+	Needs     = doctor.Needs
+	HintError = doctor.HintError
+)
+
+// How a check came out.
+const (
+	CheckOK       = doctor.CheckOK
+	CheckDegraded = doctor.CheckDegraded // sandboxes run, with something missing
+	CheckFatal    = doctor.CheckFatal    // sandboxes cannot run
+)
+
+// Examine looks at what this host gives to a server with these needs. It starts
+// no sandbox and leaves nothing behind.
+func Examine(n Needs) []Check { return doctor.Examine(n) }
+
+// ExplainFolders puts the cause and its cure in front of an error of making
+// use of these folders, if they are to blame.
+func ExplainFolders(err error, dirs ...string) error { return doctor.ExplainFolders(err, dirs...) }
