@@ -25,9 +25,9 @@ import (
 
 // A Runtime starts sandboxes. It is safe for concurrent use.
 type Runtime struct {
-	engine   *container.Runtime
-	uid, gid uint32 // inside
-	pool     *pool.Pool
+	containers *container.Runtime
+	uid, gid   uint32 // inside
+	pool       *pool.Pool
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -39,7 +39,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{engine: e, uid: uid, gid: gid}
+	r := &Runtime{containers: e, uid: uid, gid: gid}
 	r.pool = pool.New(e, pool.Source{
 		MemoryAvailable: host.MemoryAvailable,
 		Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
@@ -57,20 +57,20 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 }
 
 // Mount makes all sandboxes show these. It is called before the first starts.
-func (r *Runtime) Mount(ms []Mount) { r.engine.Mount(ms) }
+func (r *Runtime) Mount(ms []Mount) { r.containers.Mount(ms) }
 
 // Close ends what waits to be used, and removes the state folder of this
 // instance. No sandbox may be running.
 func (r *Runtime) Close() error {
 	r.pool.Close()
-	return r.engine.Close()
+	return r.containers.Close()
 }
 
 // Missing lists, for the user, what this host cannot give and what that
 // costs, and what could not be preloaded; it is empty on a host that gives
 // everything.
 func (r *Runtime) Missing(l spec.Limits) []string {
-	h, err := r.engine.Host()
+	h, err := r.containers.Host()
 	if err != nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 // watched-limits: some limit is kept by other means than cgroups. no-proc:
 // there is no /proc inside.
 func (r *Runtime) Isolation(l spec.Limits) string {
-	h, err := r.engine.Host()
+	h, err := r.containers.Host()
 	if err != nil {
 		return ""
 	}
@@ -98,8 +98,8 @@ func (r *Runtime) Keep(w PoolOptions) {
 // Warm begins to make ready for p, whose streams are not needed. It returns at
 // once.
 func (r *Runtime) Warm(p Process) {
-	r.engine.Go(func() {
-		if h, err := r.engine.Host(); err == nil {
+	r.containers.Go(func() {
+		if h, err := r.containers.Host(); err == nil {
 			r.pool.Prepare(p.sandboxed(r.uid, r.gid), h)
 		}
 	})

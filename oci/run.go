@@ -16,7 +16,7 @@ import (
 // has ended. If ctx ends first they are killed at once; that is not an error.
 func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer p.closeFiles()
-	h, err := r.engine.Host()
+	h, err := r.containers.Host()
 	if err != nil {
 		return Exit{}, err
 	}
@@ -27,7 +27,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 		return Exit{}, err
 	}
 	// Whoever sweeps must see that we live, also if what runs is here already.
-	if _, err := r.engine.StateDir(); err != nil {
+	if _, err := r.containers.StateDir(); err != nil {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
 	standby, release := r.standby(ctx, p, h)
@@ -44,7 +44,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 			return exit, err
 		}
 	}
-	s, line, h, err := r.engine.Start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
+	s, line, h, err := r.containers.Start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
 	if err != nil {
 		return Exit{}, explainStart(err)
 	}
@@ -75,7 +75,7 @@ func (r *Runtime) runStandby(ctx context.Context, s *container.Standby, p Proces
 		return Exit{}, err
 	}
 	p.closeFiles()
-	defer r.engine.Later(container.AfterAnswer, func() { _ = s.Destroy() })
+	defer r.containers.Later(container.AfterAnswer, func() { _ = s.Destroy() })
 	return supervise(ctx, p, s, h, func() { p.start(s.Conn, s.Workspace) })
 }
 

@@ -89,7 +89,7 @@ func TestPoolLetsGo(t *testing.T) {
 			t.Fatal("something still waits")
 		}
 	}
-	l.r.engine.WaitForJobs()
+	l.r.containers.WaitForJobs()
 	l.wants(t, "print('again')", "again\n")
 }
 
@@ -100,7 +100,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		l.run(t, "import subprocess; subprocess.Popen(['sleep', '100'])")
 	}
 	var ids []string
-	dir, err := l.r.engine.StateDir()
+	dir, err := l.r.containers.StateDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		ids = append(ids, e.Name())
 	}
 	l.r.pool.Close()
-	l.r.engine.WaitForJobs()
+	l.r.containers.WaitForJobs()
 	entries, err = os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestForksLeaveNothing(t *testing.T) {
 			t.Errorf("left in the state folder: %s, of %v", e.Name(), ids)
 		}
 	}
-	if h, err := l.r.engine.Host(); err == nil && h.Cgroup.Driver == host.CgroupFS {
+	if h, err := l.r.containers.Host(); err == nil && h.Cgroup.Driver == host.CgroupFS {
 		c, err := container.Convert(spec.New(l.p.sandboxed(1, 1), h, "x"), h, "x")
 		if err != nil || slices.Contains(ids, c.Cgroups.Path) {
 			t.Error(err)
@@ -137,7 +137,7 @@ func TestCloseDoesNotWaitForAStart(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	start := time.Now()
 	l.r.pool.Close()
-	l.r.engine.Stop()
+	l.r.containers.Stop()
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}

@@ -51,89 +51,89 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	// libcontainer logs to a logger of its own what it also returns as errors.
 	logrus.SetOutput(io.Discard)
 	go host.WarmCgroupMoves()
-	e := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
-	e.life, e.cancel = context.WithCancel(context.Background())
-	return e, nil
+	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
+	r.life, r.cancel = context.WithCancel(context.Background())
+	return r, nil
 }
 
 // Mount makes all containers show these. It is called before the first
 // starts.
-func (e *Runtime) Mount(ms []spec.Mount) { e.mounts = ms }
+func (r *Runtime) Mount(ms []spec.Mount) { r.mounts = ms }
 
 // Stop ends what is being started, and waits for all that goes on beside runs.
-func (e *Runtime) Stop() {
-	e.cancel()
-	e.WaitForJobs()
+func (r *Runtime) Stop() {
+	r.cancel()
+	r.WaitForJobs()
 }
 
 // WaitForJobs waits for all that goes on beside runs.
-func (e *Runtime) WaitForJobs() { e.jobs.Wait() }
+func (r *Runtime) WaitForJobs() { r.jobs.Wait() }
 
 // Close stops and removes the state folder of this instance.
-func (e *Runtime) Close() error {
-	e.Stop()
-	err := os.RemoveAll(e.dir)
-	return errors.Join(err, e.lock.Close())
+func (r *Runtime) Close() error {
+	r.Stop()
+	err := os.RemoveAll(r.dir)
+	return errors.Join(err, r.lock.Close())
 }
 
 // Go does something beside everything else, and before Close returns.
-func (e *Runtime) Go(do func()) {
-	e.jobs.Go(func() {
+func (r *Runtime) Go(do func()) {
+	r.jobs.Go(func() {
 		do()
 	})
 }
 
 // Later does so after a while.
-func (e *Runtime) Later(after time.Duration, do func()) {
-	e.jobs.Add(1)
+func (r *Runtime) Later(after time.Duration, do func()) {
+	r.jobs.Add(1)
 	time.AfterFunc(after, func() {
-		defer e.jobs.Done()
+		defer r.jobs.Done()
 		do()
 	})
 }
 
 // AtStop has a function called when the runtime stops, unless the function that
 // it returns is called before.
-func (e *Runtime) AtStop(do func()) (cancel func() bool) {
-	return context.AfterFunc(e.life, do)
+func (r *Runtime) AtStop(do func()) (cancel func() bool) {
+	return context.AfterFunc(r.life, do)
 }
 
 // Host looks at the host once, and says what its sandboxes are shown and may
 // call.
-func (e *Runtime) Host() (spec.Host, error) {
-	e.once.Do(func() {
-		h, err := host.Probe(e.uid, e.gid)
+func (r *Runtime) Host() (spec.Host, error) {
+	r.once.Do(func() {
+		h, err := host.Probe(r.uid, r.gid)
 		if err == nil {
-			e.host, err = spec.NewHost(h, e.mounts)
+			r.host, err = spec.NewHost(h, r.mounts)
 		}
-		e.hostErr = err
+		r.hostErr = err
 		sweepProbes(h.Cgroup)
 	})
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.host, e.hostErr
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.host, r.hostErr
 }
 
 // Start starts p in a fresh sandbox, with these streams.
-func (e *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
+func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
 	line, err := pid1.NewLifeline()
 	if err != nil {
 		return nil, line, h, err
 	}
 	files := [3]*os.File{stdout, stderr, line.Theirs}
-	c, process, err := e.launch(p, files, h)
+	c, process, err := r.launch(p, files, h)
 	if procRefused(err) && !h.NoProc {
-		h = e.withoutProc()
-		c, process, err = e.launch(p, files, h)
+		h = r.withoutProc()
+		c, process, err = r.launch(p, files, h)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
-		h = e.withoutIDMaps()
-		c, process, err = e.launch(p, files, h)
+		h = r.withoutIDMaps()
+		c, process, err = r.launch(p, files, h)
 	}
 	line.Theirs.Close()
 	if err != nil {
 		line.Close()
-		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: e.dir, Root: p.Root.Dir}
+		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
 	}
 	return &Container{c, process}, line, h, nil
 }

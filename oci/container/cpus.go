@@ -14,7 +14,7 @@ import (
 // waits for the word to go on, so that everything in the sandbox inherits it,
 // and seccomp keeps the code from changing it (calls.go). One sandbox is given
 // other processors than the one before.
-func (e *Runtime) Pin(pid int, cpus float64) error {
+func (r *Runtime) Pin(pid int, cpus float64) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)
@@ -23,7 +23,7 @@ func (e *Runtime) Pin(pid int, cpus float64) error {
 	if want >= all.Count() {
 		return nil
 	}
-	first := int(e.spread.Add(uint32(want))) - want
+	first := int(r.spread.Add(uint32(want))) - want
 	return pinThreads(pid, choose(&all, first, want))
 }
 

@@ -19,23 +19,23 @@ import (
 
 // launch starts p as the first process of a new sandbox, which is the
 // caller's to destroy. It gets stdout, stderr and the lifeline.
-func (e *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := NewID()
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := e.StateDir()
+	dir, err := r.StateDir()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	if h.Exe, err = e.program(dir); err != nil {
+	if h.Exe, err = r.program(dir); err != nil {
 		return nil, nil, err
 	}
 	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := spec.New(p, h, id)
 		process = newProcess(files, s)
-		c, err = e.create(s, h, dir, id, process, p.Limits)
+		c, err = r.create(s, h, dir, id, process, p.Limits)
 		return err
 	})
 	if err != nil && c != nil {
@@ -60,11 +60,11 @@ func procRefused(err error) bool {
 }
 
 // withoutProc notes that no sandbox can have a /proc here.
-func (e *Runtime) withoutProc() spec.Host {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.host.NoProc = true
-	return e.host
+func (r *Runtime) withoutProc() spec.Host {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.NoProc = true
+	return r.host
 }
 
 // converting guards what convert does.
@@ -95,7 +95,7 @@ func Convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 
 // create makes the container and starts its first process. It returns the
 // container also with an error, if there is one to be destroyed.
-func (e *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
+func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
 	config, err := Convert(s, h, id)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (e *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 	if l.CPUs > 0 && !h.Cgroup.CPU {
 		pid, err := p.Pid()
 		if err == nil {
-			err = e.Pin(pid, l.CPUs)
+			err = r.Pin(pid, l.CPUs)
 		}
 		if err != nil {
 			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
@@ -167,10 +167,10 @@ func idMapRefused(err error) bool {
 }
 
 // withoutIDMaps notes that mounts have to do without here.
-func (e *Runtime) withoutIDMaps() spec.Host {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.host.NoIDMap, e.host.Mounts = true, nil
-	e.host.ResolveMounts(e.mounts)
-	return e.host
+func (r *Runtime) withoutIDMaps() spec.Host {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.NoIDMap, r.host.Mounts = true, nil
+	r.host.ResolveMounts(r.mounts)
+	return r.host
 }

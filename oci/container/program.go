@@ -12,25 +12,25 @@ import (
 // the file we run from, as long as that is still there and every user may
 // execute it; otherwise a copy in dir. An upgrade may have replaced the file, and the
 // parts of two versions do not fit together.
-func (e *Runtime) program(dir string) (string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, err := os.Stat(e.copied); e.copied != "" && err == nil {
-		return e.copied, nil
+func (r *Runtime) program(dir string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := os.Stat(r.copied); r.copied != "" && err == nil {
+		return r.copied, nil
 	}
 	running, err := os.Stat("/proc/self/exe")
 	if err != nil {
 		return "", fmt.Errorf("finding this program's file: %w", err)
 	}
-	file, err := os.Stat(e.host.Exe)
+	file, err := os.Stat(r.host.Exe)
 	if err == nil && os.SameFile(running, file) && file.Mode().Perm()&0o005 == 0o005 {
-		return e.host.Exe, nil
+		return r.host.Exe, nil
 	}
 	copied := filepath.Join(dir, "init")
 	if err := copyProgram(copied); err != nil {
 		return "", fmt.Errorf("copying this program for sandboxes: %w", err)
 	}
-	e.copied = copied
+	r.copied = copied
 	return copied, nil
 }
 

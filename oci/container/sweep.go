@@ -53,30 +53,30 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 // StateDir gives the folder of this instance, and makes it and its lock again if
 // they are gone: what removes old files from temporary places does not ask who
 // still needs them.
-func (e *Runtime) StateDir() (string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	path := filepath.Join(e.dir, lockName)
-	ours, err1 := e.lock.Stat()
+func (r *Runtime) StateDir() (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path := filepath.Join(r.dir, lockName)
+	ours, err1 := r.lock.Stat()
 	there, err2 := os.Stat(path)
 	if err1 == nil && err2 == nil && os.SameFile(ours, there) {
-		return e.dir, nil
+		return r.dir, nil
 	}
-	turn, err := lockStateDir(filepath.Dir(e.dir))
+	turn, err := lockStateDir(filepath.Dir(r.dir))
 	if err != nil {
 		return "", err
 	}
 	defer turn.Close()
-	if err := os.MkdirAll(e.dir, 0o700); err != nil {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return "", err
 	}
 	lock, err := lockFile(path, os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
 		return "", err
 	}
-	e.lock.Close()
-	e.lock = lock
-	return e.dir, nil
+	r.lock.Close()
+	r.lock = lock
+	return r.dir, nil
 }
 
 // StateName is libcontainer's file of what it knows of a sandbox.

@@ -97,7 +97,7 @@ func TestAFewForksWait(t *testing.T) {
 			for range tt.want {
 				<-made
 			}
-			p.engine.WaitForJobs()
+			p.containers.WaitForJobs()
 			if got := p.State().Ready; got != tt.want || len(made) > 0 {
 				t.Errorf("%d wait and %d more were made, want %d", got, len(made), tt.want)
 			}
@@ -106,7 +106,7 @@ func TestAFewForksWait(t *testing.T) {
 				t.Errorf("got %v, and %d wait", w, p.State().Ready)
 			}
 			release()
-			p.engine.WaitForJobs()
+			p.containers.WaitForJobs()
 			if got := p.State().Ready; got != tt.want {
 				t.Errorf("after a run %d wait, want %d", got, tt.want)
 			}

@@ -61,8 +61,8 @@ type State struct {
 // was asked for. As many wait as lately ran at once. They are made by one
 // goroutine for each processor, after a run and beside everything else.
 type Pool struct {
-	engine *container.Runtime
-	source Source
+	containers *container.Runtime
+	source     Source
 
 	mu      sync.Mutex
 	options Options
@@ -89,7 +89,7 @@ type Pool struct {
 }
 
 // New makes a pool that holds nothing before keep says how much.
-func New(e *container.Runtime, s Source) *Pool { return &Pool{engine: e, source: s} }
+func New(e *container.Runtime, s Source) *Pool { return &Pool{containers: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
@@ -168,7 +168,7 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 		o.count(-1)
 		o.touch()
 		o.mu.Unlock()
-		o.engine.Later(container.AfterAnswer, func() {
+		o.containers.Later(container.AfterAnswer, func() {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.fill()
@@ -259,7 +259,7 @@ func (o *Pool) fill() {
 	for o.makers < runtime.GOMAXPROCS(0) && o.hasRoom(want) {
 		o.makers++
 		o.making++
-		o.engine.Go(o.make)
+		o.containers.Go(o.make)
 	}
 }
 

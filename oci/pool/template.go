@@ -92,7 +92,7 @@ func (o *Pool) startTemplate() {
 	started := make(chan struct{})
 	o.starting = started
 	key, p, h := o.key, o.p, o.h
-	o.engine.Go(func() {
+	o.containers.Go(func() {
 		t, err := o.source.Template(p, h)
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -83,7 +83,7 @@ func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	}
 	// What removes old files does not ask who still needs them.
 	if _, err := os.Lstat(filepath.Join(p.note, container.StateName)); p.note == "" || err != nil {
-		dir, err := f.t.engine.StateDir()
+		dir, err := f.t.containers.StateDir()
 		if err != nil {
 			return nil, nil, err
 		}

@@ -36,7 +36,7 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &container.Standby{Sandbox: f, Conn: f.conn, Workspace: f.workspace, Runtime: t.engine, Alive: func() bool { return !t.Gone() }}, nil
+	return &container.Standby{Sandbox: f, Conn: f.conn, Workspace: f.workspace, Runtime: t.containers, Alive: func() bool { return !t.Gone() }}, nil
 }
 
 // forkSandbox is the host's part of become_sandbox in fork.py.
@@ -175,7 +175,7 @@ func (f *fork) confine() error {
 		f.openCounters()
 	}
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
-		return t.engine.Pin(f.host, cpus)
+		return t.containers.Pin(f.host, cpus)
 	}
 	return nil
 }

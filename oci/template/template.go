@@ -46,9 +46,9 @@ const (
 // the user wants preloaded run, and from which sandboxes are forked.
 type Template struct {
 	*starter
-	engine *container.Runtime
-	p      spec.Process
-	h      spec.Host
+	containers *container.Runtime
+	p          spec.Process
+	h          spec.Host
 
 	cgroups *cgroupMaker // nil where there are none
 
@@ -273,7 +273,7 @@ func New(e *container.Runtime, p spec.Process, h spec.Host) (*Template, error) {
 		s.end()
 		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
 	}
-	return &Template{starter: s, engine: e, p: p, h: s.h, cgroups: made}, nil
+	return &Template{starter: s, containers: e, p: p, h: s.h, cgroups: made}, nil
 }
 
 // FailedModules gives notes about the FailedModules that could not be preloaded.
@@ -327,7 +327,7 @@ func (t *Template) release() {
 
 // finish ends it beside everything else.
 func (t *Template) finish() {
-	t.engine.Go(func() {
+	t.containers.Go(func() {
 		t.end()
 		if t.cgroups != nil {
 			t.cgroups.forget()
