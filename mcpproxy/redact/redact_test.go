@@ -1,0 +1,84 @@
+package redact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+func TestSecretsOfAnEntryAreTakenOut(t *testing.T) {
+	r := New(config.Server{
+		Env:     map[string]string{"API_KEY": "env-s3cret", "PORT": "8080", "ODD": "with \"quotes\" & more"},
+		Headers: map[string]string{"Authorization": "Bearer header-s3cret"},
+		Args:    []string{"--api-key", "arg-s3cret", "--token=joined-s3cret", "--verbose", "harmless-value", "--password", "--next-option"},
+		URL:     "https://someone:url-s3cret@mcp.example/v1/0123456789abcdef0123/sse?key=query-s3cret",
+		OAuth:   &config.OAuth{ClientSecret: "oauth-s3cret"},
+	})
+	for text, want := range map[string]string{
+		"env-s3cret":                       "[API_KEY]",
+		"port 8080":                        "port 8080", // too short to be a secret
+		"sent Bearer header-s3cret":        "sent [Authorization]",
+		"header-s3cret alone":              "[Authorization] alone",
+		"arg-s3cret, joined-s3cret":        "[--api-key], [--token]",
+		"harmless-value and --next-option": "harmless-value and --next-option",
+		"url-s3cret query-s3cret":          "[password] [key]",
+		"/v1/0123456789abcdef0123/sse":     "/v1/[path]/sse",
+		"oauth-s3cret":                     "[client secret]",
+		`with "quotes" & more`:             "[ODD]",
+		"with+%22quotes%22+%26+more":       "[ODD]", // as in an address
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("Text(%q) = %q, want %q", text, got, want)
+		}
+	}
+	raw, err := json.Marshal(map[string]string{"error": `with "quotes" & more`, "key": "env-s3cret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.JSON(raw); strings.Contains(string(got), "s3cret") || strings.Contains(string(got), "quotes") || !json.Valid(got) {
+		t.Errorf("JSON: %s", got)
+	}
+}
+
+// TestLongerSecretGoesFirst: or the end of it would stay.
+func TestLongerSecretGoesFirst(t *testing.T) {
+	r := New(config.Server{Env: map[string]string{"SHORT": "s3cret-1", "LONG": "s3cret-1-and-more"}})
+	if got := r.Text("s3cret-1-and-more s3cret-1"); got != "[LONG] [SHORT]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestErrorKeepsWhatItWraps(t *testing.T) {
+	r := New(config.Server{Env: map[string]string{"KEY": "s3cret-key"}})
+	if r.Error(nil) != nil {
+		t.Error("no error became one")
+	}
+	plain := errors.New("nothing secret")
+	if got := r.Error(plain); got != plain { //nolint:errorlint // it is the very same
+		t.Errorf("got %v", got)
+	}
+	got := r.Error(fmt.Errorf("opening s3cret-key: %w", fs.ErrNotExist))
+	if got.Error() != "opening [KEY]: file does not exist" || !errors.Is(got, fs.ErrNotExist) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestTokensComeUpLater, while others redact.
+func TestTokensComeUpLater(t *testing.T) {
+	r := New(config.Server{})
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() { r.Add("access token", fmt.Sprintf("t0ken-number-%d", i)) })
+		all.Go(func() { _ = r.Text("t0ken-number-0") })
+	}
+	all.Wait()
+	if got := r.Text("t0ken-number-3"); got != "[access token]" {
+		t.Errorf("got %q", got)
+	}
+}
