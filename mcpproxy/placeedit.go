@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
@@ -49,9 +50,9 @@ func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
 	put := Put{Name: self.Name, Did: Added}
 	i := slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == self.Name })
 	if self.Name == "" {
-		put.Name = programName
+		put.Name = discovery.ProgramName
 		if i = slices.IndexFunc(all, p.starts); i < 0 {
-			i = slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == programName })
+			i = slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == discovery.ProgramName })
 		}
 	}
 	if i < 0 {
@@ -94,7 +95,7 @@ func oneOf(text, otherwise string) string {
 // and not a launcher's, and sets variables.
 func (p Place) update(text *inplace.Text, at []string, s config.Server, self Self) error {
 	f := p.dialect.Fields
-	direct := filepath.Base(s.Command) == programName || filepath.Base(s.Command) == filepath.Base(self.Command)
+	direct := filepath.Base(s.Command) == discovery.ProgramName || filepath.Base(s.Command) == filepath.Base(self.Command)
 	if direct && !sameProgram(s.Command, self.Command) {
 		args := s.Args
 		if len(args) == 0 {
@@ -245,7 +246,7 @@ func (p Place) entries(path string, text []byte, values map[string]string) ([]cl
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
 func (p Place) open(path string, text []byte, values map[string]string) (*clientfile.File, error) {
-	o := p.options.files()
+	o := p.options.Files()
 	o.Values = func(string) map[string]string { return values }
 	return clientfile.Open(clientfile.Location{Path: path, Dialect: p.dialect, Text: string(text)}, o)
 }
@@ -268,5 +269,5 @@ func (p Place) starts(e clientfile.Entry) bool {
 	if errors.As(e.Err, &part) || e.Server.Command == "" {
 		return false
 	}
-	return filepath.Base(e.Server.Command) == programName || p.options.startsSelf(e.Server) && !startsOriginal(e.Server)
+	return filepath.Base(e.Server.Command) == discovery.ProgramName || p.options.StartsSelf(e.Server) && !discovery.StartsOriginal(e.Server)
 }

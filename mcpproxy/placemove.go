@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
@@ -40,7 +41,7 @@ func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 	if err != nil {
 		return m, err
 	}
-	here, off := Discover(withoutProject(p.options)), p.offSomewhere(data)
+	here, off := discovery.Discover(withoutProject(p.options)), p.offSomewhere(data)
 	for _, e := range all {
 		if p.starts(e) {
 			continue
@@ -132,7 +133,7 @@ func (p Place) one(path string, text []byte, values map[string]string, name stri
 func (p Place) shadowed(s config.Server, here config.Config) error {
 	o := withoutProject(p.options)
 	for _, other := range here.Servers {
-		if other.Name == s.Name && o.identity(other) != o.identity(s) {
+		if other.Name == s.Name && o.Identity(other) != o.Identity(s) {
 			return fmt.Errorf("another server has this name in %s; rename one of them", other.Source)
 		}
 	}
@@ -262,7 +263,7 @@ func (p Place) Secrets(data []byte) []string {
 }
 
 // withoutProject leaves the project out.
-func withoutProject(o DiscoverOptions) DiscoverOptions {
+func withoutProject(o discovery.Options) discovery.Options {
 	o.Dir = ""
 	return o
 }

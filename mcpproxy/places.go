@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -21,7 +22,7 @@ type Place struct {
 
 	target  target
 	dialect *clientfile.Dialect
-	options DiscoverOptions
+	options discovery.Options
 }
 
 // A target is how an entry for this program looks in a client's file. Where that
@@ -80,7 +81,7 @@ var targets = []target{
 }
 
 // Places are the files of the user of all clients.
-func Places(o DiscoverOptions) []Place {
+func Places(o discovery.Options) []Place {
 	var all []Place
 	for _, t := range targets {
 		if p, err := placeOf(o, t, false); err == nil {
@@ -91,7 +92,7 @@ func Places(o DiscoverOptions) []Place {
 }
 
 // PlaceOf finds the file of a client: the user's, or the project's.
-func PlaceOf(o DiscoverOptions, client string, project bool) (Place, error) {
+func PlaceOf(o discovery.Options, client string, project bool) (Place, error) {
 	var names []string
 	for _, t := range targets {
 		if t.name == client || t.client == client {
@@ -102,7 +103,7 @@ func PlaceOf(o DiscoverOptions, client string, project bool) (Place, error) {
 	return Place{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, text.Nearest(client, names, 1)[0], strings.Join(names, ", "))
 }
 
-func placeOf(o DiscoverOptions, t target, project bool) (Place, error) {
+func placeOf(o discovery.Options, t target, project bool) (Place, error) {
 	o.Values, o.Trusted = nil, nil
 	d := *clientfile.DialectOf(t.client)
 	if t.client == "claude" {
@@ -127,7 +128,7 @@ func placeOf(o DiscoverOptions, t target, project bool) (Place, error) {
 			patterns = d.User
 		}
 		for _, pattern := range patterns {
-			files = append(files, o.files().Resolve(pattern)...)
+			files = append(files, o.Files().Resolve(pattern)...)
 		}
 	}
 	if o.Home == "" && !project || len(files) == 0 {
@@ -191,7 +192,7 @@ func (p Place) entry(command string, args []string, env map[string]string) json.
 
 // MovedFile is that file of the place's client.
 func (p Place) MovedFile() string {
-	if paths := p.options.files().Resolve(p.dialect.MovedFile()); len(paths) > 0 {
+	if paths := p.options.Files().Resolve(p.dialect.MovedFile()); len(paths) > 0 {
 		return paths[0]
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -353,7 +354,7 @@ func TestASummaryOfAMegabyteIsShort(t *testing.T) {
 }
 
 func TestServersWhoseAliasesClashStayApart(t *testing.T) {
-	config := Discover(DiscoverOptions{Extra: writeConfig(t, `{"mcpServers":{"my-server":{"command":"a"},"my.server":{"command":"b"},"My_Server":{"command":"c"}}}`)})
+	config := discovery.Discover(discovery.Options{Extra: writeConfig(t, `{"mcpServers":{"my-server":{"command":"a"},"my.server":{"command":"b"},"My_Server":{"command":"c"}}}`)})
 	p := proxyFor(t, Options{CatalogDir: t.TempDir()}, config.Servers...)
 	for i, u := range p.current().upstreams {
 		u.record.Put(toolDefinitions(t, fmt.Sprintf(`{"name":"same_tool","description":"number %d"}`, i)), 0)

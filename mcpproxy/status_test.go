@@ -4,12 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"type":"ws","url":"https://x"}}}`})
-	p := New(Discover(o), Options{})
+	p := New(discovery.Discover(o), Options{})
 	defer p.Close()
 	got := p.Servers()
 	if len(got) != 2 || got[0].Status != "idle" || got[0].Alias != "my_files" || got[1].Name != "web" || got[1].Status != "skipped" ||

@@ -14,13 +14,14 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 )
 
 // findings are the user's servers, and what the user said of their files.
 type findings struct {
-	options mcpproxy.DiscoverOptions
-	trust   mcpproxy.Trust
-	values  mcpproxy.Values
+	options discovery.Options
+	trust   discovery.Trust
+	values  discovery.Values
 	log     *slog.Logger
 	config  config.Config
 }
@@ -36,12 +37,12 @@ func findServers(s Settings, log *slog.Logger) (*findings, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // trust is kept by path: one for each file
 	}
-	f := &findings{trust: mcpproxy.NewTrust(d.state), values: mcpproxy.NewValues(d.state), log: log}
-	f.options = mcpproxy.DiscoverOptions{
+	f := &findings{trust: discovery.NewTrust(d.state), values: discovery.NewValues(d.state), log: log}
+	f.options = discovery.Options{
 		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: self(),
 		Trusted: f.trust.State, Values: f.values.Of,
 	}
-	f.config = mcpproxy.Discover(f.options)
+	f.config = discovery.Discover(f.options)
 	return f, nil
 }
 
@@ -63,8 +64,8 @@ func reportProblems(log *slog.Logger, cfg config.Config) {
 
 // keepCurrent lets the proxy follow changes of the config files. Every run
 // looks anew, in case the kernel has not told of a change yet, or cannot.
-func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *mcpproxy.Watcher) {
-	w := mcpproxy.Watch(context.Background(), f.options, f.config, func(config config.Config) {
+func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *discovery.Watcher) {
+	w := discovery.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
 		reportProblems(f.log, config)
 		proxy.Update(config)
@@ -76,7 +77,7 @@ func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *mcppro
 // the servers: once a run, at its start, and not in every call of a tool.
 type current struct {
 	*mcpproxy.Proxy
-	watcher *mcpproxy.Watcher
+	watcher *discovery.Watcher
 }
 
 func (c current) Servers() []mcpproxy.ServerStatus {
@@ -115,7 +116,7 @@ func (f *findings) ask(ctx context.Context, s *streams) error {
 		asked = true
 	}
 	if asked {
-		f.config = mcpproxy.Discover(f.options)
+		f.config = discovery.Discover(f.options)
 	}
 	return nil
 }

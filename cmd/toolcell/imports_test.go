@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"mcpproxy/catalog":    {"mcpproxy/config", "mcpproxy/pyname", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/clientfile": {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/config":     {"mcpproxy/text"},
-	"mcpproxy/discovery":  {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/discovery":  {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/inplace":    {},
 	"mcpproxy/install":    {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/discovery", "mcpproxy/inplace", "mcpproxy/statefile"},
 	"mcpproxy/jsonl":      {},

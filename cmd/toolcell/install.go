@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/urfave/cli/v2"
 )
 
@@ -58,7 +59,7 @@ func uninstallCommand(s *streams) *cli.Command {
 }
 
 func clientNames() (names []string) {
-	for _, p := range mcpproxy.Places(mcpproxy.DiscoverOptions{Home: "/", Dir: "/"}) {
+	for _, p := range mcpproxy.Places(discovery.Options{Home: "/", Dir: "/"}) {
 		names = append(names, p.Client)
 	}
 	return names

@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"golang.org/x/sys/unix"
@@ -80,7 +81,7 @@ type parts struct {
 	bridge  *bridge.Server
 	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
-	watcher *mcpproxy.Watcher // nil unless the config files are watched
+	watcher *discovery.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
 }
 
@@ -113,7 +114,7 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		TokenDir: filepath.Join(d.state, "logins"), CatalogDir: catalogDir(s),
 	})
 	var upstreams bridge.Upstreams = proxy
-	var watcher *mcpproxy.Watcher
+	var watcher *discovery.Watcher
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/urfave/cli/v2"
 )
 
@@ -79,11 +79,11 @@ func trustFile(tell io.Writer, f *findings, file string) (trusting, error) {
 	if _, err := os.Stat(file); err != nil {
 		return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
 	}
-	f.options.Dir = mcpproxy.ProjectOf(file)
+	f.options.Dir = discovery.ProjectOf(file)
 	if f.options.Dir == "" {
 		return trusting{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
 	}
-	config := mcpproxy.Discover(f.options)
+	config := discovery.Discover(f.options)
 	for _, p := range config.Projects {
 		if p.Path != file {
 			continue

@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func (d *collector) trusted(f openedFile, all []found) bool {
 	}
 	p := config.Project{Path: f.Location.Path, Client: f.Dialect.Client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
 	for _, e := range all {
-		if e.Err != nil && !config.IsMissingValue(e.Err) || e.Disabled || !d.o.AllowSelf && d.o.startsSelf(e.Server) {
+		if e.Err != nil && !config.IsMissingValue(e.Err) || e.Disabled || !d.o.AllowSelf && d.o.StartsSelf(e.Server) {
 			d.leaveOut(f, e)
 			continue
 		}
@@ -47,7 +47,7 @@ func (d *collector) untrust(e found, p config.Problem) {
 		if d.untrusted == nil {
 			d.untrusted = map[int]string{}
 		}
-		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.o.identity(e.Server)
+		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.o.Identity(e.Server)
 	}
 	d.problem(p)
 }

@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 )
 
 // watched is a Watcher whose configs come over a channel.
-func watched(t *testing.T, o DiscoverOptions, more ...string) (*Watcher, <-chan config.Config) {
+func watched(t *testing.T, o Options, more ...string) (*Watcher, <-chan config.Config) {
 	t.Helper()
 	changes := make(chan config.Config, 100)
 	w := Watch(t.Context(), o, Discover(o), func(c config.Config) { changes <- c }, more...)
@@ -191,7 +191,7 @@ func TestSameConfigIsNoChange(t *testing.T) {
 
 func BenchmarkRefresh(b *testing.B) {
 	home := b.TempDir()
-	o := DiscoverOptions{Home: home, Dir: filepath.Join(home, "project")}
+	o := Options{Home: home, Dir: filepath.Join(home, "project")}
 	w := Watch(b.Context(), o, Discover(o), func(config.Config) {})
 	defer w.Close()
 	time.Sleep(coarse + time.Second) // as most of the time nothing has changed just now

@@ -1,4 +1,7 @@
-package mcpproxy
+// Package discovery finds the user's MCP servers: which config files count, in
+// which order, which need trust, and which entry of a name wins. It watches the
+// files for changes.
+package discovery
 
 import (
 	"errors"
@@ -19,7 +22,7 @@ import (
 
 // A collector is the state of one Discover.
 type collector struct {
-	o       DiscoverOptions
+	o       Options
 	claims  map[string]claim // by name
 	same    map[string]int   // identity → index of the server
 	aliases map[string]bool
@@ -66,7 +69,7 @@ func (d *collector) folder(p candidate) {
 
 // file reads one config file and adds its entries in the order they stand in.
 func (d *collector) file(p candidate) {
-	opened, err := clientfile.Open(p.Location, d.o.files())
+	opened, err := clientfile.Open(p.Location, d.o.Files())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
 			d.problem(config.Problem{Source: p.Path, Client: p.Dialect.Client, Reason: statefile.Reason(err)})

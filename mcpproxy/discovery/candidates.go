@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"path/filepath"
@@ -35,7 +35,7 @@ const (
 // candidates lists all of them in order of precedence: the file that the user
 // named, the project's, ~/MCPs, and those of the user's clients in the order of
 // the table of dialects.
-func candidates(o DiscoverOptions) []candidate {
+func candidates(o Options) []candidate {
 	var all []candidate
 	seen := map[string]bool{}
 	add := func(p candidate) {
@@ -45,7 +45,7 @@ func candidates(o DiscoverOptions) []candidate {
 		}
 	}
 	if o.Extra != "" {
-		add(candidate{Location: clientfile.Location{Path: o.files().Absolute(o.Extra), Dialect: &clientfile.Generic, Bare: true}, rank: rankNamed, required: true})
+		add(candidate{Location: clientfile.Location{Path: o.Files().Absolute(o.Extra), Dialect: &clientfile.Generic, Bare: true}, rank: rankNamed, required: true})
 	}
 	if o.Dir != "" && !o.inHome() { // at home, the project's files are the user's own
 		for _, d := range clientfile.Dialects {
@@ -63,11 +63,11 @@ func candidates(o DiscoverOptions) []candidate {
 	add(candidate{Location: clientfile.Location{Path: filepath.Join(o.Home, "MCPs"), Dialect: &clientfile.Generic, Bare: true}, rank: rankOwn, folder: true})
 	for _, d := range clientfile.Dialects {
 		for _, pattern := range append(slices.Clone(d.User), d.MovedFile()) {
-			for _, path := range o.files().Resolve(pattern) {
+			for _, path := range o.Files().Resolve(pattern) {
 				add(candidateAt(d, path, rankUser))
 			}
 		}
-		if text := o.files().Variable(d.Content); d.Content != "" && text != "" {
+		if text := o.Files().Variable(d.Content); d.Content != "" && text != "" {
 			add(candidate{Location: clientfile.Location{Path: "$" + d.Content, Dialect: d, Text: text}, rank: rankUser})
 		}
 	}
@@ -82,7 +82,7 @@ func candidateAt(d *clientfile.Dialect, path string, r rank) candidate {
 }
 
 // inHome reports whether the project is the user's home directory.
-func (o DiscoverOptions) inHome() bool {
+func (o Options) inHome() bool {
 	return o.Home != "" && o.Dir != "" && clientfile.ResolveLinks(o.Home) == clientfile.ResolveLinks(o.Dir)
 }
 
@@ -91,7 +91,7 @@ func (o DiscoverOptions) inHome() bool {
 // it is no such file.
 func ProjectOf(file string) string {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
-		for _, p := range candidates(DiscoverOptions{Dir: dir}) {
+		for _, p := range candidates(Options{Dir: dir}) {
 			if p.Path == file || p.folder && p.Path == filepath.Dir(file) {
 				return dir
 			}

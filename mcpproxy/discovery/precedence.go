@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"fmt"
@@ -33,11 +33,11 @@ func (d *collector) add(f openedFile, e found) {
 	case !broken && e.Disabled:
 		d.claims[e.Name] = claim{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.rank}
 		fallthrough
-	case broken, !d.o.AllowSelf && d.o.startsSelf(e.Server):
+	case broken, !d.o.AllowSelf && d.o.StartsSelf(e.Server):
 		d.leaveOut(f, e)
 		return
 	}
-	id := d.o.identity(e.Server)
+	id := d.o.Identity(e.Server)
 	if i, ok := d.same[id]; ok && d.config.Servers[i].Source != f.Location.Path {
 		d.alias(f, e, i)
 		return
@@ -66,7 +66,7 @@ func (d *collector) again(f openedFile, e found, old claim) {
 	switch {
 	case old.server < 0:
 		p.Reason = "switched off by " + old.source
-	case old.identity == d.o.identity(e.Server):
+	case old.identity == d.o.Identity(e.Server):
 		d.also(old.server, f.Location.Path)
 		return
 	default:
@@ -91,9 +91,9 @@ func (d *collector) also(i int, source string) {
 	}
 }
 
-// identity tells whether two entries, of whatever names and clients, start or
+// Identity tells whether two entries, of whatever names and clients, start or
 // reach the same thing.
-func (o DiscoverOptions) identity(s config.Server) string {
+func (o Options) Identity(s config.Server) string {
 	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool {
 		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only says that nobody is there to ask
 	})

@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // trusting is a site whose trust is kept as in the program.
-func trusting(t *testing.T, files map[string]string) (DiscoverOptions, Trust) {
+func trusting(t *testing.T, files map[string]string) (Options, Trust) {
 	t.Helper()
 	o := site(t, files)
 	trust := NewTrust(filepath.Join(filepath.Dir(o.Home), "state"))

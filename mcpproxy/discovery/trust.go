@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"path/filepath"

@@ -1,13 +1,13 @@
-package mcpproxy
+package discovery
 
 import (
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// DiscoverOptions says where to look. The zero value of a field leaves that
+// Options says where to look. The zero value of a field leaves that
 // place out.
-type DiscoverOptions struct {
+type Options struct {
 	Home      string // for ~/MCPs, the files of the user's clients, and a leading ~/
 	Dir       string // the project: its own files, and its entry in ~/.claude.json
 	Extra     string // one more file, which wins over all others (MCP_SERVERS_CONFIG)
@@ -25,8 +25,8 @@ type DiscoverOptions struct {
 	Values func(file string) map[string]string
 }
 
-// files returns the part of the options that reading a file needs.
-func (o DiscoverOptions) files() clientfile.Options {
+// Files returns the part of the options that reading a file needs.
+func (o Options) Files() clientfile.Options {
 	return clientfile.Options{Home: o.Home, Dir: o.Dir, Getenv: o.Getenv, Values: o.Values}
 }
 
@@ -41,7 +41,7 @@ const (
 // under whatever names. An entry that is broken does not claim its name; one
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
-func Discover(o DiscoverOptions) config.Config {
+func Discover(o Options) config.Config {
 	d := collector{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
 	for _, p := range candidates(o) {
 		if p.folder {

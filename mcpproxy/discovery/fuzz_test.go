@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func FuzzDiscover(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		found := Discover(DiscoverOptions{
+		found := Discover(Options{
 			Home: home, Dir: filepath.Join(home, "project"), Extra: filepath.Join(home, "extra.json"),
 			Getenv: func(name string) string { return map[string]string{"SET": "value"}[name] },
 		})

@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"os"
@@ -14,8 +14,8 @@ import (
 // would start a second bridge that offers the same servers again.
 const pythonOriginal = "mcp-server-code-execution-mode"
 
-// programName is what packages of this program are called.
-const programName = "toolcell"
+// ProgramName is what packages of this program are called.
+const ProgramName = "toolcell"
 
 // formerName is what this program was called before its first release. An entry
 // that still starts it would be a second bridge over the same servers.
@@ -32,7 +32,7 @@ var launcherWords = map[string]bool{"exec": true, "x": true, "dlx": true, "run":
 
 // launchesSelf reports whether arguments of a launcher name this program:
 // toolcell, @any/toolcell@1.2, toolcell==1.2, github.com/any/toolcell/cmd/toolcell@latest.
-func (o DiscoverOptions) launchesSelf(args []string) bool {
+func (o Options) launchesSelf(args []string) bool {
 	for i, arg := range args {
 		if launcherWords[arg] || strings.HasPrefix(arg, "-") {
 			continue
@@ -42,7 +42,7 @@ func (o DiscoverOptions) launchesSelf(args []string) bool {
 			name = name[:at]
 		}
 		name, _, _ = strings.Cut(name, "==")
-		if name == programName || name == formerName || o.Self != "" && name == filepath.Base(o.Self) {
+		if name == ProgramName || name == formerName || o.Self != "" && name == filepath.Base(o.Self) {
 			return true
 		}
 		if i > 0 && (args[i-1] == "-p" || args[i-1] == "--package" || args[i-1] == "--from" || args[i-1] == "--with" || args[i-1] == "--python") {
@@ -53,10 +53,10 @@ func (o DiscoverOptions) launchesSelf(args []string) bool {
 	return false
 }
 
-// startsSelf reports whether s starts this program, directly or through a
+// StartsSelf reports whether s starts this program, directly or through a
 // common wrapper. Such a server in the catalog would start itself without end.
-func (o DiscoverOptions) startsSelf(s config.Server) bool {
-	if startsOriginal(s) {
+func (o Options) StartsSelf(s config.Server) bool {
+	if StartsOriginal(s) {
 		return true
 	}
 	if o.isSelf(s, s.Command) {
@@ -78,11 +78,11 @@ func (o DiscoverOptions) startsSelf(s config.Server) bool {
 	return false
 }
 
-func startsOriginal(s config.Server) bool {
+func StartsOriginal(s config.Server) bool {
 	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool { return strings.Contains(w, pythonOriginal) })
 }
 
-func (o DiscoverOptions) isSelf(s config.Server, command string) bool {
+func (o Options) isSelf(s config.Server, command string) bool {
 	if filepath.Base(command) == formerName {
 		return true
 	}

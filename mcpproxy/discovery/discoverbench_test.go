@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ func BenchmarkDiscover(b *testing.B) {
 	for name, history := range map[string]int{"small": 0, "5MB": 5 << 20} {
 		b.Run(name, func(b *testing.B) {
 			home := b.TempDir()
-			o := DiscoverOptions{Home: home, Dir: home + "/project"}
+			o := Options{Home: home, Dir: home + "/project"}
 			text := fmt.Sprintf(`{"history": [%s{}], "projects": {"/x": {"history": ["%s"]}}, "mcpServers": {"a": {"command": "x"}}}`,
 				strings.Repeat(`{"display": "some text \" here", "n": 1},`, history/80), strings.Repeat("x", history/2))
 			mcptest.WriteFile(b, home+"/.claude.json", text)

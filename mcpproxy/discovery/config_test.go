@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func TestDiscoverTakesTheFirstOfEachName(t *testing.T) {
 }
 
 func TestDiscoverOfNothingIsEmpty(t *testing.T) {
-	for name, o := range map[string]DiscoverOptions{"zero": {}, "no files": site(t, nil)} {
+	for name, o := range map[string]Options{"zero": {}, "no files": site(t, nil)} {
 		if c := Discover(o); len(c.Servers)+len(c.Problems) != 0 {
 			t.Errorf("%s: %+v", name, c)
 		}

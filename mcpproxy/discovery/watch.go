@@ -1,4 +1,4 @@
-package mcpproxy
+package discovery
 
 import (
 	"context"
@@ -29,7 +29,7 @@ const (
 // Watcher notices changes of the config files while the program runs. The
 // kernel tells it (inotify); where that cannot be had, Refresh looks.
 type Watcher struct {
-	options DiscoverOptions
+	options Options
 	also    []string
 	changed func(config.Config)
 
@@ -72,7 +72,7 @@ func see(path string) seen {
 // more, on which the outcome depends too. Changed is called, never at two times
 // at once, with every Config that differs from the one before; found is the
 // first. It ends with ctx or Close.
-func Watch(ctx context.Context, o DiscoverOptions, found config.Config, changed func(config.Config), more ...string) *Watcher {
+func Watch(ctx context.Context, o Options, found config.Config, changed func(config.Config), more ...string) *Watcher {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Watcher{options: o, also: more, changed: changed, config: found, cancel: cancel, dirs: map[string]bool{}}
 	if fs, err := fsnotify.NewWatcher(); err == nil {
