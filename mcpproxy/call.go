@@ -27,11 +27,11 @@ var ErrCallLost = errors.New("the call is lost and may have taken effect; it was
 type CallRequest struct {
 	Server, Tool string          // names or aliases
 	Arguments    json.RawMessage // a JSON object; none is the empty one
-	// Progress is told what the server says of the call while it works on it;
+	// Progress is called with what the server reports while it works on the call;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
 	Run      *policy.Run          // whose policy and limits the call is under; nil may call everything
-	Sent     func(t catalog.Tool) // is told just before the call goes out; may be nil
+	Sent     func(t catalog.Tool) // is called just before the call goes out; may be nil
 }
 
 // A CallResult is what a tool answered.
@@ -85,7 +85,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		if cause := context.Cause(ctx); cause != nil {
 			return CallResult{}, fmt.Errorf("%s: %w", what, cause)
 		}
-		return CallResult{}, u.lost(s, err, what, ErrCallLost)
+		return CallResult{}, u.explainError(s, err, what, ErrCallLost)
 	}
 	if err := res.Check(); err != nil {
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
@@ -129,10 +129,10 @@ func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool strin
 	return t, nil
 }
 
-// lost puts an error of a request into words. If the connection broke, it sees
-// the process off first, since how it ended is the news; effect is then what
-// that means for the caller, or nil.
-func (u *upstream) lost(s *transport.Session, err error, what string, effect error) error {
+// explainError puts an error of a request into words. If the connection broke, it
+// discards the session first, since how the server ended is the reason; effect is then
+// what that means for the caller, or nil.
+func (u *upstream) explainError(s *transport.Session, err error, what string, effect error) error {
 	return u.secrets.Error(u.explain(s, err, what, effect))
 }
 

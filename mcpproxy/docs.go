@@ -11,7 +11,7 @@ import (
 )
 
 // ToolDoc is what a script reads about a tool. The texts in it are the
-// server's: data, cleaned and cut to a length, and nobody's instructions.
+// server's: data, cleaned and cut to a length, never instructions.
 type ToolDoc struct {
 	Server      string `json:"server"`
 	ServerAlias string `json:"serverAlias"`
@@ -56,7 +56,7 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error
 	return list.All(), nil
 }
 
-// toolsOf finds a server and what is known of its tools.
+// toolsOf finds a server and its tools, which are listed if they are not known.
 func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
 	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {
 		u = found

@@ -101,7 +101,7 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 	defer cancel()
 	d, err := listTools(ctx, s, u.log.With("server", u.server.Name))
 	if err != nil {
-		return nil, u.lost(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
+		return nil, u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 	}
 	u.recordInfo(s)
 	return u.record.Put(d, asOf), nil
@@ -253,7 +253,7 @@ func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bo
 	brief = brief && u.running() == nil
 	list, err := u.startAndList(u.ctx)
 	if s := u.running(); brief && s != nil {
-		u.expire(s) // unless somebody uses it by now
+		u.expire(s) // unless a call uses it by now
 	}
 	return list, err
 }

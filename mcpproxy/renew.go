@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	renewAfter = 24 * time.Hour // a list this old is asked for again, beside other work
+	renewAfter = 24 * time.Hour // a list this old is fetched again, in the background
 	renewRetry = time.Hour      // after a time that failed
-	// renewalDelay lets the run that shows the need go first, and saves a
-	// command that ends at once the start of a server in vain.
+	// renewalDelay makes a renewal wait for the run that needs the tools, and saves a
+	// command that ends at once from starting a server in vain.
 	renewalDelay   = 3 * time.Second
 	renewalsAtOnce = 2
 )

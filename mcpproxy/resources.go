@@ -23,17 +23,17 @@ const (
 // ListResources returns the resources of a server as a JSON array of what it
 // wrote, all pages of it. A server without resources gives an empty one.
 func (p *Proxy) ListResources(ctx context.Context, server string) (json.RawMessage, error) {
-	return p.items(ctx, server, transport.MethodListResources, "resources", "resources", hasResources)
+	return p.listItems(ctx, server, transport.MethodListResources, "resources", "resources", hasResources)
 }
 
 // ListResourceTemplates is ListResources for the templates of URIs.
 func (p *Proxy) ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error) {
-	return p.items(ctx, server, transport.MethodListTemplates, "resource templates", "resourceTemplates", hasResources)
+	return p.listItems(ctx, server, transport.MethodListTemplates, "resource templates", "resourceTemplates", hasResources)
 }
 
 // ListPrompts returns the prompts of a server as ListResources does resources.
 func (p *Proxy) ListPrompts(ctx context.Context, server string) (json.RawMessage, error) {
-	return p.items(ctx, server, transport.MethodListPrompts, "prompts", "prompts", hasPrompts)
+	return p.listItems(ctx, server, transport.MethodListPrompts, "prompts", "prompts", hasPrompts)
 }
 
 // ReadResource returns the ReadResourceResult as the server wrote it.
@@ -41,7 +41,7 @@ func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawM
 	if uri == "" || len(uri) > maxURI {
 		return nil, fmt.Errorf("reading a resource of server %q: the URI is empty or longer than %d bytes", server, maxURI)
 	}
-	return p.one(ctx, server, fmt.Sprintf("reading resource %q", text.Printable(uri, 200)), "resources", hasResources,
+	return p.request(ctx, server, fmt.Sprintf("reading resource %q", text.Printable(uri, 200)), "resources", hasResources,
 		transport.MethodReadResource, &transport.Params{URI: uri})
 }
 
@@ -55,30 +55,30 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 		}
 		params.Arguments = raw
 	}
-	return p.one(ctx, server, fmt.Sprintf("getting prompt %q", text.Printable(name, maxPromptName)), "prompts", hasPrompts,
+	return p.request(ctx, server, fmt.Sprintf("getting prompt %q", text.Printable(name, maxPromptName)), "prompts", hasPrompts,
 		transport.MethodGetPrompt, params)
 }
 
 func hasResources(c *mcp.ServerCapabilities) bool { return c.Resources != nil }
 func hasPrompts(c *mcp.ServerCapabilities) bool   { return c.Prompts != nil }
 
-// items joins the pages of a list; field is where each has its part.
-func (p *Proxy) items(ctx context.Context, server, method, what, field string, has func(*mcp.ServerCapabilities) bool) (json.RawMessage, error) {
-	return p.ask(ctx, server, listWithin, func(ctx context.Context, u *upstream, s *transport.Session) (json.RawMessage, error) {
+// listItems joins the pages of a list; field is where each has its part.
+func (p *Proxy) listItems(ctx context.Context, server, method, what, field string, has func(*mcp.ServerCapabilities) bool) (json.RawMessage, error) {
+	return p.withSession(ctx, server, listWithin, func(ctx context.Context, u *upstream, s *transport.Session) (json.RawMessage, error) {
 		if !s.Offers(has) {
 			return json.RawMessage("[]"), nil
 		}
 		var all itemList
 		if err := s.Pages(ctx, method, func(page json.RawMessage) (bool, error) { return all.add(page, field) }); err != nil {
-			return nil, u.asked(ctx, s, err, fmt.Sprintf("listing the %s of server %q", what, u.server.Name))
+			return nil, u.explainReadError(ctx, s, err, fmt.Sprintf("listing the %s of server %q", what, u.server.Name))
 		}
 		return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil
 	})
 }
 
-// ask does something with a running server, within its time for a call or else
+// withSession does something with a running server, within its time for a call or else
 // within otherwise.
-func (p *Proxy) ask(ctx context.Context, server string, otherwise time.Duration, do func(context.Context, *upstream, *transport.Session) (json.RawMessage, error)) (json.RawMessage, error) {
+func (p *Proxy) withSession(ctx context.Context, server string, otherwise time.Duration, do func(context.Context, *upstream, *transport.Session) (json.RawMessage, error)) (json.RawMessage, error) {
 	return with(p, server, func(u *upstream) (json.RawMessage, error) {
 		ctx, cancel := p.within(ctx, u, otherwise)
 		defer cancel()
@@ -120,9 +120,9 @@ func (l *itemList) add(page json.RawMessage, field string) (more bool, err error
 	return true, nil
 }
 
-// one sends one request and returns its result.
-func (p *Proxy) one(ctx context.Context, server, what, kind string, has func(*mcp.ServerCapabilities) bool, method string, params *transport.Params) (json.RawMessage, error) {
-	return p.ask(ctx, server, 0, func(ctx context.Context, u *upstream, s *transport.Session) (json.RawMessage, error) {
+// request sends one request and returns its result.
+func (p *Proxy) request(ctx context.Context, server, what, kind string, has func(*mcp.ServerCapabilities) bool, method string, params *transport.Params) (json.RawMessage, error) {
+	return p.withSession(ctx, server, 0, func(ctx context.Context, u *upstream, s *transport.Session) (json.RawMessage, error) {
 		what := fmt.Sprintf("%s of server %q", what, u.server.Name)
 		if !s.Offers(has) {
 			return nil, fmt.Errorf("%s: the server has no %s", what, kind)
@@ -132,7 +132,7 @@ func (p *Proxy) one(ctx context.Context, server, what, kind string, has func(*mc
 			err = r.Check()
 		}
 		if err != nil {
-			return nil, u.asked(ctx, s, err, what)
+			return nil, u.explainReadError(ctx, s, err, what)
 		}
 		return r.Result, nil
 	})
@@ -150,10 +150,10 @@ func (p *Proxy) within(ctx context.Context, u *upstream, otherwise time.Duration
 	return ctx, func() {}
 }
 
-// asked puts the error of a request that changes nothing into words.
-func (u *upstream) asked(ctx context.Context, s *transport.Session, err error, what string) error {
+// explainReadError puts the error of a request that changes nothing into words.
+func (u *upstream) explainReadError(ctx context.Context, s *transport.Session, err error, what string) error {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, cause)) {
 		return fmt.Errorf("%s: %w", what, cause)
 	}
-	return u.lost(s, err, what, nil)
+	return u.explainError(s, err, what, nil)
 }

@@ -28,12 +28,12 @@ const (
 	failureHolds = 5 * time.Minute
 )
 
-// knownTools is what is known of the tools of all servers.
+// knownTools holds what is known of the tools of all servers, and the index of them.
 //
-// Nothing is started before somebody searches or asks for the tools of a
-// server that was never listed: these are the user's servers, and most sessions
-// need few of them. The first search starts them all, several at a time, and
-// from then on the store has them for every process.
+// Nothing is started before a search, or a request for the tools of a server that
+// was never listed: these are the user's servers, and most sessions need few of
+// them. The first search starts them all, several at a time, and from then on the
+// store has their tools for every process.
 type knownTools struct {
 	store    catalog.Store
 	patience time.Duration // of a search

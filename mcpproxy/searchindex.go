@@ -43,7 +43,7 @@ func (at located) doc(full bool) ToolDoc {
 	return newDoc(at.upstream.server, at.list.At(at.tool), full)
 }
 
-// index returns the index over lists, made anew only if one is another than
+// index returns the index over lists. A new one is made only if a list differs from
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
 func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
@@ -72,7 +72,7 @@ func (p *Proxy) renewIndex(upstreams []*upstream, lists []*catalog.List) {
 	p.tools.behind = false
 }
 
-// make makes an index, unless somebody else did meanwhile.
+// make makes an index, unless another goroutine did meanwhile.
 func (c *knownTools) make(upstreams []*upstream, lists []*catalog.List) indexOf {
 	c.making.Lock()
 	defer c.making.Unlock()

@@ -25,7 +25,7 @@ type keptSignature struct {
 	sig     *signature.Signature
 }
 
-func (c *signatureCache) of(server string, t catalog.Tool) *signature.Signature {
+func (c *signatureCache) get(server string, t catalog.Tool) *signature.Signature {
 	key := [2]string{server, t.Name}
 	c.mu.Lock()
 	k, ok := c.kept[key]
@@ -54,7 +54,7 @@ func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (
 			return catalog.Tool{}, nil, err
 		}
 		if t, ok := list.Find(tool); ok {
-			return t, p.signatures.of(u.server.Name, t), nil
+			return t, p.signatures.get(u.server.Name, t), nil
 		}
 	}
 	name := ""
@@ -70,5 +70,5 @@ func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (
 	if err != nil {
 		return catalog.Tool{}, nil, err
 	}
-	return t, p.signatures.of(name, t), nil
+	return t, p.signatures.get(name, t), nil
 }

@@ -39,7 +39,7 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 	for i, t := range tools {
 		functions[i] = signature.Function{
 			Name: t.Name, Alias: t.Alias, Description: t.Description,
-			Signature: func() *signature.Signature { return p.signatures.of(u.server.Name, t) },
+			Signature: func() *signature.Signature { return p.signatures.get(u.server.Name, t) },
 		}
 	}
 	return signature.Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil

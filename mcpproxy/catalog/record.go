@@ -20,9 +20,9 @@ type ServerInfo struct {
 	Instructions string           `json:"instructions,omitempty"` // to the model, as the server wishes
 }
 
-// A Record is what is known of one server: in memory, and in the store under
-// the fingerprint of its entry. What is on disk is read at first need, the head
-// alone where that will do.
+// A Record holds what is known of one server: in memory, and in the store under the
+// fingerprint of its entry. The file is read at first need, and only its head where
+// that will do.
 type Record struct {
 	store  Store
 	server config.Server
@@ -43,7 +43,7 @@ func NewRecord(s config.Server, st Store) *Record {
 	return &Record{store: st, server: s, Key: sync.OnceValue(s.Fingerprint)}
 }
 
-// Info returns what is remembered.
+// Info returns what the record has besides the tools.
 func (r *Record) Info() ServerInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *Record) Info() ServerInfo {
 	return r.head.Info
 }
 
-// Remember changes what is remembered, and writes it to disk if it is news.
+// Remember lets change edit what Info returns, and writes the record if it differs.
 func (r *Record) Remember(change func(*ServerInfo)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 
 const (
 	maxSchema      = 256 << 10 // bytes; a model cannot read more anyway
-	longSchema     = 32 << 10  // from here on, long texts in a schema are cut
+	longSchema     = 32 << 10  // above it, long texts in a schema are cut
 	maxScannedJSON = 8 << 20
 )
 
 // sanitize makes a schema fit to be shown. Nearly all come out as the server wrote
-// them. Texts in it lose what nobody could see, and in a long one they are cut.
+// them. Texts in it lose invisible characters, and are cut in a long schema.
 // One that is still too large is left out, and says so.
 func sanitize(schema json.RawMessage) json.RawMessage {
 	long := len(schema) > longSchema

@@ -202,7 +202,7 @@ func (p *Policy) refresh() {
 	case now.fault != "":
 		p.rules, p.err = nil, fmt.Errorf("policy %s: %s", p.name(), now.fault)
 	default:
-		// One that was there and vanishes is not taken for leave to do anything.
+		// A file that was there and vanishes does not allow everything.
 		p.required = true
 		p.rules, p.err = readRules(p.file, p.name())
 		p.warn(info)
@@ -213,7 +213,7 @@ func (p *Policy) refresh() {
 	}
 }
 
-// warn says who else could change what is allowed.
+// warn logs whether other users could change what is allowed.
 func (p *Policy) warn(info fs.FileInfo) {
 	if info.Mode().Perm()&0o022 != 0 {
 		p.log.Warn("others may write to the policy: chmod go-w "+p.file, "file", p.file)

@@ -205,7 +205,7 @@ func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 		t.Errorf("a minute later: %v", err)
 	}
 	wantErr(t, p.NewRun().Authorize(s, read), "call it again in 20 s")
-	// A change of the file does not start the minute anew.
+	// A change of the file does not restart the minute.
 	if err := os.WriteFile(p.file, []byte("[servers.s]\ncallsPerMinute = 3 # changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}

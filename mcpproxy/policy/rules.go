@@ -40,8 +40,8 @@ func (sec *section) about(s Server) bool {
 	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
 }
 
-// of gives the sections that are about a server.
-func (r *rules) of(s Server) []*section {
+// sectionsFor returns the sections that are about a server.
+func (r *rules) sectionsFor(s Server) []*section {
 	var all []*section
 	for _, sec := range r.sections {
 		if sec.about(s) {
@@ -53,7 +53,7 @@ func (r *rules) of(s Server) []*section {
 
 // serverDenied refuses a server when none of its tools may be called.
 func (r *rules) serverDenied(s Server) error {
-	sections := r.of(s)
+	sections := r.sectionsFor(s)
 	for _, sec := range sections {
 		for _, g := range sec.deny {
 			if g.everything() {
@@ -72,10 +72,10 @@ func (r *rules) serverDenied(s Server) error {
 	return nil
 }
 
-// check refuses what is never allowed. deny counts wherever it stands; allow
+// check refuses a call that a rule forbids, whatever was called before. deny counts wherever it stands; allow
 // and readOnly count where they say most about the server.
 func (r *rules) check(s Server, t Tool) error {
-	sections := r.of(s)
+	sections := r.sectionsFor(s)
 	for _, sec := range sections {
 		if g, ok := firstMatch(sec.deny, t); ok {
 			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.text), "calling %q of server %q is not allowed", t.Name, s.Name)
@@ -102,19 +102,19 @@ func (r *rules) check(s Server, t Tool) error {
 	return nil
 }
 
-// serverLimits gives the limits on calls of a server.
+// serverLimits returns the limits on calls of a server.
 func (r *rules) serverLimits(s Server) []limit {
 	var l limitFinder
-	for _, sec := range r.of(s) {
+	for _, sec := range r.sectionsFor(s) {
 		l.add(sec.limits, limitKey{section: sec.name, server: s.Name})
 	}
 	return l.found
 }
 
-// toolLimits gives those on calls of one tool.
+// toolLimits returns those on calls of one tool.
 func (r *rules) toolLimits(s Server, t Tool) []limit {
 	var l limitFinder
-	for _, sec := range r.of(s) {
+	for _, sec := range r.sectionsFor(s) {
 		for _, ts := range sec.tools {
 			if ts.tools.matches(t.Name) || ts.tools.matches(t.Alias) {
 				l.add(ts.limits, limitKey{section: ts.name, server: s.Name, tool: t.Name})

@@ -170,7 +170,7 @@ func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
 		s := stems(q.query)
 		for i := range s {
 			for n := 3; n <= maxPhrase && i+n <= len(s); n++ {
-				// Idioms of the dictionary are no one's.
+				// Idioms of the dictionary belong to no query.
 				if key := strings.Join(s[i:i+n], " "); have[key] != nil && key != "get rid of" {
 					t.Errorf("the thesaurus has %q, a phrase of %q", key, q.query)
 				}

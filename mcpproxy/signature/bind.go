@@ -23,8 +23,8 @@ const (
 	ValueError = "ValueError"
 )
 
-// An ArgumentError says what is wrong with the arguments of a call that
-// therefore was not made.
+// An ArgumentError reports what is wrong with the arguments of a call. The call was
+// not made.
 type ArgumentError struct {
 	Kind    string // TypeError or ValueError
 	Message string
@@ -52,7 +52,7 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	var wrong []string
 	more := 0
 	for _, a := range named {
-		i := s.find(a.Name)
+		i := s.indexOf(a.Name)
 		switch {
 		case i < 0 && s.lenient:
 			extra = append(extra, a)
@@ -69,7 +69,7 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	if more > 0 {
 		wrong = append(wrong, fmt.Sprintf("has none of %d more", more))
 	}
-	wrong = append(wrong, s.settle(given)...)
+	wrong = append(wrong, s.fillMissing(given)...)
 	if len(wrong) > 0 {
 		return nil, &ArgumentError{TypeError, fmt.Sprintf("%s() %s; it is %s", tool, joined(wrong), s.Line(tool, 600))}
 	}
@@ -83,8 +83,9 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	return s.encode(given, extra), nil
 }
 
-// settle decides on what was not given, and returns what is lacking.
-func (s *Signature) settle(given []json.RawMessage) (wrong []string) {
+// fillMissing drops None where it may be left out, adds the defaults that the server
+// demands, and returns what is lacking.
+func (s *Signature) fillMissing(given []json.RawMessage) (wrong []string) {
 	var missing []string
 	for i := range s.Parameters {
 		p := &s.Parameters[i]
@@ -147,7 +148,7 @@ func (s *Signature) mapping(raw json.RawMessage, named []Argument) ([]Argument, 
 	}
 	have := map[int]bool{}
 	for _, a := range slices.Concat(members, named) {
-		i := s.find(a.Name)
+		i := s.indexOf(a.Name)
 		if i < 0 {
 			return nil, false
 		}
@@ -171,9 +172,9 @@ func overridden(under, over []Argument) []Argument {
 	return append(kept, over...)
 }
 
-// find returns the parameter of a name or alias, or -1. Names go before
-// another's alias.
-func (s *Signature) find(name string) int {
+// indexOf returns the number of the parameter with a name or alias, or -1. A name
+// goes before another's alias.
+func (s *Signature) indexOf(name string) int {
 	if i := slices.IndexFunc(s.Parameters, func(p Parameter) bool { return p.Name == name }); i >= 0 {
 		return i
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// tree gives the type in a form of which the runner can make Python's own
-// types: a name, or a list of what it is and its parts. ok is false where
+// tree returns the type in a form from which the runner makes Python's own types: a name, or a list of what it is and its parts. ok is false where
 // typing has nothing for it.
 func (p *pyType) tree() (tree any, ok bool) {
 	list := []any{[]string{"", "list", "dict", "union", "literal", ""}[p.kind]}

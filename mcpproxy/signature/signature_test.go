@@ -137,7 +137,7 @@ func deep(open, inner, end string, n int) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
 }
 
-// hostileSchemas are what a server may send to hurt whoever reads it.
+// hostileSchemas are what a server may send to hurt its reader.
 func hostileSchemas() map[string]string {
 	many := func(n int, of string) string {
 		return strings.TrimSuffix(strings.Repeat(of+",", n), ",")

@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// Bounds on what is written about a signature.
+// Bounds on signatures as text.
 const (
 	docComment    = 300 // bytes about one parameter, where one tool is read about
 	docSize       = 16 << 10
@@ -66,7 +66,7 @@ func (s *Signature) write(name, returns string, comment int, nested bool, annota
 	return name + "(\n    " + strings.Join(lines, "\n    ") + "\n)" + returns
 }
 
-// abouts appends what is said of the fields inside of a type, a line each.
+// abouts appends the descriptions of the fields inside a type, a line each.
 func (p *pyType) abouts(lines []string, path string, most int) []string {
 	for _, arg := range p.args {
 		lines = arg.abouts(lines, path, most)
@@ -135,7 +135,7 @@ type Function struct {
 func Stubs(server, alias string, functions []Function, full bool) string {
 	w := newStubWriter(full)
 	w.add(functions, alias)
-	return w.finish(server, alias)
+	return w.file(server, alias)
 }
 
 func newStubWriter(described bool) *stubWriter {
@@ -147,7 +147,7 @@ func (w *stubWriter) add(tools []Function, server string) {
 	for i, t := range tools {
 		text := w.function(t, t.Signature())
 		if w.body.Len()+len(text) > stubServer {
-			w.cut(tools[i:], server)
+			w.listCut(tools[i:], server)
 			break
 		}
 		w.body.WriteString(text)
@@ -249,8 +249,8 @@ func (w *stubWriter) record(p *pyType) string {
 	return name
 }
 
-// cut names the tools that there was no room for.
-func (w *stubWriter) cut(tools []Function, server string) {
+// listCut names the tools that there was no room for.
+func (w *stubWriter) listCut(tools []Function, server string) {
 	fmt.Fprintf(&w.body, "# %d more tools; runtime.stubs(%q, NAME, …) shows those you name:", len(tools), server)
 	for i, t := range tools {
 		if i*8 > stubNames || w.body.Len() > stubServer+stubNames {
@@ -262,8 +262,8 @@ func (w *stubWriter) cut(tools []Function, server string) {
 	w.body.WriteByte('\n')
 }
 
-// finish puts before the functions what they need.
-func (w *stubWriter) finish(server, alias string) string {
+// file puts a heading and imports before the functions.
+func (w *stubWriter) file(server, alias string) string {
 	body := w.body.String()
 	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(server, maxServerName)), alias)
 	words := strings.FieldsFunc(body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
