@@ -33,8 +33,8 @@ type Process struct {
 	// Python says how to start the process ahead of its use, if that can be.
 	Python *Python
 	// Ended gives the exit code of a process that has nothing more to say,
-	// and is alone, before it has ended. Run does not wait for it then. Only
-	// who was started ahead of its use can know.
+	// and is alone, before it has ended. Run does not wait for it then. Only a
+	// process that was started ahead of its use can know.
 	Ended <-chan int
 	// Kept says that the process goes on when its work is done, and waits for
 	// more: it does not count as one of those at work.

@@ -26,7 +26,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	if err := h.CheckMounts(); err != nil {
 		return Exit{}, err
 	}
-	// Whoever sweeps must see that we live, also if what runs is here already.
+	// Another server must not sweep our folder, even if we start nothing new.
 	if _, err := r.containers.StateDir(); err != nil {
 		return Exit{}, fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
@@ -52,7 +52,7 @@ func (r *Runtime) Run(ctx context.Context, p Process) (exit Exit, err error) {
 	defer func() { err = errors.Join(err, s.Destroy()) }()
 	p.closeFiles()
 	return supervise(ctx, p, s, h, func() {
-		// Whoever cannot be spoken with ends, and waiting tells how.
+		// If no control socket arrives, the sandbox is exiting; Wait reports why.
 		if conn, workspace, err := line.Receive(); err == nil {
 			p.start(conn, workspace)
 		}

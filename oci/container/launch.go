@@ -51,8 +51,8 @@ func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *lib
 	return c, process, err
 }
 
-// procRefused reports whether a start failed because the kernel lets nobody
-// here mount a /proc: it would show what is covered in ours
+// procRefused reports whether a start failed because the kernel refuses to
+// mount a /proc here: it would show what is covered in ours
 // (mount_namespaces(7)), and containers cover parts of theirs. libcontainer's
 // child sends its error as text.
 func procRefused(err error) bool {

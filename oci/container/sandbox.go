@@ -105,7 +105,8 @@ func destroy(c *libcontainer.Container) error {
 // remove removes the cgroup and the state of a container without processes.
 func remove(c *libcontainer.Container) error { return RetryRemove(c.Destroy) }
 
-// RetryRemove removes a cgroup, of which the kernel may need a moment to let go.
+// RetryRemove removes a cgroup. It retries for up to two seconds, since the
+// kernel may still hold it for a moment.
 func RetryRemove(remove func() error) (err error) {
 	for wait := time.Millisecond; wait < 2*time.Second; wait *= 2 {
 		if err = remove(); err == nil {

@@ -17,7 +17,7 @@ func SignalEach(each <-chan struct{}, s Sandbox) (stop func()) {
 		for {
 			select {
 			case <-each:
-				_ = signalProgram(s.PID()) // who cannot be reached has nothing to say
+				_ = signalProgram(s.PID()) // a process that is gone needs no signal
 			case <-over:
 				return
 			}
@@ -29,8 +29,8 @@ func SignalEach(each <-chan struct{}, s Sandbox) (stop func()) {
 	}
 }
 
-// signalProgram sends SIGURG, which does nothing to who does not listen (signal(7)), to
-// the process that pid 1 of a sandbox has started: its first child.
+// signalProgram sends SIGURG, which a process without a handler ignores
+// (signal(7)), to the process that pid 1 of a sandbox has started: its first child.
 func signalProgram(pid1 int) error {
 	child, err := firstChild(pid1)
 	if err != nil {

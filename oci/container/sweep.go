@@ -17,7 +17,7 @@ import (
 )
 
 // lockName is the file in an instance's folder that the instance holds locked
-// as long as it lives. The kernel lets go of it however the process ends.
+// as long as it lives. The kernel releases it however the process ends.
 const lockName = "lock"
 
 // lockStateDir makes the folder of all instances and waits until no other instance
@@ -84,8 +84,8 @@ const StateName = "state.json"
 
 // noteCgroup writes down which cgroup a sandbox will have, before there is any.
 // libcontainer itself writes its state only when the sandbox is nearly started:
-// a server killed before that would leave a cgroup that nobody knows of. The
-// note says of no namespaces, so that to destroy the sandbox is to kill all in
+// a server killed before that would leave a cgroup without a record. The
+// note names no namespaces, so that to destroy the sandbox is to kill all in
 // its cgroup (libcontainer, state_linux.go, destroy).
 func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
 	if g.Driver == host.CgroupNone {
@@ -109,7 +109,7 @@ func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
 }
 
 // lockFile opens a file with the given flags and locks it. Closing it, or the
-// end of the process, lets go of the lock.
+// end of the process, releases the lock.
 func lockFile(path string, flags, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -157,7 +157,7 @@ func sweepInstance(inst string) {
 	}
 	for _, e := range entries {
 		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), StateName)) {
-			continue // it never got as far as to have a process, or nobody will ever know
+			continue // it had no process yet, or its state was lost
 		}
 		// Load compares the start time of the process with the one noted, so
 		// that a stranger with the same pid is not killed.
@@ -191,7 +191,7 @@ func sweepProbes(g host.Cgroup) {
 }
 
 // readable reports whether a file holds a state. A full disk or a crash of the
-// host can leave anything, and libcontainer follows what is in it without a look.
+// host can leave anything, and libcontainer trusts what is in it.
 func readable(file string) bool {
 	body, err := os.ReadFile(file)
 	if err != nil {

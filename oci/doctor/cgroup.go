@@ -41,7 +41,7 @@ func cgroupCheck(f *hostFacts) Check {
 	return degraded("RC-CGROUP-DELEGATE", text, delegateCure(f))
 }
 
-// unusedController tells of a limit that nobody has asked for yet.
+// unusedController names a limit that could not be kept if it were set.
 func unusedController(f *hostFacts) string {
 	if f.host.Cgroup.CPU {
 		return ""

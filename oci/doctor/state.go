@@ -68,7 +68,7 @@ func tryWrite(dir string) error {
 	return cause(errors.Join(err, t.Close()))
 }
 
-// cause is the kernel's word alone: the name of a temporary file helps nobody.
+// cause is the kernel's error alone: the name of a temporary file does not help.
 func cause(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -94,7 +94,7 @@ func (w *Watch) End(killed, there bool) (oom, pids bool) {
 		}
 	case killed:
 		// The limit kills the whole sandbox (memory.oom.group), and from
-		// inside nobody can kill its first process.
+		// inside no process can kill its first one.
 		if w.sliceKilled() {
 			w.oom.Store(true)
 		}

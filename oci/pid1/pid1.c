@@ -127,7 +127,7 @@ static void send_ends(int lifeline, int socket)
 
 static void no_op(int sig) { (void)sig; }
 
-// wait_for_child sleeps until somebody ends, and ends if the host hangs up its
+// wait_for_child sleeps until a process ends, and exits if the host hangs up its
 // end of the lifeline. SIGCHLD is blocked but in here: none can be missed.
 static void wait_for_child(int lifeline)
 {
@@ -169,7 +169,7 @@ static void block_signals(sigset_t *before)
 
 // adopt is pid 1 of a sandbox that was forked from a template: the code's
 // process is its child already (fork.py). The host does not collect its exit
-// status, since it is the template's child, so it is told over the lifeline;
+// status, since it is the template's child, so pid 1 sends it over the lifeline;
 // by then nothing but pid 1 is left. What remains takes its time, and goes when
 // the host hangs up.
 static void adopt(const char *what)

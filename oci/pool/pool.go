@@ -188,7 +188,7 @@ func (o *Pool) retarget(p spec.Process, h spec.Host) {
 	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
 }
 
-// touch puts off the time at which everything is let go.
+// touch postpones the time at which everything is released.
 func (o *Pool) touch() {
 	if o.idle != nil {
 		o.idle.Stop()
@@ -263,7 +263,7 @@ func (o *Pool) fill() {
 	}
 }
 
-// hasRoom reports whether one more shall be made. While many run, few wait: all
+// hasRoom reports whether one more is to be made. While many run, few wait: all
 // of them together are no more than may wait.
 func (o *Pool) hasRoom(want int) bool {
 	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.options.Max, 2)
@@ -320,7 +320,7 @@ func (o *Pool) releaseIdle() {
 	}
 }
 
-// drop lets everything go. What is being made is dropped when it is done.
+// drop releases everything. What is being made is dropped when it is done.
 func (o *Pool) drop() {
 	for _, w := range o.ready {
 		w.Discard()

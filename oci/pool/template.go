@@ -30,7 +30,7 @@ func (o *Pool) awaitTemplate(ctx context.Context) {
 	}
 }
 
-// forks reports whether there shall be a template.
+// forks reports whether there is to be a template.
 func (o *Pool) forks() bool {
 	return o.options.Start != StartContainer && o.refused == nil
 }

@@ -25,6 +25,6 @@ func NewHost(h host.Host, ms []Mount) (Host, error) {
 }
 
 // nested reports whether the sandbox needs a user namespace in a user
-// namespace: only one id can be mapped, and the code shall not be root inside;
+// namespace: only one id can be mapped, and the code must not be root inside;
 // or the /proc of others has to be covered before the code runs.
 func (h Host) nested() bool { return h.UIDs.User < 0 || h.GIDs.User < 0 || h.NoProc }

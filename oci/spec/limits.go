@@ -62,7 +62,7 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 }
 
 // Sysctls keep the buffers of TCP connections from growing by themselves where
-// nobody counts them; they belong to the sandbox's own network namespace
+// no cgroup counts them; they belong to the sandbox's own network namespace
 // (ip-sysctl, tcp_rmem and tcp_wmem).
 func Sysctls(h Host) map[string]string {
 	if h.Cgroup.Memory || h.NoProc {

@@ -95,7 +95,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 		s.Linux.Seccomp = filter
 	}
 	if p.Template {
-		// The kernel lets nobody mount a /proc who sees only parts of one
+		// The kernel refuses to mount a /proc where only parts of one are seen
 		// (mount_namespaces(7)); the forks' own are covered.
 		s.Linux.MaskedPaths = nil
 		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(ReadonlyPaths), InProc)

@@ -197,7 +197,7 @@ func newOOMWatch(dir string) (*oomWatch, error) {
 	if err := os.WriteFile(at, fmt.Appendf(nil, "%d %d", fd, control.Fd()), 0); err != nil {
 		return nil, errors.Join(err, events.Close())
 	}
-	hit := make(chan struct{}, 1) // nobody may listen yet, or any more
+	hit := make(chan struct{}, 1) // there may be no listener yet, or any more
 	go func() {
 		defer close(hit)
 		for b := make([]byte, 8); ; {

@@ -121,7 +121,7 @@ func (f *fork) call(now bool) error {
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	f.pidfd = os.NewFile(uintptr(fd), "pidfd")
-	// Nobody else has the other end: as long as it is open, it was him.
+	// Only that process has the other end. While it is open, the pid is still its own.
 	if hungUp(raw) {
 		return errors.New("it ended at once")
 	}
