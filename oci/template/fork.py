@@ -20,7 +20,7 @@ the program has fd 3 all for itself. It is a file that defines
        │                 privileges, forks W and becomes the small init (pid1.c, adopt)
        └─ W  pid 2       the program
 
-Until it is the init, P is machine code in T's memory (branch.c), and T sleeps. It speaks with the host over its
+Until it is the init, P is machine code in T's memory (forkstub.c), and T sleeps. It speaks with the host over its
 lifeline: b"h" and its credentials, b"g" once it is in its cgroup, then the init sends the host's end of W's socket. If
 it fails, T sends b"e" and why.
 """
@@ -300,7 +300,7 @@ class Template:
         self.libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
         Template.flush = self.libc.fflush
         self.masks = list(self.sorted_masks())
-        self.branch = Branch(ctypes, self.libc, bytes.fromhex(config["branch"]), config["entry"])
+        self.stub = ForkStub(ctypes, self.libc, bytes.fromhex(config["stub"]), config["entry"])
         self.prepare()
         self.files = self.open_files()
         self.check("the standard library")
@@ -365,11 +365,11 @@ class Template:
             lifeline, = descriptors(ancillary)
             os.dup2(lifeline, LIFELINE)
             os.close(lifeline)
-            pid = self.branch(NEWUSER | NEWPID | VM | VFORK | _signal.SIGCHLD)
+            pid = self.stub(NEWUSER | NEWPID | VM | VFORK | _signal.SIGCHLD)
             if pid == 0:
                 return self.become_worker()
             self.hide()  # P has ended that
-            why = self.branch.failure(pid)
+            why = self.stub.failure(pid)
             if why:
                 self.tell(why)
             os.close(LIFELINE)
@@ -387,7 +387,7 @@ class Template:
 
     def become_worker(self) -> _socket.socket:
         """The rest of what W does until it waits. It keeps nothing of the template's but memory."""
-        why = self.branch.failure(0)
+        why = self.stub.failure(0)
         if why:
             self.tell(why)
             os._exit(125)
@@ -397,10 +397,10 @@ class Template:
         reseed()
         return _socket.socket(fileno=CONTROL)
 
-    # What a fork does until it is a sandbox. It is written down here, and carried out in branch.c.
+    # What a fork does until it is a sandbox. It is written down here, and carried out in forkstub.c.
 
     def prepare(self) -> None:
-        before, after, worker, libc = self.branch.before, self.branch.after, self.branch.worker, self.libc
+        before, after, worker, libc = self.stub.before, self.stub.after, self.stub.worker, self.libc
         before.add("opening /proc/self", libc.prctl, SET_DUMPABLE, 1, 0, 0, 0)
         before.add("making a session", libc.setsid)
         self.map_ids(before)
@@ -527,8 +527,8 @@ class Template:
         calls.add("entering the Landlock domain", syscall, LANDLOCK_RESTRICT, rules, 0)
 
 
-class Branch:
-    """What branch.c has: its machine code, and the lists of calls that it carries out, in a struct branch. It is
+class ForkStub:
+    """What forkstub.c has: its machine code, and the lists of calls that it carries out, in a struct fork_stub. It is
     called with the flags of the new process, and returns the pid, or 0 in the worker.
     """
 

@@ -83,7 +83,7 @@ type starterConfig struct {
 	UID      uint32            `json:"uid"`
 	GID      uint32            `json:"gid"`
 	Filter   string            `json:"filter"`
-	Branch   string            `json:"branch"`
+	Stub     string            `json:"stub"`
 	Entry    int               `json:"entry"`
 	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options; "bind" is what the template has there
 	Writable []string          `json:"writable"`
@@ -118,8 +118,8 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	c.Filter = hex.EncodeToString(filter)
-	code, entry := branchCode()
-	c.Branch, c.Entry = hex.EncodeToString(code), entry
+	code, entry := forkStub()
+	c.Stub, c.Entry = hex.EncodeToString(code), entry
 	for _, t := range spec.Writable {
 		c.Mounts = append(c.Mounts, [4]any{t.Dest, "tmpfs", flags, strings.Join(append(t.Options(), t.Mode), ",")})
 	}

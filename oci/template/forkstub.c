@@ -1,5 +1,5 @@
 // How a template (fork.py) makes a sandbox: as machine code that it is given by
-// the host (branch.go). The code carries out lists of calls of the C library
+// the host (forkstub.go). The code carries out lists of calls of the C library
 // that fork.py has prepared, since Python would copy much of the template's
 // memory merely by running.
 //
@@ -7,7 +7,7 @@
 
 #include <sys/syscall.h>
 
-#define STANDS_ALONE __attribute__((section("branch_code"), noinline))
+#define STANDS_ALONE __attribute__((section("fork_stub"), noinline))
 
 struct call {
 	long (*function)(long, ...);
@@ -23,7 +23,7 @@ struct calls {
 	long failed, error; // number of the call that did, from 1, and why
 };
 
-struct branch {
+struct fork_stub {
 	int *(*error)(void);
 	struct calls before;        // in the new process; the last is its fork
 	struct calls after, worker; // in the new process and in the fork
@@ -59,7 +59,7 @@ STANDS_ALONE static long argument(struct call *c, int n)
 }
 
 // carry_out reports whether all went well. It stops at the first failure.
-STANDS_ALONE static int carry_out(struct branch *b, struct calls *all)
+STANDS_ALONE static int carry_out(struct fork_stub *b, struct calls *all)
 {
 	for (long n = 0; n < all->count; n++) {
 		struct call *c = &all->first[n];
@@ -77,7 +77,7 @@ STANDS_ALONE static int carry_out(struct branch *b, struct calls *all)
 
 // become_sandbox is the life of the new process until it is another program.
 // It returns in its fork.
-STANDS_ALONE static long become_sandbox(struct branch *b)
+STANDS_ALONE static long become_sandbox(struct fork_stub *b)
 {
 	if (carry_out(b, &b->before)) {
 		if (b->before.first[b->before.count - 1].result == 0) {
@@ -90,10 +90,10 @@ STANDS_ALONE static long become_sandbox(struct branch *b)
 		kernel(__NR_exit_group, 125);
 }
 
-// toolcell_branch makes a process with flags that share the memory and let the caller
+// toolcell_fork_stub makes a process with flags that share the memory and let the caller
 // sleep until it is another program or has ended, as after vfork(2). It returns
 // the pid to the caller, or a negative error number, and 0 in the worker.
-STANDS_ALONE long toolcell_branch(unsigned long flags, struct branch *b)
+STANDS_ALONE long toolcell_fork_stub(unsigned long flags, struct fork_stub *b)
 {
 	long pid = kernel(__NR_clone, flags);
 

@@ -1,0 +1,16 @@
+package template
+
+// #include <stddef.h>
+// extern const char __start_fork_stub[], __stop_fork_stub[]; // the linker's
+// extern long toolcell_fork_stub(unsigned long, void *);
+// static size_t size(void) { return __stop_fork_stub - __start_fork_stub; }
+// static size_t entry(void) { return (const char *)toolcell_fork_stub - __start_fork_stub; }
+import "C"
+
+import "unsafe"
+
+// forkStub gives the machine code of forkstub.c, for templates, and where in it
+// toolcell_fork_stub begins.
+func forkStub() (code []byte, entry int) {
+	return C.GoBytes(unsafe.Pointer(&C.__start_fork_stub), C.int(C.size())), int(C.entry())
+}
