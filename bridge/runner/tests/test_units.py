@@ -131,5 +131,5 @@ def test_limits_behind_errors() -> None:
 
 def test_stacks_begin_at_the_code() -> None:
     frame = sys._getframe()
-    places = stackdump.own_part(stackdump.stack_of(frame, {}), {__file__: ""})
+    places = stackdump.without_runner(stackdump.stack_of(frame, {}), {__file__: ""})
     assert places[0]["func"] == "test_stacks_begin_at_the_code"

@@ -33,7 +33,7 @@ def jsonable(value: Any, path: str) -> Any:
 
 
 def jsonable_object(value: Any, path: str) -> Any:
-    """jsonable for objects, told by what they can do, so that no module is imported to ask."""
+    """jsonable for objects: their methods say what they are, so that no module has to be imported to ask."""
     kind = type(value)
     if isinstance(value, type):
         raise TypeError(f"argument {path}: the class {value.__name__} is not JSON")

@@ -65,7 +65,7 @@ def show_picture(host: Host, value: Any) -> bool:
 
 
 def is_from(kind: type, package: str, method: str) -> bool:
-    """Tells a class of a package, or one derived of it, without importing the package."""
+    """Reports whether a class is of a package, or derived from one of it, without importing the package."""
     return hasattr(kind, method) and any(base.__module__.partition(".")[0] == package for base in kind.__mro__)
 
 

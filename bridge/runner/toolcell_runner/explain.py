@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from .sources import Sources
 
 
-MOST_MESSAGE = 4_000  # characters of an error's own text
-MOST_CHAINED = 4  # errors that led to another
-MOST_CANDIDATES = 5_000  # names that are looked through
+MAX_MESSAGE = 4_000  # characters of an error's own text
+MAX_CHAINED = 4  # errors that led to another
+MAX_CANDIDATES = 5_000  # names that are looked through
 
 
 def explain(error: BaseException, sources: Sources) -> str:
-    """Prints an error. Returns what was added to its text, to find out what was meant."""
+    """Prints an error. Returns the suggestion that was added to its text."""
     import linecache
     import traceback
     sources.fill(linecache)  # again: the code may have cleared it
     cut_chain(error)
     try:
-        hint = meant(error, sources)
+        hint = suggestion(error, sources)
     except Exception:  # it looks into objects of the code's, which may do anything
         hint = ""
-    told = traceback.TracebackException(type(error), error, error.__traceback__)
-    shorten(told, sources, shortened_stack(traceback))
-    lines = [bounded_message(line) for line in told.format()]
+    summary = traceback.TracebackException(type(error), error, error.__traceback__)
+    shorten(summary, sources, shortened_stack(traceback))
+    lines = [bounded_message(line) for line in summary.format()]
     offered = offer_in(lines[-1])
     if hint and not offered:
         lines[-1] = lines[-1].rstrip("\n") + hint + "\n"
@@ -43,7 +43,7 @@ def explain(error: BaseException, sources: Sources) -> str:
 
 def cut_chain(error: BaseException) -> None:
     """Lets go of errors that lie far back: a loop of retries hangs hundreds of them together."""
-    for _ in range(MOST_CHAINED):
+    for _ in range(MAX_CHAINED):
         following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if following is None:
             return
@@ -52,14 +52,14 @@ def cut_chain(error: BaseException) -> None:
 
 
 def bounded_message(text: str) -> str:
-    if len(text) <= MOST_MESSAGE:
+    if len(text) <= MAX_MESSAGE:
         return text
-    half = MOST_MESSAGE // 2
+    half = MAX_MESSAGE // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
 def offer_in(line: str) -> str:
-    """Returns what Python itself, from 3.12 on, says to have been meant."""
+    """Returns what Python itself, from 3.12 on, suggests."""
     for start in (". Did you mean", ". Did you forget", "; did you mean", "? Did you mean"):
         if start in line:
             return line[line.index(start):].rstrip("\n")
@@ -69,20 +69,20 @@ def offer_in(line: str) -> str:
 # Frames
 
 
-def shorten(told: Any, sources: Sources, kind: Callable[[Any,Sources],Any]) -> None:
+def shorten(summary: Any, sources: Sources, kind: Callable[[Any, Sources], Any]) -> None:
     """Takes the frames of libraries out of the stacks of an error, and of all that hang on it. An error that no frame
     of the code's own led to keeps them.
     """
     seen: set[int] = set()
-    todo = [told]
+    todo = [summary]
     while todo:
-        told = todo.pop()
-        if told is None or id(told) in seen:
+        summary = todo.pop()
+        if summary is None or id(summary) in seen:
             continue
-        if seen or any(library_of(frame.filename, sources) is None for frame in told.stack):
-            told.stack = kind(told.stack, sources)
-        seen.add(id(told))
-        todo += [told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())]
+        if seen or any(library_of(frame.filename, sources) is None for frame in summary.stack):
+            summary.stack = kind(summary.stack, sources)
+        seen.add(id(summary))
+        todo += [summary.__cause__, summary.__context__, *(getattr(summary, "exceptions", None) or ())]
 
 
 def shortened_stack(traceback: Any) -> Any:
@@ -94,7 +94,7 @@ def shortened_stack(traceback: Any) -> Any:
             self._sources = sources
 
         def format(self, **options: Any) -> Iterator[str]:
-            for library, frames in runs(self, self._sources):
+            for library, frames in stretches(self, self._sources):
                 if library is None:
                     yield from traceback.StackSummary.from_list(frames).format(**options)
                 else:
@@ -103,7 +103,7 @@ def shortened_stack(traceback: Any) -> Any:
     return Shortened
 
 
-def runs(frames: Any, sources: Sources) -> Iterator[tuple[str | None, list[Any]]]:
+def stretches(frames: Any, sources: Sources) -> Iterator[tuple[str | None, list[Any]]]:
     """Yields (library or None, frames) for stretches of a stack that belong together."""
     stretch: list[Any] = []
     current = None
@@ -132,10 +132,10 @@ def library_of(file: str, sources: Sources) -> str | None:
     return None
 
 
-# What was meant
+# Suggestions
 
 
-def meant(error: BaseException, sources: Sources) -> str:
+def suggestion(error: BaseException, sources: Sources) -> str:
     """Returns the end of the text of an error about a name that is not there."""
     if isinstance(error, ModuleNotFoundError):
         return did_you_mean(missing_name(error), module_names(error))
@@ -143,11 +143,11 @@ def meant(error: BaseException, sources: Sources) -> str:
         wanted, module = quoted_names(error, 2)
         return did_you_mean(wanted, dir(sys.modules[module]))
     if isinstance(error, NameError):
-        return meant_name(missing_name(error), last_entry(error).tb_frame)
+        return suggested_name(missing_name(error), last_entry(error).tb_frame)
     if isinstance(error, AttributeError):
-        return meant_attribute(error, sources)
+        return suggested_attribute(error, sources)
     if isinstance(error, KeyError) and not isinstance(error, UnknownServerError):
-        return meant_key(error, sources)
+        return suggested_key(error, sources)
     return ""
 
 
@@ -160,7 +160,7 @@ def nearest(wanted: str, names: Iterable[Any]) -> Any:
     """Returns the name most like the wanted one, or None."""
     import difflib
     import itertools
-    names = [name for name in itertools.islice(names, MOST_CANDIDATES)
+    names = [name for name in itertools.islice(names, MAX_CANDIDATES)
              if isinstance(name, str) and name != wanted and (wanted[:1] == "_" or name[:1] != "_")]
     folded = fold(wanted)
     for name in names:
@@ -192,7 +192,7 @@ def last_entry(error: BaseException) -> Any:
 USUAL_NAMES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot"}
 
 
-def meant_name(wanted: str, frame: FrameType) -> str:
+def suggested_name(wanted: str, frame: FrameType) -> str:
     import builtins
     names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     near = did_you_mean(wanted, names)
@@ -222,7 +222,7 @@ def module_names(error: BaseException) -> Iterator[str]:
         yield module.name
 
 
-def meant_attribute(error: AttributeError, sources: Sources) -> str:
+def suggested_attribute(error: AttributeError, sources: Sources) -> str:
     wanted, holders = getattr(error, "name", None), []
     if wanted is not None:
         holders.append(error.obj)
@@ -234,7 +234,7 @@ def meant_attribute(error: AttributeError, sources: Sources) -> str:
         frame, nodes = failing_line(error, sources)
         for node in nodes:
             if type(node).__name__ == "Attribute" and node.attr == wanted:
-                holders += found(node.value, frame)
+                holders += resolved(node.value, frame)
     for holder in holders:
         near = did_you_mean(wanted, dir(holder))
         if near and "Did you mean" not in str(error):
@@ -242,7 +242,7 @@ def meant_attribute(error: AttributeError, sources: Sources) -> str:
     return ""
 
 
-def meant_key(error: BaseException, sources: Sources) -> str:
+def suggested_key(error: BaseException, sources: Sources) -> str:
     """Looks for the mapping in the line that failed: the error has the key alone."""
     wanted = error.args[0] if len(error.args) == 1 else None
     if not isinstance(wanted, str):
@@ -250,9 +250,9 @@ def meant_key(error: BaseException, sources: Sources) -> str:
     frame, nodes = failing_line(error, sources)
     for node in nodes:
         if type(node).__name__ == "Subscript":
-            holders = found(node.value, frame)
+            holders = resolved(node.value, frame)
         elif type(node).__name__ == "Call" and getattr(node.func, "attr", "") in ("pop", "__getitem__"):
-            holders = found(node.func.value, frame)
+            holders = resolved(node.func.value, frame)
         else:
             continue
         for holder in holders:
@@ -277,7 +277,7 @@ def failing_line(error: BaseException, sources: Sources) -> tuple[Any, list[Any]
                           and node.lineno <= own.tb_lineno <= (node.end_lineno or 0)]
 
 
-def found(node: Any, frame: FrameType) -> list[Any]:
+def resolved(node: Any, frame: FrameType) -> list[Any]:
     """Returns, in a list, the object that an expression stands for, if it can be had without calling anything."""
     import ast
     if isinstance(node, ast.Name):
@@ -287,10 +287,10 @@ def found(node: Any, frame: FrameType) -> list[Any]:
     elif isinstance(node, ast.Constant):
         return [node.value]
     elif isinstance(node, ast.Attribute):
-        return [getattr(holder, node.attr) for holder in found(node.value, frame) if hasattr(holder, node.attr)]
+        return [getattr(holder, node.attr) for holder in resolved(node.value, frame) if hasattr(holder, node.attr)]
     elif isinstance(node, ast.Subscript):
-        keys = [node.slice.value] if isinstance(node.slice, ast.Constant) else found(node.slice, frame)
-        return [holder[key] for holder in found(node.value, frame) for key in keys if has_item(holder, key)]
+        keys = [node.slice.value] if isinstance(node.slice, ast.Constant) else resolved(node.slice, frame)
+        return [holder[key] for holder in resolved(node.value, frame) for key in keys if has_item(holder, key)]
     return []
 
 

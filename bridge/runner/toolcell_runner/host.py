@@ -19,10 +19,10 @@ HUNG_UP = "the host closed the connection"
 
 
 class Host:
-    """Asks the host, from any thread or task, and hands each reply to the one who waits for it.
+    """Asks the host, from any thread or task, and hands each reply to the caller that waits for it.
 
-    Replies are read by the event loop that asks, which saves the way from thread to thread. Where others ask too, or
-    the host does not take what is sent, a thread reads them from then on.
+    The event loop that asks reads the replies, which saves a switch of threads. If other threads ask too, or the host
+    does not take what is sent, a thread reads them from then on.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -46,7 +46,7 @@ class Host:
         gate.acquire()
         replies = []
 
-        def settle(reply: Any) -> None:
+        def deliver(reply: Any) -> None:
             replies.append(reply)
             gate.release()
 
@@ -54,7 +54,7 @@ class Host:
             gate.acquire()
             return result_of(replies[0])
 
-        self._post(method, params, settle)
+        self._post(method, params, deliver)
         return wait
 
     async def ask_async(self, method: str, params: Any) -> Any:
@@ -67,18 +67,18 @@ class Host:
             if not future.done():  # a cancelled task left it
                 future.set_result(reply)
 
-        def settle(reply: Any) -> None:
+        def deliver(reply: Any) -> None:
             if asyncio._get_running_loop() is loop:
                 return resolve(reply)
             try:
                 loop.call_soon_threadsafe(resolve, reply)
             except RuntimeError:
-                pass  # the loop was closed: nobody waits any more
+                pass  # the loop was closed: no task waits any more
 
-        self._post(method, params, settle, loop)
+        self._post(method, params, deliver, loop)
         return result_of(await future)
 
-    def _post(self, method: str, params: Any, settle: Callable[[Any], None], loop: Any = None) -> None:
+    def _post(self, method: str, params: Any, deliver: Callable[[Any], None], loop: Any = None) -> None:
         # A forked process shares the socket: what it read would be missing here.
         if os.getpid() != self._pid:
             raise MCPError("tools can only be called from the main process")
@@ -88,7 +88,7 @@ class Host:
             self.listen(loop)
             self._count += 1
             number = self._count
-            self._waiting[number] = settle
+            self._waiting[number] = deliver
         try:
             self._channel.send({"type": "call", "id": number, "method": method, "params": params})
         except BaseException as error:
@@ -116,7 +116,7 @@ class Host:
 
     def _read_by_thread(self) -> None:
         os.set_blocking(self._channel.fd, True)
-        # Who else has the lock asks from another thread, and starts it, or was interrupted by a signal handler of ours.
+        # If the lock is taken, another thread asks, and starts the reader, or our signal handler has interrupted this.
         if self._lock.acquire(False):
             try:
                 self.listen()
@@ -153,20 +153,20 @@ class Host:
         self._close()
 
     def _hand_out(self, go_on: bool) -> bool:
-        """Gives every reply that has been read whole to the one who waits for it. Returns go_on."""
+        """Delivers every reply that has been read whole. Returns go_on."""
         while go_on:
             body = self._channel.message()
             if body is None:
                 break
             try:
                 reply = decode(body)
-                settle = self._waiting.pop(reply.get("id"), None)
+                deliver = self._waiting.pop(reply.get("id"), None)
             except (ValueError, AttributeError, TypeError, RecursionError, MemoryError) as error:
-                # Whose answer it was cannot be known, and nobody may wait for ever.
+                # It cannot be known which call it answers, and no call may wait for ever.
                 self._fail_all(f"the host's answer cannot be read: {type(error).__name__}: {error}")
                 continue
-            if settle:
-                settle(reply)
+            if deliver:
+                deliver(reply)
         return go_on
 
     def _close(self) -> None:
@@ -177,8 +177,8 @@ class Host:
     def _fail_all(self, message: str) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
-        for settle in waiting.values():
-            settle({"error": {"message": message}})
+        for deliver in waiting.values():
+            deliver({"error": {"message": message}})
 
 
 def start_reader(read: Callable[[], None]) -> None:

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 WIDTH = 100  # of lines, in characters
-MOST_SHOWN = 20_000  # characters of a container
-MOST_ITEMS = 200  # of one container
-MOST_TEXT = 2_000  # characters of a text in a container
-DEEPEST = 12
+MAX_SHOWN = 20_000  # characters of a container
+MAX_ITEMS = 200  # of one container
+MAX_TEXT = 2_000  # characters of a text in a container
+MAX_DEPTH = 12
 
 BRACKETS: dict[Any, tuple[str, str]] = {
     list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"), dict: ("{", "}")}
@@ -25,14 +25,14 @@ def show(value: Any) -> str:
         return frame_text(value)
     if container_of(value):
         text = Layout().lines(value, 0, 0)
-        if len(text) > MOST_SHOWN:
-            text = f"{text[:MOST_SHOWN]}\n… cut: {len(text):,} characters as it is shown; print the part that you need"
+        if len(text) > MAX_SHOWN:
+            text = f"{text[:MAX_SHOWN]}\n… cut: {len(text):,} characters as it is shown; print the part that you need"
         return text
     return repr(value)
 
 
 def container_of(value: Any) -> Any:
-    """Returns the builtin type that a value is shown as, or None: who writes a repr of its own is left to it."""
+    """Returns the builtin type that a value is shown as, or None: a type with a repr of its own is shown by that."""
     kind: Any
     for kind in BRACKETS:
         if isinstance(value, kind) and type(value).__repr__ is kind.__repr__:
@@ -62,7 +62,7 @@ class Layout:
 
     def __init__(self) -> None:
         self._inside: set[int] = set()  # containers that are being written, by id
-        self._left = 2 * MOST_SHOWN  # what is written beyond it is cut anyway
+        self._left = 2 * MAX_SHOWN  # what is written beyond it is cut anyway
 
     def lines(self, value: Any, indent: int, depth: int) -> str:
         """Returns the text of a value whose first line starts at column indent."""
@@ -77,7 +77,7 @@ class Layout:
         if kind is None:
             text = atom(value)
             return text if len(text) <= room and "\n" not in text else None
-        if id(value) in self._inside or depth > DEEPEST:
+        if id(value) in self._inside or depth > MAX_DEPTH:
             return "…"
         if len(value) * 2 > room:
             return None
@@ -124,7 +124,7 @@ class Layout:
     def _parts(self, kind: type, value: Any, inner: int, depth: int) -> Iterator[str]:
         """Yields the text of the items, no more than can be shown."""
         for number, item in enumerate(value.items() if kind is dict else value):
-            if number == MOST_ITEMS or self._left < 0:
+            if number == MAX_ITEMS or self._left < 0:
                 return
             if kind is dict:
                 key = atom(item[0]) + ": "
@@ -152,8 +152,8 @@ class Layout:
 
 def atom(value: Any) -> str:
     """Returns the text of what is no container; a long text is cut, and its length said."""
-    if isinstance(value, (str, bytes)) and len(value) > MOST_TEXT:
+    if isinstance(value, (str, bytes)) and len(value) > MAX_TEXT:
         unit = "characters" if isinstance(value, str) else "bytes"
-        return f"{value[:MOST_TEXT]!r}… ({len(value):,} {unit})"
+        return f"{value[:MAX_TEXT]!r}… ({len(value):,} {unit})"
     text = repr(value)
-    return text if len(text) <= 2 * MOST_TEXT else f"{text[:2 * MOST_TEXT]}… ({len(text):,} characters)"
+    return text if len(text) <= 2 * MAX_TEXT else f"{text[:2 * MAX_TEXT]}… ({len(text):,} characters)"

@@ -29,14 +29,14 @@ OUT = "/workspace/out"  # what is in it outlives the run
 Module = type(sys)
 
 
-def work(channel: Channel, runtime: Runtime, start: dict[str, Any]) -> int:
+def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any]) -> int:
     """Does what the start message says, returns the exit code."""
     sys.argv[:] = start.get("argv") or [""]
     namespace = sys.modules["__main__"].__dict__
     set_names(runtime, start, namespace)
     if start.get("session"):
-        from .session import hold
-        return hold(channel, runtime, start, namespace)
+        from .session import run_session
+        return run_session(channel, runtime, start, namespace)
     return run_one(channel, runtime, start, Executor(runtime, namespace, run_loop), dict)[0]
 
 
@@ -49,21 +49,22 @@ def set_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]
     runtime.tools = SavedTools(runtime, start.get("saved") or (), names)
 
 
-def listen_for_the_end(runtime: Runtime, channel: Channel) -> None:
-    """Makes the host's signal that the time is up tell where the code is. What of it C code can tell needs no turn of
-    Python's: it goes out as text.
+def handle_timeout_signal(runtime: Runtime, channel: Channel) -> None:
+    """Sends the stack of the code when the host's signal says that the time is up.
+
+    faulthandler, which is C code, sends it as text at once. Python's own handler follows when it gets its turn.
     """
-    def tell(signum: int, frame: FrameType) -> None:
+    def handle(signum: int, frame: FrameType) -> None:
         try:
-            from .stackdump import tell_where
-            tell_where(runtime, channel, frame)
+            from .stackdump import send_stack
+            send_stack(runtime, channel, frame)
         except BaseException:
-            pass  # what the text says has to do
+            pass  # the text has to do
 
     try:
         import _signal  # type: ignore[import-not-found] # signal itself takes longer
         import faulthandler
-        _signal.signal(_signal.SIGURG, tell)
+        _signal.signal(_signal.SIGURG, handle)
         faulthandler.register(_signal.SIGURG, file=channel.fd, all_threads=False, chain=True)
     except Exception:
         pass  # a Python that was built without
@@ -71,7 +72,7 @@ def listen_for_the_end(runtime: Runtime, channel: Channel) -> None:
 
 def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: dict[str, Any], executor: Executor,
             more: Callable[[], dict[str, Any]]) -> tuple[int, bool]:
-    """Runs the code and reports to the host, with what more() gives. Returns the exit code and whether it was told."""
+    """Runs the code and reports to the host, with what more() gives. Returns the exit code and if that worked."""
     pid = os.getpid()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
     runtime.sources.add(executor.file, source)
@@ -80,7 +81,7 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() != pid:
         return code, False
-    leave(runtime)
+    hand_over_output(runtime)
     done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, **more()}
     try:
         channel.send({key: value for key, value in done.items() if value is not None})
@@ -89,7 +90,7 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
     return code, True
 
 
-def leave(runtime: Runtime) -> None:
+def hand_over_output(runtime: Runtime) -> None:
     """Hands over what the code has drawn, and makes sure that the host can read what is in OUT. Never raises."""
     try:
         runtime.show_figures()
@@ -122,7 +123,7 @@ def prepare() -> tuple[Channel, Runtime]:
     set_up_process()
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
     runtime = Runtime(Host(channel), Sources())
-    listen_for_the_end(runtime, channel)
+    handle_timeout_signal(runtime, channel)
     install_main(runtime)
     return channel, runtime
 
@@ -138,10 +139,10 @@ def main(prepared: tuple[Channel, Runtime] | None = None) -> int:
     body = channel.receive()
     if body is None:
         return 1  # the host wants nothing
-    return work(channel, runtime, decode(body))
+    return run_start_message(channel, runtime, decode(body))
 
 
 def ended(prepared: tuple[Channel, Runtime], code: int) -> bool:
-    """Tells the host that nothing comes any more: it need not wait until the kernel has taken this process apart."""
+    """Reports the end to the host, which then need not wait until the kernel has taken this process apart."""
     prepared[0].send({"type": "end", "exitCode": code})
     return True

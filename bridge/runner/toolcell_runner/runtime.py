@@ -34,7 +34,7 @@ class Runtime:
     def __init__(self, host: Host, sources: Sources) -> None:
         self.host = host
         self.sources = sources
-        self.tools: SavedTools  # the saved ones, set by whoever loads them
+        self.tools: SavedTools  # the saved ones, set before each run
         self.saved_here: dict[str, Any] = {}  # what the code itself has saved, by name
         self.ending = False  # the session, with this run
         self._has_content = False

@@ -23,7 +23,7 @@ class SavedTools:
     They live in a namespace of their own, so that no name of the code can change what they do.
     """
 
-    def __init__(self, runtime: Runtime, saved: Iterable[str], names: dict[str,Any]) -> None:
+    def __init__(self, runtime: Runtime, saved: Iterable[str], names: dict[str, Any]) -> None:
         self.saved = {name for name in saved if not is_builtin(name)}
         self.runtime = runtime
         self._tried: dict[str, str | None] = {}

@@ -18,7 +18,7 @@ class Tool:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         call: Any = self._runtime._call(self._server, self._name, args, kwargs)
-        # Python's warning about a call that nobody awaited should name the tool.
+        # Python's warning about a call that was never awaited should name the tool.
         call.__name__ = self._name
         call.__qualname__ = f"mcp_servers[{self._server!r}].{self._name}"
         return call
@@ -40,7 +40,7 @@ class Tool:
 class Server:
     # No docstring: help() is to show that of the instance.
 
-    def __init__(self, runtime: Runtime, entry: dict[str,Any]) -> None:
+    def __init__(self, runtime: Runtime, entry: dict[str, Any]) -> None:
         self._runtime, self._name = runtime, entry["name"]
         about = entry.get("description")
         self._title = f"MCP server {self._name!r}" + (f": {about}" if about else "")

@@ -1,7 +1,7 @@
 """A session: run after run in one process.
 
-A session is told of its next run by one more start message. Between two of them threads and processes that the code
-left go on; the event loop stands still.
+Each run begins with a start message. Between two of them threads and processes that the code left go on; the event
+loop stands still.
 """
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from .runtime import Runtime
 
 
-def hold(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> int:
+def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> int:
     """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
     executor = Executor(runtime, namespace, SessionLoop().run)
     given = {name: namespace[name] for name in namespace if name == "display" or name.startswith(("mcp", "LOADED_MCP"))}
     for name in ("exit", "quit"):
-        setattr(builtins, name, Leave(name, runtime))
+        setattr(builtins, name, SessionExit(name, runtime))
     count = 0
     while True:
         count += 1
         if count > 1:
             executor.file = f"<run_python {count}>"  # tracebacks name the run and find its lines
         coming = NextStart(runtime.host)
-        code, told = run_one(UninterruptedChannel(channel, runtime), runtime, start, executor,
-                             lambda: uninterrupted(runtime, at_end, runtime))
-        if runtime.ending or not told:
+        code, reported = run_one(UninterruptedChannel(channel, runtime), runtime, start, executor,
+                             lambda: uninterrupted(runtime, flush_output, runtime))
+        if runtime.ending or not reported:
             return code
         following = coming.wait(runtime)
         if following is None:
@@ -49,7 +49,7 @@ def hold(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: d
         update_names(runtime, start, namespace, given)
 
 
-def at_end(runtime: Runtime) -> dict[str, Any]:
+def flush_output(runtime: Runtime) -> dict[str, Any]:
     """Sends off what was printed, and says whether the session goes on."""
     stream: Any
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
@@ -65,7 +65,7 @@ def at_end(runtime: Runtime) -> dict[str, Any]:
     return {} if runtime.ending else {"kept": True}
 
 
-def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any], given: dict[str,Any]) -> None:
+def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any], given: dict[str, Any]) -> None:
     """Takes over what the next run may call, and what there is now, without touching what the code has made."""
     runtime.set_servers(start.get("servers") or ())
     names = install_servers(runtime, given["mcp"])
@@ -160,15 +160,15 @@ class SessionLoop:
         try:
             return self._runner.run(coroutine)
         except BaseException as error:
-            # A task left by SystemExit or the like: what the run was at must not go on in the next. The error is told
-            # of this run, and not once more when the task is collected.
-            told, runner, self._runner = error, self._runner, None
+            # SystemExit or the like has left a task: what the run was doing must not go on in the next. This run
+            # reports the error; it is not to be reported once more when the task is collected.
+            reported, runner, self._runner = error, self._runner, None
 
-            def tell_others(loop: Any, context: dict[str, Any]) -> None:
-                if context.get("exception") is not told:
+            def report_others(loop: Any, context: dict[str, Any]) -> None:
+                if context.get("exception") is not reported:
                     loop.default_exception_handler(context)
 
-            runner.get_loop().set_exception_handler(tell_others)
+            runner.get_loop().set_exception_handler(report_others)
             runner.close()
             raise
 
@@ -195,7 +195,7 @@ class BareRunner:
         self._loop.close()
 
 
-class Leave:
+class SessionExit:
     """exit and quit end the session with the run, as they end a notebook's kernel; sys.exit() ends the run alone."""
 
     def __init__(self, name: str, runtime: Runtime) -> None:

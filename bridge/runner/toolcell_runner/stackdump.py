@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .runtime import Runtime
 
 
-MOST_FRAMES = 50  # of one stack
-MOST_TASKS = 4
+MAX_FRAMES = 50  # of one stack
+MAX_TASKS = 4
 
 
-def tell_where(runtime: Runtime, channel: Channel, frame: FrameType) -> None:
+def send_stack(runtime: Runtime, channel: Channel, frame: FrameType) -> None:
     """Sends the stack of the main thread; while it waits for tasks, theirs."""
     texts = runtime.sources.texts
-    places = own_part(stack_of(frame, texts), texts)
+    places = without_runner(stack_of(frame, texts), texts)
     if not any(place["file"] in texts for place in places):
         places = stacks_of_tasks(texts) or places
     channel.send({"type": "where", "frames": places})
@@ -39,12 +39,12 @@ def stack_of(frame: FrameType | None, texts: dict[str, str]) -> list[dict[str, A
     return places[first:]
 
 
-def own_part(places: list[dict[str, Any]], texts: dict[str, str]) -> list[dict[str, Any]]:
+def without_runner(places: list[dict[str, Any]], texts: dict[str, str]) -> list[dict[str, Any]]:
     """Returns the frames without the runner's, and without those between it and the code; no more than are wanted."""
     places = [place for place in places if not is_runner(place["file"])]
     first = next((number for number, place in enumerate(places) if place["file"] in texts), 0)
     places = places[first:]
-    return places if len(places) <= MOST_FRAMES else places[:MOST_FRAMES // 2] + places[-MOST_FRAMES // 2:]
+    return places if len(places) <= MAX_FRAMES else places[:MAX_FRAMES // 2] + places[-MAX_FRAMES // 2:]
 
 
 def stacks_of_tasks(texts: dict[str, str]) -> list[dict[str, Any]]:
@@ -56,11 +56,11 @@ def stacks_of_tasks(texts: dict[str, str]) -> list[dict[str, Any]]:
     for task in asyncio.all_tasks():
         places = [place_of(frame, texts) for frame in awaited(task.get_coro())]
         is_main = any(is_runner(place["file"]) for place in places)
-        places = own_part(places, texts)
+        places = without_runner(places, texts)
         if places:
             waiting.append((not is_main, task.get_name(), places))
     waiting.sort(key=lambda each: each[:2])
-    del waiting[MOST_TASKS:]
+    del waiting[MAX_TASKS:]
     if len(waiting) > 1:
         for _, name, places in waiting:
             places[0]["task"] = name[:200]
@@ -69,7 +69,7 @@ def stacks_of_tasks(texts: dict[str, str]) -> list[dict[str, Any]]:
 
 def awaited(coroutine: Any) -> Iterator[FrameType]:
     """Yields the frames of a coroutine that waits, and of what it waits for."""
-    for _ in range(MOST_FRAMES):
+    for _ in range(MAX_FRAMES):
         kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(coroutine, kind + "_frame")), None)
         if kind is None:
             return
