@@ -3,12 +3,13 @@ package rootfs
 import (
 	"archive/tar"
 	"bytes"
-	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 func special(name string, kind byte) entry {

@@ -3,12 +3,13 @@ package rootfs
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 // mountPoints are the directories that a sandbox mounts on. They are made here

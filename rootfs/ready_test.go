@@ -2,12 +2,13 @@ package rootfs
 
 import (
 	"bytes"
-	"github.com/toolcell/toolcell/rootfs/unpack"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 func rootOf(t *testing.T, entries ...entry) *os.Root {

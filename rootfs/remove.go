@@ -1,9 +1,10 @@
 package rootfs
 
 import (
-	"github.com/toolcell/toolcell/rootfs/unpack"
 	"os"
 	"path"
+
+	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 // removeTree removes a directory and all in it, also where an image has put

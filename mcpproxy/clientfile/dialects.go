@@ -6,7 +6,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A dialect is how one MCP client writes its servers down: where, under which
+// A Dialect is how one MCP client writes its servers down: where, under which
 // names, and what a variable looks like. The zero value of a field is what
 // most clients do.
 type Dialect struct {

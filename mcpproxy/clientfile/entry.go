@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
+// What an entry may hold at most.
 const (
 	maxArgs        = 4096
 	MaxEnv         = 4096

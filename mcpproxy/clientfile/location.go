@@ -14,7 +14,7 @@ type Options struct {
 	Values    func(file string) map[string]string // what the user set for the inputs of a file; nil is nothing
 }
 
-// A location is where a config file may be, and how it is read there.
+// A Location is where a config file may be, and how it is read there.
 type Location struct {
 	Path    string
 	Dialect *Dialect

@@ -13,12 +13,21 @@ func ColorsFor(f *os.File) Colors {
 	return Colors(Terminal(f) && os.Getenv("NO_COLOR") == "" && term != "" && term != "dumb")
 }
 
-// Select Graphic Rendition of ECMA-48.
-func (i Colors) bold(s string) string   { return i.with("1", s) }
-func (i Colors) Red(s string) string    { return i.with("1;31", s) }
-func (i Colors) Green(s string) string  { return i.with("32", s) }
+// The numbers are those of Select Graphic Rendition in ECMA-48.
+
+func (i Colors) bold(s string) string { return i.with("1", s) }
+
+// Red returns s in bold red.
+func (i Colors) Red(s string) string { return i.with("1;31", s) }
+
+// Green returns s in green.
+func (i Colors) Green(s string) string { return i.with("32", s) }
+
+// Yellow returns s in yellow.
 func (i Colors) Yellow(s string) string { return i.with("33", s) }
-func (i Colors) Cyan(s string) string   { return i.with("36", s) }
+
+// Cyan returns s in cyan.
+func (i Colors) Cyan(s string) string { return i.with("36", s) }
 
 func (i Colors) with(code, s string) string {
 	if !i || s == "" {

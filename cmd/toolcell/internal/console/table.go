@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A column of a table says how its cells are set.
+// A Column of a table says how its cells are set.
 type Column struct {
 	Name  string
 	Right bool // numbers stand below each other
