@@ -17,16 +17,6 @@ func site(t *testing.T, files map[string]string) discovery.Options {
 	return discovery.Options{Home: home, Dir: dir, Getenv: mcptest.SiteEnv, Trusted: func(string, string) discovery.TrustState { return discovery.Trusted }}
 }
 
-// siteOf makes a home and a project of the files below root, all trusted.
-func siteOf(t *testing.T, root string) discovery.Options {
-	t.Helper()
-	home, dir := mcptest.SiteOf(t, root)
-	return discovery.Options{
-		Home: home, Dir: dir, Getenv: mcptest.SamplesEnv, Values: mcptest.SamplesValues,
-		Trusted: func(string, string) discovery.TrustState { return discovery.Trusted },
-	}
-}
-
 func trusting(t *testing.T, files map[string]string) (discovery.Options, discovery.Trust) {
 	t.Helper()
 	o := site(t, files)

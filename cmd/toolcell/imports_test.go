@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"mcpproxy/config":     {"mcpproxy/text"},
 	"mcpproxy/discovery":  {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/inplace":    {},
-	"mcpproxy/install":    {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/discovery", "mcpproxy/inplace", "mcpproxy/statefile"},
+	"mcpproxy/install":    {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/discovery", "mcpproxy/inplace", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/jsonl":      {},
 	"mcpproxy/mcptest":    {"mcpproxy/..."},
 	"mcpproxy/oauth":      {"mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport"},

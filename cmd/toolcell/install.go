@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/install"
 	"github.com/urfave/cli/v2"
 )
 
@@ -40,7 +40,7 @@ func installCommand(s *streams) *cli.Command {
 			if c.Bool("undo") {
 				return uninstall(c, s)
 			}
-			return install(c, s)
+			return installEntry(c, s)
 		},
 	}
 }
@@ -59,7 +59,7 @@ func uninstallCommand(s *streams) *cli.Command {
 }
 
 func clientNames() (names []string) {
-	for _, p := range mcpproxy.Places(discovery.Options{Home: "/", Dir: "/"}) {
+	for _, p := range install.Targets(discovery.Options{Home: "/", Dir: "/"}) {
 		names = append(names, p.Client)
 	}
 	return names
@@ -71,8 +71,8 @@ type installer struct {
 	s        *streams
 	settings Settings
 	found    *findings
-	installs mcpproxy.Installs
-	place    mcpproxy.Place
+	installs install.Journal
+	place    install.Target
 	file     *editedFile
 }
 
@@ -89,19 +89,19 @@ func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &installer{c: c, s: s, settings: settings, installs: mcpproxy.NewInstalls(d.state)}
+	i := &installer{c: c, s: s, settings: settings, installs: install.NewJournal(d.state)}
 	if i.found, err = findServers(settings, newLogger(settings, s.err)); err != nil {
 		return nil, err
 	}
-	if i.place, err = mcpproxy.PlaceOf(i.found.options, c.Args().First(), c.Bool("project")); err != nil {
+	if i.place, err = install.TargetOf(i.found.options, c.Args().First(), c.Bool("project")); err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
 	i.file, err = openEdited(i.place.File)
 	return i, err
 }
 
-// install is the story of the command.
-func install(c *cli.Context, s *streams) error {
+// installEntry is the story of the command.
+func installEntry(c *cli.Context, s *streams) error {
 	if c.Bool("list") {
 		return listClients(c, s)
 	}
@@ -142,7 +142,7 @@ func install(c *cli.Context, s *streams) error {
 	return nil
 }
 
-func (i *installer) print(self mcpproxy.Self) error {
+func (i *installer) print(self install.Entry) error {
 	text, err := i.place.Example(self)
 	if err != nil {
 		return err
@@ -155,8 +155,8 @@ func (i *installer) print(self mcpproxy.Self) error {
 // self is how a client is to start this program. Clients pass few variables on
 // and have another PATH, so the command is a whole path, and what says where
 // files are goes along.
-func (i *installer) self() (mcpproxy.Self, error) {
-	self := mcpproxy.Self{Name: i.c.String("name"), Env: map[string]string{}}
+func (i *installer) self() (install.Entry, error) {
+	self := install.Entry{Name: i.c.String("name"), Env: map[string]string{}}
 	var err error
 	if self.Command, err = lastingPath(); err != nil {
 		return self, err
@@ -244,7 +244,7 @@ func listClients(c *cli.Context, s *streams) error {
 		return err
 	}
 	var rows []clientRow
-	for _, p := range mcpproxy.Places(found.options) {
+	for _, p := range install.Targets(found.options) {
 		rows = append(rows, rowOf(p))
 	}
 	if c.Bool("json") {
@@ -257,7 +257,7 @@ func listClients(c *cli.Context, s *streams) error {
 	return console.PrintTable(s.out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
 }
 
-func rowOf(p mcpproxy.Place) clientRow {
+func rowOf(p install.Target) clientRow {
 	r := clientRow{Client: p.Client, Title: p.Title, File: p.File, Status: "not installed"}
 	file, err := openEdited(p.File)
 	var name string

@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // A change is what install is about to do, or has done.
 type change struct {
 	*installer
-	put   mcpproxy.Put
+	put   install.Result
 	entry string
 
-	move   mcpproxy.Move
+	move   install.Move
 	moved  *editedFile // where servers go; nil if none do
 	price  *bill
 	backup string
@@ -41,7 +41,7 @@ func (c *change) write() (err error) {
 		return err
 	}
 	if record.Sum != sumOf(c.file.before) { // what undo leads back to is what there is now
-		record = mcpproxy.Install{MadeKey: !c.place.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
+		record = install.Record{MadeKey: !c.place.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
 		if record.Backup, err = c.file.backup(); err != nil {
 			return err
 		}
@@ -88,9 +88,9 @@ func (c *change) carryValues() error {
 func (c *change) tell(w *os.File) {
 	p := c.place
 	switch c.put.Did {
-	case mcpproxy.Added:
+	case install.Added:
 		fmt.Fprintf(w, "added to %s as %q: %s\n  starts: %s\n", p.Title, c.put.Name, p.File, c.entry)
-	case mcpproxy.Updated:
+	case install.Updated:
 		fmt.Fprintf(w, "updated in %s, %q: %s\n  starts: %s\n", p.Title, c.put.Name, p.File, c.entry)
 		if c.put.Was != "" && c.put.Was+" serve" != c.entry {
 			fmt.Fprintf(w, "  was: %s\n", c.put.Was)

@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/install"
 	"github.com/urfave/cli/v2"
 )
 
@@ -43,7 +43,7 @@ func uninstall(c *cli.Context, s *streams) error {
 // undoing is what uninstall is about to do.
 type undoing struct {
 	*installer
-	record mcpproxy.Install
+	record install.Record
 	moved  *editedFile // the file with servers that were moved; nil if none were
 	gone   bool        // the client's file was not there before
 	exact  bool

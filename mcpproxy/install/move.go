@@ -1,4 +1,4 @@
-package mcpproxy
+package install
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type Moving struct {
 // PlanMove finds the servers in a text that mean the same when they are moved:
 // each is put into a file at the new place, read there, and compared with what
 // it was. Values are those that the user set for inputs of the old file.
-func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
+func (p Target) PlanMove(data []byte, values map[string]string) (Move, error) {
 	var m Move
 	text, key, all, err := p.read(data)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p Place) PlanMove(data []byte, values map[string]string) (Move, error) {
 
 // offSomewhere finds servers that Claude Code has switched off in single
 // directories, by name.
-func (p Place) offSomewhere(data []byte) map[string]string {
+func (p Target) offSomewhere(data []byte) map[string]string {
 	var top struct {
 		Projects map[string]struct{ DisabledMcpServers []string }
 	}
@@ -79,7 +79,7 @@ func (p Place) offSomewhere(data []byte) map[string]string {
 }
 
 // moving tries the move of one entry.
-func (p Place) moving(data []byte, e clientfile.Entry, values map[string]string, here config.Config) (Moving, error) {
+func (p Target) moving(data []byte, e clientfile.Entry, values map[string]string, here config.Config) (Moving, error) {
 	to := Moving{Name: e.Name}
 	_, moved, err := p.MoveOut(data, nil, []string{e.Name})
 	if err != nil {
@@ -115,7 +115,7 @@ func (p Place) moving(data []byte, e clientfile.Entry, values map[string]string,
 }
 
 // one reads a single entry of a text.
-func (p Place) one(path string, text []byte, values map[string]string, name string) (clientfile.Entry, error) {
+func (p Target) one(path string, text []byte, values map[string]string, name string) (clientfile.Entry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
 		return clientfile.Entry{}, err
@@ -130,7 +130,7 @@ func (p Place) one(path string, text []byte, values map[string]string, name stri
 
 // shadowed refuses a server whose name is another's here: behind this program
 // only one of them could be used.
-func (p Place) shadowed(s config.Server, here config.Config) error {
+func (p Target) shadowed(s config.Server, here config.Config) error {
 	o := withoutProject(p.options)
 	for _, other := range here.Servers {
 		if other.Name == s.Name && o.Identity(other) != o.Identity(s) {
@@ -142,7 +142,7 @@ func (p Place) shadowed(s config.Server, here config.Config) error {
 
 // MoveOut takes servers out of the text of the client's file and puts them into
 // that of the other, as they are written.
-func (p Place) MoveOut(data, moved []byte, names []string) (rest, to []byte, err error) {
+func (p Target) MoveOut(data, moved []byte, names []string) (rest, to []byte, err error) {
 	from, err := inplace.New(p.File, data)
 	if err != nil {
 		return nil, nil, err
@@ -172,7 +172,7 @@ func (p Place) MoveOut(data, moved []byte, names []string) (rest, to []byte, err
 }
 
 // MoveBack is the way back. What is in the client's file again is left there.
-func (p Place) MoveBack(data, moved []byte, names []string) (client, rest []byte, err error) {
+func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byte, err error) {
 	to, err := inplace.New(p.File, data)
 	if err != nil {
 		return nil, nil, err
@@ -205,7 +205,7 @@ func (p Place) MoveBack(data, moved []byte, names []string) (client, rest []byte
 }
 
 // HasServers reports whether the text of a file of moved servers has any left.
-func (p Place) HasServers(moved []byte) bool {
+func (p Target) HasServers(moved []byte) bool {
 	if text, err := inplace.New(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
 		return err != nil
 	}
@@ -242,7 +242,7 @@ func copyInputs(from, to *inplace.Text, data, moved []byte) error {
 
 // Secrets are values in a text that must not be shown: those of variables and
 // headers.
-func (p Place) Secrets(data []byte) []string {
+func (p Target) Secrets(data []byte) []string {
 	f, err := p.open(p.File, bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), nil)
 	if err != nil {
 		return nil

@@ -1,4 +1,6 @@
-package mcpproxy
+// Package install adds this program to the config file of an MCP client, moves
+// the client's other servers behind it, and undoes both.
+package install
 
 import (
 	"encoding/json"
@@ -14,20 +16,20 @@ import (
 
 // A Place is the config file of a client that this program can be put into, and
 // other servers taken out of.
-type Place struct {
+type Target struct {
 	Client  string // as a user names it, such as "claude-code"
 	Title   string // as its makers do
 	File    string
 	Project bool // it is the project's file, not the user's
 
-	target  target
+	target  client
 	dialect *clientfile.Dialect
 	options discovery.Options
 }
 
 // A target is how an entry for this program looks in a client's file. Where that
 // file is, and how its fields are called, is in the dialect.
-type target struct {
+type client struct {
 	name, title string
 	client      string   // of the dialect
 	user        []string // its files, where they are not the dialect's
@@ -43,7 +45,7 @@ const (
 )
 
 // targets are the clients in the order in which they are listed.
-var targets = []target{
+var targets = []client{
 	{name: "claude-code", title: "Claude Code", client: "claude", before: `"type": "stdio"`, note: "sessions that are open see it after /mcp or a restart"},
 	{name: "claude-desktop", title: "Claude Desktop", client: "claude-desktop", note: "restart it"},
 	{name: "cursor", title: "Cursor", client: "cursor", before: `"type": "stdio"`},
@@ -80,9 +82,9 @@ var targets = []target{
 	{name: "tabnine", title: "Tabnine", client: "tabnine"},
 }
 
-// Places are the files of the user of all clients.
-func Places(o discovery.Options) []Place {
-	var all []Place
+// Targets are the files of the user of all clients.
+func Targets(o discovery.Options) []Target {
+	var all []Target
 	for _, t := range targets {
 		if p, err := placeOf(o, t, false); err == nil {
 			all = append(all, p)
@@ -91,8 +93,8 @@ func Places(o discovery.Options) []Place {
 	return all
 }
 
-// PlaceOf finds the file of a client: the user's, or the project's.
-func PlaceOf(o discovery.Options, client string, project bool) (Place, error) {
+// TargetOf finds the file of a client: the user's, or the project's.
+func TargetOf(o discovery.Options, client string, project bool) (Target, error) {
 	var names []string
 	for _, t := range targets {
 		if t.name == client || t.client == client {
@@ -100,10 +102,10 @@ func PlaceOf(o discovery.Options, client string, project bool) (Place, error) {
 		}
 		names = append(names, t.name)
 	}
-	return Place{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, text.Nearest(client, names, 1)[0], strings.Join(names, ", "))
+	return Target{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, text.Nearest(client, names, 1)[0], strings.Join(names, ", "))
 }
 
-func placeOf(o discovery.Options, t target, project bool) (Place, error) {
+func placeOf(o discovery.Options, t client, project bool) (Target, error) {
 	o.Values, o.Trusted = nil, nil
 	d := *clientfile.DialectOf(t.client)
 	if t.client == "claude" {
@@ -111,7 +113,7 @@ func placeOf(o discovery.Options, t target, project bool) (Place, error) {
 		d.Project = clientfile.ClaudeProject.Project
 	}
 	d.Projects = false // servers of single directories are another matter
-	p := Place{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
+	p := Target{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
 	var files []string
 	switch {
 	case project && len(d.Project) == 0:
@@ -151,10 +153,10 @@ func inUse(files []string) string {
 }
 
 // Note is what the user has to do once the file has changed; empty is nothing.
-func (p Place) Note() string { return p.target.note }
+func (p Target) Note() string { return p.target.note }
 
 // key is where the servers are in a file with this text.
-func (p Place) key(has func(path ...string) bool) []string {
+func (p Target) key(has func(path ...string) bool) []string {
 	for _, key := range p.dialect.Keys {
 		if path := strings.Split(key, "."); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
 			return path
@@ -165,7 +167,7 @@ func (p Place) key(has func(path ...string) bool) []string {
 }
 
 // entry writes one for this program, in the order in which people would.
-func (p Place) entry(command string, args []string, env map[string]string) json.RawMessage {
+func (p Target) entry(command string, args []string, env map[string]string) json.RawMessage {
 	f := p.dialect.Fields
 	members := []string{}
 	add := func(name string, value any) {
@@ -191,7 +193,7 @@ func (p Place) entry(command string, args []string, env map[string]string) json.
 }
 
 // MovedFile is that file of the place's client.
-func (p Place) MovedFile() string {
+func (p Target) MovedFile() string {
 	if paths := p.options.Files().Resolve(p.dialect.MovedFile()); len(paths) > 0 {
 		return paths[0]
 	}

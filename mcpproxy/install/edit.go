@@ -1,4 +1,4 @@
-package mcpproxy
+package install
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 )
 
 // A Self is how this program is to be started by a client.
-type Self struct {
+type Entry struct {
 	Name    string // of the entry; empty takes the one that is there, or "toolcell"
 	Command string // an absolute path
 	Env     map[string]string
@@ -31,8 +31,8 @@ const (
 	Unchanged = "already there"
 )
 
-// Put is what became of an entry for this program.
-type Put struct {
+// Result is what became of an entry for this program.
+type Result struct {
 	Name string
 	Did  string
 	Was  string // what an entry that was updated started before
@@ -42,12 +42,12 @@ type Put struct {
 // Install puts an entry for this program into the text of the file. One that is
 // there is brought up to date: its command, and what Env has; the rest of it
 // is the user's.
-func (p Place) Install(data []byte, self Self) ([]byte, Put, error) {
+func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 	text, key, all, err := p.read(data)
 	if err != nil {
-		return nil, Put{}, err
+		return nil, Result{}, err
 	}
-	put := Put{Name: self.Name, Did: Added}
+	put := Result{Name: self.Name, Did: Added}
 	i := slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == self.Name })
 	if self.Name == "" {
 		put.Name = discovery.ProgramName
@@ -93,7 +93,7 @@ func oneOf(text, otherwise string) string {
 
 // update corrects the command of an entry, if that is a path to this program
 // and not a launcher's, and sets variables.
-func (p Place) update(text *inplace.Text, at []string, s config.Server, self Self) error {
+func (p Target) update(text *inplace.Text, at []string, s config.Server, self Entry) error {
 	f := p.dialect.Fields
 	direct := filepath.Base(s.Command) == discovery.ProgramName || filepath.Base(s.Command) == filepath.Base(self.Command)
 	if direct && !sameProgram(s.Command, self.Command) {
@@ -163,7 +163,7 @@ func sameProgram(command, want string) bool {
 // Uninstall takes the entry for this program out: the one with the name, or
 // with any name if it is empty. The key goes too if it is empty then and
 // withKey is set.
-func (p Place) Uninstall(data []byte, name string, withKey bool) ([]byte, string, error) {
+func (p Target) Uninstall(data []byte, name string, withKey bool) ([]byte, string, error) {
 	text, key, all, err := p.read(data)
 	if err != nil {
 		return nil, "", err
@@ -184,14 +184,14 @@ func (p Place) Uninstall(data []byte, name string, withKey bool) ([]byte, string
 }
 
 // HasKey reports whether the file has a place for servers already.
-func (p Place) HasKey(data []byte) bool {
+func (p Target) HasKey(data []byte) bool {
 	text, err := inplace.New(p.File, data)
 	return err == nil && text.Has(p.key(text.Has)...)
 }
 
 // Others counts the servers in a file that are not this program, and finds the
 // entry that is.
-func (p Place) Others(data []byte) (self string, others int, err error) {
+func (p Target) Others(data []byte) (self string, others int, err error) {
 	_, _, all, err := p.read(data)
 	for _, e := range all {
 		if p.starts(e) {
@@ -204,13 +204,13 @@ func (p Place) Others(data []byte) (self string, others int, err error) {
 }
 
 // Example is what a file with nothing but the entry says.
-func (p Place) Example(self Self) (string, error) {
+func (p Target) Example(self Entry) (string, error) {
 	out, _, err := p.Install(nil, self)
 	return string(out), err
 }
 
 // read parses a text and the entries in it, which are in the order of the file.
-func (p Place) read(data []byte) (text *inplace.Text, key []string, all []clientfile.Entry, err error) {
+func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clientfile.Entry, err error) {
 	if len(data) > clientfile.MaxSize {
 		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", clientfile.MaxSize>>20)
 	}
@@ -231,7 +231,7 @@ func (p Place) read(data []byte) (text *inplace.Text, key []string, all []client
 }
 
 // entries parses those of a text as if it were the file at path.
-func (p Place) entries(path string, text []byte, values map[string]string) ([]clientfile.Entry, error) {
+func (p Target) entries(path string, text []byte, values map[string]string) ([]clientfile.Entry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (p Place) entries(path string, text []byte, values map[string]string) ([]cl
 
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
-func (p Place) open(path string, text []byte, values map[string]string) (*clientfile.File, error) {
+func (p Target) open(path string, text []byte, values map[string]string) (*clientfile.File, error) {
 	o := p.options.Files()
 	o.Values = func(string) map[string]string { return values }
 	return clientfile.Open(clientfile.Location{Path: path, Dialect: p.dialect, Text: string(text)}, o)
@@ -253,7 +253,7 @@ func (p Place) open(path string, text []byte, values map[string]string) (*client
 
 // written is an entry of this program as its file writes it: variables of the
 // client are its own, and their values are never written.
-func (p Place) written(data []byte, name string) (config.Server, error) {
+func (p Target) written(data []byte, name string) (config.Server, error) {
 	f, err := p.open(p.File, bytes.Clone(data), nil)
 	if err != nil {
 		return config.Server{}, err
@@ -264,7 +264,7 @@ func (p Place) written(data []byte, name string) (config.Server, error) {
 
 // starts reports whether an entry is for this program, wherever that was when
 // the entry was written.
-func (p Place) starts(e clientfile.Entry) bool {
+func (p Target) starts(e clientfile.Entry) bool {
 	var part clientfile.ClientPart
 	if errors.As(e.Err, &part) || e.Server.Command == "" {
 		return false

@@ -1,4 +1,4 @@
-package mcpproxy
+package install
 
 import (
 	"path/filepath"
@@ -6,11 +6,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
-// Installs remembers what was done to clients' files, so that it can be undone.
-type Installs struct{ file statefile.File[Install] }
+// Journal remembers what was done to clients' files, so that it can be undone.
+type Journal struct{ file statefile.File[Record] }
 
 // An Install is what was done to one file.
-type Install struct {
+type Record struct {
 	Name    string   `json:"name"`              // of the entry
 	Backup  string   `json:"backup,omitempty"`  // the file as it was before; empty if there was none
 	Sum     string   `json:"sum"`               // of the file as it was left
@@ -22,24 +22,24 @@ type Install struct {
 	MovedSum string `json:"movedSum,omitempty"`
 }
 
-// NewInstalls keeps its file in dir.
-func NewInstalls(dir string) Installs {
-	return Installs{statefile.File[Install]{Path: filepath.Join(dir, "installs.json")}}
+// NewJournal keeps its file in dir.
+func NewJournal(dir string) Journal {
+	return Journal{statefile.File[Record]{Path: filepath.Join(dir, "installs.json")}}
 }
 
 // Of is what was done to a file, if anything.
-func (i Installs) Of(file string) (Install, bool, error) {
+func (i Journal) Of(file string) (Record, bool, error) {
 	all, err := i.file.Read()
 	done, ok := all[file]
 	return done, ok, err
 }
 
 // Set notes what was done to a file.
-func (i Installs) Set(file string, done Install) error {
-	return i.file.Change(func(all map[string]Install) { all[file] = done })
+func (i Journal) Set(file string, done Record) error {
+	return i.file.Change(func(all map[string]Record) { all[file] = done })
 }
 
 // Forget notes that it is undone.
-func (i Installs) Forget(file string) error {
-	return i.file.Change(func(all map[string]Install) { delete(all, file) })
+func (i Journal) Forget(file string) error {
+	return i.file.Change(func(all map[string]Record) { delete(all, file) })
 }

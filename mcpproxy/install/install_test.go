@@ -1,4 +1,4 @@
-package mcpproxy
+package install
 
 import (
 	"errors"
@@ -14,20 +14,20 @@ import (
 )
 
 // samples opens the user's files of every client that testdata has.
-func samples(t *testing.T, f func(t *testing.T, o discovery.Options, p Place, text []byte)) {
+func samples(t *testing.T, f func(t *testing.T, o discovery.Options, p Target, text []byte)) {
 	t.Helper()
-	dirs, err := os.ReadDir("discovery/testdata/clients")
+	dirs, err := os.ReadDir("../discovery/testdata/clients")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, dir := range dirs {
-		o := siteOf(t, filepath.Join("discovery/testdata/clients", dir.Name()))
+		o := siteOf(t, filepath.Join("../discovery/testdata/clients", dir.Name()))
 		o.Self = filepath.Join(o.Home, "bin/toolcell")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Self), 0o700), os.WriteFile(o.Self, nil, 0o700)); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range Places(o) {
+		for _, p := range Targets(o) {
 			text, err := os.ReadFile(p.File)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -62,7 +62,7 @@ func startsOf(c config.Config) map[string]string {
 // as what it was, what cannot stays, and all of it can be put back.
 func TestMovedServersMeanTheSame(t *testing.T) {
 	total := 0
-	samples(t, func(t *testing.T, o discovery.Options, p Place, text []byte) {
+	samples(t, func(t *testing.T, o discovery.Options, p Target, text []byte) {
 		before := discovery.Discover(o)
 		move, err := p.PlanMove(text, o.Values(p.File))
 		if err != nil {
@@ -124,10 +124,10 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 // TestInstallIntoWhatClientsHave: the entry is found as this program, and
 // nothing else in the file means anything new.
 func TestInstallIntoWhatClientsHave(t *testing.T) {
-	samples(t, func(t *testing.T, o discovery.Options, p Place, text []byte) {
+	samples(t, func(t *testing.T, o discovery.Options, p Target, text []byte) {
 		before := startsOf(discovery.Discover(o))
 		delete(before, "toolcell, left out") // of another client
-		self := Self{Command: o.Self, Env: map[string]string{"MCP_BRIDGE_TIMEOUT": "60"}}
+		self := Entry{Command: o.Self, Env: map[string]string{"MCP_BRIDGE_TIMEOUT": "60"}}
 		out, put, err := p.Install(text, self)
 		if err != nil || put.Did != Added {
 			t.Fatalf("%+v, %v", put, err)
@@ -181,7 +181,7 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 	const text = `{"inputs": [{"id": "key", "password": true, "description": "A key"}],
 		"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}, "b": {"command": "y", "envFile": "b.env"}}}`
 	o := site(t, map[string]string{"home/.config/Code/User/mcp.json": text, "home/.config/Code/User/b.env": "A=b"})
-	p, err := PlaceOf(o, "vscode", false)
+	p, err := TargetOf(o, "vscode", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 // TestInstallSaysThatTheFileSwitchesItOff: Gemini's list of allowed servers is
 // not the entry's to change.
 func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
-	p, err := PlaceOf(site(t, nil), "gemini", false)
+	p, err := TargetOf(site(t, nil), "gemini", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
 		`{"mcp": {"excluded": ["toolcell"]}, "mcpServers": {}}`:       true,
 		`{"mcp": {"allowed": ["toolcell"]}, "mcpServers": {"a": {}}}`: false,
 	} {
-		if _, put, err := p.Install([]byte(text), Self{Command: "/opt/toolcell"}); err != nil || put.Off != off || put.Did != Added {
+		if _, put, err := p.Install([]byte(text), Entry{Command: "/opt/toolcell"}); err != nil || put.Off != off || put.Did != Added {
 			t.Errorf("%s: %+v, %v", text, put, err)
 		}
 	}
