@@ -10,6 +10,10 @@
 // Where the host gives no cgroup it keeps the memory limit by watching, which
 // code can overshoot for some milliseconds, and limits CPU time by the number
 // of processors; Runtime.Missing says so.
+//
+// What a sandbox is stands in spec; container starts one, pid1 is the init
+// inside, limits watches it; template forks, and pool keeps sandboxes ready;
+// host probes, and doctor says what the host lacks.
 package oci
 
 import (
