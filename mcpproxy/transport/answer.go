@@ -13,7 +13,7 @@ import (
 
 // openStream is the GET of an SSE server, or that which takes up an answer
 // again that was cut off.
-func (r *remote) openStream(req *http.Request, call *httpCall) (*http.Response, error) {
+func (r *remote) openStream(req *http.Request, c *call) (*http.Response, error) {
 	resp, cancel, err := r.send(req)
 	if err != nil {
 		return nil, err
@@ -27,12 +27,12 @@ func (r *remote) openStream(req *http.Request, call *httpCall) (*http.Response, 
 		defer cancel()
 		return nil, r.notMCP(resp)
 	}
-	resp.Body = newEvents(r, resp.Body, cancel, call)
+	resp.Body = newEvents(r, resp.Body, cancel, c)
 	return resp, nil
 }
 
 // checkResponse lets an answer to a message through, or says what is wrong with it.
-func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, isCall bool, call *httpCall) (_ *http.Response, err error) {
+func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, isCall bool, c *call) (_ *http.Response, err error) {
 	done := cancel
 	defer func() {
 		if done != nil {
@@ -42,8 +42,8 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 	}()
 	if sessionGone(resp) {
 		r.markDown(errExpired)
-		if call != nil {
-			call.failed.Store(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})
+		if c != nil {
+			c.failed.Store(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})
 		}
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
 		return resp, nil
@@ -60,10 +60,10 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 	switch mediaType(resp) {
 	case eventStream:
 		done = nil
-		resp.Body = newEvents(r, resp.Body, cancel, call)
+		resp.Body = newEvents(r, resp.Body, cancel, c)
 		return resp, nil
 	case "application/json":
-		answer, err := r.readAnswer(resp.Body)
+		answer, err := r.readAnswer(resp.Body, c)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 }
 
 // readAnswer reads a body that is one answer, and checks that it is.
-func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
+func (r *remote) readAnswer(body io.Reader, c *call) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
 	if err != nil {
 		return nil, &HTTPError{Lost: true, text: "its answer broke off: " + Plain(err)}
@@ -88,7 +88,7 @@ func (r *remote) readAnswer(body io.Reader) ([]byte, error) {
 			return nil, &HTTPError{Lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
 		}
 		if _, ok := msg.(*jsonrpc.Response); ok {
-			return passable(msg, one)
+			return passable(msg, one, c)
 		}
 	}
 	return nil, &HTTPError{Lost: true, text: "the server took the request but gave no answer to it"}

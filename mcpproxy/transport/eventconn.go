@@ -17,8 +17,18 @@ type eventConn struct {
 
 func newEventConn(conn mcp.Connection, r *remote) *eventConn { return &eventConn{conn, r} }
 
+// Read implements mcp.Connection.
+func (c *eventConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.Connection.Read(ctx)
+	if resp, ok := msg.(*jsonrpc.Response); ok && err == nil && resp.Error == nil {
+		return c.r.calls.keep(resp.ID, replyOf(resp.Result)), nil
+	}
+	return msg, err
+}
+
 // Write implements mcp.Connection.
 func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	c.r.calls.add(ctx, msg)
 	err := c.Connection.Write(ctx, msg)
 	if err == nil || c.r.ctx.Err() != nil {
 		return err
@@ -26,10 +36,10 @@ func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if req, ok := msg.(*jsonrpc.Request); !ok || !req.IsCall() {
 		return nil // a notification, which has no answer that could be missed
 	}
-	call, ok := ctx.Value(httpCallKey{}).(*httpCall)
-	if !ok || call.failed.Load() == nil {
+	made := callOf(ctx)
+	if made == nil || made.failed.Load() == nil {
 		return err
 	}
-	call.giveUp() // no answer will come
+	made.giveUp() // no answer will come
 	return nil
 }

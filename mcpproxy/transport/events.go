@@ -20,7 +20,7 @@ type events struct {
 	body   io.ReadCloser
 	in     *bufio.Reader
 	cancel context.CancelFunc
-	call   *httpCall // whose answer the stream is, if it is one
+	call   *call // whose answer the stream is, if it is one
 
 	out      bytes.Buffer
 	begun    bool // an event came
@@ -29,8 +29,8 @@ type events struct {
 	err      error
 }
 
-func newEvents(r *remote, body io.ReadCloser, cancel context.CancelFunc, call *httpCall) *events {
-	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, call: call}
+func newEvents(r *remote, body io.ReadCloser, cancel context.CancelFunc, c *call) *events {
+	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, call: c}
 }
 
 // Read implements io.Reader.
@@ -178,7 +178,7 @@ func (e *events) take(ev event) error {
 			if _, ok := msg.(*jsonrpc.Response); ok {
 				e.answered = true
 			}
-			if raw, err = passable(msg, raw); err == nil {
+			if raw, err = passable(msg, raw, e.call); err == nil {
 				pass = append(pass, raw)
 			}
 		}
@@ -195,11 +195,17 @@ func (e *events) take(ev event) error {
 	return nil
 }
 
-// passable gives the bytes of a message for the SDK: as the server wrote them,
-// unless they had to be replaced by an error.
-func passable(msg jsonrpc.Message, raw []byte) ([]byte, error) {
-	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Error != nil {
-		return jsonrpc.EncodeMessage(msg)
+// passable gives the bytes of a message for the SDK: as the server wrote them, unless
+// they had to be replaced by an error, or are the result of the call c.
+func passable(msg jsonrpc.Message, raw []byte, c *call) ([]byte, error) {
+	resp, ok := msg.(*jsonrpc.Response)
+	switch {
+	case !ok:
+		return raw, nil
+	case resp.Error != nil:
+		return jsonrpc.EncodeMessage(resp)
+	case c != nil && resp.ID == c.id:
+		return jsonrpc.EncodeMessage(c.keep(resp.ID, replyOf(resp.Result)))
 	}
 	return raw, nil
 }

@@ -14,18 +14,6 @@ import (
 // server/discover.
 const legacyProtocol = "2025-11-25"
 
-// rawPrefix marks the methods whose results the SDK is to hand over
-// undecoded; it is taken off before the request leaves. The typed results of the
-// SDK go through float64 and would change large integers.
-const rawPrefix = "toolcell/"
-
-// rawMethods are the requests whose results are wanted as the server wrote
-// them.
-var rawMethods = []string{
-	MethodListTools, MethodCallTool,
-	MethodListResources, MethodListTemplates, MethodReadResource, MethodListPrompts, MethodGetPrompt,
-}
-
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
 func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
@@ -54,7 +42,7 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &Session{link: proc, stdio: w, notes: notes, mcp: cs, since: time.Now()}, false, nil
+		return &Session{link: proc, stdio: w, notes: notes, calls: &w.calls, mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
@@ -119,14 +107,8 @@ func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Durati
 // of list_changed is there to make the SDK subscribe; the inbox of the link
 // takes the notification before it.
 func (d *Dialer) newClient() *mcp.Client {
-	client := mcp.NewClient(d.options.ClientInfo, &mcp.ClientOptions{
+	return mcp.NewClient(d.options.ClientInfo, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.ToolsChanged() },
 	})
-	for _, method := range rawMethods {
-		if err := mcp.AddSendingCustomMethod[*Params, *rawResult](client, rawPrefix+method); err != nil {
-			panic("mcpproxy: " + err.Error() + ": choose another rawPrefix")
-		}
-	}
-	return client
 }

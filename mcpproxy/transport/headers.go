@@ -15,23 +15,16 @@ import (
 // in headers what is in their body, so that proxies need not read it.
 const firstWithHeaders = "2026-07-28"
 
-// standardHeaders sets what the SDK would for a method that it knows.
-func standardHeaders(h http.Header, call *httpCall) {
-	if h.Get(versionKey) < firstWithHeaders {
+// parameterHeaders sets a header for each argument of a call whose schema names one.
+// The SDK would only for tools that this session has listed, and most are known
+// from an earlier one.
+func parameterHeaders(h http.Header, c *call) {
+	if h.Get(versionKey) < firstWithHeaders || !strings.Contains(string(c.params.Schema), "x-mcp-header") {
 		return
 	}
-	h.Set("Mcp-Method", call.method)
-	switch {
-	case call.params.URI != "":
-		h.Set("Mcp-Name", headerText(call.params.URI))
-	case call.params.Name != "":
-		h.Set("Mcp-Name", headerText(call.params.Name))
-	}
-	if len(call.params.Schema) > 0 && strings.Contains(string(call.params.Schema), "x-mcp-header") {
-		var args map[string]json.RawMessage
-		if json.Unmarshal(call.params.Arguments, &args) == nil {
-			argumentHeaders(h, call.params.Schema, args)
-		}
+	var args map[string]json.RawMessage
+	if json.Unmarshal(c.params.Arguments, &args) == nil {
+		argumentHeaders(h, c.params.Schema, args)
 	}
 }
 

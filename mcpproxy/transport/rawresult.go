@@ -3,12 +3,10 @@ package transport
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
@@ -22,86 +20,96 @@ type Reply struct {
 	asks    bool            // it is none: the server wants input of the user first
 }
 
-// stdioCall is a request of the SDK's session over stdio. Its result is kept as the
-// server wrote it, and the SDK gets errKept in its place: it would read and copy
-// the result several times over, and large integers would go through float64.
-type stdioCall struct {
+// call is a request of the SDK's session whose result is kept as the server wrote
+// it. The SDK gets errKept in its place: it would read and copy the result several
+// times over, and large integers would go through float64.
+type call struct {
 	method string
-	id     jsonrpc.ID
-	reply  Reply
+	params *Params
+	giveUp context.CancelFunc
+	sent   atomic.Bool // over HTTP
+	failed atomic.Pointer[HTTPError]
+
+	id    jsonrpc.ID
+	reply Reply
+	kept  atomic.Bool // reply is there
 }
 
-type stdioCallKey struct{}
+type callKey struct{}
+
+// callOf returns the call that ctx makes, or nil.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
 
 // errKept ends a call of the SDK whose result is kept. For an empty result instead
 // the SDK's decoder makes 32 KiB of garbage, which takes half the processor time of a
 // call (BenchmarkCallThroughProxy: 60 µs with it, 33 without).
-var errKept = errors.New("the result is kept")
+var errKept = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result is kept"}
 
-// stdioCalls are the calls that the server has not answered yet.
-type stdioCalls struct {
-	mu      sync.Mutex
-	waiting map[jsonrpc.ID]*stdioCall
+// setID notes the id that the SDK gave to the call.
+func (c *call) setID(raw json.RawMessage) error {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return err
+	}
+	id, err := jsonrpc.MakeID(value)
+	c.id = id
+	return err
 }
 
-// add returns the request as it goes to the server, and keeps the result for the
-// call of ctx if it is the one that ctx makes.
-func (c *stdioCalls) add(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Request {
-	call, ok := ctx.Value(stdioCallKey{}).(*stdioCall)
-	if !ok || !req.IsCall() || !strings.HasPrefix(req.Method, rawPrefix) {
-		return req
+// keep takes the result of an answer to the call, and returns the one that the SDK
+// gets.
+func (c *call) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
+	if !c.kept.Load() { // else it is the caller's already
+		c.reply = r
+		c.kept.Store(true)
+	}
+	return &jsonrpc.Response{ID: id, Error: errKept}
+}
+
+// calls are those that wait for an answer over a connection that has them all.
+type calls struct {
+	mu      sync.Mutex
+	waiting map[jsonrpc.ID]*call
+}
+
+// add notes the call that ctx makes with a message, if that is its request.
+func (c *calls) add(ctx context.Context, msg jsonrpc.Message) {
+	made := callOf(ctx)
+	req, ok := msg.(*jsonrpc.Request)
+	if made == nil || !ok || !req.IsCall() {
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
-		c.waiting = map[jsonrpc.ID]*stdioCall{}
+		c.waiting = map[jsonrpc.ID]*call{}
 	}
-	call.id = req.ID
-	c.waiting[req.ID] = call
-	return &jsonrpc.Request{ID: req.ID, Method: call.method, Params: req.Params}
+	made.id = req.ID
+	c.waiting[req.ID] = made
 }
 
-// keep takes a result, and returns the answer that the SDK gets.
-func (c *stdioCalls) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
+// keep takes the result of an answer, and returns the one that the SDK gets.
+func (c *calls) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call, ok := c.waiting[id]
+	made, ok := c.waiting[id]
 	if !ok { // one of the SDK's own, or given up
 		return &jsonrpc.Response{ID: id, Result: r.Result}
 	}
 	delete(c.waiting, id)
-	call.reply = r
-	return &jsonrpc.Response{ID: id, Error: errKept}
+	return made.keep(id, r)
 }
 
-func (c *stdioCalls) forget(call *stdioCall) {
+// forget gives a call up.
+func (c *calls) forget(made *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting[call.id] == call {
-		delete(c.waiting, call.id)
+	if c.waiting[made.id] == made {
+		delete(c.waiting, made.id)
 	}
-}
-
-// request sends one request over the SDK's session and returns the result as the
-// server wrote it.
-func (t *stdioTransport) request(ctx context.Context, session *mcp.ClientSession, method string, params *Params) (Reply, error) {
-	call := &stdioCall{method: method}
-	defer t.calls.forget(call)
-	res, err := mcp.CallCustomMethod[*Params, *rawResult](context.WithValue(ctx, stdioCallKey{}, call), session, rawPrefix+method, params)
-	switch {
-	case errors.Is(err, errKept):
-		return call.reply, nil
-	case err == nil:
-		return replyOf(res.raw), nil
-	}
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) {
-		return Reply{}, refused
-	}
-	if end := t.end.Load(); end != nil && IsLost(err) {
-		return Reply{}, *end // the SDK does not say why a connection ended
-	}
-	return Reply{}, err
 }
 
 // An answer is a message that has a result.

@@ -109,36 +109,35 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 // TestCallsGetTheirOwnResultsOnce: the SDK's own are left to it, and those of calls
 // that were given up are kept for nothing.
 func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
-	var calls stdioCalls
-	add := func(id any) *stdioCall {
-		call := &stdioCall{method: MethodCallTool}
-		req := &jsonrpc.Request{ID: idOf(t, id), Method: rawPrefix + MethodCallTool}
-		if sent := calls.add(context.WithValue(t.Context(), stdioCallKey{}, call), req); sent.Method != MethodCallTool || sent.ID != req.ID {
-			t.Errorf("%+v is sent", sent)
-		}
-		return call
+	var waiting calls
+	add := func(id any) *call {
+		c := &call{method: MethodCallTool}
+		waiting.add(context.WithValue(t.Context(), callKey{}, c), &jsonrpc.Request{ID: idOf(t, id), Method: MethodCallTool})
+		return c
 	}
 	keep := func(id any, text string) string {
-		answer := calls.keep(idOf(t, id), replyOf(json.RawMessage(text)))
+		answer := waiting.keep(idOf(t, id), replyOf(json.RawMessage(text)))
 		if answer.ID != idOf(t, id) || errors.Is(answer.Error, errKept) == (answer.Result != nil) {
 			t.Errorf("the SDK gets %+v", answer)
 		}
 		return string(answer.Result)
 	}
 	first, second := add(1.0), add(2.0)
-	calls.forget(second)
-	calls.forget(second)
+	waiting.forget(second)
+	waiting.forget(second)
 	for id, want := range map[any]string{3.0: `{"a":1}`, "1": `{"a":1}`, 2.0: `{"a":1}`, 1.0: ""} {
 		if got := keep(id, `{"a":1}`); got != want {
 			t.Errorf("the SDK gets %s for %v", got, id)
 		}
 	}
-	if keep(1.0, `{"again":true}`) != `{"again":true}` || string(first.reply.Result) != `{"a":1}` || second.reply.Result != nil || len(calls.waiting) > 0 {
-		t.Errorf("kept: %s, %s; waiting: %v", first.reply.Result, second.reply.Result, calls.waiting)
+	first.keep(first.id, replyOf(json.RawMessage(`{"again":true}`)))
+	if keep(1.0, `{"again":true}`) != `{"again":true}` || string(first.reply.Result) != `{"a":1}` || second.kept.Load() || len(waiting.waiting) > 0 {
+		t.Errorf("kept: %s, %s; waiting: %v", first.reply.Result, second.reply.Result, waiting.waiting)
 	}
-	own := &jsonrpc.Request{ID: idOf(t, 4.0), Method: "ping"}
-	if calls.add(t.Context(), own) != own || calls.add(context.WithValue(t.Context(), stdioCallKey{}, first), own) != own || len(calls.waiting) > 0 {
-		t.Error("a request of the SDK's own is kept")
+	waiting.add(t.Context(), &jsonrpc.Request{ID: idOf(t, 4.0), Method: "ping"})
+	waiting.add(context.WithValue(t.Context(), callKey{}, first), &jsonrpc.Request{Method: "notifications/cancelled"})
+	if len(waiting.waiting) > 0 {
+		t.Error("what is no request of a call is kept")
 	}
 }
 

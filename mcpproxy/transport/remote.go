@@ -23,6 +23,7 @@ type remote struct {
 	transport config.Transport
 	client    http.RoundTripper
 	notes     *notifications
+	calls     calls // over SSE
 	tokens    TokenSource
 	limit     int // of one message
 
@@ -156,7 +157,7 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
 		})
 	}
-	return &Session{link: r, notes: notes, mcp: cs, since: time.Now()}, false, nil
+	return &Session{link: r, notes: notes, calls: &r.calls, mcp: cs, since: time.Now()}, false, nil
 }
 
 // explainStart says why a handshake failed.

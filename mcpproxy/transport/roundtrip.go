@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,26 +23,6 @@ const (
 	errorBodyTime  = 5 * time.Second
 )
 
-// An httpCall is one request of ours and what became of it on the way, which
-// the SDK has no words for.
-type httpCall struct {
-	method string
-	params *Params
-	giveUp context.CancelFunc
-	sent   atomic.Bool
-	failed atomic.Pointer[HTTPError]
-}
-
-type httpCallKey struct{}
-
-// explain prefers what the transport knows to what the SDK made of it.
-func (e *httpCall) explain(err error) error {
-	if failed := e.failed.Load(); failed != nil {
-		return failed
-	}
-	return err
-}
-
 // outgoingBody is what RoundTrip has to know of a message.
 type outgoingBody struct {
 	ID     json.RawMessage `json:"id"`
@@ -54,23 +33,23 @@ type outgoingBody struct {
 // the headers of the entry, to this server alone, and lets through
 // only answers that make sense.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
-	call, _ := req.Context().Value(httpCallKey{}).(*httpCall)
-	resp, err := r.roundTrip(req, call)
-	if err != nil && call != nil {
+	c := callOf(req.Context())
+	resp, err := r.roundTrip(req, c)
+	if err != nil && c != nil {
 		var failed *HTTPError
 		if errors.As(err, &failed) {
-			call.failed.CompareAndSwap(nil, failed)
+			c.failed.CompareAndSwap(nil, failed)
 		}
 	}
 	return resp, err
 }
 
-func (r *remote) roundTrip(req *http.Request, call *httpCall) (*http.Response, error) {
+func (r *remote) roundTrip(req *http.Request, c *call) (*http.Response, error) {
 	if req.Method == http.MethodDelete {
 		return r.endSession(req)
 	}
 	if req.Method == http.MethodGet {
-		return r.openStream(req, call)
+		return r.openStream(req, c)
 	}
 	body, err := io.ReadAll(req.Body)
 	req.Body.Close()
@@ -78,16 +57,17 @@ func (r *remote) roundTrip(req *http.Request, call *httpCall) (*http.Response, e
 		return nil, err
 	}
 	var msg outgoingBody
+	if err := json.Unmarshal(body, &msg); err != nil {
+		return nil, err
+	}
 	out := req.Clone(req.Context())
-	if call != nil && call.sent.CompareAndSwap(false, true) {
-		msg = outgoingBody{ID: json.RawMessage("0"), Method: call.method}
-		body = bytes.Replace(body, []byte(`"`+rawPrefix+call.method+`"`), []byte(`"`+call.method+`"`), 1)
-		standardHeaders(out.Header, call)
-	} else {
-		call = nil // such as the note that the call was cancelled
-		if err := json.Unmarshal(body, &msg); err != nil {
+	if c != nil && c.sent.CompareAndSwap(false, true) {
+		if err := c.setID(msg.ID); err != nil {
 			return nil, err
 		}
+		parameterHeaders(out.Header, c)
+	} else {
+		c = nil // such as the note that the call was cancelled
 	}
 	setBody(out, body)
 	switch msg.Method {
@@ -112,7 +92,7 @@ func (r *remote) roundTrip(req *http.Request, call *httpCall) (*http.Response, e
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		return resp, nil // the SDK looks in it for the versions that the server has
 	}
-	return r.checkResponse(resp, cancel, isCall, call)
+	return r.checkResponse(resp, cancel, isCall, c)
 }
 
 // setBody gives a request a body that can be sent again.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -41,23 +42,24 @@ type Session struct {
 	link  link
 	stdio *stdioTransport // nil over HTTP
 	notes *notifications
+	calls *calls
 	mcp   *mcp.ClientSession
 	since time.Time
 }
 
 // Params are the parameters of a method whose result is wanted as it is.
 type Params struct {
-	mcp.ParamsBase
-	Name      string          `json:"name,omitempty"`
-	URI       string          `json:"uri,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Cursor    string          `json:"cursor,omitempty"`
+	Meta      mcp.Meta
+	Name      string
+	URI       string
+	Arguments json.RawMessage
+	Cursor    string
 
 	// Schema is the tool's, which may ask for arguments to be sent as headers.
-	Schema json.RawMessage `json:"-"`
+	Schema json.RawMessage
 	// Progress is called with what the server says of the request while it works
 	// on it; total is 0 if it is not known.
-	Progress func(done, total float64, text string) `json:"-"`
+	Progress func(done, total float64, text string)
 }
 
 // withMeta returns the parameters with more metadata.
@@ -71,17 +73,6 @@ func (p *Params) withMeta(meta mcp.Meta) *Params {
 	return &more
 }
 
-// rawResult keeps the bytes of a result.
-type rawResult struct {
-	mcp.ResultBase
-	raw json.RawMessage
-}
-
-func (r *rawResult) UnmarshalJSON(data []byte) error {
-	r.raw = append(r.raw[:0], data...)
-	return nil
-}
-
 // Request sends one request and waits for its result.
 func (s *Session) Request(ctx context.Context, method string, params *Params) (Reply, error) {
 	if params.Progress != nil {
@@ -89,17 +80,68 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (R
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
+	c := &call{method: method, params: params}
+	ctx, c.giveUp = context.WithCancel(context.WithValue(ctx, callKey{}, c))
+	defer c.giveUp()
+	defer s.calls.forget(c)
+	err := s.send(ctx, method, params)
+	if c.kept.Load() {
+		return c.reply, nil
+	}
+	return Reply{}, s.explain(c, err)
+}
+
+// send sends a request with the SDK, whose result the connection keeps.
+func (s *Session) send(ctx context.Context, method string, p *Params) (err error) {
+	switch method {
+	case MethodCallTool:
+		params := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name}
+		if p.Arguments != nil {
+			params.Arguments = p.Arguments
+		}
+		_, err = s.mcp.CallTool(ctx, params)
+	case MethodGetPrompt:
+		params := &mcp.GetPromptParams{Meta: p.Meta, Name: p.Name}
+		if p.Arguments != nil {
+			if err := json.Unmarshal(p.Arguments, &params.Arguments); err != nil {
+				return err
+			}
+		}
+		_, err = s.mcp.GetPrompt(ctx, params)
+	case MethodReadResource:
+		_, err = s.mcp.ReadResource(ctx, &mcp.ReadResourceParams{Meta: p.Meta, URI: p.URI})
+	case MethodListTools:
+		_, err = s.mcp.ListTools(ctx, &mcp.ListToolsParams{Meta: p.Meta, Cursor: p.Cursor})
+	case MethodListResources:
+		_, err = s.mcp.ListResources(ctx, &mcp.ListResourcesParams{Meta: p.Meta, Cursor: p.Cursor})
+	case MethodListTemplates:
+		_, err = s.mcp.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Meta: p.Meta, Cursor: p.Cursor})
+	case MethodListPrompts:
+		_, err = s.mcp.ListPrompts(ctx, &mcp.ListPromptsParams{Meta: p.Meta, Cursor: p.Cursor})
+	default:
+		panic("transport: no request of the method " + method + " is known; add it to send")
+	}
+	return err
+}
+
+// explain prefers what the transport knows of an error to what the SDK made of it.
+func (s *Session) explain(c *call, err error) error {
+	if failed := c.failed.Load(); failed != nil {
+		return failed
+	}
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) {
+		return refused
+	}
 	if s.stdio != nil {
-		return s.stdio.request(ctx, s.mcp, method, params)
+		if end := s.stdio.end.Load(); end != nil && IsLost(err) {
+			return *end // the SDK does not say why a connection ended
+		}
 	}
-	call := &httpCall{method: method, params: params}
-	ctx, call.giveUp = context.WithCancel(context.WithValue(ctx, httpCallKey{}, call))
-	defer call.giveUp()
-	res, err := mcp.CallCustomMethod[*Params, *rawResult](ctx, s.mcp, rawPrefix+method, params)
-	if err != nil {
-		return Reply{}, call.explain(err)
+	if err == nil {
+		return errors.New("the answer is missing")
 	}
-	return replyOf(res.raw), nil
+	return err
 }
 
 // InitializeResult returns what the server said of itself when it shook hands,

@@ -30,7 +30,7 @@ const (
 type stdioTransport struct {
 	proc   *process
 	notes  *notifications
-	calls  stdioCalls
+	calls  calls
 	in     *bufio.Reader
 	limit  int           // of one message
 	turn   chan struct{} // holds one while a line is written
@@ -71,16 +71,13 @@ func (t *stdioTransport) Close() error {
 
 // Write implements mcp.Connection.
 func (t *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
-	req, ok := msg.(*jsonrpc.Request)
-	if ok {
-		msg = t.calls.add(ctx, req)
-	}
+	t.calls.add(ctx, msg)
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
 	err = t.send(ctx, line)
-	if ok && req.Method == methodDiscover && err == nil {
+	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodDiscover && err == nil {
 		t.asked.Store(true)
 	}
 	return err

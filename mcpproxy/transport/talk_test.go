@@ -141,7 +141,7 @@ func (k *talk) do(ctx context.Context, words []string) {
 			cs, err := k.dialer.connect(ctx, k.transport, len(words) > 1)
 			if err == nil {
 				k.session = &Session{
-					link: k.transport.proc, stdio: k.transport, notes: k.transport.notes, mcp: cs, since: time.Now(),
+					link: k.transport.proc, stdio: k.transport, notes: k.transport.notes, calls: &k.transport.calls, mcp: cs, since: time.Now(),
 				}
 			}
 			k.connected <- err
@@ -151,10 +151,14 @@ func (k *talk) do(ctx context.Context, words []string) {
 			k.t.Fatal(err)
 		}
 		k.connected <- nil
-		params := &Params{}
-		if err := json.Unmarshal([]byte(strings.Join(words[3:], " ")), params); err != nil {
+		var given struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(strings.Join(words[3:], " ")), &given); err != nil {
 			k.t.Fatal(err)
 		}
+		params := &Params{Name: given.Name, Arguments: given.Arguments}
 		if params.Arguments != nil { // arguments may have lines themselves
 			params.Arguments = json.RawMessage(strings.Replace(string(params.Arguments), ":", "\r\n:\n", 1))
 		}
