@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ParseDotenv reads a file of NAME=value lines. A value may be in single
+// parseDotenv reads a file of NAME=value lines. A value may be in single
 // quotes, where everything counts, or in double quotes, where \n and the like
 // are escapes and lines may follow. An unquoted one ends at " #".
-func ParseDotenv(data []byte) (map[string]string, error) {
+func parseDotenv(data []byte) (map[string]string, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return nil, errors.New("contains a NUL character")
 	}
@@ -29,8 +29,8 @@ func ParseDotenv(data []byte) (map[string]string, error) {
 		if !ok || !variableName.MatchString(strings.NewReplacer(".", "_", "-", "_").Replace(name)) {
 			return nil, fmt.Errorf("line %d is not NAME=value", line)
 		}
-		if len(env) == MaxEnv {
-			return nil, fmt.Errorf("has more than %d variables", MaxEnv)
+		if len(env) == maxEnv {
+			return nil, fmt.Errorf("has more than %d variables", maxEnv)
 		}
 		if value == "" || value[0] != '"' && value[0] != '\'' {
 			value, _, _ = strings.Cut(value, " #")

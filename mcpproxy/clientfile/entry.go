@@ -16,7 +16,7 @@ import (
 // What an entry may hold at most.
 const (
 	maxArgs        = 4096
-	MaxEnv         = 4096
+	maxEnv         = 4096
 	MaxDescription = 64 << 10
 	maxTimeout     = 24 * time.Hour
 )
@@ -126,7 +126,7 @@ func (e *entry) environment(f *File) map[string]string {
 		e.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, statefile.Reason(err))
 		return env
 	}
-	all, err := ParseDotenv(data)
+	all, err := parseDotenv(data)
 	if err != nil {
 		e.fail("%q: %s: %w", "envFile", path, err)
 		return env
@@ -145,7 +145,7 @@ func (e *entry) passed(env map[string]string) map[string]string {
 			continue
 		}
 		list, err := rawjson.Items(raw)
-		if err != nil || len(list) > MaxEnv {
+		if err != nil || len(list) > maxEnv {
 			e.fail("%q is not a list of names", key)
 			return env
 		}

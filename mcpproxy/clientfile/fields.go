@@ -143,8 +143,8 @@ func (e *entry) table(key string) map[string]string {
 	if err != nil {
 		e.fail("%q is not an object", key)
 	}
-	if len(all) > MaxEnv {
-		e.fail("%q has more than %d members", key, MaxEnv)
+	if len(all) > maxEnv {
+		e.fail("%q has more than %d members", key, maxEnv)
 		return nil
 	}
 	table := make(map[string]string, len(all))

@@ -1,16 +1,15 @@
-package mcpproxy
+package clientfile
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestDotenv(t *testing.T) {
-	got, err := clientfile.ParseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
+	got, err := parseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
 	want := map[string]string{"A": "1", "B": "two words", "C": `$x \n`, "D": "a\nb\"$ \\q", "E": "", "F": "#not a comment", "G": "x\ny", "H.x-y": "1"}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -23,13 +22,13 @@ func TestDotenv(t *testing.T) {
 		"A=\x00":                         "NUL",
 		strings.Repeat("A=1\n", 5) + "B": "line 6",
 	} {
-		_, err := clientfile.ParseDotenv([]byte(text))
+		_, err := parseDotenv([]byte(text))
 		mcptest.WantError(t, err, want)
 	}
 	var many strings.Builder
-	for i := range clientfile.MaxEnv + 1 {
+	for i := range maxEnv + 1 {
 		fmt.Fprintf(&many, "A%d=1\n", i)
 	}
-	_, err = clientfile.ParseDotenv([]byte(many.String()))
+	_, err = parseDotenv([]byte(many.String()))
 	mcptest.WantError(t, err, "more than 4096 variables")
 }
