@@ -4,9 +4,11 @@
 
 `make docs` does that, and a test compares the file with what this prints.
 """
+from __future__ import annotations
+
 import inspect
 
-from mcp import runtime
+from mcp import runtime  # type: ignore[import-not-found] # the sandbox has it
 
 INTRO = """\
 # Python inside
@@ -51,7 +53,7 @@ KINDS = {
 }
 
 
-def main():
+def main() -> None:
     print(INTRO)
     left = set(runtime.__all__) - set(KINDS)
     for title, names in GROUPS.items():
@@ -67,16 +69,16 @@ def main():
         print_kind(name, getattr(runtime, name), about)
 
 
-def print_function(name, has_sync):
+def print_function(name: str, has_sync: bool) -> None:
     function = getattr(runtime, name)
     wait = "await " if inspect.iscoroutinefunction(function) else ""
     print(f"### {name}\n\n```text\n{wait}runtime.{name}{inspect.signature(function)}\n```\n")
-    print(inspect.getdoc(function) + "\n")
+    print(f"{inspect.getdoc(function)}\n")
     if has_sync:
         print(f"`{name}_sync` is the same for code that cannot await.\n")
 
 
-def print_kind(name, kind, about):
+def print_kind(name: str, kind: type, about: str) -> None:
     bases = ", ".join(base.__name__ for base in kind.__bases__)
     print(f"\n### {name}({bases})\n\n{about}\n\n{inspect.getdoc(kind)}".replace("\n\n\n\n", "\n\n"))
     members = [(member, value) for member, value in vars(kind).items() if not member.startswith("_")]
@@ -85,7 +87,7 @@ def print_kind(name, kind, about):
         print("\n" + "\n".join(lines))
 
 
-def member_line(name, value):
+def member_line(name: str, value: object) -> str:
     if isinstance(value, property):
         return f"- `{name}`"
     if inspect.isfunction(value):

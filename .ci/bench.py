@@ -8,6 +8,8 @@ measured is printed as a table and kept in docs/benchmarks/speed.json. Machines 
 the ratios of one session, so peers take turns with toolcell. With --check nothing is kept: the ratios of a short session
 are compared with those of the file, and it is an error if one has become much worse.
 """
+from __future__ import annotations
+
 import argparse
 import datetime
 import json
@@ -19,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from typing import Any
 
 GROUPBY = "import pandas as pd\nprint(pd.DataFrame({'k': list('abca') * 50, 'v': range(200)}).groupby('k').sum())"
 WORSE = 0.6  # of the kept ratio: what a noisy machine does not explain
@@ -28,29 +32,29 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 class Server:
     """`toolcell serve` and its one client, which does no more than a client must: what it costs is measured too."""
 
-    def __init__(self, program, state, image, **settings):
+    def __init__(self, program: str, state: pathlib.Path, image: str, **settings: str) -> None:
         env = {"HOME": str(state), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MCP_BRIDGE_STATE_DIR": str(state / "state"),
                "MCP_BRIDGE_IMAGE": image, "MCP_BRIDGE_LOG_LEVEL": "ERROR", **settings}
         start = time.perf_counter()
-        self.process = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=state)
+        self.process: Any = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=state)
         self.count = 0
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
                                 "clientInfo": {"name": "bench", "version": "1"}})
         self.initialized = time.perf_counter() - start
         self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def write(self, message):
+    def write(self, message: dict[str, Any]) -> None:
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
-    def send(self, method, params):
+    def send(self, method: str, params: dict[str, Any]) -> Any:
         self.count += 1
         self.write({"jsonrpc": "2.0", "id": self.count, "method": method, "params": params})
 
-    def send_run(self, code):
+    def send_run(self, code: str) -> Any:
         self.send("tools/call", {"name": "run_python", "arguments": {"code": code}})
 
-    def answer(self):
+    def answer(self) -> Any:
         """Returns the next answer, to whatever it is."""
         while True:
             message = json.loads(self.process.stdout.readline())
@@ -59,18 +63,18 @@ class Server:
                     raise SystemExit(message)
                 return message
 
-    def ask(self, method, params):
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
         self.send(method, params)
         return self.answer()
 
-    def run(self, code):
+    def run(self, code: str) -> Any:
         """Runs code and returns the seconds it took."""
         start = time.perf_counter()
         self.send_run(code)
         self.answer()
         return time.perf_counter() - start
 
-    def sustained(self, code, clients, seconds):
+    def sustained(self, code: str, clients: int, seconds: float) -> Any:
         """Returns runs a second if there are always so many under way."""
         start, done, under_way = time.perf_counter(), 0, clients
         for _ in range(clients):
@@ -84,7 +88,7 @@ class Server:
                 under_way += 1
         return done / (time.perf_counter() - start)
 
-    def burst(self, code, calls):
+    def burst(self, code: str, calls: int) -> Any:
         """Returns the seconds until the last of so many calls at once is answered."""
         start = time.perf_counter()
         for _ in range(calls):
@@ -93,18 +97,18 @@ class Server:
             self.answer()
         return time.perf_counter() - start
 
-    def settle(self, code, runs=10):
+    def settle(self, code: str, runs: int = 10) -> None:
         """Runs code until the sandboxes that wait are as they will be."""
         for _ in range(runs):
             self.run(code)
             time.sleep(0.2)
 
-    def close(self):
+    def close(self) -> None:
         self.process.stdin.close()
         self.process.wait(60)
 
 
-def command(*args, env=None):
+def command(*args: Any, env: dict[str, str] | None = None) -> Any:
     start = time.perf_counter()
     done = subprocess.run(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=120)
     took = time.perf_counter() - start
@@ -113,7 +117,7 @@ def command(*args, env=None):
     return took
 
 
-def spaced(measure, rounds, gap):
+def spaced(measure: Callable[[], Any], rounds: int, gap: float) -> Any:
     """Measures again and again, with time between for what is done after an answer."""
     out = []
     for _ in range(rounds):
@@ -122,7 +126,7 @@ def spaced(measure, rounds, gap):
     return out
 
 
-def descendants(pid):
+def descendants(pid: int) -> Any:
     out = []
     for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         for child in path.read_text().split():
@@ -130,7 +134,7 @@ def descendants(pid):
     return out
 
 
-def kilobytes(pid, *names):
+def kilobytes(pid: int, *names: str) -> Any:
     total = 0
     for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.split(":")[0] in names:
@@ -138,7 +142,7 @@ def kilobytes(pid, *names):
     return total
 
 
-def memory(server):
+def memory(server: Server) -> Any:
     """Returns MB of the server, and of each waiting fork: what it and its pid 1 share with nobody."""
     time.sleep(1)
     forks = []
@@ -156,7 +160,7 @@ def memory(server):
     return idle, forks
 
 
-def ticks(pid):
+def ticks(pid: int) -> Any:
     """Returns the processor time of a process, of its children that have ended, and of what it has started."""
     total = 0
     for each in [pid, *descendants(pid)]:
@@ -168,20 +172,20 @@ def ticks(pid):
     return total
 
 
-def summary(seconds):
+def summary(seconds: list[float]) -> Any:
     seconds = sorted(seconds)
     return {"p50": round(1000 * statistics.median(seconds), 2), "p95": round(1000 * seconds[int(len(seconds) * 0.95)], 2),
             "min": round(1000 * seconds[0], 2), "n": len(seconds)}
 
 
 class Bench:
-    def __init__(self, program, layout, data, rounds, work):
+    def __init__(self, program: str, layout: Any, data: Any, rounds: int, work: Any) -> None:
         self.program, self.work, self.rounds = program, work, rounds
         self.image, self.data = f"oci:{layout}", f"oci:{data}"
-        self.out = {"when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        self.out: dict[str, Any] = {"when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                     "kernel": os.uname().release, "cpus": os.cpu_count(), "load": os.getloadavg(), "user": os.getuid()}
 
-    def all(self):
+    def all(self) -> None:
         one = Server(self.program, self.work, self.image)
         one.settle("print(1)")
         # Bytecode is made in the background after the first run.
@@ -194,12 +198,12 @@ class Bench:
         self.flat()
         self.out["load at the end"] = os.getloadavg()
 
-    def starts(self):
+    def starts(self) -> None:
         """exec, serve and the peers, in turn."""
         root = next(p for p in (self.work / "state/cache/images/rootfs").iterdir() if not p.name.startswith("host-")) / "root"
         env = {**os.environ, "HOME": str(self.work), "MCP_BRIDGE_STATE_DIR": str(self.work / "state"), "MCP_BRIDGE_IMAGE": self.image}
         python = "/usr/bin/python3" if (root / "usr/bin/python3").exists() else "/usr/local/bin/python3"
-        kinds = {
+        kinds: dict[str, Callable[[], float]] = {
             "toolcell exec": lambda: command(self.program, "exec", "-c", "print(1)", env=env),
             "bare python": lambda: command("/usr/bin/python3", "-I", "-S", "-c", "print(1)"),
         }
@@ -210,7 +214,7 @@ class Bench:
         podman = self.podman()
         if podman:
             kinds["podman run"] = podman
-        took = {name: [] for name in kinds}
+        took: dict[str, list[float]] = {name: [] for name in kinds}
         took["serve to initialize"] = []
         for name in list(kinds):
             try:
@@ -227,7 +231,7 @@ class Bench:
         for name, seconds in took.items():
             self.out[name] = summary(seconds)
 
-    def podman(self):
+    def podman(self) -> Any:
         if not shutil.which("podman"):
             return None
         # It makes a name of the path, in which no part may begin with a dot.
@@ -249,7 +253,7 @@ class Bench:
                 print(f"podman {' '.join(runtime)}: {error}", file=sys.stderr)
         return None
 
-    def warm(self):
+    def warm(self) -> None:
         for start in ("fork", "container"):
             server = Server(self.program, self.work, self.image, MCP_BRIDGE_START=start)
             server.settle("print(1)")
@@ -264,7 +268,7 @@ class Bench:
             self.out[f"8 clients, runs a second, {start}"] = round(server.sustained("print(1)", 8, 8), 1)
             server.close()
 
-    def pandas(self):
+    def pandas(self) -> None:
         server = Server(self.program, self.work, self.data, MCP_BRIDGE_START="fork", MCP_BRIDGE_PRELOAD="numpy,pandas")
         server.run("print(1)")
         time.sleep(20)  # bytecode
@@ -278,7 +282,7 @@ class Bench:
         self.out["8 clients with pandas, runs a second"] = round(server.sustained("import pandas", 8, 8), 1)
         server.close()
 
-    def idle(self):
+    def idle(self) -> None:
         """How much of a processor the server and all it has started take while nobody asks for anything."""
         server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
         server.settle("print(1)")
@@ -289,7 +293,7 @@ class Bench:
         self.out["idle, % of a processor"] = round(100 * used / 60, 3)
         server.close()
 
-    def flat(self):
+    def flat(self) -> None:
         """Whether ten thousand runs make the last ones slower than the first."""
         server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
         server.settle("print(1)")
@@ -298,7 +302,7 @@ class Bench:
         self.out["10,000 runs, the last thousand / the first"] = round(last / first, 3)
         server.close()
 
-    def check(self, kept):
+    def check(self, kept: Any) -> Any:
         """Measures the most important things, and returns those whose ratio to podman is far from the kept one."""
         one = Server(self.program, self.work, self.image)
         one.settle("print(1)")
@@ -310,7 +314,7 @@ class Bench:
         self.out["warm print(1), fork"] = summary(spaced(lambda: server.run("print(1)"), self.rounds, 0.03))
         self.out["burst of 32"] = summary(spaced(lambda: server.burst("print(1)", 32), 5, 2))
         server.close()
-        worse = []
+        worse: list[Any] = []
         for name, value in self.out.items():
             if not isinstance(value, dict) or name == "podman run" or name not in kept:
                 continue
@@ -320,7 +324,7 @@ class Bench:
                 worse.append(name)
         return worse
 
-    def table(self):
+    def table(self) -> None:
         podman = self.out.get("podman run", {}).get("p50")
         print(f"\n{'':38}{'p50 ms':>10}{'p95 ms':>10}{'podman / it':>13}")
         for name, value in self.out.items():
@@ -332,7 +336,7 @@ class Bench:
                 print(f"{name:38}{value}")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs=3)
     parser.add_argument("--rounds", type=int)

@@ -9,6 +9,8 @@ decompresses and writes the same layers, one after the other. What is measured i
 All of it happens in a file system made for it, and nothing is deleted before the end (20 GB for 3 rounds): ext4 is slow
 to use the inodes of files that were deleted in the last minutes (up to twenty times), and whoever comes after pays for it.
 """
+from __future__ import annotations
+
 import contextlib
 import datetime
 import json
@@ -23,14 +25,15 @@ import tempfile
 import threading
 import time
 import urllib.request
+from typing import Any
 
 LIMIT = 900  # seconds for one command
 
 
-def run(*command, env=None):
+def run(*command: Any, env: dict[str, str] | None = None) -> Any:
     """Runs a command and returns the seconds it took and the most memory it had, in MB."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    process: Any = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env={**os.environ, **(env or {})})
     watchdog = threading.Timer(LIMIT, process.kill)
     watchdog.start()
@@ -44,7 +47,7 @@ def run(*command, env=None):
     return took, usage.ru_maxrss / 1024
 
 
-def free_port():
+def free_port() -> Any:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
@@ -53,7 +56,7 @@ def free_port():
 class Registry:
     """Debian's docker-registry on a loopback port, with one image."""
 
-    def __init__(self, work, layout):
+    def __init__(self, work: Any, layout: Any) -> None:
         self.ref = f"127.0.0.1:{free_port()}/data:1"
         config = work / "registry.yml"
         config.write_text(json.dumps({
@@ -71,35 +74,37 @@ class Registry:
                 time.sleep(0.1)
         run("skopeo", "copy", "--quiet", "--dest-tls-verify=false", f"oci:{layout}", f"docker://{self.ref}")
 
-    def close(self):
+    def close(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
 
 
-def with_toolcell(work, toolcell, registry):
+def with_toolcell(work: Any, toolcell: str, registry: Any) -> Any:
     env = {"MCP_BRIDGE_STATE_DIR": str(work / "toolcell")}
     result = run(toolcell, "images", "pull", "--no-compile", registry.ref, env=env)
     again = [run(toolcell, "images", "pull", "--no-compile", registry.ref, env=env)[0] for _ in range(3)]
     return {"toolcell": result, "toolcell, again": (min(again), 0)}
 
 
-def with_podman(work, registry):
+def with_podman(work: Any, registry: Any) -> Any:
     store = ["--root", str(work / "podman"), "--runroot", str(work / "run")]
     result = run("podman", *store, "pull", "--quiet", "--tls-verify=false", registry.ref)
     subprocess.run(["umount", "--lazy", str(work / "podman" / "overlay")], capture_output=True)
     return {"podman pull": result}
 
 
-def with_umoci(work, registry):
+def with_umoci(work: Any, registry: Any) -> Any:
     layout = work / "umoci-layout"
     copied = run("skopeo", "copy", "--quiet", "--src-tls-verify=false", f"docker://{registry.ref}", f"oci:{layout}:1")
     unpacked = run("umoci", "unpack", "--rootless", "--image", f"{layout}:1", str(work / "bundle"))
     return {"skopeo + umoci": (copied[0] + unpacked[0], max(copied[1], unpacked[1]))}
 
 
-def with_tar(work, layout):
+def with_tar(work: Any, layout: Any) -> Any:
     index = json.loads((layout / "index.json").read_text())
-    blob = lambda descriptor: layout / "blobs" / descriptor["digest"].replace(":", "/")
+    def blob(descriptor: Any) -> Any:
+        return layout / "blobs" / descriptor["digest"].replace(":", "/")
+
     manifest = json.loads(blob(index["manifests"][0]).read_text())
     took = 0
     for number, layer in enumerate(manifest["layers"]):
@@ -109,10 +114,10 @@ def with_tar(work, layout):
     return {"tar -xz": (took, 0)}
 
 
-def import_times(module, places, env):
+def import_times(module: str, places: Any, env: dict[str, str]) -> Any:
     """Returns the best of fifteen times, in ms, that an import takes in a fresh process, in each place in turn."""
     code = f"import time; t = time.perf_counter(); import {module}; print((time.perf_counter() - t) * 1000)"
-    best = {}
+    best: dict[str, float] = {}
     for _ in range(15):
         for name, python in places.items():
             took = float(subprocess.run([*python, "-c", code], env={**os.environ, **env}, check=True,
@@ -121,7 +126,7 @@ def import_times(module, places, env):
     return best
 
 
-def compare_imports(work, toolcell, layout):
+def compare_imports(work: Any, toolcell: str, layout: Any) -> Any:
     """Compiles the image, which has no bytecode; returns how long that took, and the times of imports.
 
     The host has other versions of Python and pandas than the image: the fair peer is the image's own tree, once it is
@@ -139,7 +144,7 @@ def compare_imports(work, toolcell, layout):
 
 
 @contextlib.contextmanager
-def fresh_folder():
+def fresh_folder() -> Any:
     """Gives a folder in a file system of its own."""
     with tempfile.TemporaryDirectory(prefix="rcbench-", ignore_cleanup_errors=True) as top:
         disk, folder = pathlib.Path(top, "disk"), pathlib.Path(top, "fs")
@@ -153,12 +158,12 @@ def fresh_folder():
             run("umount", "--lazy", str(folder))
 
 
-def main():
+def main() -> None:
     if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
     toolcell, layout = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     rounds = int(sys.argv[3]) if len(sys.argv) == 4 else 3
-    found = {}
+    found: dict[str, Any] = {}
     with fresh_folder() as top:
         compiling, imports = compare_imports(top, toolcell, layout)
         registry = Registry(top, layout)
