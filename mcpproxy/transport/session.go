@@ -47,7 +47,7 @@ type Session struct {
 	since time.Time
 }
 
-// Params are the parameters of a method whose result is wanted as it is.
+// Params are the parameters of a request. Which count depends on the method.
 type Params struct {
 	Meta      mcp.Meta
 	Name      string

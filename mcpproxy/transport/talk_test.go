@@ -50,6 +50,25 @@ func TestTalks(t *testing.T) {
 	}
 }
 
+// TestLongResultsComeWhole: the SDK's own transport stops at 16 MiB.
+func TestLongResultsComeWhole(t *testing.T) {
+	archive, err := os.ReadFile("testdata/talks/call.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newTalk(t)
+	parts := strings.Split("\n"+string(archive), "\n-- ")[1:]
+	for _, part := range parts[:len(parts)-2] { // to the request
+		name, body, _ := strings.Cut(part, " --\n")
+		k.step(t.Context(), name, strings.TrimRight(body, "\n"))
+	}
+	long := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}]}`
+	k.step(t.Context(), "server", `{"jsonrpc":"2.0","id":"$a","result":`+long+`}`)
+	if got := <-k.requests["a"].came; got != long {
+		t.Errorf("%d bytes came of %d: %.100s", len(got), len(long), got)
+	}
+}
+
 // talk is one conversation with a session over pipes; the test is the server.
 type talk struct {
 	t         *testing.T
