@@ -214,9 +214,10 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 	return s
 }
 
+// runCode runs code with the longest timeout there is: the machine may be busy.
 func runCode(t *testing.T, s *Server, code string, servers ...string) *Result {
 	t.Helper()
-	return s.Run(t.Context(), Request{Code: code, Servers: servers})
+	return s.Run(t.Context(), Request{Code: code, Servers: servers, Timeout: 2 * time.Minute})
 }
 
 func TestRunStatuses(t *testing.T) {

@@ -78,6 +78,8 @@ func (o Options) StartsSelf(s config.Server) bool {
 	return false
 }
 
+// StartsOriginal reports whether an entry starts the Python program that toolcell
+// replaces.
 func StartsOriginal(s config.Server) bool {
 	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool { return strings.Contains(w, pythonOriginal) })
 }
