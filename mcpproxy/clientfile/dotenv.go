@@ -10,6 +10,11 @@ import (
 // parseDotenv reads a file of NAME=value lines. A value may be in single
 // quotes, where everything counts, or in double quotes, where \n and the like
 // are escapes and lines may follow. An unquoted one ends at " #".
+//
+// It does not expand $NAME, and its errors do not quote the file. That is why
+// github.com/joho/godotenv is not used: it expands $NAME in unquoted and
+// double-quoted values, which changes passwords that contain a dollar sign, and
+// its errors quote the rest of the file, secrets included.
 func parseDotenv(data []byte) (map[string]string, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return nil, errors.New("contains a NUL character")
@@ -56,8 +61,8 @@ func parseDotenv(data []byte) (map[string]string, error) {
 	return env, nil
 }
 
-// unquote reads up to the closing quote, and tells where it is; -1 if there is
-// none.
+// unquote returns the text before the closing quote, and the quote's index: -1 if
+// there is none.
 func unquote(s string, quote byte) (string, int) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -2,6 +2,7 @@ package clientfile
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -31,4 +32,21 @@ func TestDotenv(t *testing.T) {
 	}
 	_, err = parseDotenv([]byte(many.String()))
 	mcptest.WantError(t, err, "more than 4096 variables")
+}
+
+func TestDotenvKeepsDollarSigns(t *testing.T) {
+	got, err := parseDotenv([]byte("PASS=secret\nA=x$PASS\nB=\"x${PASS}\"\nC=pa$$word\n"))
+	want := map[string]string{"PASS": "secret", "A": "x$PASS", "B": "x${PASS}", "C": "pa$$word"}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestDotenvErrorsDoNotQuoteTheFile(t *testing.T) {
+	for _, text := range []string{"A=1\nhunter2\nB=hunter2\n", "A=\"hunter2\n", "A B=hunter2\n", "A=hunter2\x00"} {
+		_, err := parseDotenv([]byte(text))
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: error %v, want one without the file's text", text, err)
+		}
+	}
 }
