@@ -1,0 +1,270 @@
+package template
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/pid1"
+	"github.com/toolcell/toolcell/oci/spec"
+	"golang.org/x/sys/unix"
+)
+
+// A starter is a sandbox in which fork.py has started and answered.
+type starter struct {
+	s         *container.Container
+	line      pid1.Lifeline
+	conn      *net.UnixConn
+	workspace *os.File // the standby sandbox owns it; a template needs none
+	h         spec.Host
+	said      *lastWords
+	notes     []string       // modules that could not be had, and why
+	ended     chan struct{}  // its first process has
+	exit      container.Exit // how; once it has
+	err       error
+}
+
+// A starterConfig is what fork.py has to know.
+type starterConfig struct {
+	Program  string            `json:"program"`
+	Base     []string          `json:"base"`
+	Preload  []string          `json:"preload"`
+	Template bool              `json:"template"`
+	UID      uint32            `json:"uid"`
+	GID      uint32            `json:"gid"`
+	Filter   string            `json:"filter"`
+	Stub     string            `json:"stub"`
+	Entry    int               `json:"entry"`
+	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options; "bind" is what the template has there
+	Writable []string          `json:"writable"`
+	Masked   []string          `json:"masked"`
+	Readonly []string          `json:"readonly"`
+	Sysctl   map[string]string `json:"sysctl"`
+	RLimits  [][2]uint64       `json:"rlimits"`
+}
+
+// newStarterConfig writes down what makes a fork the same sandbox as spec.New
+// does: both read the same lists.
+func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig, error) {
+	c := starterConfig{
+		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
+		Template: template, UID: p.UID, GID: p.GID,
+	}
+	if !template {
+		return c, nil
+	}
+	filter, err := filterProgram(h.Seccomp)
+	if err != nil {
+		return c, err
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	c.Filter = hex.EncodeToString(filter)
+	code, entry := forkStub()
+	c.Stub, c.Entry = hex.EncodeToString(code), entry
+	for _, t := range spec.Writable {
+		c.Mounts = append(c.Mounts, [4]any{t.Dest, "tmpfs", flags, strings.Join(append(t.Options(), t.Mode), ",")})
+	}
+	for _, m := range h.Mounts {
+		if spec.OnTmpfs(m.Target) {
+			c.Mounts = append(c.Mounts, [4]any{m.Target, "bind", 0, ""})
+		}
+	}
+	c.Writable = h.WritableTargets()
+	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
+	// There is no /sys, and what is not in /proc the template has covered.
+	c.Masked = slices.DeleteFunc(slices.Clone(spec.MaskedPaths), func(path string) bool { return !spec.InProc(path) })
+	c.Readonly = slices.DeleteFunc(slices.Clone(spec.ReadonlyPaths), func(path string) bool { return !spec.InProc(path) })
+	c.Sysctl = spec.Sysctls(h)
+	for _, l := range spec.Rlimits(p.Limits, h) {
+		c.RLimits = append(c.RLimits, [2]uint64{uint64(spec.RlimitNumbers[l.Type]), l.Hard})
+	}
+	return c, nil
+}
+
+// startProgram starts fork.py in a fresh sandbox, which is to be a template or
+// to wait for its one use.
+func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
+	config, err := newStarterConfig(p, h, template)
+	if err != nil {
+		return nil, err
+	}
+	file, err := starterFile(e)
+	if err != nil {
+		return nil, err
+	}
+	said, err := newLastWords()
+	if err != nil {
+		return nil, err
+	}
+	p.Binds = append(slices.Clone(p.Binds), spec.Bind{Source: file, Target: starterPath})
+	p.Args = append(slices.Clone(p.Python.Interpreter), starterPath)
+	p.Control, p.Template = true, template
+	if template {
+		un := spec.UncountedBy(h.Cgroup)
+		un.Template = true
+		if h.TemplateSeccomp, err = spec.SeccompProfile(un); err != nil {
+			return nil, errors.Join(err, said.w.Close())
+		}
+		// Forks have limits of their own. These are for a few that are not
+		// there yet, and for the threads of libraries while they start.
+		p.Limits.PIDs = max(p.Limits.PIDs, 256)
+		p.Limits.CPUs = 0
+		if !h.Cgroup.PIDs {
+			p.Limits.PIDs = 0 // the kernel would count the forks too
+		}
+	}
+	c, line, h, err := e.Start(p, said.w, said.w, h)
+	said.w.Close()
+	if err != nil {
+		said.close()
+		return nil, err
+	}
+	s := &starter{s: c, line: line, h: h, said: said, ended: make(chan struct{})}
+	e.Go(func() {
+		s.exit, s.err = s.s.Wait()
+		close(s.ended)
+	})
+	defer e.AtStop(c.Kill)()
+	if s.conn, s.workspace, err = line.Receive(); err == nil {
+		err = s.configure(config)
+	}
+	if s.workspace != nil && (err != nil || template) {
+		s.workspace.Close()
+	}
+	if err != nil {
+		if words := s.end(); words != "" && !errors.As(err, new(*refusedError)) {
+			err = fmt.Errorf("%w: %s", err, words)
+		}
+		return nil, fmt.Errorf("starting %s ahead: %w", p.Python.Program, err)
+	}
+	return s, nil
+}
+
+// configure sends the configuration and waits until all is imported.
+func (s *starter) configure(c starterConfig) error {
+	_ = s.conn.SetDeadline(time.Now().Add(startPatience))
+	defer func() { _ = s.conn.SetDeadline(time.Time{}) }()
+	body, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if _, err := s.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
+		return err
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(s.conn, head[:]); err != nil {
+		return err
+	}
+	body = make([]byte, min(binary.BigEndian.Uint32(head[:]), 1<<20))
+	if _, err := io.ReadFull(s.conn, body); err != nil {
+		return err
+	}
+	var answer struct {
+		Refused, Module string
+		Failed          map[string]string
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return err
+	}
+	for name, why := range answer.Failed {
+		s.notes = append(s.notes, fmt.Sprintf("module %q cannot be preloaded: %s", name, why))
+	}
+	slices.Sort(s.notes)
+	if answer.Refused != "" {
+		return &refusedError{answer.Refused, answer.Module}
+	}
+	return nil
+}
+
+// end ends the sandbox, with all that was forked from it, and gives its last
+// words.
+func (s *starter) end() string {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	s.s.Kill()
+	s.line.Close()
+	<-s.ended
+	words := s.said.close()
+	_ = s.s.Destroy() // what is left of it is swept by the next start
+	return words
+}
+
+// Gone reports whether it has ended.
+func (s *starter) Gone() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// writingStarter lets one at a time write fork.py.
+var writingStarter sync.Mutex
+
+// starterFile puts fork.py where sandboxes can be shown it.
+func starterFile(e *container.Runtime) (string, error) {
+	dir, err := e.StateDir()
+	if err != nil {
+		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	writingStarter.Lock()
+	defer writingStarter.Unlock()
+	path := filepath.Join(dir, "fork.py")
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, starterSource) {
+		return path, nil
+	}
+	if err := os.WriteFile(path, starterSource, 0o444); err != nil {
+		return "", fmt.Errorf("writing what starts programs ahead: %w", err)
+	}
+	return path, os.Chmod(path, 0o444) // whatever our umask is
+}
+
+// lastWords keep the end of what a starter writes, which is of interest if it
+// fails: the modules that it imports may print.
+type lastWords struct {
+	r, w *os.File
+	text []byte
+	done chan struct{}
+}
+
+func newLastWords() (*lastWords, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	l := &lastWords{r: r, w: w, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		b := make([]byte, 4096)
+		for {
+			n, err := r.Read(b)
+			if err != nil {
+				return
+			}
+			l.text = append(l.text, b[:n]...)
+			l.text = l.text[max(0, len(l.text)-2048):]
+		}
+	}()
+	return l, nil
+}
+
+func (l *lastWords) close() string {
+	_ = l.r.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	<-l.done
+	l.r.Close()
+	return strings.TrimSpace(string(l.text))
+}
