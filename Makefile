@@ -47,7 +47,7 @@ UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 MAIN_JOB := ^Test(Exec|ExecReadsStandardInput|ExecGivesTheCodeItsArguments|SandboxedPython|Promises|VersionAndUsage|SettingsFromTheEnvironment|$\
 ServersCommands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|InstallKeepsWhatIsThere|EverythingOverHTTPAndSSE|$\
 OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
-TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|SettingsDocumentHasAllSettings|DocumentLinksLead)$$
+TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|DocumentLinksLead)$$
 
 check: test-py | deps
 	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
@@ -144,12 +144,15 @@ FUZZTIME ?= 1m
 fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/stdio
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRender -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/imaging
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/discovery
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzScan -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/signature
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRecord -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/catalog
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClean -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/text
 
 # As root also: TOOLCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000
