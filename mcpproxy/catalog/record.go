@@ -26,7 +26,7 @@ type ServerInfo struct {
 type Record struct {
 	store  Store
 	server config.Server
-	Key    func() string // of the record in the store
+	key    func() string
 
 	mu     sync.Mutex
 	looked bool  // at the head on disk
@@ -40,8 +40,11 @@ type Record struct {
 
 // NewRecord returns the record of a server in a store. It reads nothing yet.
 func NewRecord(s config.Server, st Store) *Record {
-	return &Record{store: st, server: s, Key: sync.OnceValue(s.Fingerprint)}
+	return &Record{store: st, server: s, key: sync.OnceValue(s.Fingerprint)}
 }
+
+// Key names the record in its store.
+func (r *Record) Key() string { return r.key() }
 
 // Info returns what the record has besides the tools.
 func (r *Record) Info() ServerInfo {
@@ -148,7 +151,7 @@ func (r *Record) load() {
 	if r.list != nil || r.head.Listed.IsZero() {
 		return
 	}
-	data, _, err := r.store.read(r.Key(), maxRecordSize)
+	data, _, err := r.store.read(r.key(), maxRecordSize)
 	if err == nil {
 		var h head
 		var d Definitions
@@ -164,7 +167,7 @@ func (r *Record) load() {
 }
 
 func (r *Record) readHead() (head, error) {
-	data, size, err := r.store.read(r.Key(), maxHead)
+	data, size, err := r.store.read(r.key(), maxHead)
 	if err != nil {
 		return head{}, err
 	}
@@ -189,7 +192,7 @@ func (r *Record) save() {
 	}
 	data, err := encodeRecord(r.head, d)
 	if err == nil {
-		err = r.store.write(r.Key(), data)
+		err = r.store.write(r.key(), data)
 	}
 	if err != nil {
 		r.store.Log.Debug("keeping a server's tools", "server", r.server.Name, "err", err)

@@ -142,7 +142,7 @@ func (r *Run) ServerDenied(s Server) error {
 	case r == nil:
 		return nil
 	case r.err != nil:
-		return fmt.Errorf("%w: until that is mended nothing may be called", r.err)
+		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
 	case r.rules == nil:
 		return nil
 	}
@@ -209,7 +209,7 @@ func (p *Policy) refresh() {
 	}
 	p.seen = now
 	if p.err != nil {
-		p.log.Error("nothing may be called until the policy is mended", "err", p.err)
+		p.log.Error("nothing may be called until the policy is fixed", "err", p.err)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 		t.Error(err)
 	}
 	write("[servers.s]\ndeny = ")
-	wantErr(t, ask(), "policy.toml:2:", "until that is mended nothing may be called")
+	wantErr(t, ask(), "policy.toml:2:", "nothing may be called until this is fixed")
 	write("[servers.s]\ndeny = []")
 	if err := ask(); err != nil {
 		t.Error(err)
