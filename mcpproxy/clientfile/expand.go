@@ -89,9 +89,8 @@ func (x *expander) home(path string) string {
 }
 
 // expand replaces the variables in s. One without a value is noted in
-// x.missing. What is a variable elsewhere, but not in this dialect, is an error:
-// a server that is handed the literal text "${TOKEN}" fails later, far from the
-// cause, or sends it to somebody.
+// x.missing. A variable of another dialect is an error: a server that gets the
+// literal text "${TOKEN}" fails later, far from the cause, or sends it on.
 func (x *expander) expand(s string) (string, error) {
 	if x.raw || !strings.ContainsAny(s, "${") {
 		return s, nil

@@ -123,7 +123,7 @@ func (f *File) readInputs(top []rawjson.Member) {
 		Password                 bool
 		Options                  []any
 	}
-	_ = json.Unmarshal(raw, &all) // what is not as it should be is not described
+	_ = json.Unmarshal(raw, &all) // malformed inputs get no description
 	f.inputs = map[string]config.Input{}
 	for _, in := range all {
 		i := config.Input{ID: in.ID, Description: text.Clip(in.Description, 1024), Default: in.Default, Secret: in.Password}

@@ -38,11 +38,11 @@ type Server struct {
 	Also        []string // further files that have the same server
 }
 
-// A Transport is how a server is spoken to.
+// A Transport is the way to reach a server.
 type Transport string
 
-// The transports. Remote is a URL of which the file does not say which of the
-// two it is: streamable HTTP is tried first, then SSE.
+// The transports. Remote means a URL whose file does not name one: streamable
+// HTTP is tried first, then SSE.
 const (
 	Stdio  Transport = "stdio"
 	HTTP   Transport = "http"

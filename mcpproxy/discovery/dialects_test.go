@@ -59,7 +59,7 @@ func TestClientsFiles(t *testing.T) {
 	}
 }
 
-// filled is v as JSON has it, without what is empty.
+// filled returns v as decoded JSON, without empty values.
 func filled(t *testing.T, v any) any {
 	t.Helper()
 	body, err := json.Marshal(v)

@@ -95,7 +95,7 @@ func (d *collector) also(i int, source string) {
 // reach the same thing.
 func (o Options) Identity(s config.Server) string {
 	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool {
-		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only says that nobody is there to ask
+		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only means: do not ask
 	})
 	if s.Dir == "" {
 		s.Dir = o.Dir

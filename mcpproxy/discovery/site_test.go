@@ -13,7 +13,7 @@ func site(t *testing.T, files map[string]string) Options {
 	return Options{Home: home, Dir: dir, Getenv: mcptest.SiteEnv, Trusted: func(string, string) TrustState { return Trusted }}
 }
 
-// install.siteOf makes a home and a project of the files below root, all trusted.
+// siteOf makes a home and a project of the files below root, all trusted.
 func siteOf(t *testing.T, root string) Options {
 	t.Helper()
 	home, dir := mcptest.SiteOf(t, root)

@@ -98,10 +98,10 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Refresh looks for changes now, by the times and sizes of the files. What it
-// finds, it has handed on when it returns. Every run waits for it, so of files
-// that are not there it asks no more than whether something appeared in the
-// folder above, of which there are few.
+// Refresh looks for changes now, by the times and sizes of the files, and
+// returns when it has reported them. Every run waits for it, so for missing
+// files it only checks whether something appeared in the nearest folder above,
+// and these are few.
 func (w *Watcher) Refresh() { w.look(false) }
 
 // loop waits for the kernel's word, and then until the word is out.
@@ -141,7 +141,7 @@ func (w *Watcher) concerns(name string) bool {
 	return w.paths[name] || isConfigName(filepath.Base(name)) && w.paths[filepath.Dir(name)+"/*"]
 }
 
-// look discovers again if any file changed, or if it is told that one did.
+// look discovers again if any file changed, or if sure is set.
 func (w *Watcher) look(sure bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *Watcher) look(sure bool) {
 		w.state = state // as it was before the files are read
 		w.config = Discover(w.options)
 		w.arm()
-		// What came into a folder before it was watched, nobody tells of.
+		// No event reports files that appeared before their folder was watched.
 		if state = w.stat(); state == w.state {
 			break
 		}
@@ -261,8 +261,8 @@ func (w *Watcher) arm() {
 	}
 }
 
-// near notes the nearest folder above path that is there, and what is to
-// appear in it.
+// near adds to want the nearest folder above path that exists, and notes the
+// missing ones below it.
 func (w *Watcher) near(path string, want map[string]bool) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

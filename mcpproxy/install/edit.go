@@ -130,7 +130,8 @@ func (p Target) update(text *inplace.Text, at []string, s config.Server, self En
 	return nil
 }
 
-// setValue sets one value, at a path that nobody else keeps.
+// setValue sets the value at path. It passes on a copy of path, since callers
+// build several paths by appending to the same slice.
 func setValue(text *inplace.Text, value any, path []string) error {
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -17,8 +17,8 @@ type Record struct {
 	MadeKey bool     `json:"madeKey,omitempty"` // it had no place for servers
 	Moved   []string `json:"moved,omitempty"`   // servers that went to MovedTo
 	MovedTo string   `json:"movedTo,omitempty"`
-	// Of MovedTo as it was left; as long as neither file was changed by somebody
-	// else, the backup is what was before.
+	// MovedSum is of MovedTo as it was left. While neither file has been changed
+	// since, the backup holds the original.
 	MovedSum string `json:"movedSum,omitempty"`
 }
 

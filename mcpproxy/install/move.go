@@ -171,7 +171,8 @@ func (p Target) MoveOut(data, moved []byte, names []string) (rest, to []byte, er
 	return from.Bytes(), target.Bytes(), nil
 }
 
-// MoveBack is the way back. What is in the client's file again is left there.
+// MoveBack undoes MoveOut for these names. A server that the client's file has
+// again stays as it is there.
 func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byte, err error) {
 	to, err := inplace.New(p.File, data)
 	if err != nil {
@@ -189,7 +190,7 @@ func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byt
 	for _, name := range names {
 		piece, err := from.Cut(append(slices.Clone(key), name)...)
 		if errors.Is(err, inplace.ErrAbsent) {
-			continue // somebody took it out
+			continue // the user has removed it
 		}
 		if err == nil && !part.Has(append(slices.Clone(key), name)...) {
 			err = part.Paste(piece)
@@ -223,7 +224,7 @@ func copyInputs(from, to *inplace.Text, data, moved []byte) error {
 	for _, text := range [][]byte{moved, data} {
 		var top struct{ Inputs []json.RawMessage }
 		if plain, err := clientfile.FromJSONC(bytes.Clone(text)); err == nil {
-			_ = json.Unmarshal(plain, &top) // what is not as it should be is not copied
+			_ = json.Unmarshal(plain, &top) // malformed inputs are not copied
 		}
 		for _, in := range top.Inputs {
 			var named struct{ ID string }

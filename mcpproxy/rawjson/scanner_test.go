@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzScan: what it takes is JSON, and what is JSON it takes, unless that nests
-// too deeply.
+// FuzzScan checks that the scanner accepts exactly JSON, except for values that
+// nest too deeply.
 func FuzzScan(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,-0.5e+7,true,false,null,"x\u00e9\\\"\n"],"b":{}}`, ` [ ] `, `{"a":1,}`, `[1,]`, `[,1]`, `{"a"}`, `{1:2}`, `01`, `1.`, `1e`, `-`, `.5`, `+1`,

@@ -18,7 +18,7 @@ const (
 	maxParameterName = 200
 	maxDefault       = 2 << 10 // bytes of JSON
 	maxParameterText = 2 << 10 // of a description
-	maxSchemaBranch  = 50      // of a top-level allOf, anyOf or install.oneOf
+	maxSchemaBranch  = 50      // of a top-level allOf, anyOf or oneOf
 	maxCollected     = 50_000  // names of parameters read, those read again included
 	lineAnnotation   = 160     // bytes of one type where a signature is one line
 	docAnnotation    = 1000    // and where each parameter has a line

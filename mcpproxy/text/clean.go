@@ -121,8 +121,8 @@ func CutAfter(s string, n int) string {
 	return fmt.Sprintf("%s\n[… %d more characters were cut]", cut, utf8.RuneCountInString(rest))
 }
 
-// Summary returns the sentences of s that fit into MaxSummary characters, at least part
-// of one. What is short stays whole.
+// Summary returns the first sentences of s that fit into MaxSummary characters,
+// at least part of one. A short text stays whole.
 func Summary(s string) string {
 	cut, rest := SplitAt(s, MaxSummary)
 	if rest == "" {

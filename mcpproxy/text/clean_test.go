@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestCleanTakesOutWhatNobodySees(t *testing.T) {
+func TestCleanRemovesInvisibleCharacters(t *testing.T) {
 	for name, tt := range map[string]struct{ in, want string }{
 		"plain":                       {"Lists files.\n\tSorted.", "Lists files.\n\tSorted."},
 		"other scripts stay":          {"Ärger 日本語 ўзбек עברית العربية ١٢٣ हिन्दी", "Ärger 日本語 ўзбек עברית العربية ١٢٣ हिन्दी"},
