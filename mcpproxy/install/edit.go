@@ -17,7 +17,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
-// A Self is how this program is to be started by a client.
+// An Entry is how this program is to be started by a client.
 type Entry struct {
 	Name    string // of the entry; empty takes the one that is there, or "toolcell"
 	Command string // an absolute path

@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// A Place is the config file of a client that this program can be put into, and
+// A Target is the config file of a client that this program can be put into, and
 // other servers taken out of.
 type Target struct {
 	Client  string // as a user names it, such as "claude-code"

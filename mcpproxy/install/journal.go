@@ -9,7 +9,7 @@ import (
 // Journal remembers what was done to clients' files, so that it can be undone.
 type Journal struct{ file statefile.File[Record] }
 
-// An Install is what was done to one file.
+// A Record is what was done to one file.
 type Record struct {
 	Name    string   `json:"name"`              // of the entry
 	Backup  string   `json:"backup,omitempty"`  // the file as it was before; empty if there was none
