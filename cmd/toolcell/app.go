@@ -17,14 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit codes of every command.
-const (
-	exitOK    = 0
-	exitFail  = 1 // the run's own failure
-	exitUsage = 2 // wrong usage
-	exitHost  = 3 // the host cannot run sandboxes
-)
-
 // version is set by the linker.
 var version = "devel"
 
@@ -148,28 +140,8 @@ type streams struct {
 	signals      *signals
 }
 
-// An exitError ends the program with a code. Without an error nothing is
-// printed: the command has said it all.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-func (e *exitError) Unwrap() error { return e.err }
-
-// usagef is an error of wrong usage.
-func usagef(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
 func usageError(_ *cli.Context, err error, _ bool) error {
-	return &exitError{exitUsage, err}
+	return &exitError{code: exitUsage, err: err}
 }
 
 // report prints err for the user, with its cure, and gives the exit code.

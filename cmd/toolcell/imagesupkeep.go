@@ -103,7 +103,7 @@ func imagesVerify(c *cli.Context, s *streams) error {
 		}
 	}
 	if damaged {
-		return &exitError{exitFail, &oci.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
+		return &exitError{code: exitFail, err: &oci.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
 	}
 	return nil
 }

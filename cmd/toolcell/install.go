@@ -94,7 +94,7 @@ func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 		return nil, err
 	}
 	if i.place, err = install.TargetOf(i.found.options, c.Args().First(), c.Bool("project")); err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, &exitError{code: exitUsage, err: err}
 	}
 	i.file, err = openEdited(i.place.File)
 	return i, err

@@ -47,7 +47,7 @@ func (c *change) confirm() error {
 	fmt.Fprintf(c.s.err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), c.place.Title)
 	answer, err := readLine(c.c.Context, c.s.in)
 	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
-		return &exitError{exitFail, fmt.Errorf("nothing was changed")}
+		return &exitError{code: exitFail, err: fmt.Errorf("nothing was changed")}
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
 	defer func() { err = errors.Join(err, p.Close()) }()
 	for _, name := range c.StringSlice("server") {
 		if _, err := p.proxy.Lookup(name); err != nil && name != "*" {
-			return &exitError{exitUsage, err}
+			return &exitError{code: exitUsage, err: err}
 		}
 	}
 	ctx, cancel := context.WithCancelCause(c.Context)

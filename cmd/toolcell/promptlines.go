@@ -109,7 +109,7 @@ func (l *plainLines) line(ctx context.Context, mark string) (string, error) {
 	case text, ok := <-l.read:
 		switch {
 		case ok && !utf8.ValidString(text):
-			return "", &exitError{exitUsage, errors.New("reading the code: standard input is not text in UTF-8")}
+			return "", &exitError{code: exitUsage, err: errors.New("reading the code: standard input is not text in UTF-8")}
 		case ok:
 			return text, nil
 		case l.err != nil:

@@ -63,7 +63,7 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 func readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", &exitError{exitUsage, fmt.Errorf("reading the code: %w", err)}
+		return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %w", err)}
 	}
 	defer f.Close()
 	return readText(ctx, f, name)
@@ -87,14 +87,14 @@ func readText(ctx context.Context, f *os.File, name string) (string, error) {
 	case o := <-read:
 		switch {
 		case o.err != nil:
-			return "", &exitError{exitUsage, fmt.Errorf("reading the code: %w", o.err)}
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %w", o.err)}
 		case len(o.body) > maxScript:
-			return "", &exitError{exitUsage, fmt.Errorf("reading the code: %s has more than %d MiB", name, maxScript>>20)}
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %s has more than %d MiB", name, maxScript>>20)}
 		}
 		// Editors of another world put a mark in front, which Python takes too.
 		text := string(bytes.TrimPrefix(o.body, []byte("\ufeff")))
 		if !utf8.ValidString(text) {
-			return "", &exitError{exitUsage, fmt.Errorf("reading the code: %s is not text in UTF-8", name)}
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %s is not text in UTF-8", name)}
 		}
 		return text, nil
 	}

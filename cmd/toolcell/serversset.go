@@ -104,9 +104,9 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	}
 	switch {
 	case len(ids) == 0:
-		return config.Input{}, &exitError{exitFail, fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
+		return config.Input{}, &exitError{code: exitFail, err: fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
 	case len(all) == 0:
-		return config.Input{}, &exitError{exitFail, fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
+		return config.Input{}, &exitError{code: exitFail, err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
 	case id == "" && len(ids) > 1:
 		return config.Input{}, usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
 	}

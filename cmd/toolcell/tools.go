@@ -167,7 +167,7 @@ func toolsExport(c *cli.Context, s *streams, saved savedtools.Store) error {
 // project.
 func hintAtTools(err error) error {
 	if errors.Is(err, savedtools.ErrNotExist) {
-		return &exitError{exitFail, &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
+		return &exitError{code: exitFail, err: &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
 	}
 	return err
 }
