@@ -126,7 +126,7 @@ func newApp(s *streams) *cli.App {
 		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("there is no command %q", c.Args().First())
+				return console.Usagef("there is no command %q", c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -141,22 +141,22 @@ type streams struct {
 }
 
 func usageError(_ *cli.Context, err error, _ bool) error {
-	return &exitError{code: exitUsage, err: err}
+	return &console.ExitError{Code: console.ExitUsage, Err: err}
 }
 
 // report prints err for the user, with its cure, and gives the exit code.
 func report(w *os.File, err error) int {
 	if err == nil {
-		return exitOK
+		return console.ExitOK
 	}
-	code := exitFail
+	code := console.ExitFail
 	var hint *oci.HintError
 	if errors.As(err, &hint) {
-		code = exitHost
+		code = console.ExitHost
 	}
-	var exit *exitError
+	var exit *console.ExitError
 	if errors.As(err, &exit) {
-		code = exit.code
+		code = exit.Code
 	}
 	color := console.ColorsFor(w)
 	if err.Error() != "" {
@@ -165,7 +165,7 @@ func report(w *os.File, err error) int {
 	if hint != nil {
 		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), hint.Hint)
 	}
-	if code == exitUsage {
+	if code == console.ExitUsage {
 		fmt.Fprintln(w, color.Cyan("hint:"), "toolcell --help")
 	}
 	return code

@@ -38,7 +38,7 @@ func completionCommand(s *streams) *cli.Command {
 		Action: func(c *cli.Context) error {
 			text, ok := completions[c.Args().First()]
 			if !ok || c.NArg() != 1 {
-				return usagef("completion takes the name of one shell: bash, zsh or fish")
+				return console.Usagef("completion takes the name of one shell: bash, zsh or fish")
 			}
 			_, err := fmt.Fprint(s.out, text)
 			return err
@@ -53,7 +53,7 @@ func completeCommand(s *streams) *cli.Command {
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
 			if len(args) < 2 {
-				return usagef("__complete takes a shell and what was typed")
+				return console.Usagef("__complete takes a shell and what was typed")
 			}
 			words, insert := args[1:], func(value string) string { return value }
 			if args[0] == "bash" {

@@ -31,7 +31,7 @@ func doctorCommand(s *streams) *cli.Command {
 
 func doctor(c *cli.Context, s *streams) error {
 	if c.Args().Present() {
-		return usagef("doctor takes no arguments, got %q", c.Args().First())
+		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
 	}
 	settings, err := readSettings(c)
 	if err != nil {
@@ -53,8 +53,8 @@ func doctor(c *cli.Context, s *streams) error {
 	} else {
 		printChecks(s.out, console.ColorsFor(s.out), checks)
 	}
-	if code := doctorExit(checks); err == nil && code != exitOK {
-		return &exitError{code: code}
+	if code := doctorExit(checks); err == nil && code != console.ExitOK {
+		return &console.ExitError{Code: code}
 	}
 	return err
 }
@@ -62,11 +62,11 @@ func doctor(c *cli.Context, s *streams) error {
 func doctorExit(checks []oci.Check) int {
 	switch {
 	case count(checks, oci.CheckFatal) > 0:
-		return exitHost
+		return console.ExitHost
 	case count(checks, oci.CheckDegraded) > 0:
-		return exitFail
+		return console.ExitFail
 	}
-	return exitOK
+	return console.ExitOK
 }
 
 func count(checks []oci.Check, status string) (n int) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -16,10 +17,10 @@ func TestDoctorSummary(t *testing.T) {
 		want   string
 		code   int
 	}{
-		{[]oci.Check{ok}, "this host can run sandboxes", exitOK},
-		{[]oci.Check{ok, missing}, "this host can run sandboxes, with 1 thing missing", exitFail},
-		{[]oci.Check{missing, missing, ok}, "this host can run sandboxes, with 2 things missing", exitFail},
-		{[]oci.Check{missing, fatal, ok}, "this host cannot run sandboxes; first cure RC-PROC", exitHost},
+		{[]oci.Check{ok}, "this host can run sandboxes", console.ExitOK},
+		{[]oci.Check{ok, missing}, "this host can run sandboxes, with 1 thing missing", console.ExitFail},
+		{[]oci.Check{missing, missing, ok}, "this host can run sandboxes, with 2 things missing", console.ExitFail},
+		{[]oci.Check{missing, fatal, ok}, "this host cannot run sandboxes; first cure RC-PROC", console.ExitHost},
 	} {
 		if got, code := summary(tt.checks), doctorExit(tt.checks); got != tt.want || code != tt.code {
 			t.Errorf("got %q and %d, want %q and %d", got, code, tt.want, tt.code)

@@ -34,7 +34,7 @@ func execCommand(s *streams) *cli.Command {
 			"is printed as an MCP client would get it.",
 		Flags: append(flags, settingFlags()...),
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return usagef("%w; arguments for the code stand after --", err)
+			return console.Usagef("%w; arguments for the code stand after --", err)
 		},
 		Action: func(c *cli.Context) error { return execAction(c, s) },
 	}
@@ -71,7 +71,7 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	}
 	r := p.bridge.Run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
-		return &exitError{code: stopped{unix.SIGPIPE}.code()}
+		return &console.ExitError{Code: stopped{unix.SIGPIPE}.code()}
 	}
 	if settings.OutputNamed {
 		if _, err := fmt.Fprintln(s.out, r.Text(settings.Output)); err != nil {
@@ -179,11 +179,11 @@ func exitOf(r *bridge.Result) error {
 	case !r.IsError():
 		return nil
 	case r.ExitCode != nil && *r.ExitCode != 0:
-		return &exitError{code: *r.ExitCode}
+		return &console.ExitError{Code: *r.ExitCode}
 	case r.Status == bridge.StatusValidation:
-		return &exitError{code: exitUsage}
+		return &console.ExitError{Code: console.ExitUsage}
 	case errors.As(r.Cause(), &hint):
-		return &exitError{code: exitHost}
+		return &console.ExitError{Code: console.ExitHost}
 	}
-	return &exitError{code: exitFail}
+	return &console.ExitError{Code: console.ExitFail}
 }

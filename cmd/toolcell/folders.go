@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"os"
 	"path/filepath"
 )
@@ -26,7 +27,7 @@ func findDirs(one string) (dirs, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil && (os.Getenv("XDG_CACHE_HOME") == "" || os.Getenv("XDG_STATE_HOME") == "") {
-		return dirs{}, &exitError{code: exitUsage, err: errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
+		return dirs{}, &console.ExitError{Code: console.ExitUsage, Err: errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
 	}
 	d := dirs{
 		cache: filepath.Join(xdg("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),

@@ -66,14 +66,14 @@ func imagesCommand(s *streams) *cli.Command {
 // needSubcommand is the action of a command that does nothing by itself.
 func needSubcommand(c *cli.Context) error {
 	if c.Args().Present() {
-		return usagef("%s has no command %q", c.Command.Name, c.Args().First())
+		return console.Usagef("%s has no command %q", c.Command.Name, c.Args().First())
 	}
 	return cli.ShowSubcommandHelp(c)
 }
 
 func imagesPull(c *cli.Context, s *streams) error {
 	if c.NArg() != 1 {
-		return usagef("images pull takes one reference, such as %s", defaultImage)
+		return console.Usagef("images pull takes one reference, such as %s", defaultImage)
 	}
 	settings, store, d, err := openImages(c)
 	if err != nil {
@@ -114,7 +114,7 @@ type listedImage struct {
 
 func imagesList(c *cli.Context, s *streams) error {
 	if c.Args().Present() {
-		return usagef("images list takes no arguments, got %q", c.Args().First())
+		return console.Usagef("images list takes no arguments, got %q", c.Args().First())
 	}
 	_, store, _, err := openImages(c)
 	if err != nil {
@@ -173,7 +173,7 @@ func imagesInspect(c *cli.Context, s *streams) error {
 // findImages gives the images that the arguments name.
 func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err error) {
 	if !c.Args().Present() {
-		return nil, usagef("images %s takes references or digests of images", c.Command.Name)
+		return nil, console.Usagef("images %s takes references or digests of images", c.Command.Name)
 	}
 	for _, name := range c.Args().Slice() {
 		i, err := store.Find(name)

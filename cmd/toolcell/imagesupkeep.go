@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -15,7 +16,7 @@ import (
 
 func imagesRemove(c *cli.Context, s *streams) (err error) {
 	if !c.Args().Present() {
-		return usagef("images rm takes references or digests of images")
+		return console.Usagef("images rm takes references or digests of images")
 	}
 	_, store, d, err := openImages(c)
 	if err != nil {
@@ -34,20 +35,20 @@ func imagesRemove(c *cli.Context, s *streams) (err error) {
 
 func imagesPrune(c *cli.Context, s *streams) error {
 	if c.Args().Present() {
-		return usagef("images prune takes no arguments, got %q", c.Args().First())
+		return console.Usagef("images prune takes no arguments, got %q", c.Args().First())
 	}
 	var p rootfs.Pruning
 	if v := c.String("unused"); v != "" {
 		days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
 		if err != nil || days < 0 || days > 1e5 {
-			return usagef("--unused: %q is not a number of days", v)
+			return console.Usagef("--unused: %q is not a number of days", v)
 		}
 		p.Unused = max(1, time.Duration(days*float64(24*time.Hour)))
 	}
 	if v := c.String("max-size"); v != "" {
 		n, err := parseBytes(v)
 		if err != nil {
-			return usagef("--max-size: %q is %v", v, err)
+			return console.Usagef("--max-size: %q is %v", v, err)
 		}
 		p.Size = n
 	}
@@ -103,7 +104,7 @@ func imagesVerify(c *cli.Context, s *streams) error {
 		}
 	}
 	if damaged {
-		return &exitError{code: exitFail, err: &oci.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
+		return &console.ExitError{Code: console.ExitFail, Err: &oci.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
 	}
 	return nil
 }

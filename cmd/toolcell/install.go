@@ -79,7 +79,7 @@ type installer struct {
 // newInstaller finds and reads the file that the command line means.
 func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 	if c.NArg() != 1 {
-		return nil, usagef("%s takes one client: %s", c.Command.Name, strings.Join(clientNames(), ", "))
+		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(clientNames(), ", "))
 	}
 	settings, err := readSettings(c)
 	if err != nil {
@@ -94,7 +94,7 @@ func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 		return nil, err
 	}
 	if i.place, err = install.TargetOf(i.found.options, c.Args().First(), c.Bool("project")); err != nil {
-		return nil, &exitError{code: exitUsage, err: err}
+		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
 	i.file, err = openEdited(i.place.File)
 	return i, err
@@ -169,7 +169,7 @@ func (i *installer) self() (install.Entry, error) {
 	for _, pair := range i.c.StringSlice("env") {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsAny(name, " \t\n\x00") || strings.ContainsRune(value, 0) {
-			return self, usagef("--env %q is not KEY=VALUE", pair)
+			return self, console.Usagef("--env %q is not KEY=VALUE", pair)
 		}
 		if err := checkSetting(name, value); err != nil {
 			return self, err
@@ -190,7 +190,7 @@ func checkSetting(name, value string) error {
 	i := slices.IndexFunc(knobs, func(k knob) bool { return k.env == name })
 	if i < 0 {
 		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
-			return usagef("--env %s: there is no such setting; toolcell serve --help lists them", name)
+			return console.Usagef("--env %s: there is no such setting; toolcell serve --help lists them", name)
 		}
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // plan finds out what can be moved, and what it saves.
 func (c *change) plan() error {
 	if c.place.Project {
-		return usagef("--move-servers is for your own file: servers of a project belong to all who work on it")
+		return console.Usagef("--move-servers is for your own file: servers of a project belong to all who work on it")
 	}
 	var err error
 	if c.move, err = c.place.PlanMove(c.file.after, c.found.values.Of(c.place.File)); err != nil {
@@ -39,7 +39,7 @@ func (c *change) confirm() error {
 		return nil
 	}
 	if !console.Terminal(c.s.in) || !console.Terminal(c.s.err) {
-		return usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
+		return console.Usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
 	if err := c.show(c.s.err); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *change) confirm() error {
 	fmt.Fprintf(c.s.err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), c.place.Title)
 	answer, err := readLine(c.c.Context, c.s.in)
 	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
-		return &exitError{code: exitFail, err: fmt.Errorf("nothing was changed")}
+		return &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("nothing was changed")}
 	}
 	return nil
 }

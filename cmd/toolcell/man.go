@@ -19,7 +19,7 @@ func manCommand(s *streams) *cli.Command {
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("man takes no arguments, got %q", c.Args().First())
+				return console.Usagef("man takes no arguments, got %q", c.Args().First())
 			}
 			_, err := fmt.Fprint(s.out, manPage(c.App))
 			return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -114,7 +115,7 @@ func checkMounts(s Settings, d dirs) error {
 	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
-			return usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
+			return console.Usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
 		}
 		if m.Source == "/" {
 			return refuse("it is the whole host")

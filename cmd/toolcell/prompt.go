@@ -46,7 +46,7 @@ var errAbandoned = errors.New("the line was abandoned")
 // execPrompt is exec -i. Code from the command line runs first, in the session.
 func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
 	if settings.OutputNamed {
-		return usagef("give either -i or --output, not both")
+		return console.Usagef("give either -i or --output, not both")
 	}
 	first, err := readScript(c, s.in)
 	if err != nil {
@@ -61,7 +61,7 @@ func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
 	defer func() { err = errors.Join(err, p.Close()) }()
 	for _, name := range c.StringSlice("server") {
 		if _, err := p.proxy.Lookup(name); err != nil && name != "*" {
-			return &exitError{code: exitUsage, err: err}
+			return &console.ExitError{Code: console.ExitUsage, Err: err}
 		}
 	}
 	ctx, cancel := context.WithCancelCause(c.Context)
@@ -82,7 +82,7 @@ func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
 	}
 	err = q.loop(ctx, first.text)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
-		return &exitError{code: stopped{unix.SIGPIPE}.code()}
+		return &console.ExitError{Code: stopped{unix.SIGPIPE}.code()}
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/peterh/liner"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
 // canEdit reports whether the terminal can show a line that is edited.
@@ -109,7 +110,7 @@ func (l *plainLines) line(ctx context.Context, mark string) (string, error) {
 	case text, ok := <-l.read:
 		switch {
 		case ok && !utf8.ValidString(text):
-			return "", &exitError{code: exitUsage, err: errors.New("reading the code: standard input is not text in UTF-8")}
+			return "", &console.ExitError{Code: console.ExitUsage, Err: errors.New("reading the code: standard input is not text in UTF-8")}
 		case ok:
 			return text, nil
 		case l.err != nil:

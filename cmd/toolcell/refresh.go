@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -109,7 +110,7 @@ func (r *refresher) close() {
 
 func imagesRefresh(c *cli.Context, s *streams) error {
 	if c.NArg() != 1 {
-		return usagef("images refresh takes one reference")
+		return console.Usagef("images refresh takes one reference")
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()

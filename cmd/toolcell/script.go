@@ -35,26 +35,26 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 	}
 	for _, arg := range arguments {
 		if !utf8.ValidString(arg) {
-			return script{}, usagef("the argument %q is not text in UTF-8", arg)
+			return script{}, console.Usagef("the argument %q is not text in UTF-8", arg)
 		}
 	}
 	argv := func(name string) []string { return append([]string{name}, arguments...) }
 	switch {
 	case c.IsSet("c") && len(sources) > 0:
-		return script{}, usagef("give either -c CODE or a file, not both; arguments for the code stand after --")
+		return script{}, console.Usagef("give either -c CODE or a file, not both; arguments for the code stand after --")
 	case c.IsSet("c"):
 		return script{c.String("c"), argv("-c")}, nil
 	case len(sources) > 1:
-		return script{}, usagef("give one file, got %q; arguments for the code stand after --", strings.Join(sources, " "))
+		return script{}, console.Usagef("give one file, got %q; arguments for the code stand after --", strings.Join(sources, " "))
 	case len(sources) == 1 && sources[0] != "-":
 		text, err := readFile(c.Context, sources[0])
 		return script{text, argv(sources[0])}, err
 	case c.Bool("i") && len(sources) > 0:
-		return script{}, usagef("with -i standard input is the prompt's: give a file or -c CODE")
+		return script{}, console.Usagef("with -i standard input is the prompt's: give a file or -c CODE")
 	case c.Bool("i"):
 		return script{"", argv("")}, nil
 	case len(sources) == 0 && console.Terminal(in):
-		return script{}, usagef("there is no code: give -c CODE or a file, - and type it, or -i for a prompt")
+		return script{}, console.Usagef("there is no code: give -c CODE or a file, - and type it, or -i for a prompt")
 	}
 	text, err := readText(c.Context, in, "standard input")
 	return script{text, argv("-")}, err
@@ -63,7 +63,7 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 func readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %w", err)}
+		return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %w", err)}
 	}
 	defer f.Close()
 	return readText(ctx, f, name)
@@ -87,14 +87,14 @@ func readText(ctx context.Context, f *os.File, name string) (string, error) {
 	case o := <-read:
 		switch {
 		case o.err != nil:
-			return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %w", o.err)}
+			return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %w", o.err)}
 		case len(o.body) > maxScript:
-			return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %s has more than %d MiB", name, maxScript>>20)}
+			return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %s has more than %d MiB", name, maxScript>>20)}
 		}
 		// Editors of another world put a mark in front, which Python takes too.
 		text := string(bytes.TrimPrefix(o.body, []byte("\ufeff")))
 		if !utf8.ValidString(text) {
-			return "", &exitError{code: exitUsage, err: fmt.Errorf("reading the code: %s is not text in UTF-8", name)}
+			return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %s is not text in UTF-8", name)}
 		}
 		return text, nil
 	}

@@ -19,7 +19,7 @@ func serveCommand(s *streams) *cli.Command {
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("serve takes no arguments, got %q", c.Args().First())
+				return console.Usagef("serve takes no arguments, got %q", c.Args().First())
 			}
 			return serve(c, s)
 		},

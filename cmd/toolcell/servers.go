@@ -164,7 +164,7 @@ func serversTools(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 
 func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	if !c.Args().Present() {
-		return usagef("servers search takes what to search for")
+		return console.Usagef("servers search takes what to search for")
 	}
 	docs, problems, err := p.Search(c.Context, strings.Join(c.Args().Slice(), " "), 10, false)
 	if err != nil {
@@ -182,14 +182,14 @@ func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 
 func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	if c.NArg() < 2 || c.NArg() > 3 {
-		return usagef(`servers call takes a server, a tool and the arguments as a JSON object, such as '{"path": "/tmp"}'`)
+		return console.Usagef(`servers call takes a server, a tool and the arguments as a JSON object, such as '{"path": "/tmp"}'`)
 	}
 	arguments := json.RawMessage("{}")
 	if c.NArg() == 3 {
 		arguments = json.RawMessage(c.Args().Get(2))
 		var object map[string]any
 		if err := json.Unmarshal(arguments, &object); err != nil {
-			return usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
+			return console.Usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
 		}
 	}
 	settings, err := readSettings(c)
@@ -208,7 +208,7 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	}
 	fmt.Fprintln(s.out, out.String())
 	if answer.IsError {
-		return &exitError{code: exitFail} // the answer says why
+		return &console.ExitError{Code: console.ExitFail} // the answer says why
 	}
 	return nil
 }

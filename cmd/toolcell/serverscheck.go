@@ -57,7 +57,7 @@ func serversCheck(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	_ = several.Wait() // each row has its own outcome
 	err := printChecked(c, s, rows)
 	if bad := slices.IndexFunc(rows, func(r checked) bool { return r.Status != "ready" }); bad >= 0 && err == nil {
-		err = &exitError{code: exitFail} // the table says why
+		err = &console.ExitError{Code: console.ExitFail} // the table says why
 	}
 	return err
 }

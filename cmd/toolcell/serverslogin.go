@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/urfave/cli/v2"
 )
@@ -22,7 +23,7 @@ func loginFlags(login *cli.Command) *cli.Command {
 
 func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	if c.NArg() != 1 {
-		return usagef("servers login takes the name of one server")
+		return console.Usagef("servers login takes the name of one server")
 	}
 	name := c.Args().First()
 	ctx, cancel := context.WithTimeoutCause(c.Context, loginWithin, fmt.Errorf("it was not done within %v", loginWithin))
@@ -51,7 +52,7 @@ func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 
 func serversLogout(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	if c.NArg() != 1 {
-		return usagef("servers logout takes the name of one server")
+		return console.Usagef("servers logout takes the name of one server")
 	}
 	was, err := p.Logout(c.Args().First())
 	if err != nil {

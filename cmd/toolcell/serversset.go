@@ -28,7 +28,7 @@ func serversSetCommand(s *streams) *cli.Command {
 
 func serversSet(c *cli.Context, s *streams) error {
 	if n := c.NArg(); n < 1 || n > 2 {
-		return usagef("servers set takes the name of a server and of the input or variable to set")
+		return console.Usagef("servers set takes the name of a server and of the input or variable to set")
 	}
 	settings, err := readSettings(c)
 	if err != nil {
@@ -104,11 +104,11 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	}
 	switch {
 	case len(ids) == 0:
-		return config.Input{}, &exitError{code: exitFail, err: fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
+		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
 	case len(all) == 0:
-		return config.Input{}, &exitError{code: exitFail, err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
+		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
 	case id == "" && len(ids) > 1:
-		return config.Input{}, usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
+		return config.Input{}, console.Usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
 	}
 	return all[0], nil
 }

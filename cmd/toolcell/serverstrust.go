@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/urfave/cli/v2"
 )
@@ -40,7 +41,7 @@ type trusting struct {
 // it tells is for people: with --json the rows are printed.
 func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *findings, file string) (trusting, error)) error {
 	if !c.Args().Present() {
-		return usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
+		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
 	settings, err := readSettings(c)
 	if err != nil {

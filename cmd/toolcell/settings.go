@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
@@ -175,7 +176,7 @@ func (r *settingReader) fail(name, format string, args ...any) {
 	}
 	for _, k := range knobs {
 		if k.name == name {
-			r.err = usagef("setting --%s (%s): %q is %s", name, k.env, r.value(name), fmt.Sprintf(format, args...))
+			r.err = console.Usagef("setting --%s (%s): %q is %s", name, k.env, r.value(name), fmt.Sprintf(format, args...))
 		}
 	}
 }

@@ -56,7 +56,7 @@ func openSavedTools(c *cli.Context) (savedtools.Store, error) {
 
 func toolsList(c *cli.Context, s *streams, saved savedtools.Store) error {
 	if c.Args().Present() {
-		return usagef("tools list takes no arguments, got %q", c.Args().First())
+		return console.Usagef("tools list takes no arguments, got %q", c.Args().First())
 	}
 	tools, problems := saved.List()
 	err := errors.Join(problems...)
@@ -95,7 +95,7 @@ func firstLine(s string) string {
 
 func toolsShow(c *cli.Context, s *streams, saved savedtools.Store) error {
 	if !c.Args().Present() {
-		return usagef("tools show takes names of saved tools; toolcell tools list shows them")
+		return console.Usagef("tools show takes names of saved tools; toolcell tools list shows them")
 	}
 	var tools []savedtools.Tool
 	for _, name := range c.Args().Slice() {
@@ -133,7 +133,7 @@ func toolsShow(c *cli.Context, s *streams, saved savedtools.Store) error {
 
 func toolsRemove(c *cli.Context, s *streams, saved savedtools.Store) (err error) {
 	if !c.Args().Present() {
-		return usagef("tools rm takes names of saved tools; toolcell tools list shows them")
+		return console.Usagef("tools rm takes names of saved tools; toolcell tools list shows them")
 	}
 	var removed []map[string]string
 	for _, name := range c.Args().Slice() {
@@ -167,7 +167,7 @@ func toolsExport(c *cli.Context, s *streams, saved savedtools.Store) error {
 // project.
 func hintAtTools(err error) error {
 	if errors.Is(err, savedtools.ErrNotExist) {
-		return &exitError{code: exitFail, err: &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
+		return &console.ExitError{Code: console.ExitFail, Err: &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
 )
 
@@ -15,7 +16,7 @@ func versionCommand(s *streams) *cli.Command {
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("version takes no arguments, got %q", c.Args().First())
+				return console.Usagef("version takes no arguments, got %q", c.Args().First())
 			}
 			if c.Bool("json") {
 				return printJSON(s.out, []map[string]string{
