@@ -1,13 +1,16 @@
 package main
 
-import "path/filepath"
+import (
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"path/filepath"
+)
 
 // catalogDir is where the tools of the user's servers are kept from process
 // to process. Without a home for it nothing is kept, which costs time alone.
-func catalogDir(s Settings) string {
-	d, err := findDirs(s.StateDir)
+func catalogDir(s settings.Settings) string {
+	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(d.cache, "servers")
+	return filepath.Join(d.Cache, "servers")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
@@ -49,7 +50,7 @@ func completionCommand(s *streams) *cli.Command {
 // completeCommand is what the scripts call.
 func completeCommand(s *streams) *cli.Command {
 	return &cli.Command{
-		Name: "__complete", Hidden: true, Flags: settingFlags(findKnobs...), SkipFlagParsing: true,
+		Name: "__complete", Hidden: true, Flags: settings.Flags(discoverySettings...), SkipFlagParsing: true,
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
 			if len(args) < 2 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
@@ -113,7 +114,7 @@ func (t *typed) tools() (all []candidate) {
 
 // findings gives the user's servers; none is started.
 func (t *typed) findings() *findings {
-	settings, err := readSettings(t.c)
+	settings, err := settings.Read(t.c)
 	if err != nil {
 		return &findings{}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -23,7 +24,7 @@ func doctorCommand(s *streams) *cli.Command {
 		Usage: "check whether this host can run sandboxes, and say what cures it if not",
 		Description: "Exit codes: 0 if nothing is missing, 1 if sandboxes run with something missing,\n" +
 			"3 if they cannot run.",
-		Flags:        append([]cli.Flag{jsonFlag()}, settingFlags()...),
+		Flags:        append([]cli.Flag{jsonFlag()}, settings.Flags()...),
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return doctor(c, s) },
 	}
@@ -33,21 +34,21 @@ func doctor(c *cli.Context, s *streams) error {
 	if c.Args().Present() {
 		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
 	}
-	settings, err := readSettings(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	d, err := findDirs(settings.StateDir)
+	d, err := settings.FindDirs(conf.StateDir)
 	if err != nil {
 		return err
 	}
-	if err := checkMounts(settings, d); err != nil {
+	if err := settings.CheckMounts(conf, d); err != nil {
 		return err
 	}
-	needs := oci.Needs{Limits: settings.Limits, UID: settings.UID, GID: settings.GID, Dirs: []string{d.cache, d.state, d.run}, Images: d.cache, Mounts: settings.Mounts}
+	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Mounts: conf.Mounts}
 	needs.Python, needs.PythonErr = rootfs.HostPython(c.Context)
-	checks := append(oci.Examine(needs), policyCheck(settings)...)
-	checks = append(checks, sandboxCheck(c.Context, settings, s, checks, needs.PythonErr))
+	checks := append(oci.Examine(needs), policyCheck(conf)...)
+	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
 	if c.Bool("json") {
 		err = printJSON(s.out, checks)
 	} else {
@@ -80,14 +81,14 @@ func count(checks []oci.Check, status string) (n int) {
 
 // sandboxCheck does the real thing: Python in a sandbox, on the host's own
 // /usr, since it is the host that is examined and no registry.
-func sandboxCheck(ctx context.Context, settings Settings, s *streams, checks []oci.Check, pythonErr error) oci.Check {
-	settings.Image, settings.ImageNamed = "host", true
-	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
+func sandboxCheck(ctx context.Context, conf settings.Settings, s *streams, checks []oci.Check, pythonErr error) oci.Check {
+	conf.Image, conf.ImageNamed = "host", true
+	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	err := pythonErr
 	var took time.Duration
 	var version, cure string
 	if err == nil {
-		version, cure, took, err = tryPython(ctx, settings, s)
+		version, cure, took, err = tryPython(ctx, conf, s)
 	}
 	switch c := (oci.Check{Code: "RC-SANDBOX"}); {
 	case err == nil:
@@ -96,7 +97,7 @@ func sandboxCheck(ctx context.Context, settings Settings, s *streams, checks []o
 		return c
 	case pythonErr != nil && count(checks, oci.CheckFatal) == 0:
 		c.Status, c.Text = oci.CheckDegraded, "not tried, since this host has no Python for it"
-		c.Cure = "# try one of an image instead:\n" + self() + " exec -c 'print(1)'"
+		c.Cure = "# try one of an image instead:\n" + settings.Self() + " exec -c 'print(1)'"
 		return c
 	default:
 		c.Status, c.Text = oci.CheckFatal, "a sandbox did not run: "+err.Error()
@@ -111,7 +112,7 @@ func sandboxCheck(ctx context.Context, settings Settings, s *streams, checks []o
 }
 
 // tryPython runs one line of Python in a sandbox.
-func tryPython(ctx context.Context, settings Settings, s *streams) (version, cure string, took time.Duration, err error) {
+func tryPython(ctx context.Context, settings settings.Settings, s *streams) (version, cure string, took time.Duration, err error) {
 	p, err := open(settings, newLogger(settings, s.err), func(string, bool) {}, &findings{}, false) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -32,7 +33,7 @@ func execCommand(s *streams) *cli.Command {
 		Description: "Output goes to standard output and error as the code writes it, and the exit code is the\n" +
 			"code's; 128+n if signal n ended it. What follows -- is in sys.argv. With --output the result\n" +
 			"is printed as an MCP client would get it.",
-		Flags: append(flags, settingFlags()...),
+		Flags: append(flags, settings.Flags()...),
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return console.Usagef("%w; arguments for the code stand after --", err)
 		},
@@ -41,7 +42,7 @@ func execCommand(s *streams) *cli.Command {
 }
 
 func execAction(c *cli.Context, s *streams) (err error) {
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func execAction(c *cli.Context, s *streams) (err error) {
 }
 
 // openForShell opens what it takes to run code for whoever sits at the shell.
-func openForShell(c *cli.Context, s *streams, settings Settings) (*parts, error) {
+func openForShell(c *cli.Context, s *streams, settings settings.Settings) (*parts, error) {
 	log := newLogger(settings, s.err)
 	found, err := findServers(settings, log)
 	if err != nil {
@@ -100,7 +101,7 @@ func openForShell(c *cli.Context, s *streams, settings Settings) (*parts, error)
 	return open(settings, log, newRefresher(c, true, log).start, found, false)
 }
 
-func shellRequest(c *cli.Context, s *streams, settings Settings, argv []string) bridge.Request {
+func shellRequest(c *cli.Context, s *streams, settings settings.Settings, argv []string) bridge.Request {
 	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: console.PullProgress(s.err)}
 	if c.IsSet("timeout") {
 		req.Timeout = settings.Timeout

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
@@ -27,8 +28,8 @@ type findings struct {
 }
 
 // findServers reads the config files of all MCP clients.
-func findServers(s Settings, log *slog.Logger) (*findings, error) {
-	d, err := findDirs(s.StateDir)
+func findServers(s settings.Settings, log *slog.Logger) (*findings, error) {
+	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +38,9 @@ func findServers(s Settings, log *slog.Logger) (*findings, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // trust is kept by path: one for each file
 	}
-	f := &findings{trust: discovery.NewTrust(d.state), values: discovery.NewValues(d.state), log: log}
+	f := &findings{trust: discovery.NewTrust(d.State), values: discovery.NewValues(d.State), log: log}
 	f.options = discovery.Options{
-		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: self(),
+		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: settings.Self(),
 		Trusted: f.trust.State, Values: f.values.Of,
 	}
 	f.config = discovery.Discover(f.options)

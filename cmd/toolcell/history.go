@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,12 +30,12 @@ type history struct {
 }
 
 // openHistory reads it, and drops the oldest lines if there are too many.
-func openHistory(s Settings) *history {
-	d, err := findDirs(s.StateDir)
+func openHistory(s settings.Settings) *history {
+	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return &history{}
 	}
-	h := &history{path: filepath.Join(d.state, "history")}
+	h := &history{path: filepath.Join(d.State, "history")}
 	f, err := h.open(unix.O_RDONLY)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,7 @@ func TestHistoryFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(precious, filepath.Join(dir, "state", "history")); err != nil {
 		t.Fatal(err)
 	}
-	h := openHistory(Settings{StateDir: dir})
+	h := openHistory(settings.Settings{StateDir: dir})
 	h.add("theirs")
 	if body, _ := os.ReadFile(precious); string(body) != "mine\n" || len(h.lines) != 1 {
 		t.Errorf("%q, lines %q", body, h.lines)

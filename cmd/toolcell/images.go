@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
 
 func imagesCommand(s *streams) *cli.Command {
-	flags := settingFlags(imageKnobs...)
+	flags := settings.Flags(settings.ForImages...)
 	withJSON := append(slices.Clone(flags), jsonFlag())
 	return &cli.Command{
 		Name:         "images",
@@ -73,7 +74,7 @@ func needSubcommand(c *cli.Context) error {
 
 func imagesPull(c *cli.Context, s *streams) error {
 	if c.NArg() != 1 {
-		return console.Usagef("images pull takes one reference, such as %s", defaultImage)
+		return console.Usagef("images pull takes one reference, such as %s", settings.DefaultImage)
 	}
 	settings, store, d, err := openImages(c)
 	if err != nil {
@@ -89,7 +90,7 @@ func imagesPull(c *cli.Context, s *streams) error {
 	root, err := store.Pull(c.Context, c.Args().First(), show)
 	closeBars()
 	if err != nil {
-		return d.explain(err)
+		return d.Explain(err)
 	}
 	if !c.Bool("no-compile") && store.NeedsBytecode(root) {
 		if console.Terminal(s.err) {
@@ -186,15 +187,15 @@ func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err
 }
 
 // openImages opens the store for a command that looks at images.
-func openImages(c *cli.Context) (Settings, *rootfs.Store, dirs, error) {
-	settings, err := readSettings(c)
+func openImages(c *cli.Context) (settings.Settings, *rootfs.Store, settings.Dirs, error) {
+	conf, err := settings.Read(c)
 	if err != nil {
-		return settings, nil, dirs{}, err
+		return conf, nil, settings.Dirs{}, err
 	}
-	d, err := findDirs(settings.StateDir)
+	d, err := settings.FindDirs(conf.StateDir)
 	if err != nil {
-		return settings, nil, d, err
+		return conf, nil, d, err
 	}
-	store, err := openStore(d, settings)
-	return settings, store, d, err
+	store, err := openStore(d, conf)
+	return conf, store, d, err
 }

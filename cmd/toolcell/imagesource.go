@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -25,7 +26,7 @@ type imageSource struct {
 	named bool
 
 	runner  string // made again if somebody removed it
-	dirs    dirs
+	dirs    settings.Dirs
 	mounts  []oci.Mount
 	refresh func(ref string, ask bool)
 
@@ -69,7 +70,7 @@ func (i *imageSource) find(ctx context.Context, progress func(done, total int64,
 	leaveRemovedFolder()
 	if _, err := os.Stat(filepath.Join(i.runner, filepath.Base(runner.Program))); err != nil {
 		if _, err := runner.Write(filepath.Dir(i.runner)); err != nil {
-			return bridge.Image{}, i.dirs.explain(err)
+			return bridge.Image{}, i.dirs.Explain(err)
 		}
 	}
 	if note := i.standIn(); note != "" {
@@ -93,7 +94,7 @@ func (i *imageSource) find(ctx context.Context, progress func(done, total int64,
 // cached gives the image if it is there already.
 func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
 	root := i.store.Cached(ctx, i.ref)
-	if root == nil || makeRoom(root, i.mounts) != nil { // the first run says why
+	if root == nil || settings.MakeRoom(root, i.mounts) != nil { // the first run says why
 		return bridge.Image{}, false
 	}
 	return i.image(i.ref, root), true
@@ -115,10 +116,10 @@ func (i *imageSource) ensure(ctx context.Context, ref, note string, progress fun
 		}
 	})
 	if err != nil {
-		return bridge.Image{}, i.dirs.explain(err)
+		return bridge.Image{}, i.dirs.Explain(err)
 	}
-	if err := makeRoom(root, i.mounts); err != nil {
-		return bridge.Image{}, i.dirs.explain(err)
+	if err := settings.MakeRoom(root, i.mounts); err != nil {
+		return bridge.Image{}, i.dirs.Explain(err)
 	}
 	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) || i.store.NeedsProgram(root, i.runner) {
 		i.refresh(ref, ask)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -25,7 +26,7 @@ func imagesRemove(c *cli.Context, s *streams) (err error) {
 	for _, name := range c.Args().Slice() {
 		freed, rmErr := store.Remove(name)
 		if rmErr != nil {
-			err = errors.Join(err, d.explain(rmErr))
+			err = errors.Join(err, d.Explain(rmErr))
 			continue
 		}
 		fmt.Fprintf(s.out, "%s: %s free\n", name, megabytes(freed))
@@ -46,7 +47,7 @@ func imagesPrune(c *cli.Context, s *streams) error {
 		p.Unused = max(1, time.Duration(days*float64(24*time.Hour)))
 	}
 	if v := c.String("max-size"); v != "" {
-		n, err := parseBytes(v)
+		n, err := settings.ParseBytes(v)
 		if err != nil {
 			return console.Usagef("--max-size: %q is %v", v, err)
 		}
@@ -61,7 +62,7 @@ func imagesPrune(c *cli.Context, s *streams) error {
 		fmt.Fprintf(s.out, "%.19s %s\n", i.Digest, strings.Join(i.Refs, " "))
 	}
 	fmt.Fprintf(s.out, "%d images removed, %s free\n", len(removed), megabytes(freed))
-	return d.explain(err)
+	return d.Explain(err)
 }
 
 func imagesVerify(c *cli.Context, s *streams) error {
@@ -87,7 +88,7 @@ func imagesVerify(c *cli.Context, s *streams) error {
 	for _, i := range chosen {
 		damage, err := store.Verify(c.Context, i)
 		if err != nil {
-			return d.explain(err)
+			return d.Explain(err)
 		}
 		name := strings.Join(append(slices.Clone(i.Refs), i.Digest), " ")
 		if len(damage) == 0 {
@@ -100,7 +101,7 @@ func imagesVerify(c *cli.Context, s *streams) error {
 			continue
 		}
 		if err := repair(c, s, store, i); err != nil {
-			return d.explain(err)
+			return d.Explain(err)
 		}
 	}
 	if damaged {

@@ -20,7 +20,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/image":        {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "rootfs", "images"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "cmd/toolcell/internal/tokencost", "mcpproxy/..."},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "bridge", "mcpproxy/text"},
-	"cmd/toolcell/internal/settings":     {"bridge", "mcpproxy/...", "oci/..."},
+	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/imaging", "oci", "rootfs", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 	"github.com/urfave/cli/v2"
@@ -35,7 +36,7 @@ func installCommand(s *streams) *cli.Command {
 		Description: "Clients: " + strings.Join(clientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
 			"cannot be read is left alone.",
-		Flags: append(flags, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Bool("undo") {
 				return uninstall(c, s)
@@ -53,7 +54,7 @@ func uninstallCommand(s *streams) *cli.Command {
 	}
 	return &cli.Command{
 		Name: "uninstall", Usage: "take toolcell out of the config of an MCP client, and put back what was moved", ArgsUsage: "CLIENT",
-		Flags: append(flags, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return uninstall(c, s) },
 	}
 }
@@ -69,7 +70,7 @@ func clientNames() (names []string) {
 type installer struct {
 	c        *cli.Context
 	s        *streams
-	settings Settings
+	settings settings.Settings
 	found    *findings
 	installs install.Journal
 	place    install.Target
@@ -81,16 +82,16 @@ func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 	if c.NArg() != 1 {
 		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(clientNames(), ", "))
 	}
-	settings, err := readSettings(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := findDirs(settings.StateDir)
+	d, err := settings.FindDirs(conf.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	i := &installer{c: c, s: s, settings: settings, installs: install.NewJournal(d.state)}
-	if i.found, err = findServers(settings, newLogger(settings, s.err)); err != nil {
+	i := &installer{c: c, s: s, settings: conf, installs: install.NewJournal(d.State)}
+	if i.found, err = findServers(conf, newLogger(conf, s.err)); err != nil {
 		return nil, err
 	}
 	if i.place, err = install.TargetOf(i.found.options, c.Args().First(), c.Bool("project")); err != nil {
@@ -176,9 +177,9 @@ func (i *installer) self() (install.Entry, error) {
 		}
 		self.Env[name] = value
 	}
-	for _, k := range knobs {
-		if _, given := self.Env[k.env]; os.Getenv(k.env) != "" && !given {
-			fmt.Fprintf(i.s.err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if it is to hold there\n", k.env, k.env)
+	for _, k := range settings.All {
+		if _, given := self.Env[k.Env]; os.Getenv(k.Env) != "" && !given {
+			fmt.Fprintf(i.s.err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if it is to hold there\n", k.Env, k.Env)
 		}
 	}
 	return self, nil
@@ -187,19 +188,19 @@ func (i *installer) self() (install.Entry, error) {
 // checkSetting refuses a setting that serve would refuse: the client would only
 // say that the server does not start.
 func checkSetting(name, value string) error {
-	i := slices.IndexFunc(knobs, func(k knob) bool { return k.env == name })
+	i := slices.IndexFunc(settings.All, func(k settings.Setting) bool { return k.Env == name })
 	if i < 0 {
 		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
 			return console.Usagef("--env %s: there is no such setting; toolcell serve --help lists them", name)
 		}
 		return nil
 	}
-	app := &cli.App{Flags: settingFlags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
+	app := &cli.App{Flags: settings.Flags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
 	app.Action = func(c *cli.Context) error {
-		_, err := readSettings(c)
+		_, err := settings.Read(c)
 		return err
 	}
-	return app.Run([]string{"toolcell", "--" + knobs[i].name + "=" + value})
+	return app.Run([]string{"toolcell", "--" + settings.All[i].Name + "=" + value})
 }
 
 // lastingPath is a path of this program that will be there tomorrow. The name
@@ -235,7 +236,7 @@ type clientRow struct {
 }
 
 func listClients(c *cli.Context, s *streams) error {
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
@@ -87,7 +88,7 @@ func builtOn() string {
 	day := time.Now()
 	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		day = time.Unix(n, 0)
-	} else if st, err := os.Stat(self()); err == nil {
+	} else if st, err := os.Stat(settings.Self()); err == nil {
 		day = st.ModTime()
 	}
 	return day.UTC().Format(time.DateOnly)
@@ -106,18 +107,18 @@ func (p *page) command(above string, c *cli.Command) {
 			fmt.Fprintln(p, ".PP")
 			p.text(c.Description)
 		}
-		settings := 0
+		count := 0
 		for _, f := range c.Flags {
 			if isSetting(f) {
-				settings++
+				count++
 				continue
 			}
 			p.flag(f)
 		}
 		switch {
-		case settings == len(knobs):
+		case count == len(settings.All):
 			fmt.Fprintln(p, ".PP\nThe settings below are flags too.")
-		case settings > 0:
+		case count > 0:
 			fmt.Fprintln(p, ".PP\nSome of the settings below are flags too.")
 		}
 	}
@@ -127,7 +128,7 @@ func (p *page) command(above string, c *cli.Command) {
 }
 
 func isSetting(f cli.Flag) bool {
-	return slices.ContainsFunc(knobs, func(k knob) bool { return k.name == f.Names()[0] })
+	return slices.ContainsFunc(settings.All, func(k settings.Setting) bool { return k.Name == f.Names()[0] })
 }
 
 func (p *page) flag(f cli.Flag) {
@@ -147,12 +148,12 @@ func (p *page) flag(f cli.Flag) {
 func (p *page) settings() {
 	p.section("SETTINGS")
 	p.text("Each is a flag with a twin in the environment; the flag wins. One that is set to nothing counts as not set, and a value that cannot be read is an error that names it.")
-	for _, k := range knobs {
-		text := sentence(strings.ReplaceAll(k.usage, "`", ""))
-		if k.value != "" {
-			text += " Default: " + k.value + "."
+	for _, k := range settings.All {
+		text := sentence(strings.ReplaceAll(k.Usage, "`", ""))
+		if k.Value != "" {
+			text += " Default: " + k.Value + "."
 		}
-		p.item(dashed(k.name)+", "+k.env, "", text)
+		p.item(dashed(k.Name)+", "+k.Env, "", text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
@@ -47,8 +48,8 @@ func TestManPageIsClean(t *testing.T) {
 	}
 	shownPage := bold.Replace(string(out))
 	var want []string
-	for _, k := range knobs {
-		want = append(want, dashed(k.name)+", "+k.env)
+	for _, k := range settings.All {
+		want = append(want, dashed(k.Name)+", "+k.Env)
 	}
 	var look func(above string, all []*cli.Command)
 	look = func(above string, all []*cli.Command) {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
@@ -41,30 +42,30 @@ type parts struct {
 // open wires everything. Nothing is started or fetched yet. Refresh is called
 // when there is work to do on the image in the background. Found are the user's
 // servers, which are kept up to date if watch is set.
-func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), found *findings, watch bool) (*parts, error) {
-	d, err := findDirs(s.StateDir)
+func open(s settings.Settings, log *slog.Logger, refresh func(ref string, ask bool), found *findings, watch bool) (*parts, error) {
+	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMounts(s, d); err != nil {
+	if err := settings.CheckMounts(s, d); err != nil {
 		return nil, err
 	}
 	store, err := openStore(d, s)
 	if err != nil {
 		return nil, err
 	}
-	runnerDir, err := runner.Write(filepath.Join(d.cache, "runner"))
+	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, d.Explain(err)
 	}
-	runtime, err := oci.Open(d.run, s.UID, s.GID)
+	runtime, err := oci.Open(d.Run, s.UID, s.GID)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, d.Explain(err)
 	}
 	runtime.Mount(s.Mounts)
 	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
-		TokenDir: filepath.Join(d.state, "logins"), CatalogDir: catalogDir(s),
+		TokenDir: filepath.Join(d.State, "logins"), CatalogDir: catalogDir(s),
 	})
 	var upstreams bridge.Upstreams = proxy
 	var watcher *discovery.Watcher
@@ -80,10 +81,10 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 		Sandbox:     sandbox{runtime, d},
 		Upstreams:   upstreams,
 		RunnerDir:   runnerDir,
-		ToolsDir:    d.tools(),
+		ToolsDir:    d.Tools(),
 		Project:     project(),
 		Policy:      loadPolicy(s, log),
-		RunsDir:     filepath.Join(d.state, "runs"),
+		RunsDir:     filepath.Join(d.State, "runs"),
 		Files:       s.Files,
 		Pictures:    s.Pictures,
 		Version:     version,
@@ -104,11 +105,11 @@ func open(s Settings, log *slog.Logger, refresh func(ref string, ask bool), foun
 
 // sessionsDir is where it is noted which sessions there are. Those of a command
 // end with it, and nobody asks for them again.
-func sessionsDir(d dirs, serves bool) string {
+func sessionsDir(d settings.Dirs, serves bool) string {
 	if !serves {
 		return ""
 	}
-	return filepath.Join(d.state, "sessions")
+	return filepath.Join(d.State, "sessions")
 }
 
 // Close ends everything, what uses before what is used.
@@ -120,26 +121,26 @@ func (p *parts) Close() error {
 	return errors.Join(p.proxy.Close(), p.runtime.Close(), p.store.Close())
 }
 
-func openStore(d dirs, s Settings) (*rootfs.Store, error) {
-	store, err := rootfs.Open(filepath.Join(d.cache, "images"), images.Puller{
-		Mirrors: s.Registries.mirrors, PlainHTTP: s.Registries.plain, CAFile: s.Registries.ca,
+func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
+	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
+		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.Ca,
 	})
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, d.Explain(err)
 	}
-	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.bytes, int(s.MaxImage.files)
+	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.Bytes, int(s.MaxImage.Files)
 	return store, nil
 }
 
 // A sandbox is the runtime, whose errors say what to do about the folders.
 type sandbox struct {
 	*oci.Runtime
-	dirs dirs
+	dirs settings.Dirs
 }
 
 func (s sandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
 	exit, err := s.Runtime.Run(ctx, p)
-	return exit, s.dirs.explain(err)
+	return exit, s.dirs.Explain(err)
 }
 
 // Descriptors that a sandbox needs while it starts, and that everything else
@@ -162,7 +163,7 @@ func maxParallel(sessions int) int {
 }
 
 // newLogger writes structured lines to stderr: stdout is the protocol.
-func newLogger(s Settings, w *os.File) *slog.Logger {
+func newLogger(s settings.Settings, w *os.File) *slog.Logger {
 	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
 	if s.Runtime != "auto" && s.Runtime != "" {
 		log.Warn("MCP_BRIDGE_RUNTIME is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)

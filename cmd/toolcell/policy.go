@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -15,7 +16,7 @@ import (
 
 // policyFile returns the file that says what code may call, and whether the user
 // named it. It is empty where no folder for one is known.
-func policyFile(s Settings) (file string, named bool) {
+func policyFile(s settings.Settings) (file string, named bool) {
 	if s.Policy != "" {
 		if abs, err := filepath.Abs(s.Policy); err == nil {
 			return abs, true
@@ -23,7 +24,7 @@ func policyFile(s Settings) (file string, named bool) {
 		return s.Policy, true
 	}
 	home, err := os.UserHomeDir()
-	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	config := settings.XDG("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	if !filepath.IsAbs(config) || err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
 		return "", false
 	}
@@ -32,7 +33,7 @@ func policyFile(s Settings) (file string, named bool) {
 
 // loadPolicy reads it. A wrong file does not keep the program from starting, but
 // code from calling anything; each call then says so.
-func loadPolicy(s Settings, log *slog.Logger) *policy.Policy {
+func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	file, named := policyFile(s)
 	if file == "" {
 		return nil
@@ -42,7 +43,7 @@ func loadPolicy(s Settings, log *slog.Logger) *policy.Policy {
 
 // noteUnmatchedSections prints which sections of the policy are about no server.
 func noteUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
-	s, err := readSettings(c)
+	s, err := settings.Read(c)
 	if err != nil {
 		return // the caller has reported it
 	}
@@ -57,7 +58,7 @@ func noteUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.Serve
 }
 
 // policyCheck is doctor's line on the policy, if there is one.
-func policyCheck(s Settings) []oci.Check {
+func policyCheck(s settings.Settings) []oci.Check {
 	file, _ := policyFile(s)
 	p := loadPolicy(s, slog.New(slog.DiscardHandler))
 	n, ok := p.Sections()

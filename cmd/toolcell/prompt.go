@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -44,7 +45,7 @@ type lineSource interface {
 var errAbandoned = errors.New("the line was abandoned")
 
 // execPrompt is exec -i. Code from the command line runs first, in the session.
-func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
+func execPrompt(c *cli.Context, s *streams, settings settings.Settings) (err error) {
 	if settings.OutputNamed {
 		return console.Usagef("give either -i or --output, not both")
 	}
@@ -89,7 +90,7 @@ func execPrompt(c *cli.Context, s *streams, settings Settings) (err error) {
 
 // openInput chooses how lines are read: with an editor and a history where the
 // terminal can show them.
-func (q *prompt) openInput(settings Settings) lineSource {
+func (q *prompt) openInput(settings settings.Settings) lineSource {
 	if q.person && canEdit() {
 		return newEditor(settings)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/peterh/liner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 )
 
 // canEdit reports whether the terminal can show a line that is edited.
@@ -24,7 +25,7 @@ type editor struct {
 	history *history
 }
 
-func newEditor(s Settings) *editor {
+func newEditor(s settings.Settings) *editor {
 	e := &editor{state: liner.NewLiner(), history: openHistory(s)}
 	e.state.SetCtrlCAborts(true)
 	e.state.SetMultiLineMode(true)

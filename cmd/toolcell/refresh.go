@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -39,7 +40,7 @@ type refresher struct {
 // in the environment.
 func newRefresher(c *cli.Context, stay bool, log *slog.Logger) *refresher {
 	args := []string{"images", "refresh"}
-	for _, name := range imageKnobs {
+	for _, name := range settings.ForImages {
 		if c.IsSet(name) {
 			args = append(args, "--"+name+"="+c.String(name))
 		}
@@ -120,15 +121,15 @@ func imagesRefresh(c *cli.Context, s *streams) error {
 			cancel()
 		}()
 	}
-	settings, err := readSettings(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	d, err := findDirs(settings.StateDir)
+	d, err := settings.FindDirs(conf.StateDir)
 	if err != nil {
 		return err
 	}
-	store, err := openStore(d, settings)
+	store, err := openStore(d, conf)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func imagesRefresh(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return compileModules(ctx, d, settings, store, root)
+	return compileModules(ctx, d, conf, store, root)
 }
 
 // compileTime is far beyond what the largest image needs.
@@ -153,17 +154,17 @@ const compileTime = 20 * time.Minute
 
 // compileModules gives an image bytecode of its modules and of the runner,
 // unless it has it.
-func compileModules(ctx context.Context, d dirs, s Settings, store *rootfs.Store, root *rootfs.Root) (err error) {
-	runnerDir, err := runner.Write(filepath.Join(d.cache, "runner"))
+func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, store *rootfs.Store, root *rootfs.Root) (err error) {
+	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
 	if err != nil {
-		return d.explain(err)
+		return d.Explain(err)
 	}
 	if !store.NeedsBytecode(root) && !store.NeedsProgram(root, runnerDir) {
 		return nil
 	}
-	runtime, err := oci.Open(d.run, s.UID, s.GID)
+	runtime, err := oci.Open(d.Run, s.UID, s.GID)
 	if err != nil {
-		return d.explain(err)
+		return d.Explain(err)
 	}
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -15,7 +16,7 @@ func serveCommand(s *streams) *cli.Command {
 		Name:         "serve",
 		Aliases:      []string{"run"},
 		Usage:        "be an MCP server on standard input and output",
-		Flags:        settingFlags(),
+		Flags:        settings.Flags(),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -27,7 +28,7 @@ func serveCommand(s *streams) *cli.Command {
 }
 
 func serve(c *cli.Context, s *streams) (err error) {
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}

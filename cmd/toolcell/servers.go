@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
@@ -18,7 +19,7 @@ func serversCommand(s *streams) *cli.Command {
 	command := func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
-			Flags:  append([]cli.Flag{jsonFlag()}, settingFlags()...),
+			Flags:  append([]cli.Flag{jsonFlag()}, settings.Flags()...),
 			Action: func(c *cli.Context) error { return withProxy(c, s, action) },
 		}
 	}
@@ -49,7 +50,7 @@ func serversCommand(s *streams) *cli.Command {
 
 // withProxy runs action on the user's servers and ends them again.
 func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.Proxy) error) (err error) {
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 			return console.Usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
 		}
 	}
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/urfave/cli/v2"
 )
@@ -91,10 +92,10 @@ func openBrowser(address string) bool {
 }
 
 // tokenDir is where logins are kept. Without a home there is none.
-func tokenDir(s Settings) string {
-	d, err := findDirs(s.StateDir)
+func tokenDir(s settings.Settings) string {
+	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(d.state, "logins")
+	return filepath.Join(d.State, "logins")
 }

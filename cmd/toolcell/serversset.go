@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ func serversSetCommand(s *streams) *cli.Command {
 		Name: "set", Usage: "give a server a value that its config file asks for or names", ArgsUsage: "NAME INPUT",
 		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
 			"folder, in a file that only you can read. A variable of the environment goes before it.",
-		Flags: append(flags, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return serversSet(c, s) },
 	}
 }
@@ -30,7 +31,7 @@ func serversSet(c *cli.Context, s *streams) error {
 	if n := c.NArg(); n < 1 || n > 2 {
 		return console.Usagef("servers set takes the name of a server and of the input or variable to set")
 	}
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}

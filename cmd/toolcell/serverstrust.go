@@ -7,17 +7,18 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/urfave/cli/v2"
 )
 
-// findKnobs are the settings of commands that only look for servers.
-var findKnobs = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
+// discoverySettings are the settings of commands that only look for servers.
+var discoverySettings = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
 
 func serversTrustCommand(s *streams) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
-		Flags: append([]cli.Flag{jsonFlag()}, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return eachProjectFile(c, s, trustFile) },
 	}
 }
@@ -25,7 +26,7 @@ func serversTrustCommand(s *streams) *cli.Command {
 func serversUntrustCommand(s *streams) *cli.Command {
 	return &cli.Command{
 		Name: "untrust", Usage: "take that back", ArgsUsage: "FILE…",
-		Flags: append([]cli.Flag{jsonFlag()}, settingFlags(findKnobs...)...), OnUsageError: usageError,
+		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return eachProjectFile(c, s, untrustFile) },
 	}
 }
@@ -43,7 +44,7 @@ func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *
 	if !c.Args().Present() {
 		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
-	settings, err := readSettings(c)
+	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}

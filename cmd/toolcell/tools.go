@@ -8,18 +8,19 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
 
-// toolsKnobs are the settings of commands about saved tools.
-var toolsKnobs = []string{"state-dir"}
+// toolsSettings are the settings of commands about saved tools.
+var toolsSettings = []string{"state-dir"}
 
 func toolsCommand(s *streams) *cli.Command {
 	command := func(name, usage, args string, action func(*cli.Context, *streams, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
-			Flags: append([]cli.Flag{jsonFlag()}, settingFlags(toolsKnobs...)...),
+			Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(toolsSettings...)...),
 			Action: func(c *cli.Context) error {
 				saved, err := openSavedTools(c)
 				if err != nil {
@@ -43,15 +44,15 @@ func toolsCommand(s *streams) *cli.Command {
 
 // openSavedTools gives the tools of the project that the working directory is in.
 func openSavedTools(c *cli.Context) (savedtools.Store, error) {
-	settings, err := readSettings(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return savedtools.Store{}, err
 	}
-	d, err := findDirs(settings.StateDir)
+	d, err := settings.FindDirs(conf.StateDir)
 	if err != nil {
 		return savedtools.Store{}, err
 	}
-	return savedtools.Open(d.tools(), project()), nil
+	return savedtools.Open(d.Tools(), project()), nil
 }
 
 func toolsList(c *cli.Context, s *streams, saved savedtools.Store) error {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ var folderErrors = []unix.Errno{
 	unix.ENOTEMPTY, unix.ENAMETOOLONG, unix.EIO, unix.ESTALE,
 }
 
-// explain adds the cure to an error that one of the folders causes.
-func (d dirs) explain(err error) error {
+// Explain adds the cure to an error that one of the folders causes.
+func (d Dirs) Explain(err error) error {
 	var hint *oci.HintError
 	if errors.As(err, &hint) || !slices.ContainsFunc(folderErrors, func(e unix.Errno) bool { return errors.Is(err, e) }) {
 		return err
@@ -33,7 +33,7 @@ func (d dirs) explain(err error) error {
 	default:
 		return err
 	}
-	if explained := oci.ExplainFolders(err, d.cache, d.state, d.run); errors.As(explained, &hint) {
+	if explained := oci.ExplainFolders(err, d.Cache, d.State, d.Run); errors.As(explained, &hint) {
 		return explained
 	}
 	return &oci.HintError{Err: err, Hint: "toolcell keeps its files in " + d.String() + ": put right or free what the error names, " +
@@ -42,8 +42,8 @@ func (d dirs) explain(err error) error {
 
 // hold reports whether a path is in one of the folders, or above one. A
 // relative one is in an image that is being unpacked.
-func (d dirs) hold(path string) bool {
-	return !filepath.IsAbs(path) || slices.ContainsFunc([]string{d.cache, d.state, d.run}, func(dir string) bool {
+func (d Dirs) hold(path string) bool {
+	return !filepath.IsAbs(path) || slices.ContainsFunc([]string{d.Cache, d.State, d.Run}, func(dir string) bool {
 		return within(path, dir) || within(dir, path)
 	})
 }
@@ -53,9 +53,9 @@ func within(path, dir string) bool {
 }
 
 // String names the folders for the user.
-func (d dirs) String() string {
-	if one := filepath.Dir(d.run); one == filepath.Dir(d.cache) && one == filepath.Dir(d.state) {
+func (d Dirs) String() string {
+	if one := filepath.Dir(d.Run); one == filepath.Dir(d.Cache) && one == filepath.Dir(d.State) {
 		return one
 	}
-	return d.cache + ", " + d.state + " and " + d.run
+	return d.Cache + ", " + d.State + " and " + d.Run
 }

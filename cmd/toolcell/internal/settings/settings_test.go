@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 // TestSettingsDocumentHasAllSettings compares the tables of docs/settings.md
 // with the settings: names, flags and defaults.
 func TestSettingsDocumentHasAllSettings(t *testing.T) {
-	text, err := os.ReadFile("../../docs/settings.md")
+	text, err := os.ReadFile("../../../../docs/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,15 +18,15 @@ func TestSettingsDocumentHasAllSettings(t *testing.T) {
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
 		rows[m[1]] = m
 	}
-	for _, k := range knobs {
-		m := rows[k.env]
-		if m == nil || m[2] != k.name {
-			t.Errorf("docs/settings.md has no row of %s and --%s", k.env, k.name)
+	for _, k := range All {
+		m := rows[k.Env]
+		if m == nil || m[2] != k.Name {
+			t.Errorf("docs/settings.md has no row of %s and --%s", k.Env, k.Name)
 			continue
 		}
-		delete(rows, k.env)
-		if k.value != "" && m[3] != k.value {
-			t.Errorf("docs/settings.md says that the default of %s is %s; it is %s", k.env, m[3], k.value)
+		delete(rows, k.Env)
+		if k.Value != "" && m[3] != k.Value {
+			t.Errorf("docs/settings.md says that the default of %s is %s; it is %s", k.Env, m[3], k.Value)
 		}
 	}
 	for _, other := range []string{"MCP_BRIDGE_INPUT_<ID>", "NO_COLOR"} { // no flags of ours

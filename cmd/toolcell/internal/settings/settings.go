@@ -1,4 +1,8 @@
-package main
+// Package settings reads and checks what the user has set, by flag or by
+// environment variable, and finds the folders that toolcell keeps its files in.
+// An error names the setting as the user wrote it, and ends the program with
+// the code of wrong usage. The package starts nothing and makes no folders.
+package settings
 
 import (
 	"fmt"
@@ -19,9 +23,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-const defaultImage = "python:3.14-slim"
+// DefaultImage is the image of a user who names none.
+const DefaultImage = "python:3.14-slim"
 
-// Settings are the knobs that every command shares, each a flag with an
+// Settings are what every command shares, each value a flag with an
 // environment twin.
 type Settings struct {
 	Image       string
@@ -35,7 +40,7 @@ type Settings struct {
 	SessionIdle time.Duration
 	StateDir    string
 	Pull        rootfs.PullPolicy
-	Registries  registrySettings
+	Registries  Registries
 	MaxImage    imageLimits
 	Output      bridge.OutputMode
 	OutputNamed bool
@@ -51,24 +56,24 @@ type Settings struct {
 	Runtime     string
 }
 
-// registrySettings say how to reach registries.
-type registrySettings struct {
-	mirrors map[string][]string
-	plain   []string // hosts that may be spoken to unencrypted
-	ca      string   // a file of certificates
+// Registries say how to reach registries.
+type Registries struct {
+	Mirrors map[string][]string
+	Plain   []string // hosts that may be spoken to unencrypted
+	Ca      string   // a file of certificates
 }
 
 // imageLimits bound what an image may unpack to.
-type imageLimits struct{ bytes, files int64 }
+type imageLimits struct{ Bytes, Files int64 }
 
-// A knob is one of them, before it is read.
-type knob struct{ name, env, value, usage string }
+// A Setting describes one value: its flag, variable, default and usage.
+type Setting struct{ Name, Env, Value, Usage string }
 
-// knobs are the flags behind Settings, their environment twins, defaults and
+// All are the flags behind Settings, their environment twins, defaults and
 // usage. All are strings, parsed below: an error then names the setting as the
 // user wrote it, flag or variable.
-var knobs = []knob{
-	{"image", "MCP_BRIDGE_IMAGE", defaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
+var All = []Setting{
+	{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
 	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
 	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
 	{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
@@ -101,24 +106,24 @@ var knobs = []knob{
 	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; there is no `NAME` to choose"},
 }
 
-// imageKnobs are the settings that commands about images have.
-var imageKnobs = []string{"state-dir", "pull", "registry-mirrors", "registry-ca", "insecure-registries", "image-max-size", "image-max-files"}
+// ForImages are the settings that commands about images have.
+var ForImages = []string{"state-dir", "pull", "registry-mirrors", "registry-ca", "insecure-registries", "image-max-size", "image-max-files"}
 
-// settingFlags gives the flags of all settings, or of those named.
-func settingFlags(only ...string) []cli.Flag {
+// Flags returns the flags of all settings, or of those named.
+func Flags(only ...string) []cli.Flag {
 	var flags []cli.Flag
-	for _, k := range knobs {
-		if len(only) > 0 && !slices.Contains(only, k.name) {
+	for _, k := range All {
+		if len(only) > 0 && !slices.Contains(only, k.Name) {
 			continue
 		}
-		flags = append(flags, &cli.StringFlag{Name: k.name, EnvVars: []string{k.env}, Value: k.value, Usage: k.usage})
+		flags = append(flags, &cli.StringFlag{Name: k.Name, EnvVars: []string{k.Env}, Value: k.Value, Usage: k.Usage})
 	}
 	return flags
 }
 
-// readSettings parses and checks all of them.
-func readSettings(c *cli.Context) (Settings, error) {
-	r := settingReader{c: c}
+// Read parses and checks all settings.
+func Read(c *cli.Context) (Settings, error) {
+	r := reader{c: c}
 	s := Settings{
 		Image:       r.value("image"),
 		ImageNamed:  c.IsSet("image") && c.String("image") != "",
@@ -131,7 +136,7 @@ func readSettings(c *cli.Context) (Settings, error) {
 		StateDir:    r.value("state-dir"),
 		Pull:        r.policy("pull"),
 		Registries:  r.registries(),
-		MaxImage:    imageLimits{bytes: r.size("image-max-size"), files: r.count("image-max-files")},
+		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: r.count("image-max-files")},
 		Output:      r.output("output"),
 		OutputNamed: c.IsSet("output") && c.String("output") != "",
 		LogLevel:    r.level("log-level"),
@@ -149,39 +154,39 @@ func readSettings(c *cli.Context) (Settings, error) {
 	return s, r.err
 }
 
-// A settingReader parses settings and keeps the first error.
-type settingReader struct {
+// A reader parses settings and keeps the first error.
+type reader struct {
 	c   *cli.Context
 	err error
 }
 
 // value gives a setting as text. One that is set to nothing counts as not set,
 // since clients' configs often hold empty strings.
-func (r *settingReader) value(name string) string {
+func (r *reader) value(name string) string {
 	if v := strings.Trim(strings.TrimSpace(r.c.String(name)), `"`); v != "" {
 		return v
 	}
-	for _, k := range knobs {
-		if k.name == name {
-			return k.value
+	for _, k := range All {
+		if k.Name == name {
+			return k.Value
 		}
 	}
-	panic("no setting " + name + ": add it to knobs")
+	panic("no setting " + name + ": add it to All")
 }
 
 // fail notes that a setting cannot be read, by both of its names.
-func (r *settingReader) fail(name, format string, args ...any) {
+func (r *reader) fail(name, format string, args ...any) {
 	if r.err != nil {
 		return
 	}
-	for _, k := range knobs {
-		if k.name == name {
-			r.err = console.Usagef("setting --%s (%s): %q is %s", name, k.env, r.value(name), fmt.Sprintf(format, args...))
+	for _, k := range All {
+		if k.Name == name {
+			r.err = console.Usagef("setting --%s (%s): %q is %s", name, k.Env, r.value(name), fmt.Sprintf(format, args...))
 		}
 	}
 }
 
-func (r *settingReader) duration(name string) time.Duration {
+func (r *reader) duration(name string) time.Duration {
 	d, err := parseDuration(r.value(name))
 	if err != nil {
 		r.fail(name, "%v", err)
@@ -204,7 +209,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-func (r *settingReader) bytes(name string) int64 {
+func (r *reader) bytes(name string) int64 {
 	n := r.size(name)
 	if n < minMemory {
 		r.fail(name, "too small: Python needs at least %dm", minMemory>>20)
@@ -212,15 +217,15 @@ func (r *settingReader) bytes(name string) int64 {
 	return n
 }
 
-func (r *settingReader) size(name string) int64 {
-	n, err := parseBytes(r.value(name))
+func (r *reader) size(name string) int64 {
+	n, err := ParseBytes(r.value(name))
 	if err != nil {
 		r.fail(name, "%v", err)
 	}
 	return n
 }
 
-func (r *settingReader) policy(name string) rootfs.PullPolicy {
+func (r *reader) policy(name string) rootfs.PullPolicy {
 	p := rootfs.PullPolicy(strings.ToLower(r.value(name)))
 	if p != rootfs.PullMissing && p != rootfs.PullAlways && p != rootfs.PullNever {
 		r.fail(name, "none of missing, always, never")
@@ -228,7 +233,7 @@ func (r *settingReader) policy(name string) rootfs.PullPolicy {
 	return p
 }
 
-func (r *settingReader) start(name string) string {
+func (r *reader) start(name string) string {
 	s := strings.ToLower(r.value(name))
 	if s != oci.StartAuto && s != oci.StartFork && s != oci.StartContainer {
 		r.fail(name, "none of auto, fork, container")
@@ -237,7 +242,7 @@ func (r *settingReader) start(name string) string {
 }
 
 // modules reads names of Python modules.
-func (r *settingReader) modules(name string) []string {
+func (r *reader) modules(name string) []string {
 	names := strings.FieldsFunc(r.value(name), func(c rune) bool { return c == ',' || c == ' ' })
 	for _, n := range names {
 		if !moduleName.MatchString(n) {
@@ -249,7 +254,7 @@ func (r *settingReader) modules(name string) []string {
 
 var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
-func (r *settingReader) pictures() imaging.Limits {
+func (r *reader) pictures() imaging.Limits {
 	l := imaging.Limits{Count: r.atLeast("pictures", 0), Side: r.atLeast("picture-size", 16), Bytes: int(r.size("picture-bytes"))}
 	if l.Count == 0 {
 		l.Count = imaging.None
@@ -261,7 +266,7 @@ func (r *settingReader) pictures() imaging.Limits {
 }
 
 // atLeast reads a whole number.
-func (r *settingReader) atLeast(name string, least int) int {
+func (r *reader) atLeast(name string, least int) int {
 	n, err := strconv.ParseInt(r.value(name), 10, 16)
 	if err != nil || int(n) < least {
 		r.fail(name, "not a whole number from %d to %d", least, math.MaxInt16)
@@ -269,21 +274,21 @@ func (r *settingReader) atLeast(name string, least int) int {
 	return int(n)
 }
 
-func (r *settingReader) registries() registrySettings {
+func (r *reader) registries() Registries {
 	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))
 	if err != nil {
 		r.fail("registry-mirrors", "of no use: %v", err)
 	}
 	plain = append(plain, strings.FieldsFunc(r.value("insecure-registries"), func(c rune) bool { return c == ',' || c == ' ' })...)
-	return registrySettings{mirrors, plain, r.value("registry-ca")}
+	return Registries{mirrors, plain, r.value("registry-ca")}
 }
 
 // minMemory is what a sandbox needs to start at all.
 const minMemory = 16 << 20
 
-// parseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
+// ParseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
 // podman and docker take them.
-func parseBytes(s string) (int64, error) {
+func ParseBytes(s string) (int64, error) {
 	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s), "b"), "i")
 	shift := 0
 	if i := strings.IndexAny(t, "kmgt"); i >= 0 && i == len(t)-1 {
@@ -297,7 +302,7 @@ func parseBytes(s string) (int64, error) {
 	return int64(n * float64(int64(1)<<shift)), nil
 }
 
-func (r *settingReader) count(name string) int64 {
+func (r *reader) count(name string) int64 {
 	n, err := strconv.ParseInt(r.value(name), 10, 32)
 	if err != nil || n < 4 {
 		r.fail(name, "not a whole number of at least 4")
@@ -308,7 +313,7 @@ func (r *settingReader) count(name string) int64 {
 // maxSessions keeps the sum of what sessions hold within reason.
 const maxSessions = 64
 
-func (r *settingReader) sessions(name string) int {
+func (r *reader) sessions(name string) int {
 	n, err := strconv.Atoi(r.value(name))
 	if err != nil || n < 0 || n > maxSessions {
 		r.fail(name, "not a whole number from 0 to %d", maxSessions)
@@ -316,7 +321,7 @@ func (r *settingReader) sessions(name string) int {
 	return n
 }
 
-func (r *settingReader) cpus(name string) float64 {
+func (r *reader) cpus(name string) float64 {
 	v := r.value(name)
 	if v == "" {
 		return 0
@@ -328,7 +333,7 @@ func (r *settingReader) cpus(name string) float64 {
 	return n
 }
 
-func (r *settingReader) user(name string) (uid, gid uint32) {
+func (r *reader) user(name string) (uid, gid uint32) {
 	u, g, ok := strings.Cut(r.value(name), ":")
 	if !ok {
 		g = u
@@ -341,7 +346,7 @@ func (r *settingReader) user(name string) (uid, gid uint32) {
 	return uint32(un), uint32(gn)
 }
 
-func (r *settingReader) output(name string) bridge.OutputMode {
+func (r *reader) output(name string) bridge.OutputMode {
 	m, err := bridge.ParseOutputMode(r.value(name))
 	if err != nil {
 		r.fail(name, "none of compact, toon, json")
@@ -349,7 +354,7 @@ func (r *settingReader) output(name string) bridge.OutputMode {
 	return m
 }
 
-func (r *settingReader) level(name string) slog.Level {
+func (r *reader) level(name string) slog.Level {
 	v := strings.ToUpper(r.value(name))
 	switch v { // the names that Python's logging has besides
 	case "WARNING":
@@ -364,7 +369,7 @@ func (r *settingReader) level(name string) slog.Level {
 	return l
 }
 
-func (r *settingReader) boolean(name string) bool {
+func (r *reader) boolean(name string) bool {
 	switch strings.ToLower(r.value(name)) {
 	case "1", "true", "yes", "on":
 		return true

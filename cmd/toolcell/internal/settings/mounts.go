@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ var neededTargets = []string{
 var ownTargets = []string{"/tmp", "/workspace"}
 
 // mounts reads the folders that sandboxes are shown.
-func (r *settingReader) mounts(name string) []oci.Mount {
+func (r *reader) mounts(name string) []oci.Mount {
 	var out []oci.Mount
 	for text := range strings.SplitSeq(r.value(name), ",") {
 		if strings.TrimSpace(text) == "" {
@@ -108,11 +108,11 @@ func clash(m oci.Mount, others []oci.Mount) error {
 	return nil
 }
 
-// checkMounts refuses what no code may see: the host's own folders, the user's
+// CheckMounts refuses what no code may see: the host's own folders, the user's
 // home as a whole, and where toolcell keeps its files and reads what it allows.
-func checkMounts(s Settings, d dirs) error {
+func CheckMounts(s Settings, d Dirs) error {
 	home, _ := os.UserHomeDir()
-	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	config := XDG("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
 			return console.Usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
@@ -128,12 +128,12 @@ func checkMounts(s Settings, d dirs) error {
 				return refuse(dir + " is the system's")
 			}
 		}
-		for _, dir := range []string{d.cache, d.state, d.run, filepath.Join(config, "toolcell")} {
+		for _, dir := range []string{d.Cache, d.State, d.Run, filepath.Join(config, "toolcell")} {
 			if dir = resolved(dir); within(m.Source, dir) || within(dir, m.Source) {
 				return refuse("toolcell's own files are in " + dir)
 			}
 		}
-		if exe := self(); m.Writable && exe != "" && within(exe, m.Source) {
+		if exe := Self(); m.Writable && exe != "" && within(exe, m.Source) {
 			return refuse("code could replace this program, " + exe)
 		}
 	}
@@ -151,9 +151,9 @@ func resolved(path string) string {
 	return path
 }
 
-// makeRoom makes the places in an image at which mounts are shown. Those in
+// MakeRoom makes the places in an image at which mounts are shown. Those in
 // the sandbox's own file systems are made with them.
-func makeRoom(root *rootfs.Root, mounts []oci.Mount) error {
+func MakeRoom(root *rootfs.Root, mounts []oci.Mount) error {
 	for _, m := range mounts {
 		if within(root.Python, m.Target) {
 			return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)

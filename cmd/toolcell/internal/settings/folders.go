@@ -1,0 +1,67 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"os"
+	"path/filepath"
+)
+
+// Dirs are the folders that the program works in.
+type Dirs struct {
+	Cache string // images: can be made again
+	State string // what the user would miss: saved tools, files of runs
+	Run   string // what goes on now
+}
+
+// FindDirs follows the XDG Base Directory Specification, unless one folder is
+// named for everything.
+func FindDirs(one string) (Dirs, error) {
+	if one != "" {
+		abs, err := filepath.Abs(one)
+		if err != nil {
+			return Dirs{}, fmt.Errorf("finding the state folder: %w", err)
+		}
+		return Dirs{filepath.Join(abs, "cache"), filepath.Join(abs, "state"), filepath.Join(abs, "run")}, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil && (os.Getenv("XDG_CACHE_HOME") == "" || os.Getenv("XDG_STATE_HOME") == "") {
+		return Dirs{}, &console.ExitError{Code: console.ExitUsage, Err: errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
+	}
+	d := Dirs{
+		Cache: filepath.Join(XDG("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),
+		State: filepath.Join(XDG("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "toolcell"),
+	}
+	// Without a runtime folder, which some MCP clients do not pass on, the
+	// state folder serves: what a reboot leaves in it is swept.
+	d.Run = filepath.Join(d.State, "run")
+	if dir := XDG("XDG_RUNTIME_DIR", ""); dir != "" {
+		d.Run = filepath.Join(dir, "toolcell")
+	}
+	return d, nil
+}
+
+// XDG reads one of the specification's variables: "All paths set in these
+// environment variables must be absolute", others count as unset.
+func XDG(name, otherwise string) string {
+	if v := os.Getenv(name); filepath.IsAbs(v) {
+		return v
+	}
+	return otherwise
+}
+
+// Tools is where saved tools are kept.
+func (d Dirs) Tools() string { return filepath.Join(d.State, "tools") }
+
+// Self is the resolved path of this program.
+func Self() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		return real
+	}
+	return exe
+}
