@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -28,7 +29,7 @@ func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
 	// A reader that is gone makes a write fail; it must not end us at once, with
 	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	leaveRemovedFolder()
+	settings.LeaveRemovedFolder()
 	app := newApp(&streams{in: stdin, out: stdout, err: stderr, signals: signals})
 	err := app.RunContext(ctx, flagsFirst(app, args))
 	switch sig := signals.got(); {
@@ -48,14 +49,6 @@ func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
 func brokenPipe(err error, stdout *os.File) bool {
 	var path *fs.PathError
 	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
-}
-
-// leaveRemovedFolder goes to the root if the working directory is no more: what
-// is started in it, sandboxes and servers, would fail.
-func leaveRemovedFolder() {
-	if _, err := unix.Getcwd(make([]byte, unix.PathMax)); errors.Is(err, unix.ENOENT) {
-		_ = os.Chdir("/") // it is always there
-	}
 }
 
 // flagsFirst moves the flags of a command before its arguments: people write

@@ -67,7 +67,7 @@ func there(path string) bool {
 
 // find makes the image ready, as get says.
 func (i *imageSource) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
-	leaveRemovedFolder()
+	settings.LeaveRemovedFolder()
 	if _, err := os.Stat(filepath.Join(i.runner, filepath.Base(runner.Program))); err != nil {
 		if _, err := runner.Write(filepath.Dir(i.runner)); err != nil {
 			return bridge.Image{}, i.dirs.Explain(err)

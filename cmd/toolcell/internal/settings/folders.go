@@ -6,6 +6,8 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Dirs are the folders that the program works in.
@@ -64,4 +66,12 @@ func Self() string {
 		return real
 	}
 	return exe
+}
+
+// LeaveRemovedFolder goes to the root if the working directory is no more: what
+// is started in it, sandboxes and servers, would fail.
+func LeaveRemovedFolder() {
+	if _, err := unix.Getcwd(make([]byte, unix.PathMax)); errors.Is(err, unix.ENOENT) {
+		_ = os.Chdir("/") // it is always there
+	}
 }
