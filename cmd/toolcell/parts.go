@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -72,10 +73,10 @@ func open(s settings.Settings, log *slog.Logger, refresh func(ref string, ask bo
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)
 	}
-	images := &imageSource{store: store, ref: s.Image, named: s.ImageNamed, runner: runnerDir, dirs: d, mounts: s.Mounts, refresh: refresh}
+	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: refresh}
 	server := bridge.New(bridge.Options{
-		Rootfs:      images.get,
-		Cached:      images.cached,
+		Rootfs:      images.Get,
+		Cached:      images.Cached,
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,
 		Sandbox:     sandbox{runtime, d},

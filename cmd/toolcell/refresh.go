@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
@@ -48,7 +49,7 @@ func newRefresher(c *cli.Context, stay bool, log *slog.Logger) *refresher {
 	return &refresher{args: args, stay: stay, log: log}
 }
 
-// start is for imageSource.refresh. That it fails is nothing for a user: what is
+// start is for image.Source.refresh. That it fails is nothing for a user: what is
 // to be done is tried again at a later run.
 func (r *refresher) start(ref string, ask bool) {
 	r.mu.Lock()
@@ -172,7 +173,7 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, s
 	compile := func(args []string, binds ...oci.Bind) func(ctx context.Context, out *os.File) error {
 		return func(ctx context.Context, out *os.File) error {
 			exit, err := runtime.Run(ctx, oci.Process{
-				Root: sandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
+				Root: image.SandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
 				Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
 			})
 			if err == nil && exit.Code != 0 && ctx.Err() == nil {

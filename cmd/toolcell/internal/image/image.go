@@ -1,4 +1,7 @@
-package main
+// Package image finds, and pulls where it has to, the image that code runs on.
+// The host's own Python stands in for a default image that is out of reach; an
+// image that the user named is never replaced.
+package image
 
 import (
 	"context"
@@ -19,16 +22,17 @@ import (
 // before the registry is asked again.
 const retryDefault = 10 * time.Minute
 
-// An imageSource gives the image that code runs on.
-type imageSource struct {
-	store *rootfs.Store
-	ref   string
-	named bool
+// A Source finds the image that code runs on. Its exported fields are set before
+// the first call and not changed after.
+type Source struct {
+	Store *rootfs.Store
+	Ref   string
+	Named bool
 
-	runner  string // made again if somebody removed it
-	dirs    settings.Dirs
-	mounts  []oci.Mount
-	refresh func(ref string, ask bool)
+	Runner  string // written again if it was removed
+	Dirs    settings.Dirs
+	Mounts  []oci.Mount
+	Refresh func(ref string, ask bool)
 
 	mu      sync.Mutex
 	last    bridge.Image // found at lastAt
@@ -37,14 +41,14 @@ type imageSource struct {
 	until   time.Time // until then
 }
 
-// get makes the image ready. The default image may be out of reach, and then
+// Get makes the image ready. The default image may be out of reach, and then
 // the host's own Python serves, which is said; an image that the user named
 // is never replaced by another.
-func (i *imageSource) get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (i *Source) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	i.mu.Lock()
 	last, at := i.last, i.lastAt
 	i.mu.Unlock()
-	if time.Since(at) < lookAgain && there(last.Root.Dir) && there(i.runner) {
+	if time.Since(at) < lookAgain && there(last.Root.Dir) && there(i.Runner) {
 		return last, nil
 	}
 	image, err := i.find(ctx, progress)
@@ -66,18 +70,18 @@ func there(path string) bool {
 }
 
 // find makes the image ready, as get says.
-func (i *imageSource) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (i *Source) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	settings.LeaveRemovedFolder()
-	if _, err := os.Stat(filepath.Join(i.runner, filepath.Base(runner.Program))); err != nil {
-		if _, err := runner.Write(filepath.Dir(i.runner)); err != nil {
-			return bridge.Image{}, i.dirs.Explain(err)
+	if _, err := os.Stat(filepath.Join(i.Runner, filepath.Base(runner.Program))); err != nil {
+		if _, err := runner.Write(filepath.Dir(i.Runner)); err != nil {
+			return bridge.Image{}, i.Dirs.Explain(err)
 		}
 	}
 	if note := i.standIn(); note != "" {
 		return i.ensure(ctx, "host", note, progress)
 	}
-	image, err := i.ensure(ctx, i.ref, "", progress)
-	if err == nil || i.named || ctx.Err() != nil {
+	image, err := i.ensure(ctx, i.Ref, "", progress)
+	if err == nil || i.Named || ctx.Err() != nil {
 		return image, err
 	}
 	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
@@ -91,16 +95,16 @@ func (i *imageSource) find(ctx context.Context, progress func(done, total int64,
 	return image, nil
 }
 
-// cached gives the image if it is there already.
-func (i *imageSource) cached(ctx context.Context) (bridge.Image, bool) {
-	root := i.store.Cached(ctx, i.ref)
-	if root == nil || settings.MakeRoom(root, i.mounts) != nil { // the first run says why
+// Cached gives the image if it is there already.
+func (i *Source) Cached(ctx context.Context) (bridge.Image, bool) {
+	root := i.Store.Cached(ctx, i.Ref)
+	if root == nil || settings.MakeRoom(root, i.Mounts) != nil { // the first run says why
 		return bridge.Image{}, false
 	}
-	return i.image(i.ref, root), true
+	return i.image(i.Ref, root), true
 }
 
-func (i *imageSource) standIn() string {
+func (i *Source) standIn() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if time.Now().After(i.until) {
@@ -109,20 +113,20 @@ func (i *imageSource) standIn() string {
 	return i.instead
 }
 
-func (i *imageSource) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
-	root, err := i.store.Ensure(ctx, ref, func(p rootfs.Progress) {
+func (i *Source) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+	root, err := i.Store.Ensure(ctx, ref, func(p rootfs.Progress) {
 		if progress != nil {
 			progress(p.Done, p.Total, p.Text)
 		}
 	})
 	if err != nil {
-		return bridge.Image{}, i.dirs.Explain(err)
+		return bridge.Image{}, i.Dirs.Explain(err)
 	}
-	if err := settings.MakeRoom(root, i.mounts); err != nil {
-		return bridge.Image{}, i.dirs.Explain(err)
+	if err := settings.MakeRoom(root, i.Mounts); err != nil {
+		return bridge.Image{}, i.Dirs.Explain(err)
 	}
-	if ask := i.store.Due(ref); ask || i.store.NeedsBytecode(root) || i.store.NeedsProgram(root, i.runner) {
-		i.refresh(ref, ask)
+	if ask := i.Store.Due(ref); ask || i.Store.NeedsBytecode(root) || i.Store.NeedsProgram(root, i.Runner) {
+		i.Refresh(ref, ask)
 	}
 	image := i.image(ref, root)
 	if note != "" {
@@ -131,13 +135,14 @@ func (i *imageSource) ensure(ctx context.Context, ref, note string, progress fun
 	return image, nil
 }
 
-func (i *imageSource) image(ref string, root *rootfs.Root) bridge.Image {
+func (i *Source) image(ref string, root *rootfs.Root) bridge.Image {
 	return bridge.Image{
-		Name: ref, Root: sandboxRoot(root), Python: root.Python, Runner: i.store.Program(root, i.runner), Env: root.Env,
+		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: i.Store.Program(root, i.Runner), Env: root.Env,
 	}
 }
 
-func sandboxRoot(root *rootfs.Root) oci.Root {
+// SandboxRoot returns an image's root as the runtime takes it.
+func SandboxRoot(root *rootfs.Root) oci.Root {
 	r := oci.Root{Dir: root.Dir}
 	for _, b := range root.Binds {
 		r.Binds = append(r.Binds, oci.Bind(b))
