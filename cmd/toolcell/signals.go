@@ -19,10 +19,10 @@ func (s stopped) Error() string { return fmt.Sprintf("stopped by a signal (%v)",
 // code is what a shell gives for a process that a signal ended.
 func (s stopped) code() int { return 128 + int(s.signal) }
 
-// hurry is how long the orderly end may take once the user asks again. Nothing
+// shutdownGrace is how long the orderly end may take once the user asks again. Nothing
 // runs on if it is cut short: sandboxes and servers end with this process, and
 // the next start sweeps their folders.
-const hurry = time.Second
+const shutdownGrace = time.Second
 
 // signals end the program in good order. While a prompt is there an interrupt
 // is the prompt's.
@@ -65,7 +65,7 @@ func (s *signals) take(sig syscall.Signal) {
 	switch {
 	case s.first != nil:
 		code := s.first.code()
-		time.AfterFunc(hurry, func() { os.Exit(code) })
+		time.AfterFunc(shutdownGrace, func() { os.Exit(code) })
 	case sig == syscall.SIGINT && s.interrupt != nil:
 		s.interrupt()
 	default:
