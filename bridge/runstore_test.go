@@ -22,6 +22,9 @@ func putRun(t *testing.T, s *runStore, age time.Duration, size int) string {
 	}
 	var r Result
 	f.finish(&r)
+	if age == 0 {
+		return f.id // another store may have removed it already
+	}
 	at := time.Now().Add(-age)
 	if err := os.Chtimes(r.folder, at, at); err != nil {
 		t.Fatal(err)
