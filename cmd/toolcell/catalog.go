@@ -1,8 +1,9 @@
 package main
 
 import (
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 )
 
 // catalogDir is where the tools of the user's servers are kept from process

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 )
 
 // TestHistoryFollowsNoLink: whoever can write to the folder must not choose

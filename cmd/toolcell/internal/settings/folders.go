@@ -3,9 +3,10 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"os"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 
 	"golang.org/x/sys/unix"
 )
