@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,4 +75,13 @@ func progressText(server, tool string, done, total float64, message string) stri
 		b.WriteString(" " + text.Bound(strings.Join(strings.Fields(message), " "), 200))
 	}
 	return b.String()
+}
+
+// follow returns where to write what a run prints: to out, which may be nil, and
+// with lines also to the client that follows the run's progress.
+func (t *talk) follow(out io.Writer, lines bool) io.Writer {
+	if !lines || t.progress.tell == nil {
+		return out
+	}
+	return followed(out, t.progress.say)
 }

@@ -113,3 +113,45 @@ func (b *box) end(why error) {
 		b.workspace.Close()
 	}
 }
+
+// afterAnswer is how long what makes ready for the next run waits, so that it
+// does not take the processor from the answer.
+const afterAnswer = 2 * time.Millisecond
+
+// takeWires gives the spare ones, or new ones.
+func (s *Server) takeWires() (*wires, error) {
+	select {
+	case w := <-s.spare:
+		return w, nil
+	default:
+		return openWires(s.o.MaxOutput)
+	}
+}
+
+// makeSpare makes wires for the next run, unless there are some.
+func (s *Server) makeSpare() {
+	if len(s.spare) > 0 || s.life.Err() != nil {
+		return
+	}
+	w, err := openWires(s.o.MaxOutput)
+	if err != nil {
+		return // the next run will tell
+	}
+	select {
+	case s.spare <- w:
+	default:
+		w.close()
+	}
+	if s.life.Err() != nil {
+		s.dropSpare()
+	}
+}
+
+// dropSpare is called once the server ends.
+func (s *Server) dropSpare() {
+	select {
+	case w := <-s.spare:
+		w.close()
+	default:
+	}
+}

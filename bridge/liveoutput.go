@@ -85,13 +85,10 @@ func (l *liveOutput) flush() {
 	l.tell(told)
 }
 
-// follow gives where to write what a run prints, so that who follows its
-// progress hears of it besides the one that it is for, who may be nil.
-func (t *talk) follow(out io.Writer, lines bool) io.Writer {
-	if !lines || t.progress.tell == nil {
-		return out
-	}
-	live := &liveOutput{tell: t.progress.say}
+// followed returns a writer that passes the lines written to it on to tell, and
+// everything to out as well, unless that is nil.
+func followed(out io.Writer, tell func(text string)) io.Writer {
+	live := &liveOutput{tell: tell}
 	if out == nil {
 		return live
 	}

@@ -3,7 +3,6 @@ package bridge
 import (
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -11,11 +10,22 @@ import (
 // maxOverflow bounds what is kept of a stream as a file, in bytes.
 const maxOverflow = 64 << 20
 
+// errNoSpill is what create returns where no files are kept: then the note that
+// a stream was cut says nothing of a file.
+var errNoSpill = errors.New("streams are not kept as files")
+
+// A spilled is a file that holds a stream.
+type spilled struct {
+	Path string // where it is now
+	Name string // the name that it is to have
+	Size int64
+}
+
 // An overflow keeps a stream as a file that is too long for the result. It is
 // begun when that is known. A nil one keeps nothing.
 type overflow struct {
-	files *runFiles
-	name  string
+	create func(name string) (*os.File, error)
+	name   string
 
 	file *os.File
 	size int64
@@ -26,7 +36,7 @@ type overflow struct {
 
 func (o *overflow) write(parts ...[]byte) {
 	if o.file == nil && o.err == nil {
-		o.file, o.err = o.files.create()
+		o.file, o.err = o.create(o.name)
 	}
 	for _, p := range parts {
 		if room := maxOverflow - o.size; int64(len(p)) > room {
@@ -41,8 +51,9 @@ func (o *overflow) write(parts ...[]byte) {
 	}
 }
 
-// finish hands the file over. The stream has ended.
-func (o *overflow) finish() {
+// finish passes the file to keep, which calls named once it has a URI. The
+// stream has ended.
+func (o *overflow) finish(keep func(k spilled, named func(uri string))) {
 	if o == nil || o.file == nil {
 		return
 	}
@@ -50,16 +61,13 @@ func (o *overflow) finish() {
 		o.err = errors.Join(err, os.Remove(o.file.Name()))
 		return
 	}
-	o.files.add(keptFile{part: filepath.Base(o.file.Name()), name: o.name, ours: true, size: o.size, named: func(_, uri string) bool {
-		o.uri = uri
-		return true
-	}})
+	keep(spilled{Path: o.file.Name(), Name: o.name, Size: o.size}, func(uri string) { o.uri = uri })
 }
 
 // said says where the stream is, for the note that it was cut.
 func (o *overflow) said() string {
 	switch {
-	case o == nil || errors.Is(o.err, errNoFolder):
+	case o == nil || errors.Is(o.err, errNoSpill):
 		return ""
 	case o.err != nil:
 		return ", which could not be kept: " + o.err.Error()

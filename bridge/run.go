@@ -93,7 +93,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	talk := newTalk(s, plan, req, b)
 	talk.pictures = left.pictures
 	defer talk.progress.end()
-	b.wires.keepWhole(left.files, req.Stdout != nil, req.Stderr != nil)
+	b.wires.keepWhole(left.files.createSpill, req.Stdout != nil, req.Stderr != nil)
 	b.wires.tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
 	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
 	defer cancel()

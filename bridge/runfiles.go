@@ -99,6 +99,24 @@ func (f *runFiles) add(k keptFile) {
 	f.size += k.size
 }
 
+// createSpill makes a file for a stream that is too long for the result.
+func (f *runFiles) createSpill(string) (*os.File, error) {
+	file, err := f.create()
+	if errors.Is(err, errNoFolder) {
+		err = errNoSpill
+	}
+	return file, err
+}
+
+// addSpilled adds the file of a stream. It calls named with the file's URI once
+// there is one.
+func (f *runFiles) addSpilled(k spilled, named func(uri string)) {
+	f.add(keptFile{part: filepath.Base(k.Path), name: k.Name, ours: true, size: k.Size, named: func(_, uri string) bool {
+		named(uri)
+		return true
+	}})
+}
+
 // room is how many bytes may still be kept.
 func (f *runFiles) room() int64 {
 	f.mu.Lock()

@@ -39,48 +39,6 @@ func openWires(limit int) (w *wires, err error) {
 	return w, nil
 }
 
-// afterAnswer is how long what makes ready for the next run waits, so that it
-// does not take the processor from the answer.
-const afterAnswer = 2 * time.Millisecond
-
-// takeWires gives the spare ones, or new ones.
-func (s *Server) takeWires() (*wires, error) {
-	select {
-	case w := <-s.spare:
-		return w, nil
-	default:
-		return openWires(s.o.MaxOutput)
-	}
-}
-
-// makeSpare makes wires for the next run, unless there are some.
-func (s *Server) makeSpare() {
-	if len(s.spare) > 0 || s.life.Err() != nil {
-		return
-	}
-	w, err := openWires(s.o.MaxOutput)
-	if err != nil {
-		return // the next run will tell
-	}
-	select {
-	case s.spare <- w:
-	default:
-		w.close()
-	}
-	if s.life.Err() != nil {
-		s.dropSpare()
-	}
-}
-
-// dropSpare is called once the server ends.
-func (s *Server) dropSpare() {
-	select {
-	case w := <-s.spare:
-		w.close()
-	default:
-	}
-}
-
 // pipe makes a pipe of which we read without blocking, and a program writes as
 // programs expect. os.Pipe has both ends be ours.
 func pipe() (r, w *os.File, err error) {
@@ -113,15 +71,23 @@ func (w *wires) tee(stdout, stderr io.Writer) {
 	w.stderr.passOn(stderr)
 }
 
-// keepWhole has what is too much for the result of a run kept among its files,
-// unless somebody sees all of it anyway.
-func (w *wires) keepWhole(files *runFiles, stdoutSeen, stderrSeen bool) {
+// keepWhole writes streams that are too long for the result of a run to files
+// as well, which create makes. A stream that somebody sees in full anyway is not
+// kept.
+func (w *wires) keepWhole(create func(name string) (*os.File, error), stdoutSeen, stderrSeen bool) {
 	if !stdoutSeen {
-		w.stdout.keepWhole(&overflow{files: files, name: "stdout.txt"})
+		w.stdout.keepWhole(&overflow{create: create, name: "stdout.txt"})
 	}
 	if !stderrSeen {
-		w.stderr.keepWhole(&overflow{files: files, name: "stderr.txt"})
+		w.stderr.keepWhole(&overflow{create: create, name: "stderr.txt"})
 	}
+}
+
+// finish ends the files that keepWhole has begun and passes each of them to keep,
+// which calls named once the file has a URI. The streams have ended.
+func (w *wires) finish(keep func(k spilled, named func(uri string))) {
+	w.stdout.whole.finish(keep)
+	w.stderr.whole.finish(keep)
 }
 
 // settle takes in what a run has written by now, and stops there: what comes
