@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
@@ -111,8 +112,8 @@ type Server struct {
 	files    *runStore
 	decoder  *semaphore.Weighted // held while a picture is decoded
 	slots    chan struct{}
-	spare    chan *wires // of the next run
-	awake    sync.Once   // a client is there
+	spare    chan *output.Pipes // of the next run
+	awake    sync.Once          // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -149,7 +150,7 @@ func New(o Options) *Server {
 	o.Pictures = o.Pictures.WithDefaults()
 	s := &Server{
 		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
-		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *wires, 1), said: map[string]bool{},
+		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *output.Pipes, 1), said: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.sessions = newSessions(s.life, s.o)

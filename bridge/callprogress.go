@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -83,5 +84,5 @@ func (t *talk) follow(out io.Writer, lines bool) io.Writer {
 	if !lines || t.progress.tell == nil {
 		return out
 	}
-	return followed(out, t.progress.say)
+	return output.Follow(out, t.progress.say)
 }

@@ -9,13 +9,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/oci"
 )
 
 // A box is a sandbox with a runner in it: that of one run, or of a session.
 type box struct {
 	image   Image
-	wires   *wires
+	wires   *output.Pipes
 	control chan net.Conn // gives the connection once, or is closed if there is none
 	conn    net.Conn      // once it came
 	in      *bufio.Reader // of conn: short frames come several at once
@@ -77,14 +78,14 @@ func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
 	}
 	b.runs++
 	if b.ready = true; t.kept() && t.inTime() && stop() {
-		b.wires.settle()
+		b.wires.Settle()
 		return outcome{exit: oci.Exit{Code: t.doneFrame().ExitCode & 0xff}, talk: t, wires: b.wires, image: b.image.Name, kept: true}
 	}
 	if t.broken() {
 		b.kill(errBroken) // it is of no further use
 	}
 	<-b.ended
-	b.wires.drain(t.saidEnd())
+	b.wires.Drain(t.saidEnd())
 	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
 }
 
@@ -108,7 +109,7 @@ func (b *box) end(why error) {
 	} else if c := <-b.control; c != nil {
 		c.Close() // nobody has spoken with it
 	}
-	b.wires.close()
+	b.wires.Close()
 	if b.workspace != nil {
 		b.workspace.Close()
 	}
@@ -119,12 +120,12 @@ func (b *box) end(why error) {
 const afterAnswer = 2 * time.Millisecond
 
 // takeWires gives the spare ones, or new ones.
-func (s *Server) takeWires() (*wires, error) {
+func (s *Server) takeWires() (*output.Pipes, error) {
 	select {
 	case w := <-s.spare:
 		return w, nil
 	default:
-		return openWires(s.o.MaxOutput)
+		return output.Open(s.o.MaxOutput)
 	}
 }
 
@@ -133,14 +134,14 @@ func (s *Server) makeSpare() {
 	if len(s.spare) > 0 || s.life.Err() != nil {
 		return
 	}
-	w, err := openWires(s.o.MaxOutput)
+	w, err := output.Open(s.o.MaxOutput)
 	if err != nil {
 		return // the next run will tell
 	}
 	select {
 	case s.spare <- w:
 	default:
-		w.close()
+		w.Close()
 	}
 	if s.life.Err() != nil {
 		s.dropSpare()
@@ -151,7 +152,7 @@ func (s *Server) makeSpare() {
 func (s *Server) dropSpare() {
 	select {
 	case w := <-s.spare:
-		w.close()
+		w.Close()
 	default:
 	}
 }

@@ -31,7 +31,7 @@ func (l *leavings) tell(r *Result) {
 	} else if err := l.box.workspaceErr; err != nil && !errors.Is(err, fs.ErrNotExist) { // it ended before it had one
 		l.s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", err)
 	}
-	l.box.wires.finish(l.files.addSpilled)
+	l.box.wires.Finish(l.files.addSpilled)
 	l.pictures.finish()
 	l.files.finish(r)
 	l.pictures.tell(r)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -17,7 +18,7 @@ type outcome struct {
 	exit  oci.Exit
 	err   error // of the sandbox itself
 	talk  *talk
-	wires *wires
+	wires *output.Pipes
 	left  *leavings
 	image string // its name
 	kept  bool   // the sandbox has not ended: the exit is the run's
@@ -27,8 +28,8 @@ type outcome struct {
 func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Result {
 	o.left.tell(r)
 	var cutOut, cutErr bool
-	r.Stdout, cutOut = o.wires.stdout.lines()
-	r.Stderr, cutErr = o.wires.stderr.lines()
+	r.Stdout, cutOut = o.wires.Stdout.Lines()
+	r.Stderr, cutErr = o.wires.Stderr.Lines()
 	r.Truncated = cutOut || cutErr
 	defer func() {
 		if r.IsError() {

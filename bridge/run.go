@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -93,8 +94,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	talk := newTalk(s, plan, req, b)
 	talk.pictures = left.pictures
 	defer talk.progress.end()
-	b.wires.keepWhole(left.files.createSpill, req.Stdout != nil, req.Stderr != nil)
-	b.wires.tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
+	b.wires.KeepWhole(left.files.createSpill, req.Stdout != nil, req.Stderr != nil)
+	b.wires.Tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
 	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
 	defer cancel()
 	out := b.hold(ctx, talk, req.Code)
@@ -119,7 +120,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 }
 
 // process says what to start: the runner, in the image, as its only program.
-func (s *Server) process(image Image, w *wires) oci.Process {
+func (s *Server) process(image Image, w *output.Pipes) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	// There is no screen: matplotlib draws into memory, whatever the image says.
 	env = append(env, "MPLBACKEND=Agg")
@@ -134,8 +135,8 @@ func (s *Server) process(image Image, w *wires) oci.Process {
 		Args:    append(slices.Clone(python), runner.Program),
 		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
 		Limits:  s.o.Limits,
-		Stdout:  w.childOut,
-		Stderr:  w.childErr,
+		Stdout:  w.ChildOut,
+		Stderr:  w.ChildErr,
 		Control: func(c net.Conn) { c.Close() },
 		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: usual, Preload: s.o.Preload},
 	}
@@ -155,7 +156,7 @@ func (s *Server) warm() {
 	}
 	s.runs.Go(func() {
 		if image, ok := s.o.Cached(s.life); ok {
-			s.o.Warm(s.process(image, &wires{}))
+			s.o.Warm(s.process(image, &output.Pipes{}))
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -103,14 +104,14 @@ func (f *runFiles) add(k keptFile) {
 func (f *runFiles) createSpill(string) (*os.File, error) {
 	file, err := f.create()
 	if errors.Is(err, errNoFolder) {
-		err = errNoSpill
+		err = output.ErrNotKept
 	}
 	return file, err
 }
 
 // addSpilled adds the file of a stream. It calls named with the file's URI once
 // there is one.
-func (f *runFiles) addSpilled(k spilled, named func(uri string)) {
+func (f *runFiles) addSpilled(k output.Spilled, named func(uri string)) {
 	f.add(keptFile{part: filepath.Base(k.Path), name: k.Name, ours: true, size: k.Size, named: func(_, uri string) bool {
 		named(uri)
 		return true

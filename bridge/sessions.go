@@ -249,7 +249,7 @@ func (a *sessions) tellAfter(sess *session, r *Result, out outcome) {
 		return
 	}
 	if out.kept {
-		sess.box.wires.listen()
+		sess.box.wires.Listen()
 		return
 	}
 	why, byCode := a.whyOver(r, out)

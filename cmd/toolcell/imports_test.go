@@ -29,7 +29,7 @@ var imports = map[string][]string{
 	"bridge/bridgetest": {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/hostapi":    {"bridge/artifacts", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
 	"bridge/imaging":    {},
-	"bridge/output":     {},
+	"bridge/output":     {"mcpproxy/text"},
 	"bridge/runner":     {"mcpproxy/jsonl"},
 	"bridge/savedtools": {"mcpproxy/pyname", "mcpproxy/signature", "mcpproxy/statefile", "mcpproxy/text"},
 	"bridge/stdio":      {},

@@ -3,58 +3,15 @@ package bridge
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/output"
 )
-
-func TestLiveOutputIsBoundedInRateAndLength(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var heard []string
-		l := &liveOutput{tell: func(text string) {
-			mu.Lock()
-			defer mu.Unlock()
-			heard = append(heard, text)
-		}}
-		write := func(text string) {
-			if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
-				t.Errorf("took %d of %d bytes: %v", n, len(text), err)
-			}
-		}
-		write("first\nsec")
-		write("ond\n\n  \nno end")
-		time.Sleep(liveEvery + time.Millisecond)
-		write(strings.Repeat("é", 1000) + "\x1b[31m\n")
-		for n := range 10_000 {
-			write(fmt.Sprintf("line %d\n", n))
-		}
-		time.Sleep(10 * liveEvery)
-		write("10%\r20%\r")
-		time.Sleep(2 * liveEvery)
-		synctest.Wait()
-		want := []string{
-			"first\nsecond",
-			"[9996 lines before]\nline 9995\nline 9996\nline 9997\nline 9998\nline 9999",
-			"10%\n20%",
-		}
-		if strings.Join(heard, "\n--\n") != strings.Join(want, "\n--\n") {
-			t.Errorf("heard %q\nwant  %q", heard, want)
-		}
-		write(strings.Repeat("x", 10_000) + "\n")
-		time.Sleep(2 * liveEvery)
-		synctest.Wait()
-		if last := heard[len(heard)-1]; last != strings.Repeat("x", maxLiveLine)+"…" {
-			t.Errorf("a long line is told as %d bytes", len(last))
-		}
-	})
-}
 
 // TestClientFollowsWhatARunPrints, in both eras of the protocol: in the newer
 // one, a client asks for it with each request's metadata just so.
@@ -96,11 +53,11 @@ func TestClientFollowsWhatARunPrints(t *testing.T) {
 					last = p.Progress
 					all = append(all, p.Message)
 					continue
-				case <-time.After(2 * liveEvery): // whatever came after the answer would be there
+				case <-time.After(2 * output.LiveInterval): // whatever came after the answer would be there
 				}
 				break
 			}
-			if len(all) < 2 || len(all) > 2+int(took/liveEvery) || !strings.HasPrefix(all[0], "step 0") {
+			if len(all) < 2 || len(all) > 2+int(took/output.LiveInterval) || !strings.HasPrefix(all[0], "step 0") {
 				t.Errorf("heard %q", all)
 			}
 		})
@@ -118,11 +75,11 @@ func TestShortRunsAreNotFollowed(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, text)
 	}})
-	most := 8 + int(time.Since(begin)/liveEvery)
+	most := 8 + int(time.Since(begin)/output.LiveInterval)
 	mu.Lock()
 	before := len(heard)
 	mu.Unlock()
-	time.Sleep(2 * liveEvery)
+	time.Sleep(2 * output.LiveInterval)
 	mu.Lock()
 	defer mu.Unlock()
 	if r.IsError() || len(heard) != before || before > most {
@@ -164,7 +121,7 @@ func TestNothingIsToldAfterTheAnswer(t *testing.T) {
 	if told == 0 {
 		t.Error("nothing was told")
 	}
-	time.Sleep(2 * liveEvery)
+	time.Sleep(2 * output.LiveInterval)
 	ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
 	if line := next(); !strings.Contains(line, `"id":3`) {
 		t.Errorf("after the answer came %s", line)

@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"errors"
@@ -10,12 +10,12 @@ import (
 // maxOverflow bounds what is kept of a stream as a file, in bytes.
 const maxOverflow = 64 << 20
 
-// errNoSpill is what create returns where no files are kept: then the note that
+// ErrNotKept is what create returns where no files are kept: then the note that
 // a stream was cut says nothing of a file.
-var errNoSpill = errors.New("streams are not kept as files")
+var ErrNotKept = errors.New("streams are not kept as files")
 
 // A spilled is a file that holds a stream.
-type spilled struct {
+type Spilled struct {
 	Path string // where it is now
 	Name string // the name that it is to have
 	Size int64
@@ -53,7 +53,7 @@ func (o *overflow) write(parts ...[]byte) {
 
 // finish passes the file to keep, which calls named once it has a URI. The
 // stream has ended.
-func (o *overflow) finish(keep func(k spilled, named func(uri string))) {
+func (o *overflow) finish(keep func(k Spilled, named func(uri string))) {
 	if o == nil || o.file == nil {
 		return
 	}
@@ -61,13 +61,13 @@ func (o *overflow) finish(keep func(k spilled, named func(uri string))) {
 		o.err = errors.Join(err, os.Remove(o.file.Name()))
 		return
 	}
-	keep(spilled{Path: o.file.Name(), Name: o.name, Size: o.size}, func(uri string) { o.uri = uri })
+	keep(Spilled{Path: o.file.Name(), Name: o.name, Size: o.size}, func(uri string) { o.uri = uri })
 }
 
 // said says where the stream is, for the note that it was cut.
 func (o *overflow) said() string {
 	switch {
-	case o == nil || errors.Is(o.err, errNoSpill):
+	case o == nil || errors.Is(o.err, ErrNotKept):
 		return ""
 	case o.err != nil:
 		return ", which could not be kept: " + o.err.Error()

@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wires are the two output pipes between us and one sandbox, with both of
+// Pipes are the two output pipes between us and one sandbox, with both of
 // their ends.
-type wires struct {
+type Pipes struct {
 	limit              int
-	childOut, childErr *os.File
-	stdout, stderr     *capture
+	ChildOut, ChildErr *os.File
+	Stdout, Stderr     *capture
 	readers            []*os.File // of stdout, of stderr
 	copying            sync.WaitGroup
 }
@@ -25,17 +25,17 @@ type wires struct {
 // a quarter of a megabyte of garbage.
 var pipeBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-func openWires(limit int) (w *wires, err error) {
-	w = &wires{limit: limit}
-	for _, child := range []**os.File{&w.childOut, &w.childErr} {
+func Open(limit int) (w *Pipes, err error) {
+	w = &Pipes{limit: limit}
+	for _, child := range []**os.File{&w.ChildOut, &w.ChildErr} {
 		r, end, err := pipe()
 		if err != nil {
-			w.close()
+			w.Close()
 			return nil, fmt.Errorf("making an output pipe: %w", err)
 		}
 		*child, w.readers = end, append(w.readers, r)
 	}
-	w.listen()
+	w.Listen()
 	return w, nil
 }
 
@@ -50,10 +50,10 @@ func pipe() (r, w *os.File, err error) {
 	return os.NewFile(uintptr(ends[0]), "read end"), os.NewFile(uintptr(ends[1]), "write end"), nil
 }
 
-// listen begins to take in what comes, for the next run.
-func (w *wires) listen() {
-	w.stdout, w.stderr = newCapture(w.limit), newCapture(w.limit)
-	for i, to := range []*capture{w.stdout, w.stderr} {
+// Listen begins to take in what comes, for the next run.
+func (w *Pipes) Listen() {
+	w.Stdout, w.Stderr = newCapture(w.limit), newCapture(w.limit)
+	for i, to := range []*capture{w.Stdout, w.Stderr} {
 		r := w.readers[i]
 		_ = r.SetReadDeadline(time.Time{})
 		w.copying.Go(func() {
@@ -64,36 +64,36 @@ func (w *wires) listen() {
 	}
 }
 
-// tee passes on what has come already, and from now on what comes. The writers
+// Tee passes on what has come already, and from now on what comes. The writers
 // may be nil.
-func (w *wires) tee(stdout, stderr io.Writer) {
-	w.stdout.passOn(stdout)
-	w.stderr.passOn(stderr)
+func (w *Pipes) Tee(stdout, stderr io.Writer) {
+	w.Stdout.passOn(stdout)
+	w.Stderr.passOn(stderr)
 }
 
-// keepWhole writes streams that are too long for the result of a run to files
+// KeepWhole writes streams that are too long for the result of a run to files
 // as well, which create makes. A stream that somebody sees in full anyway is not
 // kept.
-func (w *wires) keepWhole(create func(name string) (*os.File, error), stdoutSeen, stderrSeen bool) {
+func (w *Pipes) KeepWhole(create func(name string) (*os.File, error), stdoutSeen, stderrSeen bool) {
 	if !stdoutSeen {
-		w.stdout.keepWhole(&overflow{create: create, name: "stdout.txt"})
+		w.Stdout.keepWhole(&overflow{create: create, name: "stdout.txt"})
 	}
 	if !stderrSeen {
-		w.stderr.keepWhole(&overflow{create: create, name: "stderr.txt"})
+		w.Stderr.keepWhole(&overflow{create: create, name: "stderr.txt"})
 	}
 }
 
-// finish ends the files that keepWhole has begun and passes each of them to keep,
+// finish ends the files that KeepWhole has begun and passes each of them to keep,
 // which calls named once the file has a URI. The streams have ended.
-func (w *wires) finish(keep func(k spilled, named func(uri string))) {
-	w.stdout.whole.finish(keep)
-	w.stderr.whole.finish(keep)
+func (w *Pipes) Finish(keep func(k Spilled, named func(uri string))) {
+	w.Stdout.whole.finish(keep)
+	w.Stderr.whole.finish(keep)
 }
 
-// settle takes in what a run has written by now, and stops there: what comes
+// Settle takes in what a run has written by now, and stops there: what comes
 // later from a session, out of a thread or process that the run left, is for
 // the next run. That begins with listen.
-func (w *wires) settle() {
+func (w *Pipes) Settle() {
 	for _, r := range w.readers {
 		_ = r.SetReadDeadline(time.Now())
 	}
@@ -103,11 +103,11 @@ func (w *wires) settle() {
 	}
 }
 
-// drain takes in what the ended processes left in the pipes. No process that
+// Drain takes in what the ended processes left in the pipes. No process that
 // could write is left, so their end is near; the bound is for a sandbox that
 // breaks this promise. Of one that has said that nothing comes any more, all is
 // there already, though the kernel may not be through with it.
-func (w *wires) drain(all bool) {
+func (w *Pipes) Drain(all bool) {
 	patience := 2 * time.Second
 	if all {
 		patience = 0
@@ -125,10 +125,10 @@ func (w *wires) drain(all bool) {
 
 // takeIn reads what is in a pipe now. With once it takes no more than there was
 // at first (FIONREAD), for somebody may write without end.
-func (w *wires) takeIn(r *os.File, once bool) {
-	to := w.stdout
+func (w *Pipes) takeIn(r *os.File, once bool) {
+	to := w.Stdout
 	if r == w.readers[1] {
-		to = w.stderr
+		to = w.Stderr
 	}
 	raw, err := r.SyscallConn()
 	if err != nil || r.SetReadDeadline(time.Time{}) != nil {
@@ -151,8 +151,8 @@ func (w *wires) takeIn(r *os.File, once bool) {
 	}
 }
 
-func (w *wires) close() {
-	for _, f := range append([]*os.File{w.childOut, w.childErr}, w.readers...) {
+func (w *Pipes) Close() {
+	for _, f := range append([]*os.File{w.ChildOut, w.ChildErr}, w.readers...) {
 		if f != nil {
 			f.Close()
 		}

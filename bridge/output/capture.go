@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func (c *capture) passOn(tee io.Writer) {
 	}
 }
 
-// keepWhole has o keep everything, if all of it is still here.
+// KeepWhole has o keep everything, if all of it is still here.
 func (c *capture) keepWhole(o *overflow) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,10 +96,10 @@ func (c *capture) kept() (head, tail []byte, omitted int64) {
 	return c.head, tail, c.total - int64(len(c.head)) - int64(len(tail))
 }
 
-// lines returns what was kept as lines of valid UTF-8, without blank lines at
+// Lines returns what was kept as lines of valid UTF-8, without blank lines at
 // the ends, and whether something is missing. Where it is, a line says how
 // much.
-func (c *capture) lines() (lines []string, truncated bool) {
+func (c *capture) Lines() (lines []string, truncated bool) {
 	head, tail, omitted := c.Bytes()
 	if omitted == 0 {
 		return splitLines(append(bytes.Clone(head), tail...)), false

@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 
 // What is told of the lines that a run prints, while it goes on.
 const (
-	liveEvery   = 500 * time.Millisecond
-	maxLive     = 5   // lines told at once, the last ones
-	maxLiveLine = 200 // bytes of one
+	LiveInterval = 500 * time.Millisecond
+	maxLive      = 5   // lines told at once, the last ones
+	maxLiveLine  = 200 // bytes of one
 )
 
 // A liveOutput passes on the lines that code prints to who follows its
@@ -48,7 +48,7 @@ func (l *liveOutput) Write(p []byte) (int, error) {
 		p = p[end+1:]
 	}
 	if len(l.lines) > 0 && l.timer == nil {
-		l.timer = time.AfterFunc(liveEvery, l.flush)
+		l.timer = time.AfterFunc(LiveInterval, l.flush)
 	}
 	return n, nil
 }
@@ -85,9 +85,9 @@ func (l *liveOutput) flush() {
 	l.tell(told)
 }
 
-// followed returns a writer that passes the lines written to it on to tell, and
+// Follow returns a writer that passes the lines written to it on to tell, and
 // everything to out as well, unless that is nil.
-func followed(out io.Writer, tell func(text string)) io.Writer {
+func Follow(out io.Writer, tell func(text string)) io.Writer {
 	live := &liveOutput{tell: tell}
 	if out == nil {
 		return live
