@@ -11,7 +11,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// What is told of the lines that a run prints, while it goes on.
+// Bounds of the lines that are passed on while a run goes on.
 const (
 	LiveInterval = 500 * time.Millisecond
 	maxLive      = 5   // lines told at once, the last ones

@@ -1,3 +1,6 @@
+// Package output reads what a sandbox writes to stdout and stderr: it keeps the
+// head and the tail, spills the whole to a file if it is too much, and passes
+// printed lines on while the code runs.
 package output
 
 import (
@@ -25,6 +28,7 @@ type Pipes struct {
 // a quarter of a megabyte of garbage.
 var pipeBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
+// Open makes the pipes. At most limit bytes of each stream are kept.
 func Open(limit int) (w *Pipes, err error) {
 	w = &Pipes{limit: limit}
 	for _, child := range []**os.File{&w.ChildOut, &w.ChildErr} {
@@ -83,16 +87,16 @@ func (w *Pipes) KeepWhole(create func(name string) (*os.File, error), stdoutSeen
 	}
 }
 
-// finish ends the files that KeepWhole has begun and passes each of them to keep,
+// Finish ends the files that KeepWhole began and passes each of them to keep,
 // which calls named once the file has a URI. The streams have ended.
 func (w *Pipes) Finish(keep func(k Spilled, named func(uri string))) {
 	w.Stdout.whole.finish(keep)
 	w.Stderr.whole.finish(keep)
 }
 
-// Settle takes in what a run has written by now, and stops there: what comes
-// later from a session, out of a thread or process that the run left, is for
-// the next run. That begins with listen.
+// Settle reads what a run has written by now, and stops there: later output of a
+// session, from a thread or process that the run left, belongs to the next run,
+// which begins with Listen.
 func (w *Pipes) Settle() {
 	for _, r := range w.readers {
 		_ = r.SetReadDeadline(time.Now())
@@ -103,10 +107,10 @@ func (w *Pipes) Settle() {
 	}
 }
 
-// Drain takes in what the ended processes left in the pipes. No process that
-// could write is left, so their end is near; the bound is for a sandbox that
-// breaks this promise. Of one that has said that nothing comes any more, all is
-// there already, though the kernel may not be through with it.
+// Drain reads what the ended processes left in the pipes. No process that could
+// write is left, so their end is near; the time limit is for a sandbox that breaks
+// this promise. With all, the sandbox has reported its end: everything is in the
+// pipes already, even if the process still exists.
 func (w *Pipes) Drain(all bool) {
 	patience := 2 * time.Second
 	if all {
