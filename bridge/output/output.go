@@ -155,6 +155,7 @@ func (w *Pipes) takeIn(r *os.File, once bool) {
 	}
 }
 
+// Close closes both ends of both pipes.
 func (w *Pipes) Close() {
 	for _, f := range append([]*os.File{w.ChildOut, w.ChildErr}, w.readers...) {
 		if f != nil {

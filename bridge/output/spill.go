@@ -14,7 +14,7 @@ const maxOverflow = 64 << 20
 // a stream was cut says nothing of a file.
 var ErrNotKept = errors.New("streams are not kept as files")
 
-// A spilled is a file that holds a stream.
+// A Spilled is a file that holds a stream.
 type Spilled struct {
 	Path string // where it is now
 	Name string // the name that it is to have
