@@ -91,7 +91,9 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
 	}
 	if res.IsError { // others are the data that the user asked for and stay as they are
-		res.Result = u.secrets.JSON(res.Result)
+		if res.Result, err = u.secrets.JSON(res.Result); err != nil {
+			return CallResult{}, fmt.Errorf("calling tool %q of server %q: the tool failed, with a result that is left out: %w", t.Name, u.server.Name, err)
+		}
 	}
 	return CallResult{res.Result, res.IsError}, nil
 }

@@ -141,14 +141,6 @@ func (h *Redactor) Error(err error) error {
 	return err
 }
 
-// JSON removes the secrets from raw if the result is still JSON.
-func (h *Redactor) JSON(raw json.RawMessage) json.RawMessage {
-	if hidden := h.Text(string(raw)); json.Valid([]byte(hidden)) {
-		return json.RawMessage(hidden)
-	}
-	return raw
-}
-
 type hiddenError struct {
 	text string
 	err  error

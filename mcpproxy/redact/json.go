@@ -1,0 +1,70 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// errLeft says that a text cannot be redacted and stay JSON.
+var errLeft = errors.New("it holds a secret of the server's entry that cannot be taken out, so it is not shown")
+
+// JSON returns raw without the secrets, in strings as they read when decoded and in
+// numbers; the rest stays as it is, byte for byte. It returns an error if raw is not
+// JSON, or if a secret is left: one that is itself a piece of JSON, across values.
+func (h *Redactor) JSON(raw json.RawMessage) (json.RawMessage, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("it is not JSON")
+	}
+	out := make([]byte, 0, len(raw))
+	for rest := []byte(raw); len(rest) > 0; {
+		n := tokenLength(rest)
+		out = append(out, h.token(rest[:n])...)
+		rest = rest[n:]
+	}
+	if hidden := h.Text(string(out)); hidden != string(out) {
+		return nil, errLeft
+	}
+	return out, nil
+}
+
+// token redacts one string or one number, which becomes a string. Anything else is
+// shorter than a secret.
+func (h *Redactor) token(token []byte) []byte {
+	text := string(token)
+	if token[0] == '"' && json.Unmarshal(token, &text) != nil {
+		return token
+	}
+	hidden := h.Text(text)
+	if hidden == text {
+		return token
+	}
+	var quoted bytes.Buffer
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false)
+	if e.Encode(hidden) != nil { // a string can be encoded
+		return []byte(`""`)
+	}
+	return bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
+}
+
+// tokenLength returns the length of the token that valid JSON begins with: a string,
+// a number or a literal, or one other character.
+func tokenLength(text []byte) int {
+	if text[0] == '"' {
+		for i := 1; ; i++ {
+			switch text[i] {
+			case '\\':
+				i++
+			case '"':
+				return i + 1
+			}
+		}
+	}
+	if n := bytes.IndexAny(text, ",:[]{} \t\r\n\""); n > 0 {
+		return n
+	} else if n < 0 {
+		return len(text)
+	}
+	return 1
+}
