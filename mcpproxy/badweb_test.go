@@ -276,7 +276,7 @@ func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, kind := range []config.Transport{config.HTTP, config.SSE} {
 		func() {
-			notes := &noteBook{end: make(chan struct{})}
+			notes := &noteBook{unblock: make(chan struct{})}
 			h := streamable(notes, nil)
 			if kind == config.SSE {
 				h = sseHandler(notes)
@@ -294,7 +294,7 @@ func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
-			close(notes.end)
+			close(notes.unblock)
 			mcptest.WantError(t, <-ended, "shut down")
 		}()
 	}

@@ -20,7 +20,7 @@ func toolDefinitions(tb testing.TB, tools ...string) catalog.Definitions {
 	for _, t := range tools {
 		b.Add([]json.RawMessage{json.RawMessage(t)})
 	}
-	return b.Finish()
+	return b.Definitions()
 }
 
 // diskRecord is the record of a server in a folder.

@@ -141,7 +141,7 @@ func (f *fakeServer) handle(r fakeRequest) {
 	case "notifications/initialized":
 	case "notifications/cancelled":
 		if string(r.Params.RequestID) == f.hanging {
-			f.note("cancelled")
+			f.record("cancelled")
 		}
 	case "tools/list":
 		f.list(r)
@@ -155,7 +155,7 @@ func (f *fakeServer) handle(r fakeRequest) {
 }
 
 func (f *fakeServer) list(r fakeRequest) {
-	note("FAKE_ASKED", "tools")
+	appendLine("FAKE_ASKED", "tools")
 	switch os.Getenv("FAKE_TOOLS") {
 	case "given":
 		text, _ := os.ReadFile(os.Getenv("FAKE_GIVEN"))
@@ -209,7 +209,7 @@ func (f *fakeServer) call(r fakeRequest) {
 			f.waiting = nil
 		}
 	case "crash":
-		f.note("crash called")
+		f.record("crash called")
 		fmt.Fprintln(os.Stderr, "fatal: out of cheese, token is "+os.Getenv("FAKE_TOKEN"))
 		os.Exit(3)
 	case "big":
@@ -229,7 +229,7 @@ func (f *fakeServer) call(r fakeRequest) {
 		f.reply(r, fmt.Sprintf(`{"content":[],"structuredContent":{"pid":%d}}`, cmd.Process.Pid))
 	case "hang":
 		f.hanging = string(r.ID)
-		f.note("hanging")
+		f.record("hanging")
 	case "fail":
 		f.reply(r, `{"content":[{"type":"text","text":"no such issue"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource_link","uri":"x:y","name":"n","extra":[1]}],"isError":true,"_meta":{"n":9007199254740993},"unknown":1.50}`)
 	case "refuse":
@@ -275,11 +275,11 @@ func (f *fakeServer) line(s string) {
 	_ = f.out.Flush()
 }
 
-// note tells the test that something was reached.
-func (f *fakeServer) note(s string) { note("FAKE_NOTES", s) }
+// record writes down for the test that something was reached.
+func (f *fakeServer) record(s string) { appendLine("FAKE_NOTES", s) }
 
-// note writes to the file that a variable names, if it does.
-func note(variable, s string) {
+// appendLine appends to the file that a variable names, if it does.
+func appendLine(variable, s string) {
 	if path := os.Getenv(variable); path != "" {
 		file, _ := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		fmt.Fprintln(file, s)

@@ -77,19 +77,19 @@ type Proxy struct {
 	signatures signatureCache
 
 	mu      sync.RWMutex
-	servers known
+	servers snapshot
 	closed  bool
 }
 
-// known is one Config made ready for use. It is replaced, never changed.
-type known struct {
+// A snapshot is one Config made ready for use. It is replaced, never changed.
+type snapshot struct {
 	config    config.Config
 	upstreams []*upstream
 	byKey     map[string]*upstream
 }
 
 // current returns what is known now.
-func (p *Proxy) current() known {
+func (p *Proxy) current() snapshot {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.servers
@@ -109,7 +109,7 @@ func New(cfg config.Config, o Options) *Proxy {
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tools.open(o.CatalogDir, o.Log)
-	p.servers = p.makeKnown(cfg, nil)
+	p.servers = p.newSnapshot(cfg, nil)
 	return p
 }
 

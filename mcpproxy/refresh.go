@@ -130,7 +130,7 @@ func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (cat
 	if err != nil {
 		return catalog.Definitions{}, err
 	}
-	return b.Finish(), nil
+	return b.Definitions(), nil
 }
 
 // errNotYet is for a list that is under way.

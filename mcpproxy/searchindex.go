@@ -93,9 +93,9 @@ func (c *knownTools) make(upstreams []*upstream, lists []*catalog.List) indexOf 
 	return have
 }
 
-// frugal has garbage collected early until end is called, and then gives back
+// frugal has garbage collected early until restore is called, and then gives back
 // what is free.
-func frugal() (end func()) {
+func frugal() (restore func()) {
 	percent := debug.SetGCPercent(25)
 	return func() {
 		debug.SetGCPercent(percent)

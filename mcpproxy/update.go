@@ -33,7 +33,7 @@ func (p *Proxy) Update(cfg config.Config) {
 		return
 	}
 	before := p.servers
-	p.servers = p.makeKnown(cfg, before.upstreams)
+	p.servers = p.newSnapshot(cfg, before.upstreams)
 	kept := map[*life]bool{}
 	for _, u := range p.servers.upstreams {
 		kept[u.life] = true
@@ -45,16 +45,16 @@ func (p *Proxy) Update(cfg config.Config) {
 	}
 }
 
-// makeKnown makes a Config ready for use; it takes over from before what can
+// newSnapshot makes a Config ready for use; it takes over from before what can
 // stay.
-func (p *Proxy) makeKnown(cfg config.Config, before []*upstream) known {
+func (p *Proxy) newSnapshot(cfg config.Config, before []*upstream) snapshot {
 	lives, aliases := map[string]*life{}, map[string]string{}
 	for _, u := range before {
 		lives[u.server.Fingerprint()] = u.life
 		aliases[u.server.Name] = u.server.Alias
 	}
 	cfg.Servers = keepAliases(cfg.Servers, aliases)
-	now := known{config: cfg, byKey: map[string]*upstream{}}
+	now := snapshot{config: cfg, byKey: map[string]*upstream{}}
 	for _, s := range cfg.Servers {
 		u := &upstream{server: s}
 		if len(before) > 0 {

@@ -42,7 +42,7 @@ func webTools(notes *noteBook) *mcp.Server {
 		notes.add("hanging")
 		select {
 		case <-ctx.Done():
-		case <-notes.end:
+		case <-notes.unblock:
 		}
 		notes.add("cancelled")
 		return nil, ctx.Err()
@@ -60,9 +60,9 @@ func webTools(notes *noteBook) *mcp.Server {
 
 // noteBook is what a server in this process tells the test.
 type noteBook struct {
-	end chan struct{} // ends what hangs; nil does not
-	mu  sync.Mutex
-	all []string
+	unblock chan struct{} // ends what hangs; nil does not
+	mu      sync.Mutex
+	all     []string
 }
 
 func (n *noteBook) add(s string) {

@@ -65,11 +65,11 @@ func (b *Builder) leaveOut(name string, reason error) {
 	}
 }
 
-// Count returns how many tools add took in.
+// Count returns how many tools Add took in.
 func (b *Builder) Count() int { return len(b.defs.tools) }
 
-// Finish returns what add took in.
-func (b *Builder) Finish() Definitions { return b.defs }
+// Definitions returns the tools that Add took in.
+func (b *Builder) Definitions() Definitions { return b.defs }
 
 // readTool decodes one tool and makes it fit to be shown.
 func readTool(raw json.RawMessage) (Tool, error) {

@@ -23,7 +23,7 @@ func definitionsOf(tb testing.TB, tools ...string) Definitions {
 	for _, t := range tools {
 		b.Add([]json.RawMessage{json.RawMessage(t)})
 	}
-	return b.Finish()
+	return b.Definitions()
 }
 
 func recordIn(dir string, s config.Server) *Record {
@@ -183,7 +183,7 @@ func TestDamagedRecordsAreIgnoredAndWrittenAgain(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	b := NewBuilder(slog.New(slog.DiscardHandler))
 	b.Add([]json.RawMessage{json.RawMessage(`{"name":"a"}`)})
-	whole, err := encodeRecord(head{Listed: time.Unix(1, 0), Tools: 1}, b.Finish())
+	whole, err := encodeRecord(head{Listed: time.Unix(1, 0), Tools: 1}, b.Definitions())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func Open(p Location, o Options) (*File, error) {
 		}
 	}
 	for _, key := range f.Dialect.Keys {
-		ok, err := f.take(top, key)
+		ok, err := f.addEntries(top, key)
 		if err != nil {
 			return nil, err
 		}

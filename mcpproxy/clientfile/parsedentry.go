@@ -5,7 +5,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
-// A Entry is an entry of a file.
+// An Entry is an entry of a file.
 type Entry struct {
 	Name     string
 	Server   config.Server

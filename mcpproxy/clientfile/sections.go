@@ -26,7 +26,7 @@ func isEntry(top []rawjson.Member) bool {
 // guess takes the servers under a key that tells whose dialect it is.
 func (f *File) guess(top []rawjson.Member) (bool, error) {
 	for _, g := range guessed {
-		if ok, err := f.take(top, g.key); ok || err != nil {
+		if ok, err := f.addEntries(top, g.key); ok || err != nil {
 			f.Dialect = DialectOf(g.client)
 			return ok, err
 		}
@@ -34,8 +34,8 @@ func (f *File) guess(top []rawjson.Member) (bool, error) {
 	return false, nil
 }
 
-// take adds the entries under a key, a.b being within an object.
-func (f *File) take(top []rawjson.Member, key string) (bool, error) {
+// addEntries adds the entries under a key, a.b being within an object.
+func (f *File) addEntries(top []rawjson.Member, key string) (bool, error) {
 	first, rest, nested := strings.Cut(key, ".")
 	raw, ok := rawjson.Find(top, first)
 	if !ok || rawjson.IsNull(raw) {
@@ -52,10 +52,10 @@ func (f *File) take(top []rawjson.Member, key string) (bool, error) {
 				return false, nil
 			}
 		}
-		return f.take(inner, rest)
+		return f.addEntries(inner, rest)
 	}
 	if list, err := rawjson.Items(raw); err == nil {
-		return true, f.takeList(key, list)
+		return true, f.addList(key, list)
 	}
 	servers, err := rawjson.Members(raw)
 	if err != nil {
@@ -65,8 +65,8 @@ func (f *File) take(top []rawjson.Member, key string) (bool, error) {
 	return true, nil
 }
 
-// takeList takes servers that are a list, each with its name in it.
-func (f *File) takeList(key string, list []json.RawMessage) error {
+// addList adds servers that are a list, each with its name in it.
+func (f *File) addList(key string, list []json.RawMessage) error {
 	if len(list) == 0 && f.Dialect.Client != "continue" {
 		return fmt.Errorf("%q is not an object of servers", key)
 	}
@@ -84,7 +84,7 @@ func (f *File) takeList(key string, list []json.RawMessage) error {
 	return nil
 }
 
-// ClaudeProject takes the servers that the user gave to this project alone.
+// claudeProject takes the servers that the user gave to this project alone.
 // They come before the user's others.
 func (f *File) claudeProject(dir string, top []rawjson.Member) error {
 	raw, ok := rawjson.Find(top, "projects")
@@ -104,7 +104,7 @@ func (f *File) claudeProject(dir string, top []rawjson.Member) error {
 		if err != nil {
 			return fmt.Errorf("project %q is not an object", dir)
 		}
-		if _, err := f.take(settings, "mcpServers"); err != nil {
+		if _, err := f.addEntries(settings, "mcpServers"); err != nil {
 			return err
 		}
 		f.switchOff(settings, "disabledMcpServers")

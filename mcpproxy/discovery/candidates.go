@@ -47,7 +47,7 @@ func candidates(o Options) []candidate {
 	if o.Extra != "" {
 		add(candidate{Location: clientfile.Location{Path: o.Files().Absolute(o.Extra), Dialect: &clientfile.Generic, Bare: true}, rank: rankNamed, required: true})
 	}
-	if o.Dir != "" && !o.inHome() { // at home, the project's files are the user's own
+	if o.Dir != "" && !inHome(o) { // at home, the project's files are the user's own
 		for _, d := range clientfile.Dialects {
 			for _, pattern := range d.Project {
 				add(candidateAt(d, filepath.Join(o.Dir, pattern), rankProject))
@@ -57,7 +57,7 @@ func candidates(o Options) []candidate {
 	if o.Home == "" {
 		return all
 	}
-	if o.inHome() {
+	if inHome(o) {
 		add(candidateAt(&clientfile.ClaudeProject, filepath.Join(o.Dir, ".mcp.json"), rankUser))
 	}
 	add(candidate{Location: clientfile.Location{Path: filepath.Join(o.Home, "MCPs"), Dialect: &clientfile.Generic, Bare: true}, rank: rankOwn, folder: true})
@@ -82,7 +82,7 @@ func candidateAt(d *clientfile.Dialect, path string, r rank) candidate {
 }
 
 // inHome reports whether the project is the user's home directory.
-func (o Options) inHome() bool {
+func inHome(o Options) bool {
 	return o.Home != "" && o.Dir != "" && clientfile.ResolveLinks(o.Home) == clientfile.ResolveLinks(o.Dir)
 }
 

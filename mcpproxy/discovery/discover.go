@@ -38,18 +38,18 @@ const (
 
 // Discover reads every config file there is, in the order of candidates. For one
 // name the first entry wins, and one server counts once, whatever files have it
-// under whatever names. An entry that is broken does not claim its name; one
+// under whatever names. An entry that is broken does not own its name; one
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
 func Discover(o Options) config.Config {
-	d := collector{o: o, claims: map[string]claim{}, same: map[string]int{}, aliases: map[string]bool{}}
+	d := collector{o: o, owners: map[string]nameOwner{}, same: map[string]int{}, aliases: map[string]bool{}}
 	for _, p := range candidates(o) {
 		if p.folder {
-			d.folder(p)
+			d.readFolder(p)
 		} else {
-			d.file(p)
+			d.readFile(p)
 		}
 	}
-	d.settle()
+	d.dropTrusted()
 	return d.config
 }

@@ -23,8 +23,8 @@ import (
 // A collector is the state of one Discover.
 type collector struct {
 	o       Options
-	claims  map[string]claim // by name
-	same    map[string]int   // identity → index of the server
+	owners  map[string]nameOwner // by name
+	same    map[string]int       // identity → index of the server
 	aliases map[string]bool
 	config  config.Config
 
@@ -39,8 +39,8 @@ type found struct {
 	shown string // what it starts, as the file writes it
 }
 
-// folder reads every config file in it, in the order of their names.
-func (d *collector) folder(p candidate) {
+// readFolder reads every config file in it, in the order of their names.
+func (d *collector) readFolder(p candidate) {
 	entries, err := os.ReadDir(p.Path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -63,12 +63,12 @@ func (d *collector) folder(p candidate) {
 	p.folder = false
 	for _, n := range names {
 		p.Path = filepath.Join(dir, n)
-		d.file(p)
+		d.readFile(p)
 	}
 }
 
-// file reads one config file and adds its entries in the order they stand in.
-func (d *collector) file(p candidate) {
+// readFile reads one config file and adds its entries in the order they stand in.
+func (d *collector) readFile(p candidate) {
 	opened, err := clientfile.Open(p.Location, d.o.Files())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
-// A claim is the hold that an entry has on its name.
-type claim struct {
+// A nameOwner is the entry that has a name.
+type nameOwner struct {
 	server   int // its index; -1 for one that is disabled
 	identity string
 	source   string
@@ -23,15 +23,15 @@ type claim struct {
 // add takes one entry of a file that may be used.
 func (d *collector) add(f openedFile, e found) {
 	broken := e.Err != nil
-	if old, ok := d.claims[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old, e)) {
+	if old, ok := d.owners[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old)) {
 		if !broken && !e.Disabled {
-			d.again(f, e, old)
+			d.recordDuplicate(f, e, old)
 		}
 		return
 	}
 	switch {
 	case !broken && e.Disabled:
-		d.claims[e.Name] = claim{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.rank}
+		d.owners[e.Name] = nameOwner{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.rank}
 		fallthrough
 	case broken, !d.o.AllowSelf && d.o.StartsSelf(e.Server):
 		d.leaveOut(f, e)
@@ -39,7 +39,7 @@ func (d *collector) add(f openedFile, e found) {
 	}
 	id := d.o.Identity(e.Server)
 	if i, ok := d.same[id]; ok && d.config.Servers[i].Source != f.Location.Path {
-		d.alias(f, e, i)
+		d.recordAlias(f, e, i)
 		return
 	}
 	if len(d.config.Servers) == maxServers {
@@ -47,7 +47,7 @@ func (d *collector) add(f openedFile, e found) {
 		return
 	}
 	e.Server.Alias = pyname.Server(e.Name, d.aliases)
-	d.claims[e.Name] = claim{len(d.config.Servers), id, f.Location.Path, f.Dialect.Client, f.rank}
+	d.owners[e.Name] = nameOwner{len(d.config.Servers), id, f.Location.Path, f.Dialect.Client, f.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)
 	}
@@ -56,18 +56,18 @@ func (d *collector) add(f openedFile, e found) {
 
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
-func (d *collector) keeps(f openedFile, old claim, _ found) bool {
+func (d *collector) keeps(f openedFile, old nameOwner) bool {
 	return old.server >= 0 || old.rank != rankUser || old.client == f.Dialect.Client
 }
 
-// again takes an entry whose name is another's.
-func (d *collector) again(f openedFile, e found, old claim) {
+// recordDuplicate records an entry whose name another one has.
+func (d *collector) recordDuplicate(f openedFile, e found, old nameOwner) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
 		p.Reason = "switched off by " + old.source
 	case old.identity == d.o.Identity(e.Server):
-		d.also(old.server, f.Location.Path)
+		d.addSource(old.server, f.Location.Path)
 		return
 	default:
 		p.Reason = "shadowed by another server of this name in " + old.source
@@ -75,16 +75,16 @@ func (d *collector) again(f openedFile, e found, old claim) {
 	d.problem(p)
 }
 
-// alias takes an entry that is a server under another name.
-func (d *collector) alias(f openedFile, e found, i int) {
-	d.also(i, f.Location.Path)
+// recordAlias records an entry that is a server under another name.
+func (d *collector) recordAlias(f openedFile, e found, i int) {
+	d.addSource(i, f.Location.Path)
 	d.problem(config.Problem{
 		Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusSame, Skipped: true,
 		Reason: fmt.Sprintf("it is the same as %q of %s, so use that name", d.config.Servers[i].Name, d.config.Servers[i].Source),
 	})
 }
 
-func (d *collector) also(i int, source string) {
+func (d *collector) addSource(i int, source string) {
 	s := &d.config.Servers[i]
 	if s.Source != source && !slices.Contains(s.Also, source) {
 		s.Also = append(s.Also, source)

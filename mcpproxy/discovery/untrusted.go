@@ -9,7 +9,7 @@ import (
 )
 
 // trusted asks whether a file of the project may start commands. If it may
-// not, its entries are listed and have no other effect: they claim no name and
+// not, its entries are listed and have no other effect: they own no name and
 // switch nothing off.
 func (d *collector) trusted(f openedFile, all []found) bool {
 	sum := f.Sum()
@@ -52,9 +52,9 @@ func (d *collector) untrust(e found, p config.Problem) {
 	d.problem(p)
 }
 
-// settle drops what turned out to need no trust: the user's own files have the
+// dropTrusted drops the problems that turned out to need no trust: the user's own files have the
 // very same server.
-func (d *collector) settle() {
+func (d *collector) dropTrusted() {
 	index := -1
 	d.config.Problems = slices.DeleteFunc(d.config.Problems, func(p config.Problem) bool {
 		index++
@@ -62,8 +62,8 @@ func (d *collector) settle() {
 		if !ok {
 			return false
 		}
-		c, claimed := d.claims[p.Server]
-		if !claimed || c.server < 0 || p.Server+"\x00"+c.identity != id {
+		c, owned := d.owners[p.Server]
+		if !owned || c.server < 0 || p.Server+"\x00"+c.identity != id {
 			return false
 		}
 		s := &d.config.Servers[c.server]

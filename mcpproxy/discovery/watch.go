@@ -189,7 +189,7 @@ func (w *Watcher) stat() string {
 		w.seen = append(w.seen, see(dir))
 	}
 	var b []byte
-	note := func(path string) {
+	addState := func(path string) {
 		st := see(path)
 		switch there := st.Mode > 0; {
 		case there:
@@ -201,7 +201,7 @@ func (w *Watcher) stat() string {
 	}
 	for _, path := range w.files {
 		dir, folder := strings.CutSuffix(path, "/*")
-		note(dir)
+		addState(dir)
 		if !folder {
 			continue
 		}
@@ -211,7 +211,7 @@ func (w *Watcher) stat() string {
 		}
 		for _, e := range entries[:min(len(entries), maxConfigFiles)] {
 			if isConfigName(e.Name()) {
-				note(filepath.Join(dir, e.Name()))
+				addState(filepath.Join(dir, e.Name()))
 			}
 		}
 	}

@@ -97,12 +97,12 @@ func (in *inputs) collect(n *node, depth int) (needed []string) {
 		}
 	}
 	in.others(n)
-	for _, m := range first(n.list("allOf"), maxSchemaBranch) {
+	for _, m := range atMost(n.list("allOf"), maxSchemaBranch) {
 		needed = append(needed, in.collect(m, depth+1)...)
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		var every []string // what all the branches need
-		for i, m := range first(n.list(key), maxSchemaBranch) {
+		for i, m := range atMost(n.list(key), maxSchemaBranch) {
 			branch := in.collect(m, depth+1)
 			if i == 0 {
 				every = branch
@@ -134,7 +134,7 @@ func (in *inputs) others(n *node) {
 	}
 }
 
-func first(list []*node, n int) []*node { return list[:min(len(list), n)] }
+func atMost(list []*node, n int) []*node { return list[:min(len(list), n)] }
 
 // parameter makes a parameter of a property. taken has all names and aliases.
 func (in *inputs) parameter(p property, needed bool, taken map[string]bool) Parameter {

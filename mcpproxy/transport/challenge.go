@@ -19,7 +19,7 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.finish()
+	defer r.waitClosed()
 	defer r.stop()
 	var failure error
 	for _, method := range methods {

@@ -41,11 +41,11 @@ func (e *events) Read(p []byte) (int, error) {
 		}
 		ev, err := e.next()
 		if err == nil {
-			err = e.take(ev)
+			err = e.handle(ev)
 		}
 		if err != nil {
 			e.err = err
-			e.ended(err)
+			e.recordEnd(err)
 		}
 	}
 	n, _ := e.out.Read(p)
@@ -61,8 +61,8 @@ func (e *events) Close() error {
 	return e.body.Close()
 }
 
-// ended notes why there is no answer to a call, or no more to any.
-func (e *events) ended(err error) {
+// recordEnd records why there is no answer to a call, or no more to any.
+func (e *events) recordEnd(err error) {
 	var failed *HTTPError
 	var long *MessageTooLongError
 	switch {
@@ -147,8 +147,8 @@ func (e *events) line(limit int) ([]byte, error) {
 	}
 }
 
-// take passes one event on, or takes it in.
-func (e *events) take(ev event) error {
+// handle passes one event on to the SDK, or keeps it from it.
+func (e *events) handle(ev event) error {
 	first := !e.begun
 	e.begun = true
 	if e.r.transport == config.SSE {

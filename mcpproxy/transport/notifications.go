@@ -17,13 +17,13 @@ type notifications struct {
 
 	requests rateLimiter // from the server to us: pings, and what we answer with an error
 
-	mu   sync.Mutex
-	last int64
-	told map[int64]*listener // by progress token
+	mu        sync.Mutex
+	last      int64
+	listeners map[int64]*listener // by progress token
 }
 
 func newNotifications(changed func()) *notifications {
-	return &notifications{changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, told: map[int64]*listener{}}
+	return &notifications{changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, listeners: map[int64]*listener{}}
 }
 
 // receive takes in one notification.
@@ -46,7 +46,7 @@ func (n *notifications) admit() bool {
 
 func (n *notifications) receiveProgress(params json.RawMessage) {
 	n.mu.Lock()
-	waiting := len(n.told) > 0
+	waiting := len(n.listeners) > 0
 	n.mu.Unlock()
 	if !waiting {
 		return
@@ -65,7 +65,7 @@ func (n *notifications) receiveProgress(params json.RawMessage) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.told[token]; l != nil && l.limit.allow(time.Now()) {
+	if l := n.listeners[token]; l != nil && l.limit.allow(time.Now()) {
 		select {
 		case l.news <- progress{p.Progress, p.Total, text.Printable(p.Message, maxProgressText)}:
 		default: // the caller is slower than the server
@@ -88,9 +88,9 @@ type listener struct {
 	limit rateLimiter
 }
 
-// listen begins to tell of the progress of a call, which carries the token.
-// stop returns when tell was called with all that came, and is not called again.
-func (n *notifications) listen(tell func(done, total float64, text string)) (token int64, stop func()) {
+// listen begins to report the progress of a call, which carries the token.
+// stop returns when report was called with all that came, and is not called again.
+func (n *notifications) listen(report func(done, total float64, text string)) (token int64, stop func()) {
 	l := &listener{
 		news: make(chan progress, 64), ended: make(chan struct{}),
 		limit: rateLimiter{burst: 20, every: 100 * time.Millisecond},
@@ -98,24 +98,24 @@ func (n *notifications) listen(tell func(done, total float64, text string)) (tok
 	n.mu.Lock()
 	n.last++
 	token = n.last
-	n.told[token] = l
+	n.listeners[token] = l
 	n.mu.Unlock()
 	go func() {
 		defer close(l.ended)
 		for p := range l.news {
-			tell(p.done, p.total, p.text)
+			report(p.done, p.total, p.text)
 		}
 	}()
 	return token, func() {
 		n.mu.Lock()
-		delete(n.told, token)
+		delete(n.listeners, token)
 		close(l.news) // a sender holds n.mu
 		n.mu.Unlock()
 		<-l.ended
 	}
 }
 
-// pace lets a burst through and then one in every interval.
+// A rateLimiter lets a burst through and then one in every interval.
 type rateLimiter struct {
 	burst int
 	every time.Duration

@@ -17,9 +17,9 @@ const (
 // ErrTooManyPages means that a server has not come to the end of a list.
 var ErrTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
 
-// Pages gives take one page of a list after the other, until there are no more
-// or it wants none. A server that does not know the method has an empty list.
-func (s *Session) Pages(ctx context.Context, method string, take func(page json.RawMessage) (bool, error)) error {
+// Pages calls add with one page of a list after the other, until there are no more
+// or add wants none. A server that does not know the method has an empty list.
+func (s *Session) Pages(ctx context.Context, method string, add func(page json.RawMessage) (bool, error)) error {
 	cursors := map[string]bool{"": true}
 	for cursor, count := "", 0; ; count++ {
 		if count == maxPages {
@@ -33,7 +33,7 @@ func (s *Session) Pages(ctx context.Context, method string, take func(page json.
 		if err != nil {
 			return err
 		}
-		if more, err := take(page.Result); err != nil || !more {
+		if more, err := add(page.Result); err != nil || !more {
 			return err
 		}
 		var res struct {

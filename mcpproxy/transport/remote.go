@@ -78,8 +78,8 @@ func (r *remote) stop() {
 	r.cancel()
 }
 
-// finish waits until nothing of the link is left.
-func (r *remote) finish() {
+// waitClosed waits until nothing of the link is left.
+func (r *remote) waitClosed() {
 	r.work.Wait()
 	r.client.(*http.Transport).CloseIdleConnections()
 }
@@ -137,7 +137,7 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 		cause := context.Cause(ctx)
 		why := r.explainStart(err, cause)
 		r.stop()
-		r.finish()
+		r.waitClosed()
 		return nil, !legacy && r.asked.Load() && errors.Is(cause, errNoDiscover), why
 	}
 	r.work.Go(func() {

@@ -134,7 +134,7 @@ func (s *Session) explain(c *call, err error) error {
 		return refused
 	}
 	if s.stdio != nil {
-		if end := s.stdio.end.Load(); end != nil && IsLost(err) {
+		if end := s.stdio.endErr.Load(); end != nil && IsLost(err) {
 			return *end // the SDK does not say why a connection ended
 		}
 	}
@@ -184,7 +184,7 @@ func (s *Session) Close() {
 	s.link.stop()
 	_ = s.mcp.Close() // what it was over is closed already
 	if r, ok := s.link.(*remote); ok {
-		r.finish()
+		r.waitClosed()
 	}
 }
 

@@ -40,7 +40,7 @@ type stdioTransport struct {
 	pending  []jsonrpc.Message     // the rest of a batch
 	asked    atomic.Bool           // server/discover was written
 	answered atomic.Bool           // something came back
-	end      atomic.Pointer[error] // why the output ended
+	endErr   atomic.Pointer[error] // why the output ended
 	took     atomic.Bool           // at the end of its output, the server had read all its input
 }
 
@@ -147,7 +147,7 @@ func (t *stdioTransport) endOfInput(err error) {
 	t.took.Store(t.proc.tookInput())
 	close(t.proc.read)
 	t.proc.markDown()
-	t.end.CompareAndSwap(nil, &err)
+	t.endErr.CompareAndSwap(nil, &err)
 }
 
 // readLine returns the next line that may be JSON, or nil for one that cannot.

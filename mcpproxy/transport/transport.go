@@ -85,14 +85,14 @@ func NewDialer(s config.Server, o Options) *Dialer {
 // 2026 may die or hang on server/discover; they get a new link and the older
 // handshake, and the result reports it, so that the next start need not find
 // out again.
-func (d *Dialer) Dial(ctx context.Context, known Handshake) (*Session, Handshake, error) {
+func (d *Dialer) Dial(ctx context.Context, last Handshake) (*Session, Handshake, error) {
 	if d.server.Transport != config.Remote {
-		return d.dialOver(ctx, d.server.Transport, known)
+		return d.dialOver(ctx, d.server.Transport, last)
 	}
-	if known.Transport != "" {
-		return d.dialOver(ctx, known.Transport, known)
+	if last.Transport != "" {
+		return d.dialOver(ctx, last.Transport, last)
 	}
-	s, found, err := d.dialOver(ctx, config.HTTP, known)
+	s, found, err := d.dialOver(ctx, config.HTTP, last)
 	if err == nil || !speaksNoHTTP(err) || ctx.Err() != nil {
 		found.Transport = config.HTTP
 		return s, found, err
@@ -100,27 +100,27 @@ func (d *Dialer) Dial(ctx context.Context, known Handshake) (*Session, Handshake
 	s, found, second := d.dialOver(ctx, config.SSE, Handshake{})
 	found.Transport = config.SSE
 	if second != nil {
-		return nil, known, fmt.Errorf("%w; and as an SSE server: %w", err, UnwrapStart(second))
+		return nil, last, fmt.Errorf("%w; and as an SSE server: %w", err, UnwrapStart(second))
 	}
 	return s, found, nil
 }
 
 // dialOver dials over one transport.
-func (d *Dialer) dialOver(ctx context.Context, t config.Transport, known Handshake) (*Session, Handshake, error) {
+func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshake) (*Session, Handshake, error) {
 	if t == config.SSE {
-		known.Legacy = true // this transport ended before server/discover came
+		last.Legacy = true // this transport ended before server/discover came
 	}
-	s, suspect, err := d.attempt(ctx, t, known.Legacy)
+	s, suspect, err := d.attempt(ctx, t, last.Legacy)
 	if suspect && ctx.Err() == nil {
 		d.options.Log.Debug("trying the older handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
-		known.Legacy = true
+		last.Legacy = true
 		s, _, err = d.attempt(ctx, t, true)
 	}
 	if err != nil {
 		return nil, Handshake{}, &startError{d.server.Name, d.options.Redactor.Error(err)}
 	}
 	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
-		known.Legacy = true // it need not be asked again
+		last.Legacy = true // it need not be asked again
 	}
-	return s, known, nil
+	return s, last, nil
 }
