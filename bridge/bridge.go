@@ -23,7 +23,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
-	"golang.org/x/sync/semaphore"
 )
 
 // A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
@@ -106,14 +105,13 @@ type Options struct {
 
 // A Server runs code for callers. It is safe for concurrent use.
 type Server struct {
-	o        Options
-	saved    savedtools.Store
-	sessions *sessions
-	files    *runStore
-	decoder  *semaphore.Weighted // held while a picture is decoded
-	slots    chan struct{}
-	spare    chan *output.Pipes // of the next run
-	awake    sync.Once          // a client is there
+	o         Options
+	saved     savedtools.Store
+	sessions  *sessions
+	artifacts *runStore
+	slots     chan struct{}
+	spare     chan *output.Pipes // of the next run
+	awake     sync.Once          // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -147,9 +145,8 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Pictures = o.Pictures.WithDefaults()
 	s := &Server{
-		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), files: newRunStore(o.RunsDir, o.Files, o.Log), decoder: semaphore.NewWeighted(1),
+		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: newRunStore(artifactOptions{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
 		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *output.Pipes, 1), said: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -161,6 +158,7 @@ func New(o Options) *Server {
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
+	s.artifacts.close()
 	s.dropSpare()
 	s.runs.Wait()
 	s.sessions.close()

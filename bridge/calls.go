@@ -117,7 +117,7 @@ func (t *talk) call(ctx context.Context, method string, raw json.RawMessage) (js
 	case "list_resources", "list_resource_templates", "list_prompts", "read_resource", "get_prompt":
 		return t.resourceOrPrompt(ctx, method, p)
 	case "display":
-		return json.RawMessage("null"), t.pictures.take(p.Name, p.Data, p.Drawn)
+		return json.RawMessage("null"), t.display(p.Name, p.Data, p.Drawn)
 	case "save_tool", "saved_tools", "saved_source", "remove_tool", "export_tools", "saved_failed":
 		return t.savedTool(method, p, raw)
 	}

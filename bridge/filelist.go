@@ -69,7 +69,7 @@ func (r *Result) Leavings() []Leaving {
 func (r *Result) contents(mode OutputMode) []mcp.Content {
 	out := []mcp.Content{&mcp.TextContent{Text: r.Text(mode)}}
 	for _, p := range r.Pictures {
-		out = append(out, &mcp.ImageContent{Data: p.data, MIMEType: p.Type})
+		out = append(out, &mcp.ImageContent{Data: p.Data, MIMEType: p.Type})
 	}
 	return out
 }

@@ -50,11 +50,11 @@ func FuzzTalk(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		b := &box{said: make(chan int, 1)}
-		left := s.newLeavings(b)
+		files := s.artifacts.newRun()
 		talk := newTalk(s, plan{}, Request{}, b)
-		talk.pictures = left.pictures
+		talk.display = files.Display
 		talk.serve(ctx, ours, ours, "code")
-		left.close()
+		files.Discard()
 		if ctx.Err() != nil {
 			t.Error("the talk did not end")
 		}

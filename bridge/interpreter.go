@@ -27,11 +27,10 @@ type box struct {
 	kill    context.CancelCauseFunc
 	ended   chan struct{} // then exit and err are known
 
-	// Once the connection came, or cannot: /workspace, or why it cannot be had,
-	// and what of it runs before have left.
-	workspace    *os.File
+	// Once the connection came, or cannot: /workspace, or why it cannot be had.
+	workspaceDir *os.File
+	workspace    *workspace // nil if there is none
 	workspaceErr error
-	taken        map[string]outStamp
 
 	exit oci.Exit
 	err  error
@@ -45,13 +44,17 @@ func (s *Server) open(image Image, sess *session) (*box, error) {
 	}
 	b := &box{
 		image: image, wires: w, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
-		urge: make(chan struct{}, 1), taken: map[string]outStamp{},
+		urge: make(chan struct{}, 1),
 	}
 	sess.box = b
 	ctx, kill := context.WithCancelCause(s.life)
 	b.kill = kill
 	p := s.process(image, w)
-	p.Workspace = func(dir *os.File, err error) { b.workspace, b.workspaceErr = dir, err }
+	p.Workspace = func(dir *os.File, err error) {
+		if b.workspaceDir, b.workspaceErr = dir, err; dir != nil {
+			b.workspace = newWorkspace(dir)
+		}
+	}
 	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge
 	s.runs.Go(func() {
 		b.exit, b.err = s.o.Sandbox.Run(ctx, p)
@@ -110,8 +113,8 @@ func (b *box) end(why error) {
 		c.Close() // nobody has spoken with it
 	}
 	b.wires.Close()
-	if b.workspace != nil {
-		b.workspace.Close()
+	if b.workspaceDir != nil {
+		b.workspaceDir.Close()
 	}
 }
 

@@ -19,14 +19,12 @@ type outcome struct {
 	err   error // of the sandbox itself
 	talk  *talk
 	wires *output.Pipes
-	left  *leavings
 	image string // its name
 	kept  bool   // the sandbox has not ended: the exit is the run's
 }
 
 // conclude tells the ways apart in which a run ends, in this one place.
 func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Result {
-	o.left.tell(r)
 	var cutOut, cutErr bool
 	r.Stdout, cutOut = o.wires.Stdout.Lines()
 	r.Stderr, cutErr = o.wires.Stderr.Lines()

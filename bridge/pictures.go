@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"golang.org/x/sync/semaphore"
 )
 
 // Bounds on what one run may give to display.
@@ -25,20 +23,17 @@ const (
 // A Picture is one that the client gets besides the text.
 type Picture struct {
 	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Width  int    `json:"width"`
-	Height int    `json:"height"`
+	Type   string `json:"type"`          // media type
+	Width  int    `json:"width"`         // in pixels
+	Height int    `json:"height"`        // in pixels
 	URI    string `json:"uri,omitempty"` // of the picture as the code gave it
-
-	data []byte
+	Data   []byte `json:"-"`             // encoded as Type says
 }
 
-// pictures are those of one run. They are made ready while the code goes on.
+// pictures are those of one run. They are decoded while the code goes on.
 type pictures struct {
-	life    context.Context
-	limits  imaging.Limits
-	decoder *semaphore.Weighted // of all runs
-	files   *runFiles
+	store *runStore
+	files *runFiles
 
 	mu        sync.Mutex
 	all       []*displayed
@@ -46,30 +41,27 @@ type pictures struct {
 	rendering sync.WaitGroup
 }
 
-// A displayed picture is one that the code gave to display.
+// A displayed is a picture that the code gave to display.
 type displayed struct {
 	name, uri string
 	rendered  imaging.Rendered
-	show      bool  // it is among those that the result carries
+	show      bool  // it is among those that the result shows
 	err       error // why it is not, all the same
 	keepErr   error // why it is not kept as a file
 }
 
-// take takes in a picture. Drawn says of one that is no raster, which no
-// client shows, that a raster of it comes too, or that the code was told why
-// there is none.
-func (p *pictures) take(name string, data []byte, drawn bool) error {
+func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
 	d, err := p.admit(name, data)
 	if err != nil {
 		return err
 	}
-	d.keepErr = p.files.keep(keptFile{name: d.name, ours: true, named: d.named}, bytes.NewReader(data))
+	d.keepErr = p.files.keep(keptFile{name: d.name, generated: true, named: d.named}, bytes.NewReader(data))
 	if strings.HasSuffix(d.name, ".svg") {
 		switch {
 		case d.keepErr != nil:
-			p.files.note("SVG picture %q could not be kept: %v", d.name, d.keepErr)
-		case !drawn:
-			p.files.note("SVG picture %q is kept as a file and not shown: the image has no cairosvg, which makes PNG of it", d.name)
+			p.files.addNote("SVG picture %q could not be kept: %v", d.name, d.keepErr)
+		case !rasterFollows:
+			p.files.addNote("SVG picture %q is kept as a file and not shown: the image has no cairosvg, which makes PNG of it", d.name)
 		}
 		return nil
 	}
@@ -77,11 +69,13 @@ func (p *pictures) take(name string, data []byte, drawn bool) error {
 		return nil
 	}
 	p.rendering.Go(func() {
-		if d.err = p.decoder.Acquire(p.life, 1); d.err != nil {
-			return
+		select {
+		case p.store.decoder <- struct{}{}:
+			d.rendered, d.err = imaging.Render(data, p.store.shown)
+			<-p.store.decoder
+		case <-p.store.closed:
+			d.err = errors.New("the server was closed")
 		}
-		defer p.decoder.Release(1)
-		d.rendered, d.err = imaging.Render(data, p.limits)
 	})
 	return nil
 }
@@ -110,21 +104,22 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 			shown++
 		}
 	}
-	d.show = shown < p.limits.Count && !strings.HasSuffix(d.name, ".svg")
+	d.show = shown < p.store.shown.Count && !strings.HasSuffix(d.name, ".svg")
 	p.all = append(p.all, d)
 	p.bytes += len(data)
 	return d, nil
 }
 
-// named is told what the picture's file is called. It is listed unless the
+// named notes what the picture's file is called. The file is listed unless the
 // result shows all that is in it.
 func (d *displayed) named(name, uri string) bool {
 	d.name, d.uri = name, uri
 	return !d.show || d.err != nil || d.rendered.Reduced
 }
 
-// finish waits until all pictures are made ready.
-func (p *pictures) finish() {
+// wait waits until all pictures are decoded, and notes what became of those that
+// the result does not show.
+func (p *pictures) wait() {
 	p.rendering.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,25 +127,26 @@ func (p *pictures) finish() {
 	for _, d := range p.all {
 		switch {
 		case d.show && d.err != nil:
-			p.files.note("picture %q cannot be shown: %v", d.name, d.err)
+			p.files.addNote("picture %q cannot be shown: %v", d.name, d.err)
 		case !d.show && !strings.HasSuffix(d.name, ".svg"):
 			over++
 		}
 		if d.keepErr != nil && !errors.Is(d.keepErr, errNoFolder) {
-			p.files.note("picture %q could not be kept as a file: %v", d.name, d.keepErr)
+			p.files.addNote("picture %q could not be kept as a file: %v", d.name, d.keepErr)
 		}
 	}
 	if over > 0 {
-		p.files.note("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(p.limits.Count, 0))
+		p.files.addNote("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(p.store.shown.Count, 0))
 	}
 }
 
-// tell puts the pictures into the result, under the names of their files.
-func (p *pictures) tell(r *Result) {
+// shown returns the pictures for the result, under the names of their files.
+func (p *pictures) shown() (out []Picture) {
 	for _, d := range p.all {
 		if d.show && d.err == nil {
 			m := d.rendered
-			r.Pictures = append(r.Pictures, Picture{Name: d.name, Type: m.MIME, Width: m.Width, Height: m.Height, URI: d.uri, data: m.Data})
+			out = append(out, Picture{Name: d.name, Type: m.MIME, Width: m.Width, Height: m.Height, URI: d.uri, Data: m.Data})
 		}
 	}
+	return out
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,12 +91,12 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	s.sessions.tellBefore(sess, r)
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	left := s.newLeavings(b)
-	defer left.close()
+	files := s.artifacts.newRun()
+	defer files.Discard()
 	talk := newTalk(s, plan, req, b)
-	talk.pictures = left.pictures
+	talk.display = files.Display
 	defer talk.progress.end()
-	b.wires.KeepWhole(left.files.createSpill, req.Stdout != nil, req.Stderr != nil)
+	b.wires.KeepWhole(spillTo(files), req.Stdout != nil, req.Stderr != nil)
 	b.wires.Tee(talk.follow(req.Stdout, req.Lines), req.Stderr)
 	ctx, cancel := talk.limit(ctx, plan.timeout, b.urge)
 	defer cancel()
@@ -113,10 +115,43 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}
-	out.left = left
+	s.addArtifacts(r, b, files)
 	s.conclude(ctx, r, plan, out)
 	s.sessions.tellAfter(sess, r, out)
 	return r
+}
+
+// spillTo gives streams that are too long for the result a file.
+func spillTo(files *runArtifacts) func(string) (*os.File, error) {
+	return func(string) (*os.File, error) {
+		file, err := files.Create()
+		if errors.Is(err, errNoFolder) {
+			err = output.ErrNotKept
+		}
+		return file, err
+	}
+}
+
+// addArtifacts puts what a run has left into its result. The run has ended:
+// nothing more of it is taken in, and no call is being answered.
+func (s *Server) addArtifacts(r *Result, b *box, files *runArtifacts) {
+	if b.workspace != nil {
+		files.Collect(b.workspace)
+	} else if err := b.workspaceErr; err != nil && !errors.Is(err, fs.ErrNotExist) { // it ended before it had one
+		s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", err)
+	}
+	b.wires.Finish(func(k output.Spilled, named func(uri string)) { files.AddStream(k.Path, k.Name, k.Size, named) })
+	left := files.Finish()
+	r.folder, r.Files, r.Pictures = left.Folder, left.Files, left.Pictures
+	r.Notes = append(r.Notes, left.Notes...)
+	if left.Folder != "" {
+		s.cleanFiles()
+	}
+}
+
+// cleanFiles removes files of old runs in the background.
+func (s *Server) cleanFiles() {
+	s.runs.Go(func() { s.artifacts.clean(time.Now()) })
 }
 
 // process says what to start: the runner, in the image, as its only program.

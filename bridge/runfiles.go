@@ -10,11 +10,10 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// maxKept bounds what is kept of one run, in bytes; its /workspace is as large.
+// maxKept bounds what is kept of one run, in bytes; its /workspace is that large.
 const maxKept = 128 << 20
 
 // A File is one that a run has left, and that can be read after it.
@@ -25,9 +24,8 @@ type File struct {
 	URI  string `json:"uri"`
 }
 
-// runFiles takes in what one run leaves: pictures as they come, the streams if
-// they are too long for the result, and at the end what is in /workspace/out.
-// There is nothing of it on the disk before the first file.
+// runFiles are the files of one run while they are taken in. Nothing is on the
+// disk before the first one.
 type runFiles struct {
 	store *runStore
 
@@ -42,12 +40,12 @@ type runFiles struct {
 
 // A keptFile is on the disk, under a name that is not its last.
 type keptFile struct {
-	part string // what it is called until then
-	name string // what it shall be called
-	ours bool   // the name is, and gives way to one that the code chose
-	size int64
-	// named is told the last name and whether the result lists the file; nil
-	// if it does.
+	part      string // its name until it is published
+	name      string // the name that it is to have
+	generated bool   // the code did not choose the name, so it gives way to one that it did
+	size      int64
+	// named gets the name and URI that the file has in the end, and returns
+	// whether the result lists it. If it is nil, the result does.
 	named func(name, uri string) (listed bool)
 }
 
@@ -63,7 +61,7 @@ func (f *runFiles) create() (*os.File, error) {
 	}
 	if f.dir == "" {
 		id := newRunID()
-		dir, err := f.store.begin(id)
+		dir, err := f.store.createFolder(id)
 		if err != nil {
 			return nil, err
 		}
@@ -100,19 +98,8 @@ func (f *runFiles) add(k keptFile) {
 	f.size += k.size
 }
 
-// createSpill makes a file for a stream that is too long for the result.
-func (f *runFiles) createSpill(string) (*os.File, error) {
-	file, err := f.create()
-	if errors.Is(err, errNoFolder) {
-		err = output.ErrNotKept
-	}
-	return file, err
-}
-
-// addSpilled adds the file of a stream. It calls named with the file's URI once
-// there is one.
-func (f *runFiles) addSpilled(k output.Spilled, named func(uri string)) {
-	f.add(keptFile{part: filepath.Base(k.Path), name: k.Name, ours: true, size: k.Size, named: func(_, uri string) bool {
+func (f *runFiles) addStream(file, name string, size int64, named func(uri string)) {
+	f.add(keptFile{part: filepath.Base(file), name: name, generated: true, size: size, named: func(_, uri string) bool {
 		named(uri)
 		return true
 	}})
@@ -125,51 +112,51 @@ func (f *runFiles) room() int64 {
 	return max(0, maxKept-f.size)
 }
 
-// note says something about the run's files to the caller.
-func (f *runFiles) note(format string, args ...any) {
+// addNote keeps a note about the run's files for the caller.
+func (f *runFiles) addNote(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
 
-// finish gives every file its name, shows the folder to readers, and lists in
-// the result what there is. Nothing may be added any more.
-func (f *runFiles) finish(r *Result) {
+// publish gives every file its name and makes the folder visible to readers.
+func (f *runFiles) publish() (left artifacts) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer func() { r.Notes = append(r.Notes, f.notes...) }()
+	left.Notes = f.notes
 	if f.dir == "" {
-		return
+		return left
 	}
 	names, err := f.rename()
 	if err == nil {
-		r.folder, err = f.store.finish(f.id)
+		left.Folder, err = f.store.publish(f.id)
 	}
 	if err != nil {
-		f.notes = append(f.notes, fmt.Sprintf("the files of this run could not be kept: %v", err))
-		return
+		left.Notes = append(left.Notes, fmt.Sprintf("the files of this run could not be kept: %v", err))
+		return left
 	}
 	f.dir = ""
 	for i, k := range f.kept {
 		uri := fileURI(f.id, names[i])
 		if k.named == nil || k.named(names[i], uri) {
-			r.Files = append(r.Files, File{names[i], typeOf(filepath.Join(r.folder, names[i])), k.size, uri})
+			left.Files = append(left.Files, File{names[i], typeOf(filepath.Join(left.Folder, names[i])), k.size, uri})
 		}
 	}
+	return left
 }
 
-// rename gives the files their last names. Those that the code chose come
-// first, and what is listed is in that order.
+// rename gives the files their names. Those with a name that the code chose come
+// first, here and in the result.
 func (f *runFiles) rename() (names []string, err error) {
-	var chosen, ours []keptFile
+	var chosen, generated []keptFile
 	for _, k := range f.kept {
-		if k.ours {
-			ours = append(ours, k)
+		if k.generated {
+			generated = append(generated, k)
 		} else {
 			chosen = append(chosen, k)
 		}
 	}
-	f.kept = slices.Concat(chosen, ours)
+	f.kept = slices.Concat(chosen, generated)
 	taken := map[string]bool{}
 	for _, k := range f.kept {
 		name := freeName(k.name, taken)
@@ -182,11 +169,11 @@ func (f *runFiles) rename() (names []string, err error) {
 	return names, nil
 }
 
-// close removes what a run has left that came to no result.
-func (f *runFiles) close() {
+// discard removes the files, unless they are published.
+func (f *runFiles) discard() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.dir != "" {
-		_ = os.RemoveAll(f.dir) // else it goes when it is old
+		_ = os.RemoveAll(f.dir) // if it fails, clean removes the folder when it is old
 	}
 }

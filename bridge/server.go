@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/stdio"
@@ -101,6 +102,15 @@ func (s *Server) noted(notes []string) map[string]bool {
 		s.said[n] = true
 	}
 	return known
+}
+
+// readFile answers resources/read for a file of a run.
+func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	c, err := s.artifacts.read(req.Params.URI)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
 
 // parseArguments reads the arguments of the tool one by one, so that an error

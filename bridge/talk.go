@@ -28,7 +28,7 @@ type talk struct {
 	plan     plan
 	policy   *policy.Run // what this run may call, and how often
 	effects  effects
-	pictures *pictures
+	display  func(name string, data []byte, rasterFollows bool) error
 	progress progress
 	conn     net.Conn  // serve's
 	in       io.Reader // what comes from conn

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,76 +22,85 @@ const (
 	maxOutDepth   = 8
 )
 
-// An outbox is what code has left in /workspace/out. Names are opened one by
-// one below the folder above them, and links never: whatever the code makes of
-// the place, even while it is read, nothing outside of it is reached.
-type outbox struct {
+// A workspace is the /workspace of a sandbox.
+type workspace struct {
+	dir       *os.File
+	collected map[string]stamp // files in out that are kept already, by path
+}
+
+// newWorkspace makes a workspace of an open folder, which stays the caller's.
+func newWorkspace(dir *os.File) *workspace {
+	return &workspace{dir: dir, collected: map[string]stamp{}}
+}
+
+// A scan looks for files in /workspace/out. It opens names one by one below the
+// folder above them, and never links: nothing outside of the folder is reached,
+// whatever the code puts there, even during the scan.
+type scan struct {
 	found    []outFile
 	entries  int
-	skipped  []string // what is no file
+	skipped  []string // what is not a regular file
 	tooMany  bool
 	unlisted error // why a folder could not be read
 }
 
-// An outFile is one that was found.
+// An outFile is a file that was found.
 type outFile struct {
 	path  string // below out
-	stamp outStamp
+	stamp stamp
 }
 
-// An outStamp is another one once a file has changed.
-type outStamp struct {
+// A stamp changes when the file does.
+type stamp struct {
 	inode uint64
 	size  int64
 	ctime unix.Timespec
 }
 
-// collect takes in the files of a workspace, but for those that are in seen as
-// they are, and adds them to it. It is no error if there is no folder for them.
-func (f *runFiles) collect(workspace *os.File, seen map[string]outStamp) {
-	var b outbox
-	root, err := openBelow(workspace, outDir, unix.O_DIRECTORY)
+func (f *runFiles) collect(w *workspace) {
+	var s scan
+	root, err := openBelow(w.dir, outDir, unix.O_DIRECTORY)
 	if err != nil {
-		return // the code has removed it, or made something else of it
+		return // the code has removed it, or put something else there
 	}
 	defer root.Close()
-	b.scan(root, "", 0)
-	b.found = slices.DeleteFunc(b.found, func(o outFile) bool { return seen[o.path] == o.stamp })
-	slices.SortFunc(b.found, func(a, b outFile) int { return cmp.Compare(a.path, b.path) })
-	if len(b.found) > maxOutFiles {
-		b.found, b.tooMany = b.found[:maxOutFiles], true
+	s.readFolder(root, "", 0)
+	s.found = slices.DeleteFunc(s.found, func(o outFile) bool { return w.collected[o.path] == o.stamp })
+	slices.SortFunc(s.found, func(a, b outFile) int { return cmp.Compare(a.path, b.path) })
+	if len(s.found) > maxOutFiles {
+		s.found, s.tooMany = s.found[:maxOutFiles], true
 	}
-	for _, file := range b.found {
+	for _, file := range s.found {
 		if err := f.fetch(root, file); err != nil {
-			f.note("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
+			f.addNote("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
 			if errors.Is(err, unix.ENOSPC) || errors.Is(err, errNoFolder) {
 				break // so it would be with the others
 			}
 		} else {
-			seen[file.path] = file.stamp
+			w.collected[file.path] = file.stamp
 		}
 	}
-	if len(b.skipped) > 0 {
-		f.note("only regular files in /workspace/out are kept, no links or devices: left out %s", shortList(b.skipped))
+	if len(s.skipped) > 0 {
+		f.addNote("only regular files in /workspace/out are kept, no links or devices: left out %s", shortList(s.skipped))
 	}
-	if b.tooMany {
-		f.note("/workspace/out has more than %d files; the others are lost. Put many files into one archive", maxOutFiles)
+	if s.tooMany {
+		f.addNote("/workspace/out has more than %d files; the others are lost. Put many files into one archive", maxOutFiles)
 	}
-	if b.unlisted != nil {
-		f.note("a folder in /workspace/out could not be read: %v", b.unlisted)
+	if s.unlisted != nil {
+		f.addNote("a folder in /workspace/out could not be read: %v", s.unlisted)
 	}
 }
 
-// scan looks at a folder and at those in it.
-func (b *outbox) scan(dir *os.File, path string, depth int) {
+// readFolder looks at everything in a folder, and in those below it.
+func (s *scan) readFolder(dir *os.File, path string, depth int) {
 	for {
 		names, err := dir.Readdirnames(256)
 		for _, name := range names {
-			if b.entries++; b.entries > maxOutEntries {
-				b.tooMany = true
+			if s.entries++; s.entries > maxOutEntries {
+				s.tooMany = true
 				return
 			}
-			b.look(dir, name, path+name, depth)
+			s.add(dir, name, path+name, depth)
 		}
 		if err != nil || len(names) == 0 {
 			return
@@ -98,28 +108,28 @@ func (b *outbox) scan(dir *os.File, path string, depth int) {
 	}
 }
 
-func (b *outbox) look(dir *os.File, name, path string, depth int) {
+func (s *scan) add(dir *os.File, name, path string, depth int) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return // it is gone
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		b.found = append(b.found, outFile{path, outStamp{st.Ino, st.Size, st.Ctim}})
+		s.found = append(s.found, outFile{path, stamp{st.Ino, st.Size, st.Ctim}})
 	case unix.S_IFDIR:
 		if depth >= maxOutDepth {
-			b.skipped = append(b.skipped, path)
+			s.skipped = append(s.skipped, path)
 			return
 		}
 		sub, err := openBelow(dir, name, unix.O_DIRECTORY)
 		if err != nil {
-			b.unlisted = fmt.Errorf("%q: %w", shownPath(path), err)
+			s.unlisted = fmt.Errorf("%q: %w", shownPath(path), err)
 			return
 		}
 		defer sub.Close()
-		b.scan(sub, path+"/", depth+1)
+		s.readFolder(sub, path+"/", depth+1)
 	default:
-		b.skipped = append(b.skipped, path)
+		s.skipped = append(s.skipped, path)
 	}
 }
 
@@ -152,8 +162,8 @@ func (f *runFiles) fetch(root *os.File, file outFile) error {
 	return f.keep(keptFile{name: file.path}, at)
 }
 
-// openBelow opens a name in a folder, no link and no path. Tmpfs has no file
-// whose opening or reading waits for somebody.
+// openBelow opens a name in a folder: neither a link nor a path. No file on a tmpfs
+// blocks when it is opened so or read.
 func openBelow(dir *os.File, name string, flags int) (*os.File, error) {
 	if strings.Contains(name, "/") {
 		return nil, unix.EINVAL
@@ -165,13 +175,13 @@ func openBelow(dir *os.File, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// shownPath is a path of the sandbox's, for a message.
+// shownPath makes a path from the sandbox fit for a message.
 func shownPath(path string) string {
 	names := strings.Split(path, "/")
 	for i, name := range names {
 		names[i] = plainName(name)
 	}
-	return cut(strings.Join(names, "/"), 200)
+	return text.OneLine(strings.Join(names, "/"), 200)
 }
 
 // shortList names the first few of many.

@@ -1,11 +1,9 @@
 package bridge
 
 import (
-	"context"
 	"fmt"
 	"io"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -15,16 +13,8 @@ import (
 // a third longer there, and clients take 16 MiB.
 const maxRead = 11 << 20
 
-// readFile answers resources/read for a file of a run.
-func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	c, err := s.files.read(req.Params.URI)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
-	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
-}
-
-// read gives a kept file as a resource: as text, if it is some.
+// read returns a kept file as a resource: as text if its content is text. The error
+// is for the client.
 func (s *runStore) read(uri string) (*mcp.ResourceContents, error) {
 	f, err := s.open(uri)
 	if err != nil {

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,20 +15,19 @@ import (
 // putRun makes the folder of a run that ended some time ago.
 func putRun(t *testing.T, s *runStore, age time.Duration, size int) string {
 	t.Helper()
-	f := &runFiles{store: s}
-	if err := f.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
+	run := s.newRun()
+	if err := run.files.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
 		t.Fatal(err)
 	}
-	var r Result
-	f.finish(&r)
+	left := run.Finish()
 	if age == 0 {
-		return f.id // another store may have removed it already
+		return run.files.id // another store may have removed it already
 	}
 	at := time.Now().Add(-age)
-	if err := os.Chtimes(r.folder, at, at); err != nil {
+	if err := os.Chtimes(left.Folder, at, at); err != nil {
 		t.Fatal(err)
 	}
-	return f.id
+	return run.files.id
 }
 
 func runsIn(t *testing.T, s *runStore) (ids []string) {
@@ -45,7 +43,7 @@ func runsIn(t *testing.T, s *runStore) (ids []string) {
 }
 
 func TestFilesGoByAgeAndBySize(t *testing.T) {
-	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{Age: time.Hour, Size: 250}, slog.New(slog.DiscardHandler))
+	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs"), Limits: FileLimits{Age: time.Hour, Size: 250}})
 	s.clean(time.Now()) // nothing is there yet
 	putRun(t, s, 2*time.Hour, 10)
 	putRun(t, s, 50*time.Minute, 100)
@@ -74,7 +72,7 @@ func TestFilesGoByAgeAndBySize(t *testing.T) {
 }
 
 func TestTheLastRunStaysWhateverItsSize(t *testing.T) {
-	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{Size: 1}, slog.New(slog.DiscardHandler))
+	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs"), Limits: FileLimits{Size: 1}})
 	putRun(t, s, time.Minute, 100)
 	last := putRun(t, s, 0, 100)
 	s.clean(time.Now())
@@ -88,7 +86,7 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs")
 	var all sync.WaitGroup
 	for range 4 {
-		s := newRunStore(dir, FileLimits{Size: 500}, slog.New(slog.DiscardHandler))
+		s := newRunStore(artifactOptions{Dir: dir, Limits: FileLimits{Size: 500}})
 		all.Go(func() {
 			for range 20 {
 				putRun(t, s, 0, 100)
@@ -97,7 +95,7 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	s := newRunStore(dir, FileLimits{Size: 500}, slog.New(slog.DiscardHandler))
+	s := newRunStore(artifactOptions{Dir: dir, Limits: FileLimits{Size: 500}})
 	s.clean(time.Now())
 	left := runsIn(t, s)
 	if len(left) == 0 || len(left) > 5 {
@@ -112,7 +110,7 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 
 // TestHostileNames of files stay in the run's folder, and can be addressed.
 func TestHostileNames(t *testing.T) {
-	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{}, slog.New(slog.DiscardHandler))
+	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs")})
 	f := &runFiles{store: s}
 	names := []string{
 		"../../x", "..", ".", "", "/etc/passwd", "a/b", "a_b", "a\x00b", "a\nb", "\xff\xfe", "\u202egpj.exe", "a b&c=d?e#f%2F.csv",
@@ -123,9 +121,8 @@ func TestHostileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var r Result
-	f.finish(&r)
-	if len(r.Files) != len(names) || filepath.Dir(r.folder) != s.dir {
+	r := f.publish()
+	if len(r.Files) != len(names) || filepath.Dir(r.Folder) != s.dir {
 		t.Fatalf("%d files, notes %v", len(r.Files), r.Notes)
 	}
 	for i, file := range r.Files {
@@ -136,7 +133,7 @@ func TestHostileNames(t *testing.T) {
 		if at := strings.TrimPrefix(file.URI, runsURI+f.id+"/"); strings.Trim(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%") != "" || strings.ContainsAny(at, "/?#&=+") {
 			t.Errorf("%q is not matched by the template", file.URI)
 		}
-		body, err := os.ReadFile(filepath.Join(r.folder, file.Name))
+		body, err := os.ReadFile(filepath.Join(r.Folder, file.Name))
 		if err != nil || string(body) != names[i] {
 			t.Errorf("%q: %q, %v", file.Name, body, err)
 		}
@@ -148,7 +145,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestReadingRefusesPaths that are no file of a run's.
 func TestReadingRefusesPaths(t *testing.T) {
-	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{}, slog.New(slog.DiscardHandler))
+	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs")})
 	id := putRun(t, s, 0, 1)
 	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, id, "link")); err != nil {
 		t.Fatal(err)
@@ -161,7 +158,7 @@ func TestReadingRefusesPaths(t *testing.T) {
 }
 
 func TestContentIsGivenAsTextOrBytes(t *testing.T) {
-	s := newRunStore(filepath.Join(t.TempDir(), "runs"), FileLimits{}, slog.New(slog.DiscardHandler))
+	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs")})
 	for name, tt := range map[string]struct {
 		body, mime string
 		text       bool
@@ -179,8 +176,7 @@ func TestContentIsGivenAsTextOrBytes(t *testing.T) {
 		if err := f.keep(keptFile{name: name}, strings.NewReader(tt.body)); err != nil {
 			t.Fatal(err)
 		}
-		var r Result
-		f.finish(&r)
+		r := f.publish()
 		c, err := s.read(r.Files[0].URI)
 		if err != nil || c.MIMEType != tt.mime || r.Files[0].Type != tt.mime || (c.Blob == nil) != tt.text || c.Text+string(c.Blob) != tt.body {
 			t.Errorf("%s: %+v, %v", name, c, err)

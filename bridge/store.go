@@ -16,67 +16,90 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/sys/unix"
 )
 
-// FileLimits say for how long files of runs are kept.
+// FileLimits bound what is kept of all runs. The zero value has the defaults.
 type FileLimits struct {
-	Age  time.Duration // a week if 0
-	Size int64         // of all of them; 1 GiB if 0
+	Age  time.Duration // a run's files are removed when they are older; a week if 0
+	Size int64         // of all files, in bytes: the oldest go first; 1 GiB if 0
+}
+
+// artifactOptions are what a store works with.
+type artifactOptions struct {
+	Dir      string // where files are kept; none are if empty
+	Limits   FileLimits
+	Pictures imaging.Limits // of what one result shows
+	Log      *slog.Logger   // nothing is logged if nil
 }
 
 // abandoned is the age at which a folder that no run has finished is one of a
 // server that was killed: no run takes as long.
 const abandoned = 24 * time.Hour
 
-// A runStore keeps the files of runs, a folder for each: <dir>/<id>/<name>.
-// One that is being filled, or removed, has a name with a dot in front. Servers
-// may share it: folders appear and vanish whole, by rename(2).
+// A runStore keeps the artifacts of runs, a folder for each: <dir>/<id>/<name>.
+// A folder that is being filled, or removed, has a name with a dot in front.
+// Several servers may share dir: folders appear and vanish whole, by rename(2).
 type runStore struct {
-	dir    string // no file is kept if empty
-	limits FileLimits
-	log    *slog.Logger
+	dir     string
+	limits  FileLimits
+	shown   imaging.Limits
+	log     *slog.Logger
+	decoder chan struct{} // has room for one: the picture that is being decoded
+	closing sync.Once
+	closed  chan struct{}
 
 	cleaning sync.Mutex
 }
 
-func newRunStore(dir string, l FileLimits, log *slog.Logger) *runStore {
-	if l.Age <= 0 {
-		l.Age = 7 * 24 * time.Hour
+// newRunStore makes a store. Its folder is made with the first file.
+func newRunStore(o artifactOptions) *runStore {
+	if o.Limits.Age <= 0 {
+		o.Limits.Age = 7 * 24 * time.Hour
 	}
-	if l.Size <= 0 {
-		l.Size = 1 << 30
+	if o.Limits.Size <= 0 {
+		o.Limits.Size = 1 << 30
 	}
-	return &runStore{dir: dir, limits: l, log: log}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &runStore{
+		dir: o.Dir, limits: o.Limits, shown: o.Pictures.WithDefaults(), log: o.Log,
+		decoder: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
 }
+
+// close abandons the pictures that still wait to be decoded. It may be called more
+// than once.
+func (s *runStore) close() { s.closing.Do(func() { close(s.closed) }) }
 
 // runID is the name of a run's folder.
 var runID = regexp.MustCompile(`^[0-9a-f]{10}$`)
 
-// newRunID names a run so that nobody guesses it, in few tokens.
+// newRunID returns a name for a run that cannot be guessed and takes few tokens.
 func newRunID() string {
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	return hex.EncodeToString(b[:])
 }
 
-// runsURI is what the addresses of all files of runs begin with, and
-// runsTemplate says how they go on.
+// runsURI starts the URIs of all files of runs; runsTemplate is the URI template
+// (RFC 6570) that clients are shown.
 const (
 	runsURI      = "toolcell://runs/"
 	runsTemplate = runsURI + "{id}/{name}"
 )
 
-// fileURI is the address of a file. Everything that has a meaning in an address
-// is escaped: a name may hold any of it.
+// fileURI returns the URI of a file. The name may hold any character, so all that
+// mean something in a URI are escaped.
 func fileURI(id, name string) string {
 	return runsURI + id + "/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-// begin makes the folder of a run that has its first file.
-func (s *runStore) begin(id string) (string, error) {
+// createFolder makes the hidden folder of a run that has its first file.
+func (s *runStore) createFolder(id string) (string, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
@@ -84,18 +107,18 @@ func (s *runStore) begin(id string) (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// finish shows the folder of a run to whoever reads.
-func (s *runStore) finish(id string) (string, error) {
+// publish makes the folder of a run visible to readers.
+func (s *runStore) publish(id string) (string, error) {
 	dir := filepath.Join(s.dir, id)
 	return dir, os.Rename(filepath.Join(s.dir, "."+id), dir)
 }
 
-// open opens a kept file by its address.
+// open opens a kept file by its URI.
 func (s *runStore) open(uri string) (*os.File, error) {
 	id, name, ok := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	name, err := url.PathUnescape(name)
 	if !ok || err != nil || !runID.MatchString(id) || s.dir == "" || name == "" || name != plainName(name) {
-		return nil, fmt.Errorf("%q is no address of a run's file; such are listed in the result of the run", text.Bound(uri, 300))
+		return nil, fmt.Errorf("%q is not the URI of a run's file; the result of a run lists them", text.Bound(uri, 300))
 	}
 	f, err := os.OpenFile(filepath.Join(s.dir, id, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,9 +135,9 @@ type keptRun struct {
 	size int64
 }
 
-// clean removes what is too old, and then the oldest until the rest is small
-// enough. The newest run stays, whatever its size: somebody is about to read
-// it. Another server may do the same.
+// clean removes the runs that are too old at now, and then the oldest until the
+// rest fit into the limit. The newest run always stays, since a client is about to
+// read it. Other servers may clean the same folder at the same time.
 func (s *runStore) clean(now time.Time) {
 	if s.dir == "" || !s.cleaning.TryLock() {
 		return
@@ -135,8 +158,8 @@ func (s *runStore) clean(now time.Time) {
 	}
 }
 
-// list gives the runs that there are, the oldest first, and removes what
-// servers that were killed have left.
+// list returns the runs that are kept, oldest first, and removes unfinished
+// folders of servers that were killed.
 func (s *runStore) list(now time.Time) (all []keptRun) {
 	entries, _ := os.ReadDir(s.dir) // if it cannot be read there is nothing to remove
 	for _, e := range entries {
@@ -158,7 +181,7 @@ func (s *runStore) list(now time.Time) (all []keptRun) {
 	return all
 }
 
-// sizeOf adds up the files in a folder of ours, which has no others in it.
+// sizeOf adds up the files in a folder of ours, which has no folders in it.
 func sizeOf(dir string) (sum int64) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -169,7 +192,7 @@ func sizeOf(dir string) (sum int64) {
 	return sum
 }
 
-// remove takes a run away as a whole. Whoever renames it first removes it.
+// remove takes a run away as a whole. The server that renames it first removes it.
 func (s *runStore) remove(name string) {
 	gone := filepath.Join(s.dir, ".gone-"+newRunID())
 	if err := os.Rename(filepath.Join(s.dir, name), gone); err != nil {
