@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -69,14 +70,14 @@ type Options struct {
 	Rootfs    RootfsFunc
 	Sandbox   Sandbox
 	Upstreams Upstreams
-	RunnerDir string         // the runner on the host, as runner.Write left it
-	Preload   []string       // modules that shall be imported before a run begins
-	ToolsDir  string         // where saved tools are kept; none are if empty
-	Project   string         // whose saved tools, as ProjectOf gives it
-	Policy    *policy.Policy // what may be called; nil is everything
-	RunsDir   string         // where files of runs are kept; none are if empty
-	Files     FileLimits     // of what is kept there
-	Pictures  imaging.Limits // of what a result carries
+	RunnerDir string           // the runner on the host, as runner.Write left it
+	Preload   []string         // modules that shall be imported before a run begins
+	ToolsDir  string           // where saved tools are kept; none are if empty
+	Project   string           // whose saved tools, as ProjectOf gives it
+	Policy    *policy.Policy   // what may be called; nil is everything
+	RunsDir   string           // where files of runs are kept; none are if empty
+	Files     artifacts.Limits // of what is kept there
+	Pictures  imaging.Limits   // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
@@ -108,7 +109,7 @@ type Server struct {
 	o         Options
 	saved     savedtools.Store
 	sessions  *sessions
-	artifacts *runStore
+	artifacts *artifacts.Store
 	slots     chan struct{}
 	spare     chan *output.Pipes // of the next run
 	awake     sync.Once          // a client is there
@@ -146,7 +147,7 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: newRunStore(artifactOptions{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
+		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
 		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *output.Pipes, 1), said: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -158,7 +159,7 @@ func New(o Options) *Server {
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
-	s.artifacts.close()
+	s.artifacts.Close()
 	s.dropSpare()
 	s.runs.Wait()
 	s.sessions.close()

@@ -50,7 +50,7 @@ func FuzzTalk(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		b := &box{said: make(chan int, 1)}
-		files := s.artifacts.newRun()
+		files := s.artifacts.NewRun()
 		talk := newTalk(s, plan{}, Request{}, b)
 		talk.display = files.Display
 		talk.serve(ctx, ours, ours, "code")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -29,7 +30,7 @@ type box struct {
 
 	// Once the connection came, or cannot: /workspace, or why it cannot be had.
 	workspaceDir *os.File
-	workspace    *workspace // nil if there is none
+	workspace    *artifacts.Workspace // nil if there is none
 	workspaceErr error
 
 	exit oci.Exit
@@ -52,7 +53,7 @@ func (s *Server) open(image Image, sess *session) (*box, error) {
 	p := s.process(image, w)
 	p.Workspace = func(dir *os.File, err error) {
 		if b.workspaceDir, b.workspaceErr = dir, err; dir != nil {
-			b.workspace = newWorkspace(dir)
+			b.workspace = artifacts.NewWorkspace(dir)
 		}
 	}
 	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge

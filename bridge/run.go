@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
@@ -91,7 +92,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	s.sessions.tellBefore(sess, r)
 
 	// The talk: code in, calls answered, until the runner is done or gone.
-	files := s.artifacts.newRun()
+	files := s.artifacts.NewRun()
 	defer files.Discard()
 	talk := newTalk(s, plan, req, b)
 	talk.display = files.Display
@@ -122,10 +123,10 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 }
 
 // spillTo gives streams that are too long for the result a file.
-func spillTo(files *runArtifacts) func(string) (*os.File, error) {
+func spillTo(files *artifacts.Run) func(string) (*os.File, error) {
 	return func(string) (*os.File, error) {
 		file, err := files.Create()
-		if errors.Is(err, errNoFolder) {
+		if errors.Is(err, artifacts.ErrNoFolder) {
 			err = output.ErrNotKept
 		}
 		return file, err
@@ -134,7 +135,7 @@ func spillTo(files *runArtifacts) func(string) (*os.File, error) {
 
 // addArtifacts puts what a run has left into its result. The run has ended:
 // nothing more of it is taken in, and no call is being answered.
-func (s *Server) addArtifacts(r *Result, b *box, files *runArtifacts) {
+func (s *Server) addArtifacts(r *Result, b *box, files *artifacts.Run) {
 	if b.workspace != nil {
 		files.Collect(b.workspace)
 	} else if err := b.workspaceErr; err != nil && !errors.Is(err, fs.ErrNotExist) { // it ended before it had one
@@ -151,7 +152,7 @@ func (s *Server) addArtifacts(r *Result, b *box, files *runArtifacts) {
 
 // cleanFiles removes files of old runs in the background.
 func (s *Server) cleanFiles() {
-	s.runs.Go(func() { s.artifacts.clean(time.Now()) })
+	s.runs.Go(func() { s.artifacts.Clean(time.Now()) })
 }
 
 // process says what to start: the runner, in the image, as its only program.

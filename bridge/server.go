@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/stdio"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -64,7 +65,7 @@ func (s *Server) MCP() *mcp.Server {
 		}}, nil
 	})
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
-		URITemplate: runsTemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
+		URITemplate: artifacts.URITemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
 	}, s.readFile)
 	return server
 }
@@ -106,7 +107,7 @@ func (s *Server) noted(notes []string) map[string]bool {
 
 // readFile answers resources/read for a file of a run.
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	c, err := s.artifacts.read(req.Params.URI)
+	c, err := s.artifacts.Read(req.Params.URI)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}

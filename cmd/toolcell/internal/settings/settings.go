@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/images"
@@ -50,7 +51,7 @@ type Settings struct {
 	Policy      string
 	Start       string
 	Preload     []string
-	Files       bridge.FileLimits
+	Files       artifacts.Limits
 	Pictures    imaging.Limits
 	Mounts      []oci.Mount
 	Runtime     string
@@ -145,7 +146,7 @@ func Read(c *cli.Context) (Settings, error) {
 		Policy:      r.value("policy"),
 		Start:       r.start("start"),
 		Preload:     r.modules("preload"),
-		Files:       bridge.FileLimits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
+		Files:       artifacts.Limits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
 		Pictures:    r.pictures(),
 		Mounts:      r.mounts("mounts"),
 		Runtime:     r.value("runtime"),

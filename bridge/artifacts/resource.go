@@ -1,4 +1,4 @@
-package bridge
+package artifacts
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // a third longer there, and clients take 16 MiB.
 const maxRead = 11 << 20
 
-// read returns a kept file as a resource: as text if its content is text. The error
+// Read returns a kept file as a resource: as text if its content is text. The error
 // is for the client.
-func (s *runStore) read(uri string) (*mcp.ResourceContents, error) {
+func (s *Store) Read(uri string) (*mcp.ResourceContents, error) {
 	f, err := s.open(uri)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package bridge
+package artifacts
 
 import (
 	"os"
@@ -13,9 +13,9 @@ import (
 )
 
 // putRun makes the folder of a run that ended some time ago.
-func putRun(t *testing.T, s *runStore, age time.Duration, size int) string {
+func putRun(t *testing.T, s *Store, age time.Duration, size int) string {
 	t.Helper()
-	run := s.newRun()
+	run := s.NewRun()
 	if err := run.files.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func putRun(t *testing.T, s *runStore, age time.Duration, size int) string {
 	return run.files.id
 }
 
-func runsIn(t *testing.T, s *runStore) (ids []string) {
+func runsIn(t *testing.T, s *Store) (ids []string) {
 	t.Helper()
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -43,8 +43,8 @@ func runsIn(t *testing.T, s *runStore) (ids []string) {
 }
 
 func TestFilesGoByAgeAndBySize(t *testing.T) {
-	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs"), Limits: FileLimits{Age: time.Hour, Size: 250}})
-	s.clean(time.Now()) // nothing is there yet
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs"), Limits: Limits{Age: time.Hour, Size: 250}})
+	s.Clean(time.Now()) // nothing is there yet
 	putRun(t, s, 2*time.Hour, 10)
 	putRun(t, s, 50*time.Minute, 100)
 	second := putRun(t, s, 40*time.Minute, 100)
@@ -60,22 +60,22 @@ func TestFilesGoByAgeAndBySize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.clean(time.Now())
+	s.Clean(time.Now())
 	want := []string{filepath.Base(young), second, last}
 	slices.Sort(want)
 	if got := runsIn(t, s); !slices.Equal(got, want) {
 		t.Errorf("%v are left, want %v", got, want)
 	}
-	if _, err := s.read(fileURI(last, "x.txt")); err != nil {
+	if _, err := s.Read(fileURI(last, "x.txt")); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestTheLastRunStaysWhateverItsSize(t *testing.T) {
-	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs"), Limits: FileLimits{Size: 1}})
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs"), Limits: Limits{Size: 1}})
 	putRun(t, s, time.Minute, 100)
 	last := putRun(t, s, 0, 100)
-	s.clean(time.Now())
+	s.Clean(time.Now())
 	if got := runsIn(t, s); !slices.Equal(got, []string{last}) {
 		t.Errorf("%v are left, want %s", got, last)
 	}
@@ -86,23 +86,23 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs")
 	var all sync.WaitGroup
 	for range 4 {
-		s := newRunStore(artifactOptions{Dir: dir, Limits: FileLimits{Size: 500}})
+		s := New(Options{Dir: dir, Limits: Limits{Size: 500}})
 		all.Go(func() {
 			for range 20 {
 				putRun(t, s, 0, 100)
-				s.clean(time.Now())
+				s.Clean(time.Now())
 			}
 		})
 	}
 	all.Wait()
-	s := newRunStore(artifactOptions{Dir: dir, Limits: FileLimits{Size: 500}})
-	s.clean(time.Now())
+	s := New(Options{Dir: dir, Limits: Limits{Size: 500}})
+	s.Clean(time.Now())
 	left := runsIn(t, s)
 	if len(left) == 0 || len(left) > 5 {
 		t.Errorf("%d runs are left", len(left))
 	}
 	for _, id := range left {
-		if c, err := s.read(fileURI(id, "x.txt")); err != nil || len(c.Text) != 100 {
+		if c, err := s.Read(fileURI(id, "x.txt")); err != nil || len(c.Text) != 100 {
 			t.Errorf("run %s: %v", id, err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 
 // TestHostileNames of files stay in the run's folder, and can be addressed.
 func TestHostileNames(t *testing.T) {
-	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs")})
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
 	f := &runFiles{store: s}
 	names := []string{
 		"../../x", "..", ".", "", "/etc/passwd", "a/b", "a_b", "a\x00b", "a\nb", "\xff\xfe", "\u202egpj.exe", "a b&c=d?e#f%2F.csv",
@@ -137,7 +137,7 @@ func TestHostileNames(t *testing.T) {
 		if err != nil || string(body) != names[i] {
 			t.Errorf("%q: %q, %v", file.Name, body, err)
 		}
-		if _, err := s.read(file.URI); err != nil {
+		if _, err := s.Read(file.URI); err != nil {
 			t.Error(err)
 		}
 	}
@@ -145,20 +145,20 @@ func TestHostileNames(t *testing.T) {
 
 // TestReadingRefusesPaths that are no file of a run's.
 func TestReadingRefusesPaths(t *testing.T) {
-	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs")})
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
 	id := putRun(t, s, 0, 1)
 	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, id, "link")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{id + "/link", id + "/../" + id + "/x.txt", id + "/..%2Fx", id + "/", id, "../" + id + "/x.txt", id + "/%2e%2e", "." + id + "/x.txt", id + "/%zz"} {
-		if c, err := s.read(runsURI + name); err == nil {
+		if c, err := s.Read(runsURI + name); err == nil {
 			t.Errorf("%s can be read: %+v", name, c)
 		}
 	}
 }
 
 func TestContentIsGivenAsTextOrBytes(t *testing.T) {
-	s := newRunStore(artifactOptions{Dir: filepath.Join(t.TempDir(), "runs")})
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
 	for name, tt := range map[string]struct {
 		body, mime string
 		text       bool
@@ -177,7 +177,7 @@ func TestContentIsGivenAsTextOrBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := f.publish()
-		c, err := s.read(r.Files[0].URI)
+		c, err := s.Read(r.Files[0].URI)
 		if err != nil || c.MIMEType != tt.mime || r.Files[0].Type != tt.mime || (c.Blob == nil) != tt.text || c.Text+string(c.Blob) != tt.body {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}

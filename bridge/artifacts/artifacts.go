@@ -1,58 +1,58 @@
-package bridge
+package artifacts
 
 import (
 	"os"
 )
 
-// A runArtifacts takes in what one run leaves: pictures as they are displayed,
+// A Run takes in what one run leaves: pictures as they are displayed,
 // streams that are too long for the result, and at the end the files in
 // /workspace/out. Its methods may be called at the same time until Finish.
-type runArtifacts struct {
+type Run struct {
 	files    runFiles
 	pictures pictures
 }
 
-// artifacts are what a run has left, once it is on the disk.
-type artifacts struct {
+// A published is what a run has left, once it is on the disk.
+type Published struct {
 	Folder   string // where the files are on this host; empty if there are none
 	Files    []File
 	Pictures []Picture // that the result shows
 	Notes    []string  // for the caller: what was left out, and why
 }
 
-// newRun begins to take in what one run leaves. The run has to be discarded.
-func (s *runStore) newRun() *runArtifacts {
-	r := &runArtifacts{files: runFiles{store: s}}
+// NewRun begins to take in what one run leaves. The run has to be discarded.
+func (s *Store) NewRun() *Run {
+	r := &Run{files: runFiles{store: s}}
 	r.pictures = pictures{store: s, files: &r.files}
 	return r
 }
 
 // Create makes a file for a stream that is too long for the result. Its error is
-// errNoFolder if no files are kept here.
-func (r *runArtifacts) Create() (*os.File, error) { return r.files.create() }
+// ErrNoFolder if no files are kept here.
+func (r *Run) Create() (*os.File, error) { return r.files.create() }
 
 // AddStream takes in a stream that was written to a file of Create, as the file
 // name. It calls named with the file's URI once there is one.
-func (r *runArtifacts) AddStream(file, name string, size int64, named func(uri string)) {
+func (r *Run) AddStream(file, name string, size int64, named func(uri string)) {
 	r.files.addStream(file, name, size, named)
 }
 
 // Collect takes in the files in /workspace/out that are new since the last call
 // for this workspace, or have changed. Whatever cannot be kept becomes a note.
-func (r *runArtifacts) Collect(w *workspace) { r.files.collect(w) }
+func (r *Run) Collect(w *Workspace) { r.files.collect(w) }
 
 // Display takes in a picture. A raster format is decoded and made fit for the
 // result while the code goes on; SVG is kept as a file. rasterFollows says of an
 // SVG picture that its raster form is displayed too, or that the code has been
 // told why there is none. The error is for the code: it gave no picture, or too
 // many.
-func (r *runArtifacts) Display(name string, data []byte, rasterFollows bool) error {
+func (r *Run) Display(name string, data []byte, rasterFollows bool) error {
 	return r.pictures.display(name, data, rasterFollows)
 }
 
 // Finish waits for the pictures, makes the run's folder visible, and returns what
 // there is. Nothing may be added any more.
-func (r *runArtifacts) Finish() artifacts {
+func (r *Run) Finish() Published {
 	r.pictures.wait()
 	left := r.files.publish()
 	left.Pictures = r.pictures.shown()
@@ -60,7 +60,7 @@ func (r *runArtifacts) Finish() artifacts {
 }
 
 // Discard removes what Finish has not published.
-func (r *runArtifacts) Discard() {
+func (r *Run) Discard() {
 	r.pictures.rendering.Wait()
 	r.files.discard()
 }

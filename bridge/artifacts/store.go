@@ -1,4 +1,4 @@
-package bridge
+package artifacts
 
 import (
 	"crypto/rand"
@@ -21,16 +21,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileLimits bound what is kept of all runs. The zero value has the defaults.
-type FileLimits struct {
+// Limits bound what is kept of all runs. The zero value has the defaults.
+type Limits struct {
 	Age  time.Duration // a run's files are removed when they are older; a week if 0
 	Size int64         // of all files, in bytes: the oldest go first; 1 GiB if 0
 }
 
-// artifactOptions are what a store works with.
-type artifactOptions struct {
+// Options are what a store works with.
+type Options struct {
 	Dir      string // where files are kept; none are if empty
-	Limits   FileLimits
+	Limits   Limits
 	Pictures imaging.Limits // of what one result shows
 	Log      *slog.Logger   // nothing is logged if nil
 }
@@ -39,12 +39,12 @@ type artifactOptions struct {
 // server that was killed: no run takes as long.
 const abandoned = 24 * time.Hour
 
-// A runStore keeps the artifacts of runs, a folder for each: <dir>/<id>/<name>.
+// A Store keeps the artifacts of runs, a folder for each: <dir>/<id>/<name>.
 // A folder that is being filled, or removed, has a name with a dot in front.
 // Several servers may share dir: folders appear and vanish whole, by rename(2).
-type runStore struct {
+type Store struct {
 	dir     string
-	limits  FileLimits
+	limits  Limits
 	shown   imaging.Limits
 	log     *slog.Logger
 	decoder chan struct{} // has room for one: the picture that is being decoded
@@ -54,8 +54,8 @@ type runStore struct {
 	cleaning sync.Mutex
 }
 
-// newRunStore makes a store. Its folder is made with the first file.
-func newRunStore(o artifactOptions) *runStore {
+// New makes a store. Its folder is made with the first file.
+func New(o Options) *Store {
 	if o.Limits.Age <= 0 {
 		o.Limits.Age = 7 * 24 * time.Hour
 	}
@@ -65,15 +65,15 @@ func newRunStore(o artifactOptions) *runStore {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &runStore{
+	return &Store{
 		dir: o.Dir, limits: o.Limits, shown: o.Pictures.WithDefaults(), log: o.Log,
 		decoder: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
-// close abandons the pictures that still wait to be decoded. It may be called more
+// Close abandons the pictures that still wait to be decoded. It may be called more
 // than once.
-func (s *runStore) close() { s.closing.Do(func() { close(s.closed) }) }
+func (s *Store) Close() { s.closing.Do(func() { close(s.closed) }) }
 
 // runID is the name of a run's folder.
 var runID = regexp.MustCompile(`^[0-9a-f]{10}$`)
@@ -85,11 +85,11 @@ func newRunID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// runsURI starts the URIs of all files of runs; runsTemplate is the URI template
+// runsURI starts the URIs of all files of runs; URITemplate is the URI template
 // (RFC 6570) that clients are shown.
 const (
-	runsURI      = "toolcell://runs/"
-	runsTemplate = runsURI + "{id}/{name}"
+	runsURI     = "toolcell://runs/"
+	URITemplate = runsURI + "{id}/{name}"
 )
 
 // fileURI returns the URI of a file. The name may hold any character, so all that
@@ -99,7 +99,7 @@ func fileURI(id, name string) string {
 }
 
 // createFolder makes the hidden folder of a run that has its first file.
-func (s *runStore) createFolder(id string) (string, error) {
+func (s *Store) createFolder(id string) (string, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
@@ -108,13 +108,13 @@ func (s *runStore) createFolder(id string) (string, error) {
 }
 
 // publish makes the folder of a run visible to readers.
-func (s *runStore) publish(id string) (string, error) {
+func (s *Store) publish(id string) (string, error) {
 	dir := filepath.Join(s.dir, id)
 	return dir, os.Rename(filepath.Join(s.dir, "."+id), dir)
 }
 
 // open opens a kept file by its URI.
-func (s *runStore) open(uri string) (*os.File, error) {
+func (s *Store) open(uri string) (*os.File, error) {
 	id, name, ok := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	name, err := url.PathUnescape(name)
 	if !ok || err != nil || !runID.MatchString(id) || s.dir == "" || name == "" || name != plainName(name) {
@@ -135,10 +135,10 @@ type keptRun struct {
 	size int64
 }
 
-// clean removes the runs that are too old at now, and then the oldest until the
+// Clean removes the runs that are too old at now, and then the oldest until the
 // rest fit into the limit. The newest run always stays, since a client is about to
 // read it. Other servers may clean the same folder at the same time.
-func (s *runStore) clean(now time.Time) {
+func (s *Store) Clean(now time.Time) {
 	if s.dir == "" || !s.cleaning.TryLock() {
 		return
 	}
@@ -160,7 +160,7 @@ func (s *runStore) clean(now time.Time) {
 
 // list returns the runs that are kept, oldest first, and removes unfinished
 // folders of servers that were killed.
-func (s *runStore) list(now time.Time) (all []keptRun) {
+func (s *Store) list(now time.Time) (all []keptRun) {
 	entries, _ := os.ReadDir(s.dir) // if it cannot be read there is nothing to remove
 	for _, e := range entries {
 		info, err := e.Info()
@@ -193,7 +193,7 @@ func sizeOf(dir string) (sum int64) {
 }
 
 // remove takes a run away as a whole. The server that renames it first removes it.
-func (s *runStore) remove(name string) {
+func (s *Store) remove(name string) {
 	gone := filepath.Join(s.dir, ".gone-"+newRunID())
 	if err := os.Rename(filepath.Join(s.dir, name), gone); err != nil {
 		return // another server did

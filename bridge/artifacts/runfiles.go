@@ -1,4 +1,4 @@
-package bridge
+package artifacts
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ type File struct {
 // runFiles are the files of one run while they are taken in. Nothing is on the
 // disk before the first one.
 type runFiles struct {
-	store *runStore
+	store *Store
 
 	mu    sync.Mutex
 	id    string
@@ -49,15 +49,15 @@ type keptFile struct {
 	named func(name, uri string) (listed bool)
 }
 
-// errNoFolder says that this server keeps no files.
-var errNoFolder = errors.New("this server has no folder for files of runs")
+// ErrNoFolder says that this server keeps no files.
+var ErrNoFolder = errors.New("this server has no folder for files of runs")
 
 // create makes a file in the run's folder.
 func (f *runFiles) create() (*os.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.store.dir == "" {
-		return nil, errNoFolder
+		return nil, ErrNoFolder
 	}
 	if f.dir == "" {
 		id := newRunID()
@@ -120,7 +120,7 @@ func (f *runFiles) addNote(format string, args ...any) {
 }
 
 // publish gives every file its name and makes the folder visible to readers.
-func (f *runFiles) publish() (left artifacts) {
+func (f *runFiles) publish() (left Published) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	left.Notes = f.notes

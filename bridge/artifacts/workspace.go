@@ -1,4 +1,4 @@
-package bridge
+package artifacts
 
 import (
 	"cmp"
@@ -23,14 +23,14 @@ const (
 )
 
 // A workspace is the /workspace of a sandbox.
-type workspace struct {
+type Workspace struct {
 	dir       *os.File
 	collected map[string]stamp // files in out that are kept already, by path
 }
 
-// newWorkspace makes a workspace of an open folder, which stays the caller's.
-func newWorkspace(dir *os.File) *workspace {
-	return &workspace{dir: dir, collected: map[string]stamp{}}
+// NewWorkspace makes a workspace of an open folder, which stays the caller's.
+func NewWorkspace(dir *os.File) *Workspace {
+	return &Workspace{dir: dir, collected: map[string]stamp{}}
 }
 
 // A scan looks for files in /workspace/out. It opens names one by one below the
@@ -57,7 +57,7 @@ type stamp struct {
 	ctime unix.Timespec
 }
 
-func (f *runFiles) collect(w *workspace) {
+func (f *runFiles) collect(w *Workspace) {
 	var s scan
 	root, err := openBelow(w.dir, outDir, unix.O_DIRECTORY)
 	if err != nil {
@@ -73,7 +73,7 @@ func (f *runFiles) collect(w *workspace) {
 	for _, file := range s.found {
 		if err := f.fetch(root, file); err != nil {
 			f.addNote("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
-			if errors.Is(err, unix.ENOSPC) || errors.Is(err, errNoFolder) {
+			if errors.Is(err, unix.ENOSPC) || errors.Is(err, ErrNoFolder) {
 				break // so it would be with the others
 			}
 		} else {

@@ -1,4 +1,4 @@
-package bridge
+package artifacts
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ type Picture struct {
 
 // pictures are those of one run. They are decoded while the code goes on.
 type pictures struct {
-	store *runStore
+	store *Store
 	files *runFiles
 
 	mu        sync.Mutex
@@ -131,7 +131,7 @@ func (p *pictures) wait() {
 		case !d.show && !strings.HasSuffix(d.name, ".svg"):
 			over++
 		}
-		if d.keepErr != nil && !errors.Is(d.keepErr, errNoFolder) {
+		if d.keepErr != nil && !errors.Is(d.keepErr, ErrNoFolder) {
 			p.files.addNote("picture %q could not be kept as a file: %v", d.name, d.keepErr)
 		}
 	}
