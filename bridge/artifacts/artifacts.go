@@ -1,3 +1,10 @@
+// Package artifacts keeps what runs leave besides text: files in /workspace/out,
+// pictures, and streams that are too long for a result. A Run takes them in, and
+// a Store keeps them as MCP resources until they are old.
+//
+// It promises that no name or link that hostile code makes leads outside of the
+// folder of its run, and that the files of one run stay within 128 MiB. It does
+// not judge the content of a file.
 package artifacts
 
 import (
@@ -12,7 +19,7 @@ type Run struct {
 	pictures pictures
 }
 
-// A published is what a run has left, once it is on the disk.
+// A Published is what a run has left, once it is on the disk.
 type Published struct {
 	Folder   string // where the files are on this host; empty if there are none
 	Files    []File

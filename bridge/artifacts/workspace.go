@@ -22,7 +22,7 @@ const (
 	maxOutDepth   = 8
 )
 
-// A workspace is the /workspace of a sandbox.
+// A Workspace is the /workspace of a sandbox.
 type Workspace struct {
 	dir       *os.File
 	collected map[string]stamp // files in out that are kept already, by path

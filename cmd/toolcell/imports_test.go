@@ -20,7 +20,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/image":        {"cmd/toolcell/internal/settings", "bridge", "bridge/runner", "oci", "rootfs"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "cmd/toolcell/internal/tokencost", "mcpproxy/..."},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "bridge", "mcpproxy/text"},
-	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/imaging", "oci", "rootfs", "images"},
+	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},
 
@@ -84,7 +84,7 @@ var importers = map[string][]string{
 	"github.com/cyphar/filepath-securejoin":       {"rootfs/..."},
 	"github.com/google/go-containerregistry":      {"images", "rootfs/..."},
 	"github.com/moby/profiles":                    {"oci/spec"},
-	"github.com/modelcontextprotocol/go-sdk":      {"bridge", "bridge/stdio", "mcpproxy", "mcpproxy/catalog", "mcpproxy/mcptest", "mcpproxy/oauth", "mcpproxy/transport", "examples/..."},
+	"github.com/modelcontextprotocol/go-sdk":      {"bridge", "bridge/artifacts", "bridge/stdio", "mcpproxy", "mcpproxy/catalog", "mcpproxy/mcptest", "mcpproxy/oauth", "mcpproxy/transport", "examples/..."},
 	"github.com/opencontainers/cgroups":           {"oci/container", "oci/host", "oci/limits", "oci/template"},
 	"github.com/opencontainers/runc/libcontainer": {"oci/container", "oci/pid1", "oci/template"},
 	"github.com/opencontainers/runtime-spec":      {"oci/container", "oci/spec", "oci/template"},

@@ -16,7 +16,7 @@ import (
 // maxKept bounds what is kept of one run, in bytes; its /workspace is that large.
 const maxKept = 128 << 20
 
-// A File is one that a run has left, and that can be read after it.
+// A File is one that a run has left, and that clients can read.
 type File struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -38,7 +38,7 @@ type runFiles struct {
 	notes []string
 }
 
-// A keptFile is on the disk, under a name that is not its last.
+// A keptFile is on the disk under a temporary name.
 type keptFile struct {
 	part      string // its name until it is published
 	name      string // the name that it is to have
