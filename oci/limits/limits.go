@@ -78,7 +78,7 @@ func (w *Watch) kill() {
 // is still there.
 func (w *Watch) End(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
-		if w.memory.end() {
+		if w.memory.stopAndReport() {
 			w.oom.Store(true)
 		}
 		if w.memory.full.Load() {

@@ -122,8 +122,8 @@ func (w *memoryWatch) lastLook() {
 	}
 }
 
-// end stops the watch and reports whether the memory limit was passed.
-func (w *memoryWatch) end() bool {
+// stopAndReport stops the watch and reports whether the memory limit was passed.
+func (w *memoryWatch) stopAndReport() bool {
 	w.once.Do(func() { close(w.stop) })
 	<-w.ended
 	return w.over.Load()

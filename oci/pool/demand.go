@@ -10,8 +10,8 @@ const demandWindow = 15 * time.Second
 // Each holds 1.8 MB.
 const waitingForks = 4
 
-// count notes that a run begins or ends.
-func (o *Pool) count(n int) {
+// countRuns notes that a run begins or ends.
+func (o *Pool) countRuns(n int) {
 	o.running += n
 	if now := time.Now(); now.Sub(o.window) > demandWindow {
 		o.peak = [2]int{0, o.peak[0]}

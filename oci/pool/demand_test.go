@@ -9,26 +9,26 @@ import (
 func TestPoolFollowsDemand(t *testing.T) {
 	o := &Pool{source: Source{MemoryAvailable: func() int64 { return 1 << 40 }}, key: &poolKey{}, options: Options{Max: 4}}
 	for range 3 {
-		o.count(1)
+		o.countRuns(1)
 	}
 	for range 3 {
-		o.count(-1)
+		o.countRuns(-1)
 	}
 	if got := o.target(); got != 3 {
 		t.Errorf("after 3 at once %d wait", got)
 	}
 	for range 9 {
-		o.count(1)
+		o.countRuns(1)
 	}
 	if got := o.target(); got != 4 {
 		t.Errorf("%d wait, more than the most", got)
 	}
 	for range 9 {
-		o.count(-1)
+		o.countRuns(-1)
 	}
 	o.window = time.Now().Add(-3 * demandWindow)
-	o.count(1)
-	o.count(-1)
+	o.countRuns(1)
+	o.countRuns(-1)
 	if got := o.target(); got != 1 {
 		t.Errorf("long after it %d wait", got)
 	}

@@ -150,7 +150,7 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 		return nil, nil
 	}
 	o.retarget(p, h)
-	o.count(1)
+	o.countRuns(1)
 	w := o.pop()
 	if w == nil && o.options.Start == StartFork {
 		o.awaitTemplate(ctx)
@@ -162,7 +162,7 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 	}
 	return w, func() {
 		o.mu.Lock()
-		o.count(-1)
+		o.countRuns(-1)
 		o.touch()
 		o.mu.Unlock()
 		o.containers.Later(container.AfterAnswer, func() {
@@ -218,7 +218,7 @@ func (o *Pool) fill() {
 	if want == 0 {
 		return
 	}
-	if o.forks() && (o.template == nil || o.template.Gone()) {
+	if o.wantsForks() && (o.template == nil || o.template.Gone()) {
 		o.startTemplate()
 		return
 	}
@@ -245,7 +245,7 @@ func (o *Pool) make() {
 			w = nil
 		}
 		o.mu.Lock()
-		o.note(notes...)
+		o.addNotes(notes...)
 		o.making--
 		switch {
 		case w == nil:
@@ -254,7 +254,7 @@ func (o *Pool) make() {
 		default:
 			o.ready = append(o.ready, w)
 		}
-		if w == nil || !o.hasRoom(o.target()) || o.forks() && o.template == nil {
+		if w == nil || !o.hasRoom(o.target()) || o.wantsForks() && o.template == nil {
 			break
 		}
 		o.making++
@@ -262,8 +262,8 @@ func (o *Pool) make() {
 	o.makers--
 }
 
-// note keeps what the user should know, once.
-func (o *Pool) note(notes ...string) {
+// addNotes adds what the user should know, each note once.
+func (o *Pool) addNotes(notes ...string) {
 	for _, n := range notes {
 		if !slices.Contains(o.notes, n) {
 			o.notes = append(o.notes, n)

@@ -15,7 +15,7 @@ import (
 
 // awaitTemplate waits until there is one, or there can be none.
 func (o *Pool) awaitTemplate(ctx context.Context) {
-	for o.forks() && o.template == nil && ctx.Err() == nil {
+	for o.wantsForks() && o.template == nil && ctx.Err() == nil {
 		o.startTemplate()
 		started := o.starting
 		if started == nil {
@@ -30,8 +30,8 @@ func (o *Pool) awaitTemplate(ctx context.Context) {
 	}
 }
 
-// forks reports whether there is to be a template.
-func (o *Pool) forks() bool {
+// wantsForks reports whether there is to be a template.
+func (o *Pool) wantsForks() bool {
 	return o.options.Start != StartContainer && o.refused == nil
 }
 
@@ -45,7 +45,7 @@ func (o *Pool) fork(t Template, now bool) *container.Standby {
 	}
 	if err != nil {
 		o.template = nil
-		o.failed(err)
+		o.noteFailure(err)
 		t.Retire()
 		return nil
 	}
@@ -56,8 +56,9 @@ func (o *Pool) fork(t Template, now bool) *container.Standby {
 	return w
 }
 
-// failed keeps what does not work from being tried all the time.
-func (o *Pool) failed(err error) {
+// noteFailure delays the next try to start a template, and gives templates up
+// where they are refused.
+func (o *Pool) noteFailure(err error) {
 	o.failures++
 	o.retry = time.Now().Add(time.Second << min(o.failures-1, 8))
 	var refused interface {
@@ -74,13 +75,13 @@ func (o *Pool) failed(err error) {
 		python := *o.p.Python
 		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == module })
 		o.p.Python, o.retry = &python, time.Time{}
-		o.note(fmt.Sprintf("module %q is not preloaded: %s", module, why))
+		o.addNotes(fmt.Sprintf("module %q is not preloaded: %s", module, why))
 		return
 	case refused != nil || o.failures >= 5:
 		o.refused = err
 	}
 	if o.options.Start == StartFork {
-		o.note(err.Error())
+		o.addNotes(err.Error())
 	}
 }
 
@@ -106,7 +107,7 @@ func (o *Pool) startTemplate() {
 			return
 		}
 		if err != nil {
-			o.failed(err)
+			o.noteFailure(err)
 			o.fill() // perhaps with containers
 			return
 		}
@@ -114,7 +115,7 @@ func (o *Pool) startTemplate() {
 			o.template.Retire()
 		}
 		o.template = t
-		o.note(t.FailedModules()...)
+		o.addNotes(t.FailedModules()...)
 		o.fill()
 	})
 }

@@ -69,7 +69,7 @@ func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 // acquireSlot prepares the cgroup of a fork. It is noted when this returns.
 func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	c := f.t.cgroups
-	p := c.freed()
+	p := c.reuseSlot()
 	if p == nil {
 		id, err := container.NewID()
 		if err != nil {
@@ -77,7 +77,7 @@ func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 		}
 		p = &cgroupSlot{id: id}
 	}
-	config, m, err := c.next(p.id)
+	config, m, err := c.newCgroup(p.id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +96,8 @@ func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	return config, m, nil
 }
 
-func (c *cgroupMaker) freed() *cgroupSlot {
+// reuseSlot returns the slot of a fork that is gone, nil if there is none.
+func (c *cgroupMaker) reuseSlot() *cgroupSlot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.free) == 0 {
@@ -107,8 +108,8 @@ func (c *cgroupMaker) freed() *cgroupSlot {
 	return p
 }
 
-// release is called once a fork and its cgroup are gone.
-func (c *cgroupMaker) release(p *cgroupSlot) error {
+// releaseSlot makes a slot free once its fork and the cgroup are gone.
+func (c *cgroupMaker) releaseSlot(p *cgroupSlot) error {
 	if c.of.Driver == host.CgroupSystemd {
 		// It may remember a unit for a while, and would refuse another of that name.
 		return os.RemoveAll(p.note)
@@ -119,8 +120,8 @@ func (c *cgroupMaker) release(p *cgroupSlot) error {
 	return nil
 }
 
-// forget removes the notes. No fork is left.
-func (c *cgroupMaker) forget() {
+// removeNotes removes the notes of cgroups. No fork may be left.
+func (c *cgroupMaker) removeNotes() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.free {
@@ -129,8 +130,8 @@ func (c *cgroupMaker) forget() {
 	c.free = nil
 }
 
-// next prepares the cgroup of one fork.
-func (c *cgroupMaker) next(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
+// newCgroup returns the configuration and the manager of one fork's cgroup.
+func (c *cgroupMaker) newCgroup(id string) (*cgroups.Cgroup, cgroups.Manager, error) {
 	config := *c.config
 	if c.of.Driver == host.CgroupSystemd {
 		config.Name = id
@@ -213,6 +214,6 @@ func newOOMWatch(dir string) (*oomWatch, error) {
 	return &oomWatch{hit, events}, nil
 }
 
-// end ends the watch. It comes before the cgroup is removed, which is an event
-// too.
-func (w *oomWatch) end() { w.events.Close() }
+// close ends the watch. It must come before the cgroup is removed, which is an
+// event too.
+func (w *oomWatch) close() { w.events.Close() }

@@ -41,7 +41,7 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 
 // forkSandbox is the host's part of become_sandbox in fork.py.
 func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
-	if !t.use() {
+	if !t.addFork() {
 		return nil, errors.New("the template has ended")
 	}
 	f := &fork{t: t}
@@ -58,7 +58,7 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 		return nil, err
 	}
 	_ = f.line.Ours.SetDeadline(time.Now().Add(forkPatience))
-	if err := f.call(now); err != nil {
+	if err := f.requestFork(now); err != nil {
 		return nil, err
 	}
 	if err := f.confine(); err != nil {
@@ -79,8 +79,8 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	return f, nil
 }
 
-// call orders a fork, and takes hold of its pid 1.
-func (f *fork) call(now bool) error {
+// requestFork asks the template for a fork, and opens a pidfd of its pid 1.
+func (f *fork) requestFork(now bool) error {
 	raw, err := f.line.Ours.SyscallConn()
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (f *fork) call(now bool) error {
 	if err := pass(1); err != nil {
 		return fmt.Errorf("asking for credentials: %w", err)
 	}
-	if err := f.t.order(f.line.Theirs, now); err != nil {
+	if err := f.t.sendForkRequest(f.line.Theirs, now); err != nil {
 		return err
 	}
 	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
@@ -137,10 +137,10 @@ func hungUp(raw syscall.RawConn) (gone bool) {
 	return err != nil || gone
 }
 
-// order sends the lifeline of a fork to be to the template.
-func (t *Template) order(lifeline *os.File, now bool) error {
-	t.ordering.Lock()
-	defer t.ordering.Unlock()
+// sendForkRequest sends the template the lifeline of the fork that it is to make.
+func (t *Template) sendForkRequest(lifeline *os.File, now bool) error {
+	t.requests.Lock()
+	defer t.requests.Unlock()
 	t.made++
 	order := "f"
 	if now {
@@ -277,15 +277,15 @@ func (f *fork) Destroy() (err error) {
 		file.Close()
 	}
 	if f.memory != nil {
-		f.memory.end()
+		f.memory.close()
 	}
 	if f.manager != nil {
 		err = container.RetryRemove(f.manager.Destroy)
 	}
 	if f.slot != nil && err == nil {
-		err = f.t.cgroups.release(f.slot)
+		err = f.t.cgroups.releaseSlot(f.slot)
 	}
-	f.t.release()
+	f.t.removeFork()
 	return err
 }
 

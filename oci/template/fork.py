@@ -191,7 +191,7 @@ def wait_and_run(control: _socket.socket, program: dict[str, Any]) -> NoReturn:
         os.dup2(fd, stream)
         os.close(fd)
     control.detach()
-    code = finish(program["main"](prepared))
+    code = finalize_python(program["main"](prepared))
     # Also a process that the program forked comes back here.
     if os.getpid() == pid and alone():
         try:
@@ -230,7 +230,7 @@ def descriptors(ancillary: Iterable[tuple[int, int, bytes]]) -> list[int]:
 # Ending
 
 
-def finish(code: int) -> int:
+def finalize_python(code: int) -> int:
     """Does what Python does at its end, without taking apart what was there before the program: that takes longer
     than most programs run, and copies every page of the template. Returns the exit code.
     """

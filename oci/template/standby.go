@@ -20,7 +20,7 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
 	if err := awaitByte(s.conn, 'w'); err != nil {
 		s.workspace.Close()
-		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.end())
+		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.destroy())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
 	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
@@ -35,7 +35,7 @@ func (w *waiting) Cgroup() (cgroups.Manager, error)          { return w.s.Cgroup
 func (w *waiting) Counter(controller string) ([]byte, error) { return w.s.Counter(controller) }
 func (w *waiting) CgroupPersists() bool                      { return w.s.CgroupPersists() }
 func (w *waiting) OOM() (<-chan struct{}, error)             { return w.s.OOM() }
-func (w *waiting) Destroy() error                            { w.end(); return nil }
+func (w *waiting) Destroy() error                            { w.destroy(); return nil }
 
 func (w *waiting) Wait() (container.Exit, error) {
 	<-w.ended

@@ -144,7 +144,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		s.workspace.Close()
 	}
 	if err != nil {
-		if words := s.end(); words != "" && !errors.As(err, new(*refusedError)) {
+		if words := s.destroy(); words != "" && !errors.As(err, new(*refusedError)) {
 			err = fmt.Errorf("%w: %s", err, words)
 		}
 		return nil, fmt.Errorf("starting %s ahead: %w", p.Python.Program, err)
@@ -188,9 +188,9 @@ func (s *starter) configure(c starterConfig) error {
 	return nil
 }
 
-// end ends the sandbox, with all that was forked from it, and gives its last
-// words.
-func (s *starter) end() string {
+// destroy ends the sandbox, with all that was forked from it, and returns the last
+// that it wrote.
+func (s *starter) destroy() string {
 	if s.conn != nil {
 		s.conn.Close()
 	}

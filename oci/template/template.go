@@ -39,8 +39,8 @@ type Template struct {
 
 	cgroups *cgroupMaker // nil where there are none
 
-	ordering sync.Mutex
-	made     int // forks so far; ordering guards it
+	requests sync.Mutex
+	made     int // forks so far; requests guards it
 
 	mu      sync.Mutex
 	live    int // forks that are not gone yet: they end with the template
@@ -67,13 +67,13 @@ func New(e *container.Runtime, p spec.Process, h spec.Host) (*Template, error) {
 	}
 	made, err := newCgroupMaker(p, s.h)
 	if err != nil {
-		s.end()
+		s.destroy()
 		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
 	}
 	return &Template{starter: s, containers: e, p: p, h: s.h, cgroups: made}, nil
 }
 
-// FailedModules gives notes about the FailedModules that could not be preloaded.
+// FailedModules gives notes about the modules that could not be preloaded.
 func (t *Template) FailedModules() []string { return t.notes }
 
 // PID is that of its first process.
@@ -84,8 +84,8 @@ func (t *Template) Ended() <-chan struct{} { return t.ended }
 
 // Count gives how many forks were made of it.
 func (t *Template) Count() int {
-	t.ordering.Lock()
-	defer t.ordering.Unlock()
+	t.requests.Lock()
+	defer t.requests.Unlock()
 	return t.made
 }
 
@@ -98,12 +98,13 @@ func (t *Template) Retire() {
 	}
 	t.retired = true
 	if t.live == 0 {
-		t.finish()
+		t.destroyLater()
 	}
 }
 
-// use counts a fork. The template is there until it is released.
-func (t *Template) use() bool {
+// addFork counts one more live fork, unless the template has ended or is to end.
+// Until removeFork is called for it, the template stays.
+func (t *Template) addFork() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.retired || t.Gone() {
@@ -113,21 +114,22 @@ func (t *Template) use() bool {
 	return true
 }
 
-func (t *Template) release() {
+// removeFork counts one live fork less. The last one ends a retired template.
+func (t *Template) removeFork() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live--
 	if t.retired && t.live == 0 {
-		t.finish()
+		t.destroyLater()
 	}
 }
 
-// finish ends it beside everything else.
-func (t *Template) finish() {
+// destroyLater ends the template in the background.
+func (t *Template) destroyLater() {
 	t.containers.Go(func() {
-		t.end()
+		t.destroy()
 		if t.cgroups != nil {
-			t.cgroups.forget()
+			t.cgroups.removeNotes()
 		}
 	})
 }
