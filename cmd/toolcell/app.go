@@ -126,13 +126,6 @@ func newApp(s *streams) *cli.App {
 	}
 }
 
-// streams are what a command has of its process: the standard streams, and the
-// signals.
-type streams struct {
-	in, out, err *os.File
-	signals      *signals
-}
-
 func usageError(_ *cli.Context, err error, _ bool) error {
 	return &console.ExitError{Code: console.ExitUsage, Err: err}
 }
@@ -162,4 +155,9 @@ func report(w *os.File, err error) int {
 		fmt.Fprintln(w, color.Cyan("hint:"), "toolcell --help")
 	}
 	return code
+}
+
+// jsonFlag is the flag of every command that shows something.
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print one JSON array of objects"}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -141,25 +140,3 @@ func showStarts(w io.Writer, p config.Project) {
 		fmt.Fprintf(w, "    %s: %s\n", console.OneLine(start.Server, 60), start.Command)
 	}
 }
-
-// readLine reads a line that a person types. It returns early when ctx ends,
-// and leaves the reading behind: the program is about to end.
-func readLine(ctx context.Context, in *os.File) (string, error) {
-	type line struct {
-		text string
-		err  error
-	}
-	typed := make(chan line, 1)
-	go func() {
-		text, err := bufio.NewReader(io.LimitReader(in, maxTyped)).ReadString('\n')
-		typed <- line{strings.TrimRight(text, "\r\n"), err}
-	}()
-	select {
-	case l := <-typed:
-		return l.text, l.err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-}
-
-const maxTyped = 1 << 20

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"strings"
+)
+
+// maxTyped bounds what is read of a line or a value, in bytes.
+const maxTyped = 1 << 20
+
+// readLine reads a line that a person types. It returns early when ctx ends,
+// and leaves the reading behind: the program is about to end.
+func readLine(ctx context.Context, in *os.File) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	typed := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(io.LimitReader(in, maxTyped)).ReadString('\n')
+		typed <- line{strings.TrimRight(text, "\r\n"), err}
+	}()
+	select {
+	case l := <-typed:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
