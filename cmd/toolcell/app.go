@@ -24,22 +24,22 @@ var version = "devel"
 // run executes one command line and returns the exit code. Errors are printed
 // here and nowhere else.
 func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
-	ctx, signals, stop := watchSignals(context.Background())
+	ctx, signals, stop := console.WatchSignals(context.Background())
 	defer stop()
 	// A reader that is gone makes a write fail; it must not end us at once, with
 	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	settings.LeaveRemovedFolder()
-	app := newApp(&streams{in: stdin, out: stdout, err: stderr, signals: signals})
+	app := newApp(&console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals})
 	err := app.RunContext(ctx, flagsFirst(app, args))
-	switch sig := signals.got(); {
+	switch sig := signals.Received(); {
 	case err != nil && sig != nil:
-		if !silent(err) {
+		if !console.EndedByUser(err) {
 			report(stderr, err)
 		}
-		return sig.code()
+		return sig.Code()
 	case brokenPipe(err, stdout):
-		return stopped{syscall.SIGPIPE}.code()
+		return console.Stopped{Signal: syscall.SIGPIPE}.Code()
 	}
 	return report(stderr, err)
 }
@@ -99,15 +99,15 @@ func flagsFirst(app *cli.App, args []string) []string {
 	return append(append(ordered, "--"), rest...)
 }
 
-func newApp(s *streams) *cli.App {
+func newApp(s *console.Streams) *cli.App {
 	return &cli.App{
 		Name:      "toolcell",
 		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
 		UsageText: "toolcell COMMAND [flags]\n\nOn a terminal start with: toolcell doctor; toolcell exec -c 'print(1+1)'",
 		Version:   version,
-		Reader:    s.in,
-		Writer:    s.out,
-		ErrWriter: s.err,
+		Reader:    s.In,
+		Writer:    s.Out,
+		ErrWriter: s.Err,
 		Commands: []*cli.Command{
 			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
 			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),

@@ -27,7 +27,7 @@ var completeFish string
 
 var completions = map[string]string{"bash": completeBash, "zsh": completeZsh, "fish": completeFish}
 
-func completionCommand(s *streams) *cli.Command {
+func completionCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print what a shell needs to complete commands, flags, servers, images and tools",
@@ -41,14 +41,14 @@ func completionCommand(s *streams) *cli.Command {
 			if !ok || c.NArg() != 1 {
 				return console.Usagef("completion takes the name of one shell: bash, zsh or fish")
 			}
-			_, err := fmt.Fprint(s.out, text)
+			_, err := fmt.Fprint(s.Out, text)
 			return err
 		},
 	}
 }
 
 // completeCommand is what the scripts call.
-func completeCommand(s *streams) *cli.Command {
+func completeCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "__complete", Hidden: true, Flags: settings.Flags(discoverySettings...), SkipFlagParsing: true,
 		Action: func(c *cli.Context) error {
@@ -62,12 +62,12 @@ func completeCommand(s *streams) *cli.Command {
 			}
 			t := typed{c: c, commands: c.App.Commands}
 			for _, found := range t.complete(words) {
-				if _, err := fmt.Fprintf(s.out, "%s\t%s\n", insert(found.value), console.OneLine(found.about, 60)); err != nil {
+				if _, err := fmt.Fprintf(s.Out, "%s\t%s\n", insert(found.value), console.OneLine(found.about, 60)); err != nil {
 					return err
 				}
 			}
 			if t.paths != "" {
-				fmt.Fprintln(s.out, t.paths)
+				fmt.Fprintln(s.Out, t.paths)
 			}
 			return nil
 		},

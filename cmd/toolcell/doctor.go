@@ -18,7 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func doctorCommand(s *streams) *cli.Command {
+func doctorCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check whether this host can run sandboxes, and say what cures it if not",
@@ -30,7 +30,7 @@ func doctorCommand(s *streams) *cli.Command {
 	}
 }
 
-func doctor(c *cli.Context, s *streams) error {
+func doctor(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
 	}
@@ -50,9 +50,9 @@ func doctor(c *cli.Context, s *streams) error {
 	checks := append(oci.Examine(needs), policyCheck(conf)...)
 	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
 	if c.Bool("json") {
-		err = printJSON(s.out, checks)
+		err = console.PrintJSON(s.Out, checks)
 	} else {
-		printChecks(s.out, console.ColorsFor(s.out), checks)
+		printChecks(s.Out, console.ColorsFor(s.Out), checks)
 	}
 	if code := doctorExit(checks); err == nil && code != console.ExitOK {
 		return &console.ExitError{Code: code}
@@ -81,7 +81,7 @@ func count(checks []oci.Check, status string) (n int) {
 
 // sandboxCheck does the real thing: Python in a sandbox, on the host's own
 // /usr, since it is the host that is examined and no registry.
-func sandboxCheck(ctx context.Context, conf settings.Settings, s *streams, checks []oci.Check, pythonErr error) oci.Check {
+func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Streams, checks []oci.Check, pythonErr error) oci.Check {
 	conf.Image, conf.ImageNamed = "host", true
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	err := pythonErr
@@ -112,8 +112,8 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *streams, check
 }
 
 // tryPython runs one line of Python in a sandbox.
-func tryPython(ctx context.Context, settings settings.Settings, s *streams) (version, cure string, took time.Duration, err error) {
-	p, err := open(settings, newLogger(settings, s.err), func(string, bool) {}, &findings{}, false) // a check changes nothing and calls no server
+func tryPython(ctx context.Context, settings settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
+	p, err := open(settings, newLogger(settings, s.Err), func(string, bool) {}, &findings{}, false) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err
 	}

@@ -19,7 +19,7 @@ import (
 // execName is the command that hands arguments on.
 const execName = "exec"
 
-func execCommand(s *streams) *cli.Command {
+func execCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
@@ -41,7 +41,7 @@ func execCommand(s *streams) *cli.Command {
 	}
 }
 
-func execAction(c *cli.Context, s *streams) (err error) {
+func execAction(c *cli.Context, s *console.Streams) (err error) {
 	settings, err := settings.Read(c)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	if c.Bool("i") {
 		return execPrompt(c, s, settings)
 	}
-	code, err := readScript(c, s.in)
+	code, err := readScript(c, s.In)
 	if err != nil {
 		return err
 	}
@@ -68,14 +68,14 @@ func execAction(c *cli.Context, s *streams) (err error) {
 	if !settings.OutputNamed {
 		// As in any pipeline, what nobody reads is not worth going on for.
 		broken := func() { cancel(unix.EPIPE) }
-		req.Stdout, req.Stderr = live{s.out, ctx, broken, nil}, live{s.err, ctx, broken, nil}
+		req.Stdout, req.Stderr = live{s.Out, ctx, broken, nil}, live{s.Err, ctx, broken, nil}
 	}
 	r := p.bridge.Run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
-		return &console.ExitError{Code: stopped{unix.SIGPIPE}.code()}
+		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
 	}
 	if settings.OutputNamed {
-		if _, err := fmt.Fprintln(s.out, r.Text(settings.Output)); err != nil {
+		if _, err := fmt.Fprintln(s.Out, r.Text(settings.Output)); err != nil {
 			return err
 		}
 	} else {
@@ -88,8 +88,8 @@ func execAction(c *cli.Context, s *streams) (err error) {
 }
 
 // openForShell opens what it takes to run code for whoever sits at the shell.
-func openForShell(c *cli.Context, s *streams, settings settings.Settings) (*parts, error) {
-	log := newLogger(settings, s.err)
+func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings) (*parts, error) {
+	log := newLogger(settings, s.Err)
 	found, err := findServers(settings, log)
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func openForShell(c *cli.Context, s *streams, settings settings.Settings) (*part
 	return open(settings, log, newRefresher(c, true, log).start, found, false)
 }
 
-func shellRequest(c *cli.Context, s *streams, settings settings.Settings, argv []string) bridge.Request {
-	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: console.PullProgress(s.err)}
+func shellRequest(c *cli.Context, s *console.Streams, settings settings.Settings, argv []string) bridge.Request {
+	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: console.PullProgress(s.Err)}
 	if c.IsSet("timeout") {
 		req.Timeout = settings.Timeout
 	}
@@ -138,38 +138,38 @@ func (l live) Write(b []byte) (int, error) {
 }
 
 // printResult prints what the streams have not shown yet.
-func printResult(r *bridge.Result, s *streams, quiet bool) {
+func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 	if r.Result != "" {
-		fmt.Fprintln(s.out, r.Result)
+		fmt.Fprintln(s.Out, r.Result)
 	}
-	color, stopped := console.ColorsFor(s.err), s.signals.got() != nil
+	color, stopped := console.ColorsFor(s.Err), s.Signals.Received() != nil
 	switch {
 	case stopped: // the user knows
 	case r.IsError() && r.Status != bridge.StatusError:
-		fmt.Fprintf(s.err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, r.Error)
+		fmt.Fprintf(s.Err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, r.Error)
 		for _, l := range r.Stack {
-			fmt.Fprintf(s.err, "  %s\n", l)
+			fmt.Fprintf(s.Err, "  %s\n", l)
 		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
-		fmt.Fprintf(s.err, "%s %s\n", color.Red("toolcell:"), r.Error) // a shell says so too
+		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), r.Error) // a shell says so too
 	}
 	if r.Hint != "" && !stopped {
-		fmt.Fprintf(s.err, "%s %s\n", color.Cyan("hint:"), r.Hint)
+		fmt.Fprintf(s.Err, "%s %s\n", color.Cyan("hint:"), r.Hint)
 	}
 	for _, l := range r.CallLines() {
-		fmt.Fprintf(s.err, "toolcell: %s\n", l)
+		fmt.Fprintf(s.Err, "toolcell: %s\n", l)
 	}
 	for _, n := range r.Notes {
 		if !quiet && !stopped {
-			fmt.Fprintf(s.err, "%s %s\n", color.Yellow("toolcell: note:"), n)
+			fmt.Fprintf(s.Err, "%s %s\n", color.Yellow("toolcell: note:"), n)
 		}
 	}
 }
 
 // printLeavings says where the files and pictures of a run are.
-func printLeavings(r *bridge.Result, s *streams) {
+func printLeavings(r *bridge.Result, s *console.Streams) {
 	for _, l := range r.Leavings() {
-		fmt.Fprintf(s.err, "toolcell: kept %s (%s)\n", l.Path, l.Text)
+		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", l.Path, l.Text)
 	}
 }
 

@@ -87,8 +87,8 @@ func (c current) Servers() []mcpproxy.ServerStatus {
 
 // ask asks, once for each file and on a terminal only, whether the files of
 // the project may start commands.
-func (f *findings) ask(ctx context.Context, s *streams) error {
-	if !console.Terminal(s.in) || !console.Terminal(s.err) {
+func (f *findings) ask(ctx context.Context, s *console.Streams) error {
+	if !console.Terminal(s.In) || !console.Terminal(s.Err) {
 		return nil
 	}
 	asked := false
@@ -96,11 +96,11 @@ func (f *findings) ask(ctx context.Context, s *streams) error {
 		if p.Declined {
 			continue
 		}
-		showProject(s.err, p)
-		fmt.Fprint(s.err, "Allow it? What they do is not sandboxed. [y/N] ")
-		answer, err := readLine(ctx, s.in)
+		showProject(s.Err, p)
+		fmt.Fprint(s.Err, "Allow it? What they do is not sandboxed. [y/N] ")
+		answer, err := console.ReadLine(ctx, s.In)
 		if err != nil {
-			fmt.Fprintln(s.err)
+			fmt.Fprintln(s.Err)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -111,7 +111,7 @@ func (f *findings) ask(ctx context.Context, s *streams) error {
 			return fmt.Errorf("keeping the answer: %w", err)
 		}
 		if !yes {
-			fmt.Fprintf(s.err, "toolcell: its servers are left out; to allow them later: toolcell servers trust %s\n", p.Path)
+			fmt.Fprintf(s.Err, "toolcell: its servers are left out; to allow them later: toolcell servers trust %s\n", p.Path)
 		}
 		asked = true
 	}

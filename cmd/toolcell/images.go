@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func imagesCommand(s *streams) *cli.Command {
+func imagesCommand(s *console.Streams) *cli.Command {
 	flags := settings.Flags(settings.ForImages...)
 	withJSON := append(slices.Clone(flags), jsonFlag())
 	return &cli.Command{
@@ -72,7 +72,7 @@ func needSubcommand(c *cli.Context) error {
 	return cli.ShowSubcommandHelp(c)
 }
 
-func imagesPull(c *cli.Context, s *streams) error {
+func imagesPull(c *cli.Context, s *console.Streams) error {
 	if c.NArg() != 1 {
 		return console.Usagef("images pull takes one reference, such as %s", settings.DefaultImage)
 	}
@@ -83,8 +83,8 @@ func imagesPull(c *cli.Context, s *streams) error {
 	defer store.Close()
 	start := time.Now()
 	show, closeBars := func(rootfs.Progress) {}, func() {}
-	if console.Terminal(s.err) {
-		b := console.NewBars(c.Context, s.err)
+	if console.Terminal(s.Err) {
+		b := console.NewBars(c.Context, s.Err)
 		show, closeBars = b.Show, b.Close
 	}
 	root, err := store.Pull(c.Context, c.Args().First(), show)
@@ -93,17 +93,17 @@ func imagesPull(c *cli.Context, s *streams) error {
 		return d.Explain(err)
 	}
 	if !c.Bool("no-compile") && store.NeedsBytecode(root) {
-		if console.Terminal(s.err) {
-			fmt.Fprintln(s.err, "compiling the image's modules, so that imports are fast")
+		if console.Terminal(s.Err) {
+			fmt.Fprintln(s.Err, "compiling the image's modules, so that imports are fast")
 		}
 		if err := compileModules(c.Context, d, settings, store, root); err != nil {
 			if c.Context.Err() != nil {
 				return err
 			}
-			fmt.Fprintf(s.err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
+			fmt.Fprintf(s.Err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
 		}
 	}
-	fmt.Fprintf(s.out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
+	fmt.Fprintf(s.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
 	return nil
 }
 
@@ -113,7 +113,7 @@ type listedImage struct {
 	rootfs.Image
 }
 
-func imagesList(c *cli.Context, s *streams) error {
+func imagesList(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("images list takes no arguments, got %q", c.Args().First())
 	}
@@ -135,7 +135,7 @@ func imagesList(c *cli.Context, s *streams) error {
 		}
 	}
 	if c.Bool("json") {
-		return printJSON(s.out, rows)
+		return console.PrintJSON(s.Out, rows)
 	}
 	var cells [][]string
 	for _, r := range rows {
@@ -147,7 +147,7 @@ func imagesList(c *cli.Context, s *streams) error {
 			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
 		})
 	}
-	return console.PrintTable(s.out, []console.Column{
+	return console.PrintTable(s.Out, []console.Column{
 		{Name: "IMAGE", End: true},
 		{Name: "DIGEST"},
 		{Name: "SIZE", Right: true},
@@ -159,7 +159,7 @@ func imagesList(c *cli.Context, s *streams) error {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-func imagesInspect(c *cli.Context, s *streams) error {
+func imagesInspect(c *cli.Context, s *console.Streams) error {
 	_, store, _, err := openImages(c)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func imagesInspect(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return printJSON(s.out, found)
+	return console.PrintJSON(s.Out, found)
 }
 
 // findImages gives the images that the arguments name.

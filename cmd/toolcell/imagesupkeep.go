@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func imagesRemove(c *cli.Context, s *streams) (err error) {
+func imagesRemove(c *cli.Context, s *console.Streams) (err error) {
 	if !c.Args().Present() {
 		return console.Usagef("images rm takes references or digests of images")
 	}
@@ -29,12 +29,12 @@ func imagesRemove(c *cli.Context, s *streams) (err error) {
 			err = errors.Join(err, d.Explain(rmErr))
 			continue
 		}
-		fmt.Fprintf(s.out, "%s: %s free\n", name, megabytes(freed))
+		fmt.Fprintf(s.Out, "%s: %s free\n", name, megabytes(freed))
 	}
 	return err
 }
 
-func imagesPrune(c *cli.Context, s *streams) error {
+func imagesPrune(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("images prune takes no arguments, got %q", c.Args().First())
 	}
@@ -59,13 +59,13 @@ func imagesPrune(c *cli.Context, s *streams) error {
 	}
 	removed, freed, err := store.Prune(p)
 	for _, i := range removed {
-		fmt.Fprintf(s.out, "%.19s %s\n", i.Digest, strings.Join(i.Refs, " "))
+		fmt.Fprintf(s.Out, "%.19s %s\n", i.Digest, strings.Join(i.Refs, " "))
 	}
-	fmt.Fprintf(s.out, "%d images removed, %s free\n", len(removed), megabytes(freed))
+	fmt.Fprintf(s.Out, "%d images removed, %s free\n", len(removed), megabytes(freed))
 	return d.Explain(err)
 }
 
-func imagesVerify(c *cli.Context, s *streams) error {
+func imagesVerify(c *cli.Context, s *console.Streams) error {
 	_, store, d, err := openImages(c)
 	if err != nil {
 		return err
@@ -92,10 +92,10 @@ func imagesVerify(c *cli.Context, s *streams) error {
 		}
 		name := strings.Join(append(slices.Clone(i.Refs), i.Digest), " ")
 		if len(damage) == 0 {
-			fmt.Fprintf(s.out, "%s: as its digest says\n", name)
+			fmt.Fprintf(s.Out, "%s: as its digest says\n", name)
 			continue
 		}
-		fmt.Fprintf(s.out, "%s: damaged\n  %s\n", name, strings.Join(damage, "\n  "))
+		fmt.Fprintf(s.Out, "%s: damaged\n  %s\n", name, strings.Join(damage, "\n  "))
 		if !c.Bool("repair") {
 			damaged = true
 			continue
@@ -111,7 +111,7 @@ func imagesVerify(c *cli.Context, s *streams) error {
 }
 
 // repair fetches an image again, under the names that it has.
-func repair(c *cli.Context, s *streams, store *rootfs.Store, i *rootfs.Image) error {
+func repair(c *cli.Context, s *console.Streams, store *rootfs.Store, i *rootfs.Image) error {
 	if err := store.Discard(c.Context, i); err != nil {
 		return fmt.Errorf("repairing image %s: %w", i.Digest, err)
 	}
@@ -120,7 +120,7 @@ func repair(c *cli.Context, s *streams, store *rootfs.Store, i *rootfs.Image) er
 		if err != nil {
 			return fmt.Errorf("fetching the damaged image again: %w", err)
 		}
-		fmt.Fprintf(s.out, "  fetched again: %s %s\n", ref, root.Digest)
+		fmt.Fprintf(s.Out, "  fetched again: %s %s\n", ref, root.Digest)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func installCommand(s *streams) *cli.Command {
+func installCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{
 		&cli.BoolFlag{Name: "list", Usage: "show the clients that are known, their files, and which have toolcell"},
 		&cli.BoolFlag{Name: "json", Usage: "print the list as JSON"},
@@ -46,7 +46,7 @@ func installCommand(s *streams) *cli.Command {
 	}
 }
 
-func uninstallCommand(s *streams) *cli.Command {
+func uninstallCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{
 		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the entry, if there are several"},
@@ -69,7 +69,7 @@ func clientNames() (names []string) {
 // An installer is one client's file, and what there is to know to change it.
 type installer struct {
 	c        *cli.Context
-	s        *streams
+	s        *console.Streams
 	settings settings.Settings
 	found    *findings
 	installs install.Journal
@@ -78,7 +78,7 @@ type installer struct {
 }
 
 // newInstaller finds and reads the file that the command line means.
-func newInstaller(c *cli.Context, s *streams) (*installer, error) {
+func newInstaller(c *cli.Context, s *console.Streams) (*installer, error) {
 	if c.NArg() != 1 {
 		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(clientNames(), ", "))
 	}
@@ -91,7 +91,7 @@ func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 		return nil, err
 	}
 	i := &installer{c: c, s: s, settings: conf, installs: install.NewJournal(d.State)}
-	if i.found, err = findServers(conf, newLogger(conf, s.err)); err != nil {
+	if i.found, err = findServers(conf, newLogger(conf, s.Err)); err != nil {
 		return nil, err
 	}
 	if i.place, err = install.TargetOf(i.found.options, c.Args().First(), c.Bool("project")); err != nil {
@@ -102,7 +102,7 @@ func newInstaller(c *cli.Context, s *streams) (*installer, error) {
 }
 
 // installEntry is the story of the command.
-func installEntry(c *cli.Context, s *streams) error {
+func installEntry(c *cli.Context, s *console.Streams) error {
 	if c.Bool("list") {
 		return listClients(c, s)
 	}
@@ -129,7 +129,7 @@ func installEntry(c *cli.Context, s *streams) error {
 		}
 	}
 	if c.Bool("dry-run") {
-		return change.show(s.out)
+		return change.show(s.Out)
 	}
 	if len(change.move.Servers) > 0 {
 		if err := change.confirm(); err != nil {
@@ -139,7 +139,7 @@ func installEntry(c *cli.Context, s *streams) error {
 	if err := change.write(); err != nil {
 		return err
 	}
-	change.tell(s.out)
+	change.tell(s.Out)
 	return nil
 }
 
@@ -148,8 +148,8 @@ func (i *installer) print(self install.Entry) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(i.s.err, "toolcell: for %s, in %s:\n", i.place.Title, i.place.File)
-	_, err = io.WriteString(i.s.out, text)
+	fmt.Fprintf(i.s.Err, "toolcell: for %s, in %s:\n", i.place.Title, i.place.File)
+	_, err = io.WriteString(i.s.Out, text)
 	return err
 }
 
@@ -179,7 +179,7 @@ func (i *installer) self() (install.Entry, error) {
 	}
 	for _, k := range settings.All {
 		if _, given := self.Env[k.Env]; os.Getenv(k.Env) != "" && !given {
-			fmt.Fprintf(i.s.err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if it is to hold there\n", k.Env, k.Env)
+			fmt.Fprintf(i.s.Err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if it is to hold there\n", k.Env, k.Env)
 		}
 	}
 	return self, nil
@@ -235,12 +235,12 @@ type clientRow struct {
 	Error   string `json:"error,omitempty"`
 }
 
-func listClients(c *cli.Context, s *streams) error {
+func listClients(c *cli.Context, s *console.Streams) error {
 	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	found, err := findServers(settings, newLogger(settings, s.err))
+	found, err := findServers(settings, newLogger(settings, s.Err))
 	if err != nil {
 		return err
 	}
@@ -249,13 +249,13 @@ func listClients(c *cli.Context, s *streams) error {
 		rows = append(rows, rowOf(p))
 	}
 	if c.Bool("json") {
-		return printJSON(s.out, rows)
+		return console.PrintJSON(s.Out, rows)
 	}
 	var cells [][]string
 	for _, r := range rows {
 		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
 	}
-	return console.PrintTable(s.out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
+	return console.PrintTable(s.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
 }
 
 func rowOf(p install.Target) clientRow {

@@ -19,7 +19,7 @@ func (c *change) plan() error {
 		return fmt.Errorf("%s %w", c.place.File, err)
 	}
 	if len(c.move.Servers) == 0 {
-		c.tellMove(c.s.err)
+		c.tellMove(c.s.Err)
 		return nil
 	}
 	if c.moved, err = openEdited(c.place.MovedFile()); err != nil {
@@ -35,17 +35,17 @@ func (c *change) plan() error {
 // confirm shows the move and asks for it.
 func (c *change) confirm() error {
 	if c.c.Bool("yes") {
-		c.tellMove(c.s.err)
+		c.tellMove(c.s.Err)
 		return nil
 	}
-	if !console.Terminal(c.s.in) || !console.Terminal(c.s.err) {
+	if !console.Terminal(c.s.In) || !console.Terminal(c.s.Err) {
 		return console.Usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
-	if err := c.show(c.s.err); err != nil {
+	if err := c.show(c.s.Err); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.s.err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), c.place.Title)
-	answer, err := readLine(c.c.Context, c.s.in)
+	fmt.Fprintf(c.s.Err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), c.place.Title)
+	answer, err := console.ReadLine(c.c.Context, c.s.In)
 	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
 		return &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("nothing was changed")}
 	}

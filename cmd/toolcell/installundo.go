@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 	"github.com/urfave/cli/v2"
 )
@@ -12,7 +13,7 @@ import (
 // uninstall takes back what install did to a file. As long as nobody changed it
 // since, it becomes what it was to the byte; otherwise the entry is taken out of
 // the text, and servers that were moved are put back into it.
-func uninstall(c *cli.Context, s *streams) error {
+func uninstall(c *cli.Context, s *console.Streams) error {
 	i, err := newInstaller(c, s)
 	if err != nil {
 		return err
@@ -31,11 +32,11 @@ func uninstall(c *cli.Context, s *streams) error {
 		return fmt.Errorf("%s: %w", i.place.File, err)
 	}
 	if !i.file.changed() && !u.gone && u.moved == nil {
-		fmt.Fprintf(s.out, "nothing to do: toolcell is not in %s\n", i.place.File)
+		fmt.Fprintf(s.Out, "nothing to do: toolcell is not in %s\n", i.place.File)
 		return i.installs.Forget(i.place.File)
 	}
 	if c.Bool("dry-run") {
-		return (&change{installer: i, moved: u.moved}).show(s.out)
+		return (&change{installer: i, moved: u.moved}).show(s.Out)
 	}
 	return u.write()
 }
@@ -101,18 +102,18 @@ func (u *undoing) write() error {
 	}
 	switch {
 	case u.gone:
-		fmt.Fprintf(u.s.out, "removed: %s, which was not there before\n", u.place.File)
+		fmt.Fprintf(u.s.Out, "removed: %s, which was not there before\n", u.place.File)
 	case u.exact:
-		fmt.Fprintf(u.s.out, "restored as it was before: %s\n", u.place.File)
+		fmt.Fprintf(u.s.Out, "restored as it was before: %s\n", u.place.File)
 		_ = os.Remove(u.record.Backup) // it says the same
 	default:
-		fmt.Fprintf(u.s.out, "taken out of %s; the rest of it is as it is now\n", u.place.File)
+		fmt.Fprintf(u.s.Out, "taken out of %s; the rest of it is as it is now\n", u.place.File)
 		if u.record.Backup != "" {
-			fmt.Fprintf(u.s.out, "  before: %s\n", u.record.Backup)
+			fmt.Fprintf(u.s.Out, "  before: %s\n", u.record.Backup)
 		}
 	}
 	if u.moved != nil {
-		fmt.Fprintf(u.s.out, "put back: %d server%s\n", len(u.record.Moved), plural(len(u.record.Moved)))
+		fmt.Fprintf(u.s.Out, "put back: %d server%s\n", len(u.record.Moved), plural(len(u.record.Moved)))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func manCommand(s *streams) *cli.Command {
+func manCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:         "man",
 		Usage:        "print the manual page, for man -l or a folder of pages",
@@ -22,7 +22,7 @@ func manCommand(s *streams) *cli.Command {
 			if c.Args().Present() {
 				return console.Usagef("man takes no arguments, got %q", c.Args().First())
 			}
-			_, err := fmt.Fprint(s.out, manPage(c.App))
+			_, err := fmt.Fprint(s.Out, manPage(c.App))
 			return err
 		},
 	}

@@ -19,7 +19,7 @@ import (
 
 // A prompt runs what is typed, block after block, in one session.
 type prompt struct {
-	s      *streams
+	s      *console.Streams
 	bridge *bridge.Server
 	req    bridge.Request // of each block, but for its code
 	input  lineSource
@@ -45,11 +45,11 @@ type lineSource interface {
 var errAbandoned = errors.New("the line was abandoned")
 
 // execPrompt is exec -i. Code from the command line runs first, in the session.
-func execPrompt(c *cli.Context, s *streams, settings settings.Settings) (err error) {
+func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) (err error) {
 	if settings.OutputNamed {
 		return console.Usagef("give either -i or --output, not both")
 	}
-	first, err := readScript(c, s.in)
+	first, err := readScript(c, s.In)
 	if err != nil {
 		return err
 	}
@@ -69,21 +69,21 @@ func execPrompt(c *cli.Context, s *streams, settings settings.Settings) (err err
 	defer cancel(nil)
 	q := &prompt{
 		s: s, bridge: p.bridge, req: shellRequest(c, s, settings, first.argv),
-		person: console.Terminal(s.in) && console.Terminal(s.out), quiet: c.Bool("quiet"), said: map[string]bool{},
+		person: console.Terminal(s.In) && console.Terminal(s.Out), quiet: c.Bool("quiet"), said: map[string]bool{},
 	}
 	broken := func() { cancel(unix.EPIPE) }
-	q.req.Stdout, q.req.Stderr = live{s.out, ctx, broken, &q.where}, live{s.err, ctx, broken, &q.where}
+	q.req.Stdout, q.req.Stderr = live{s.Out, ctx, broken, &q.where}, live{s.Err, ctx, broken, &q.where}
 	q.input = q.openInput(settings)
 	defer q.input.close()
 	if q.person {
-		defer s.signals.onInterrupt(q.interrupt)()
+		defer s.Signals.OnInterrupt(q.interrupt)()
 		if !q.quiet {
-			fmt.Fprintf(s.err, "Python in a sandbox of %s. Ctrl-C stops what runs, Ctrl-D or exit() leaves.\n", settings.Image)
+			fmt.Fprintf(s.Err, "Python in a sandbox of %s. Ctrl-C stops what runs, Ctrl-D or exit() leaves.\n", settings.Image)
 		}
 	}
 	err = q.loop(ctx, first.text)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
-		return &console.ExitError{Code: stopped{unix.SIGPIPE}.code()}
+		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (q *prompt) loop(ctx context.Context, first string) error {
 			ready = b.add(line)
 		case errors.Is(err, errAbandoned):
 			b = block{}
-			fmt.Fprintln(q.s.err, "KeyboardInterrupt")
+			fmt.Fprintln(q.s.Err, "KeyboardInterrupt")
 		case errors.Is(err, io.EOF):
 			ready = b.rest()
 		default:
@@ -159,7 +159,7 @@ func (q *prompt) run(ctx context.Context, code string) (over bool, err error) {
 		return true, context.Cause(ctx)
 	}
 	if q.person {
-		q.where.newLine(q.s.out)
+		q.where.newLine(q.s.Out)
 	}
 	q.print(r, r.Status == bridge.StatusCancelled && runCtx.Err() != nil)
 	var hint *oci.HintError
@@ -169,7 +169,7 @@ func (q *prompt) run(ctx context.Context, code string) (over bool, err error) {
 	case r.Session == sessionEnded && byItself(r):
 		return true, exitOf(r)
 	case r.Session == sessionEnded:
-		fmt.Fprintf(q.s.err, "%s the session was ended: its variables and files are gone\n", console.ColorsFor(q.s.err).Yellow("toolcell:"))
+		fmt.Fprintf(q.s.Err, "%s the session was ended: its variables and files are gone\n", console.ColorsFor(q.s.Err).Yellow("toolcell:"))
 	}
 	return false, nil
 }
@@ -206,7 +206,7 @@ func (q *prompt) print(r *bridge.Result, cancelled bool) {
 // went; to a program it is told as a shell tells it of its last command.
 func (q *prompt) leave() error {
 	if q.person {
-		fmt.Fprintln(q.s.out)
+		fmt.Fprintln(q.s.Out)
 		return nil
 	}
 	if q.last == nil {

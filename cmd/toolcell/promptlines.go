@@ -77,14 +77,14 @@ func (e *editor) close() { _ = e.state.Close() } // nothing can be done about a 
 // plainLines are the lines of what is no terminal, or of one that can do no
 // more than show them.
 type plainLines struct {
-	s         *streams
+	s         *console.Streams
 	show      bool // the marks
 	read      chan string
 	abandoned chan struct{}
 	err       error // once read is closed
 }
 
-func newPlainLines(s *streams, show bool) *plainLines {
+func newPlainLines(s *console.Streams, show bool) *plainLines {
 	l := &plainLines{s: s, show: show, read: make(chan string), abandoned: make(chan struct{}, 1)}
 	go l.fill()
 	return l
@@ -93,7 +93,7 @@ func newPlainLines(s *streams, show bool) *plainLines {
 // fill reads on until the end of the input, or of the program.
 func (l *plainLines) fill() {
 	defer close(l.read)
-	lines := bufio.NewScanner(l.s.in)
+	lines := bufio.NewScanner(l.s.In)
 	lines.Buffer(nil, maxScript)
 	for lines.Scan() {
 		l.read <- lines.Text()
@@ -105,7 +105,7 @@ func (l *plainLines) fill() {
 
 func (l *plainLines) line(ctx context.Context, mark string) (string, error) {
 	if l.show {
-		fmt.Fprint(l.s.out, mark)
+		fmt.Fprint(l.s.Out, mark)
 	}
 	select {
 	case text, ok := <-l.read:
@@ -119,7 +119,7 @@ func (l *plainLines) line(ctx context.Context, mark string) (string, error) {
 		}
 		return "", io.EOF
 	case <-l.abandoned:
-		fmt.Fprintln(l.s.out)
+		fmt.Fprintln(l.s.Out)
 		return "", errAbandoned
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

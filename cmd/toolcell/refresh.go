@@ -110,7 +110,7 @@ func (r *refresher) close() {
 	}
 }
 
-func imagesRefresh(c *cli.Context, s *streams) error {
+func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	if c.NArg() != 1 {
 		return console.Usagef("images refresh takes one reference")
 	}
@@ -118,7 +118,7 @@ func imagesRefresh(c *cli.Context, s *streams) error {
 	defer cancel()
 	if c.Bool("until-eof") {
 		go func() {
-			_, _ = io.Copy(io.Discard, s.in)
+			_, _ = io.Copy(io.Discard, s.In)
 			cancel()
 		}()
 	}

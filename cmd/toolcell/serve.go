@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func serveCommand(s *streams) *cli.Command {
+func serveCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:         "serve",
 		Aliases:      []string{"run"},
@@ -27,12 +27,12 @@ func serveCommand(s *streams) *cli.Command {
 	}
 }
 
-func serve(c *cli.Context, s *streams) (err error) {
+func serve(c *cli.Context, s *console.Streams) (err error) {
 	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	log := newLogger(settings, s.err)
+	log := newLogger(settings, s.Err)
 	refresh := newRefresher(c, false, log)
 	defer refresh.close()
 	found, err := findServers(settings, log)
@@ -45,8 +45,8 @@ func serve(c *cli.Context, s *streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if console.Terminal(s.in) {
-		fmt.Fprintln(s.err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
+	if console.Terminal(s.In) {
+		fmt.Fprintln(s.Err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
 	}
 	// Fewer wait than may run: where files are few, a run needs those that the
 	// making of another would take.
@@ -54,7 +54,7 @@ func serve(c *cli.Context, s *streams) (err error) {
 	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
 		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	}
-	in, end := waitable(s.in)
+	in, end := waitable(s.In)
 	defer end()
-	return p.bridge.Serve(c.Context, in, s.out)
+	return p.bridge.Serve(c.Context, in, s.Out)
 }

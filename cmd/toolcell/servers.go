@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func serversCommand(s *streams) *cli.Command {
+func serversCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
@@ -49,12 +49,12 @@ func serversCommand(s *streams) *cli.Command {
 }
 
 // withProxy runs action on the user's servers and ends them again.
-func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.Proxy) error) (err error) {
+func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mcpproxy.Proxy) error) (err error) {
 	settings, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	log := newLogger(settings, s.err)
+	log := newLogger(settings, s.Err)
 	found, err := findServers(settings, log)
 	if err != nil {
 		return err
@@ -72,24 +72,24 @@ func withProxy(c *cli.Context, s *streams, action func(*cli.Context, *mcpproxy.P
 	return action(c, p)
 }
 
-func serversList(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
-	printProblems(s.err, all, p.Problems())
-	noteUnmatchedSections(c, s.err, all)
+	printProblems(s.Err, all, p.Problems())
+	noteUnmatchedSections(c, s.Err, all)
 	if c.Bool("json") {
-		return printJSON(s.out, all)
+		return console.PrintJSON(s.Out, all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(s.err, "toolcell: no servers were found\nhint: put one into ~/MCPs/NAME.json: {\"mcpServers\": {\"NAME\": {\"command\": \"…\", \"args\": []}}}")
+		fmt.Fprintln(s.Err, "toolcell: no servers were found\nhint: put one into ~/MCPs/NAME.json: {\"mcpServers\": {\"NAME\": {\"command\": \"…\", \"args\": []}}}")
 		return nil
 	}
 	var rows [][]string
 	for _, st := range all {
 		rows = append(rows, []string{st.Name, st.Status, string(st.Transport), st.Source, remark(st)})
 	}
-	return console.PrintTable(s.out, []console.Column{
+	return console.PrintTable(s.Out, []console.Column{
 		{Name: "NAME"},
-		{Name: "STATUS", Color: console.ColorsFor(s.out).Status},
+		{Name: "STATUS", Color: console.ColorsFor(s.Out).Status},
 		{Name: "TRANSPORT"},
 		{Name: "SOURCE", End: true},
 		{Name: "REMARK", Wrap: true},
@@ -138,7 +138,7 @@ type serverTool struct {
 	Description string `json:"description,omitempty"`
 }
 
-func serversTools(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	names := c.Args().Slice()
 	if len(names) == 0 {
 		for _, st := range p.Servers() {
@@ -163,7 +163,7 @@ func serversTools(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	return errors.Join(append([]error{printTools(c, s, rows)}, failed...)...)
 }
 
-func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if !c.Args().Present() {
 		return console.Usagef("servers search takes what to search for")
 	}
@@ -172,7 +172,7 @@ func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	for _, problem := range problems {
-		fmt.Fprintf(s.err, "toolcell: not searched: %s\n", problem)
+		fmt.Fprintf(s.Err, "toolcell: not searched: %s\n", problem)
 	}
 	var rows []serverTool
 	for _, d := range docs {
@@ -181,7 +181,7 @@ func serversSearch(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	return printTools(c, s, rows)
 }
 
-func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if c.NArg() < 2 || c.NArg() > 3 {
 		return console.Usagef(`servers call takes a server, a tool and the arguments as a JSON object, such as '{"path": "/tmp"}'`)
 	}
@@ -198,7 +198,7 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
-		Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments, Run: loadPolicy(settings, newLogger(settings, s.err)).NewRun(),
+		Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments, Run: loadPolicy(settings, newLogger(settings, s.Err)).NewRun(),
 	})
 	if err != nil {
 		return err
@@ -207,22 +207,22 @@ func serversCall(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	if err := json.Indent(&out, answer.JSON, "", "  "); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	fmt.Fprintln(s.out, out.String())
+	fmt.Fprintln(s.Out, out.String())
 	if answer.IsError {
 		return &console.ExitError{Code: console.ExitFail} // the answer says why
 	}
 	return nil
 }
 
-func printTools(c *cli.Context, s *streams, rows []serverTool) error {
+func printTools(c *cli.Context, s *console.Streams, rows []serverTool) error {
 	if c.Bool("json") {
-		return printJSON(s.out, rows)
+		return console.PrintJSON(s.Out, rows)
 	}
 	var cells [][]string
 	for _, r := range rows {
 		cells = append(cells, []string{r.Server, r.Tool, console.OneLine(r.Description, descriptionWidth)})
 	}
-	return console.PrintTable(s.out, []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "DESCRIPTION"}}, cells)
+	return console.PrintTable(s.Out, []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "DESCRIPTION"}}, cells)
 }
 
 // descriptionWidth is what a table shows of a tool's description at most:

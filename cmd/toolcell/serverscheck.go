@@ -27,10 +27,10 @@ type checked struct {
 // serversCheck starts servers, a few at a time, and fails if one cannot be
 // used. What the user switched off, or what counts once, is left out unless it
 // is named.
-func serversCheck(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	names := c.Args().Slice()
 	if len(names) == 0 {
-		printProblems(s.err, p.Servers(), p.Problems())
+		printProblems(s.Err, p.Servers(), p.Problems())
 	}
 	var rows []checked
 	for _, st := range p.Servers() {
@@ -81,9 +81,9 @@ func (r *checked) start(ctx context.Context, p *mcpproxy.Proxy) {
 	}
 }
 
-func printChecked(c *cli.Context, s *streams, rows []checked) error {
+func printChecked(c *cli.Context, s *console.Streams, rows []checked) error {
 	if c.Bool("json") {
-		return printJSON(s.out, rows)
+		return console.PrintJSON(s.Out, rows)
 	}
 	var cells [][]string
 	for _, r := range rows {
@@ -93,9 +93,9 @@ func printChecked(c *cli.Context, s *streams, rows []checked) error {
 		}
 		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(r.Error, 400)})
 	}
-	return console.PrintTable(s.out, []console.Column{
+	return console.PrintTable(s.Out, []console.Column{
 		{Name: "NAME"},
-		{Name: "STATUS", Color: console.ColorsFor(s.out).Status},
+		{Name: "STATUS", Color: console.ColorsFor(s.Out).Status},
 		{Name: "TOOLS", Right: true},
 		{Name: "TIME", Right: true},
 		{Name: "REMARK", Wrap: true},

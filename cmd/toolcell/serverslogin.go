@@ -22,7 +22,7 @@ func loginFlags(login *cli.Command) *cli.Command {
 	return login
 }
 
-func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversLogin(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if c.NArg() != 1 {
 		return console.Usagef("servers login takes the name of one server")
 	}
@@ -30,12 +30,12 @@ func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 	ctx, cancel := context.WithTimeoutCause(c.Context, loginWithin, fmt.Errorf("it was not done within %v", loginWithin))
 	defer cancel()
 	err := p.Login(ctx, name, func(address string) {
-		fmt.Fprintf(s.err, "Log in at this address:\n\n    %s\n\n", address)
+		fmt.Fprintf(s.Err, "Log in at this address:\n\n    %s\n\n", address)
 		if !c.Bool("no-browser") && openBrowser(address) {
-			fmt.Fprintln(s.err, "A browser should have opened. Waiting for it to come back …")
+			fmt.Fprintln(s.Err, "A browser should have opened. Waiting for it to come back …")
 			return
 		}
-		fmt.Fprintln(s.err, "Open it in a browser of this host. Waiting for it to come back …")
+		fmt.Fprintln(s.Err, "Open it in a browser of this host. Waiting for it to come back …")
 	})
 	if err != nil {
 		return err
@@ -45,13 +45,13 @@ func serversLogin(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		return fmt.Errorf("logged in to %q, but it cannot be used: %w", name, err)
 	}
 	if c.Bool("json") {
-		return printJSON(s.out, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
+		return console.PrintJSON(s.Out, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
 	}
-	_, err = fmt.Fprintf(s.out, "logged in to %q, which has %d tools\n", name, len(tools))
+	_, err = fmt.Fprintf(s.Out, "logged in to %q, which has %d tools\n", name, len(tools))
 	return err
 }
 
-func serversLogout(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
+func serversLogout(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if c.NArg() != 1 {
 		return console.Usagef("servers logout takes the name of one server")
 	}
@@ -60,13 +60,13 @@ func serversLogout(c *cli.Context, s *streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(s.out, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
+		return console.PrintJSON(s.Out, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
 	}
 	if !was {
-		fmt.Fprintf(s.out, "there was no login to %q\n", c.Args().First())
+		fmt.Fprintf(s.Out, "there was no login to %q\n", c.Args().First())
 		return nil
 	}
-	fmt.Fprintf(s.out, "forgot the login to %q\n", c.Args().First())
+	fmt.Fprintf(s.Out, "forgot the login to %q\n", c.Args().First())
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func serversSetCommand(s *streams) *cli.Command {
+func serversSetCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "forget the value"}, jsonFlag()}
 	return &cli.Command{
 		Name: "set", Usage: "give a server a value that its config file asks for or names", ArgsUsage: "NAME INPUT",
@@ -27,7 +27,7 @@ func serversSetCommand(s *streams) *cli.Command {
 	}
 }
 
-func serversSet(c *cli.Context, s *streams) error {
+func serversSet(c *cli.Context, s *console.Streams) error {
 	if n := c.NArg(); n < 1 || n > 2 {
 		return console.Usagef("servers set takes the name of a server and of the input or variable to set")
 	}
@@ -35,7 +35,7 @@ func serversSet(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := findServers(settings, newLogger(settings, s.err))
+	found, err := findServers(settings, newLogger(settings, s.Err))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func serversSet(c *cli.Context, s *streams) error {
 			err = fmt.Errorf("%q of server %q has no value that was set", in.ID, in.Server)
 		}
 		if err == nil && c.Bool("json") {
-			err = printJSON(s.out, []valueSet{{in.Server, in.ID, in.Source, false}})
+			err = console.PrintJSON(s.Out, []valueSet{{in.Server, in.ID, in.Source, false}})
 		}
 		return err
 	}
@@ -61,12 +61,12 @@ func serversSet(c *cli.Context, s *streams) error {
 		return fmt.Errorf("keeping the value: %w", err)
 	}
 	if c.Bool("json") {
-		err = printJSON(s.out, []valueSet{{in.Server, in.ID, in.Source, true}})
+		err = console.PrintJSON(s.Out, []valueSet{{in.Server, in.ID, in.Source, true}})
 	} else {
-		_, err = fmt.Fprintf(s.out, "set: %s, for %s\n", in.ID, in.Source)
+		_, err = fmt.Fprintf(s.Out, "set: %s, for %s\n", in.ID, in.Source)
 	}
 	if os.Getenv(in.Variable()) != "" {
-		fmt.Fprintf(s.err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
+		fmt.Fprintf(s.Err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
 	}
 	return err
 }
@@ -115,12 +115,12 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 }
 
 // readValue asks for the value, without showing a secret.
-func readValue(ctx context.Context, s *streams, in config.Input) (value string, err error) {
-	if console.Terminal(s.in) && console.Terminal(s.err) {
+func readValue(ctx context.Context, s *console.Streams, in config.Input) (value string, err error) {
+	if console.Terminal(s.In) && console.Terminal(s.Err) {
 		value, err = askValue(ctx, s, in)
 	} else {
 		var all []byte
-		all, err = io.ReadAll(io.LimitReader(s.in, maxTyped+1))
+		all, err = io.ReadAll(io.LimitReader(s.In, console.MaxTyped+1))
 		value = strings.TrimSuffix(strings.TrimSuffix(string(all), "\n"), "\r")
 	}
 	switch {
@@ -128,8 +128,8 @@ func readValue(ctx context.Context, s *streams, in config.Input) (value string, 
 		return "", fmt.Errorf("reading the value: %w", err)
 	case value == "":
 		return "", errors.New("the value is empty; nothing was set")
-	case len(value) > maxTyped:
-		return "", fmt.Errorf("the value has more than %d bytes", maxTyped)
+	case len(value) > console.MaxTyped:
+		return "", fmt.Errorf("the value has more than %d bytes", console.MaxTyped)
 	case strings.ContainsRune(value, 0):
 		return "", errors.New("the value has a NUL character in it, which no variable can have")
 	case len(in.Options) > 0 && !slices.Contains(in.Options, value):
@@ -138,7 +138,7 @@ func readValue(ctx context.Context, s *streams, in config.Input) (value string, 
 	return value, nil
 }
 
-func askValue(ctx context.Context, s *streams, in config.Input) (string, error) {
+func askValue(ctx context.Context, s *console.Streams, in config.Input) (string, error) {
 	prompt := console.OneLine(in.ID, 100)
 	if in.Description != "" {
 		prompt = console.OneLine(in.Description, 200) + " (" + prompt + ")"
@@ -150,17 +150,17 @@ func askValue(ctx context.Context, s *streams, in config.Input) (string, error) 
 		prompt += " [" + console.OneLine(in.Default, 100) + "]"
 	}
 	if in.Secret { // before anything can be typed
-		show, err := hideTyping(s.in)
+		show, err := hideTyping(s.In)
 		if err != nil {
 			return "", fmt.Errorf("hiding what is typed: %w", err)
 		}
 		defer func() {
 			show()
-			fmt.Fprintln(s.err)
+			fmt.Fprintln(s.Err)
 		}()
 	}
-	fmt.Fprint(s.err, prompt+": ")
-	value, err := readLine(ctx, s.in)
+	fmt.Fprint(s.Err, prompt+": ")
+	value, err := console.ReadLine(ctx, s.In)
 	if value == "" && err == nil {
 		value = in.Default
 	}

@@ -15,7 +15,7 @@ import (
 // discoverySettings are the settings of commands that only look for servers.
 var discoverySettings = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
 
-func serversTrustCommand(s *streams) *cli.Command {
+func serversTrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
 		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
@@ -23,7 +23,7 @@ func serversTrustCommand(s *streams) *cli.Command {
 	}
 }
 
-func serversUntrustCommand(s *streams) *cli.Command {
+func serversUntrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "untrust", Usage: "take that back", ArgsUsage: "FILE…",
 		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
@@ -40,7 +40,7 @@ type trusting struct {
 
 // eachProjectFile runs action on every file that the command line names. What
 // it tells is for people: with --json the rows are printed.
-func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *findings, file string) (trusting, error)) error {
+func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Writer, f *findings, file string) (trusting, error)) error {
 	if !c.Args().Present() {
 		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
@@ -49,12 +49,12 @@ func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *
 		return err
 	}
 	var rows []trusting
-	var tell io.Writer = s.out
+	var tell io.Writer = s.Out
 	if c.Bool("json") {
 		tell = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
-		found, err := findServers(settings, newLogger(settings, s.err))
+		found, err := findServers(settings, newLogger(settings, s.Err))
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func eachProjectFile(c *cli.Context, s *streams, action func(tell io.Writer, f *
 		rows = append(rows, row)
 	}
 	if c.Bool("json") {
-		return printJSON(s.out, rows)
+		return console.PrintJSON(s.Out, rows)
 	}
 	return nil
 }

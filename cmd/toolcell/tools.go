@@ -16,8 +16,8 @@ import (
 // toolsSettings are the settings of commands about saved tools.
 var toolsSettings = []string{"state-dir"}
 
-func toolsCommand(s *streams) *cli.Command {
-	command := func(name, usage, args string, action func(*cli.Context, *streams, savedtools.Store) error) *cli.Command {
+func toolsCommand(s *console.Streams) *cli.Command {
+	command := func(name, usage, args string, action func(*cli.Context, *console.Streams, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
 			Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(toolsSettings...)...),
@@ -55,24 +55,24 @@ func openSavedTools(c *cli.Context) (savedtools.Store, error) {
 	return savedtools.Open(d.Tools(), project()), nil
 }
 
-func toolsList(c *cli.Context, s *streams, saved savedtools.Store) error {
+func toolsList(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
 	if c.Args().Present() {
 		return console.Usagef("tools list takes no arguments, got %q", c.Args().First())
 	}
 	tools, problems := saved.List()
 	err := errors.Join(problems...)
 	if c.Bool("json") {
-		return errors.Join(printJSON(s.out, tools), err)
+		return errors.Join(console.PrintJSON(s.Out, tools), err)
 	}
 	if len(tools) == 0 && err == nil {
-		fmt.Fprintf(s.err, "toolcell: no tools are saved in %s\nhint: code saves a function with runtime.save_tool(function)\n", projectName(saved))
+		fmt.Fprintf(s.Err, "toolcell: no tools are saved in %s\nhint: code saves a function with runtime.save_tool(function)\n", projectName(saved))
 		return nil
 	}
 	var rows [][]string
 	for _, t := range tools {
 		rows = append(rows, []string{t.Name + console.OneLine(t.Signature, descriptionWidth), savedOn(t), firstLine(t.Doc)})
 	}
-	return errors.Join(console.PrintTable(s.out, []console.Column{{Name: "TOOL"}, {Name: "SAVED"}, {Name: "DESCRIPTION"}}, rows), err)
+	return errors.Join(console.PrintTable(s.Out, []console.Column{{Name: "TOOL"}, {Name: "SAVED"}, {Name: "DESCRIPTION"}}, rows), err)
 }
 
 func projectName(saved savedtools.Store) string {
@@ -94,7 +94,7 @@ func firstLine(s string) string {
 	return console.OneLine(line, descriptionWidth)
 }
 
-func toolsShow(c *cli.Context, s *streams, saved savedtools.Store) error {
+func toolsShow(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
 	if !c.Args().Present() {
 		return console.Usagef("tools show takes names of saved tools; toolcell tools list shows them")
 	}
@@ -107,12 +107,12 @@ func toolsShow(c *cli.Context, s *streams, saved savedtools.Store) error {
 		tools = append(tools, t)
 	}
 	if c.Bool("json") {
-		return printJSON(s.out, tools)
+		return console.PrintJSON(s.Out, tools)
 	}
-	color := console.ColorsFor(s.out)
+	color := console.ColorsFor(s.Out)
 	for i, t := range tools {
 		if i > 0 {
-			fmt.Fprintln(s.out)
+			fmt.Fprintln(s.Out)
 		}
 		about := "# " + t.Name
 		if on := savedOn(t); on != "" {
@@ -122,17 +122,17 @@ func toolsShow(c *cli.Context, s *streams, saved savedtools.Store) error {
 			about += ", needs " + strings.Join(t.Imports, ", ")
 		}
 		source := strings.Trim(t.Source, "\n")
-		if console.Terminal(s.out) {
+		if console.Terminal(s.Out) {
 			source = console.PlainText(source)
 		}
-		if _, err := fmt.Fprintf(s.out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
+		if _, err := fmt.Fprintf(s.Out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func toolsRemove(c *cli.Context, s *streams, saved savedtools.Store) (err error) {
+func toolsRemove(c *cli.Context, s *console.Streams, saved savedtools.Store) (err error) {
 	if !c.Args().Present() {
 		return console.Usagef("tools rm takes names of saved tools; toolcell tools list shows them")
 	}
@@ -144,24 +144,24 @@ func toolsRemove(c *cli.Context, s *streams, saved savedtools.Store) (err error)
 		}
 		removed = append(removed, map[string]string{"name": name})
 		if !c.Bool("json") {
-			fmt.Fprintf(s.out, "removed: %s\n", name)
+			fmt.Fprintf(s.Out, "removed: %s\n", name)
 		}
 	}
 	if c.Bool("json") {
-		err = errors.Join(err, printJSON(s.out, removed))
+		err = errors.Join(err, console.PrintJSON(s.Out, removed))
 	}
 	return err
 }
 
-func toolsExport(c *cli.Context, s *streams, saved savedtools.Store) error {
+func toolsExport(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
 	if !c.Bool("json") {
-		return hintAtTools(saved.Export(s.out, c.Args().Slice()...))
+		return hintAtTools(saved.Export(s.Out, c.Args().Slice()...))
 	}
 	var text strings.Builder
 	if err := saved.Export(&text, c.Args().Slice()...); err != nil {
 		return hintAtTools(err)
 	}
-	return printJSON(s.out, []map[string]string{{"module": text.String()}})
+	return console.PrintJSON(s.Out, []map[string]string{{"module": text.String()}})
 }
 
 // hintAtTools says of a name that is none where to look: tools are kept by

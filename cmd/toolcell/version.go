@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func versionCommand(s *streams) *cli.Command {
+func versionCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:         "version",
 		Usage:        "print the version",
@@ -19,11 +19,11 @@ func versionCommand(s *streams) *cli.Command {
 				return console.Usagef("version takes no arguments, got %q", c.Args().First())
 			}
 			if c.Bool("json") {
-				return printJSON(s.out, []map[string]string{
+				return console.PrintJSON(s.Out, []map[string]string{
 					{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
 				})
 			}
-			_, err := fmt.Fprintf(s.out, "toolcell %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(s.Out, "toolcell %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -1,12 +1,12 @@
-package main
+package console
 
 import (
 	"encoding/json"
 	"io"
 )
 
-// printJSON prints a list; an empty one is [], not null.
-func printJSON[T any](w io.Writer, list []T) error {
+// PrintJSON prints a list; an empty one is [], not null.
+func PrintJSON[T any](w io.Writer, list []T) error {
 	if list == nil {
 		list = []T{}
 	}

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// maxTyped bounds what is read of a line or a value, in bytes.
-const maxTyped = 1 << 20
+// MaxTyped bounds what is read of a line or a value, in bytes.
+const MaxTyped = 1 << 20
 
-// readLine reads a line that a person types. It returns early when ctx ends,
+// ReadLine reads a line that a person types. It returns early when ctx ends,
 // and leaves the reading behind: the program is about to end.
-func readLine(ctx context.Context, in *os.File) (string, error) {
+func ReadLine(ctx context.Context, in *os.File) (string, error) {
 	type line struct {
 		text string
 		err  error
 	}
 	typed := make(chan line, 1)
 	go func() {
-		text, err := bufio.NewReader(io.LimitReader(in, maxTyped)).ReadString('\n')
+		text, err := bufio.NewReader(io.LimitReader(in, MaxTyped)).ReadString('\n')
 		typed <- line{strings.TrimRight(text, "\r\n"), err}
 	}()
 	select {

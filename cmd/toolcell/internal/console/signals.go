@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Stopped is the error that says which signal ended the program.
+type Stopped struct{ Signal syscall.Signal }
+
+func (s Stopped) Error() string { return fmt.Sprintf("stopped by a signal (%v)", s.Signal) }
+
+// Code returns the exit code of a process that the signal ended, as shells count it.
+func (s Stopped) Code() int { return 128 + int(s.Signal) }
+
+// shutdownGrace is how long the orderly end may take once the user asks again. Nothing
+// runs on if it is cut short: sandboxes and servers end with this process, and
+// the next start sweeps their folders.
+const shutdownGrace = time.Second
+
+// Signals end the program in good order. While the prompt of exec -i is open, an
+// interrupt belongs to it.
+type Signals struct {
+	cancel   context.CancelCauseFunc
+	incoming chan os.Signal
+
+	mu        sync.Mutex
+	interrupt func() // what SIGINT does instead, if not nil
+	first     *Stopped
+}
+
+// WatchSignals gives a context that ends, with a Stopped error as its cause,
+// when a signal asks the program to. Stop undoes it.
+func WatchSignals(parent context.Context) (ctx context.Context, s *Signals, stop func()) {
+	s = &Signals{incoming: make(chan os.Signal, 4)}
+	ctx, s.cancel = context.WithCancelCause(parent)
+	signal.Notify(s.incoming, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case sig := <-s.incoming:
+				s.handle(sig.(syscall.Signal))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, s, func() {
+		signal.Stop(s.incoming)
+		close(done)
+		s.cancel(nil)
+	}
+}
+
+func (s *Signals) handle(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.first != nil:
+		code := s.first.Code()
+		time.AfterFunc(shutdownGrace, func() { os.Exit(code) })
+	case sig == syscall.SIGINT && s.interrupt != nil:
+		s.interrupt()
+	default:
+		s.first = &Stopped{sig}
+		s.cancel(*s.first)
+	}
+}
+
+// OnInterrupt lets f do what an interrupt does, until restore is called.
+func (s *Signals) OnInterrupt(f func()) (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupt = f
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.interrupt = nil
+	}
+}
+
+// Received returns the signal that ended the program, or nil.
+func (s *Signals) Received() *Stopped {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
+}
+
+// EndedByUser reports whether err says no more than that the user ended the program.
+func EndedByUser(err error) bool {
+	var stop Stopped
+	return errors.As(err, &stop) || errors.Is(err, context.Canceled)
+}
