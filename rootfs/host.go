@@ -194,27 +194,3 @@ func mountPoint(root *os.Root, b hostBind) error {
 	}
 	return makeFile(root, name, "")
 }
-
-func makeFile(root *os.Root, name, content string) error {
-	if err := makeDirs(root, filepath.Dir(name)); err != nil {
-		return err
-	}
-	if err := root.WriteFile(name, []byte(content), 0o644); err != nil {
-		return err
-	}
-	return root.Chmod(name, 0o644)
-}
-
-// makeDirs makes a directory and those above it, open to everybody.
-func makeDirs(root *os.Root, dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if _, err := root.Lstat(dir); err == nil {
-		return nil
-	}
-	if err := makeDirs(root, filepath.Dir(dir)); err != nil {
-		return err
-	}
-	return makeDir(root, dir)
-}

@@ -38,26 +38,6 @@ func makeMountPoints(root *os.Root) error {
 	return nil
 }
 
-// makeDir makes one directory that everybody may enter, whatever the umask is.
-// An image may have made the one above it read-only.
-func makeDir(root *os.Root, dir string) (err error) {
-	if parent := path.Dir(dir); parent != "." {
-		info, err := root.Lstat(parent)
-		if err != nil {
-			return err
-		}
-		if info.Mode()&0o200 == 0 {
-			if err := root.Chmod(parent, info.Mode()|0o200); err != nil {
-				return err
-			}
-		}
-	}
-	if err := root.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	return root.Chmod(dir, 0o755)
-}
-
 const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxPathDirs = 100
@@ -149,30 +129,4 @@ func minor(name string) int {
 		return -1
 	}
 	return n
-}
-
-// resolveFile follows all symlinks of a path, the last one too.
-func resolveFile(root *os.Root, file string) (string, error) {
-	for range unpack.MaxSymlinks {
-		dir, err := unpack.ResolveIn(root, path.Dir(file), absent)
-		if err != nil {
-			return "", err
-		}
-		real := path.Join(dir, path.Base(file))
-		info, err := root.Lstat(real)
-		if err != nil {
-			return "", err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			return real, nil
-		}
-		target, err := root.Readlink(real)
-		if err != nil {
-			return "", err
-		}
-		if file = target; !path.IsAbs(target) {
-			file = path.Join("/", dir, target)
-		}
-	}
-	return "", errors.New("too many symlinks")
 }

@@ -90,15 +90,6 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Short quotes a name for an error without letting a hostile one flood it.
-func Short(name string) string {
-	const most = 200
-	if len(name) > most {
-		return fmt.Sprintf("%q…", name[:most])
-	}
-	return fmt.Sprintf("%q", name)
-}
-
 // sane keeps a time within what every file system can store. Zip, which Python
 // uses too, begins in 1980; the epoch will do for us.
 func sane(t time.Time) time.Time {

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxPath is the kernel's limit of a path in a system call.
-const MaxPath = 4096
-
 // A Merger puts the layers of an image, lowest first, into one directory. The
 // contents of files are linked from the layers' folders, not copied.
 //

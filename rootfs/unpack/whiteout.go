@@ -1,10 +1,8 @@
 package unpack
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
-	"io/fs"
 	"path"
 	"strings"
 )
@@ -71,10 +69,6 @@ func (m *Merger) hideBelow(dir string) error {
 		}
 	}
 	return nil
-}
-
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
 
 // layerPaths is the set of paths that one layer has. It keeps hashes, as the

@@ -1,0 +1,95 @@
+package rootfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// makeDir makes one directory that everybody may enter, whatever the umask is.
+// An image may have made the one above it read-only.
+func makeDir(root *os.Root, dir string) (err error) {
+	if parent := path.Dir(dir); parent != "." {
+		info, err := root.Lstat(parent)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&0o200 == 0 {
+			if err := root.Chmod(parent, info.Mode()|0o200); err != nil {
+				return err
+			}
+		}
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return root.Chmod(dir, 0o755)
+}
+
+// makeFile writes a file that everybody may read, and makes the directories above it.
+func makeFile(root *os.Root, name, content string) error {
+	if err := makeDirs(root, filepath.Dir(name)); err != nil {
+		return err
+	}
+	if err := root.WriteFile(name, []byte(content), 0o644); err != nil {
+		return err
+	}
+	return root.Chmod(name, 0o644)
+}
+
+// makeDirs makes a directory and those above it, open to everybody.
+func makeDirs(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if _, err := root.Lstat(dir); err == nil {
+		return nil
+	}
+	if err := makeDirs(root, filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return makeDir(root, dir)
+}
+
+// makeInside makes something in a directory of the image that may be read-only,
+// and gives the directory its mode and time back.
+func makeInside(root *os.Root, dir string, makeIt func() error) error {
+	info, err := root.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&0o200 == 0 {
+		if err := root.Chmod(dir, info.Mode()|0o200); err != nil {
+			return err
+		}
+		defer func() { _ = root.Chmod(dir, info.Mode()) }()
+	}
+	if err := makeIt(); err != nil {
+		return err
+	}
+	return root.Chtimes(dir, info.ModTime(), info.ModTime())
+}
+
+// replaceFile writes a file in one step: code may be running on the root. What
+// had the name, such as bytecode that does not fit its source any more, is not
+// written to; it may belong to other images too.
+func replaceFile(root *os.Root, name string, content []byte) error {
+	temp := path.Join(path.Dir(name), ".toolcell-new")
+	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+	}
+	return err
+}
