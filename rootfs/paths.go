@@ -12,7 +12,7 @@ import (
 // resolveFile follows all symlinks of a path, the last one too.
 func resolveFile(root *os.Root, file string) (string, error) {
 	for range unpack.MaxSymlinks {
-		dir, err := unpack.ResolveIn(root, path.Dir(file), absent)
+		dir, err := unpack.ResolveIn(root, path.Dir(file), func(string) error { return fs.ErrNotExist })
 		if err != nil {
 			return "", err
 		}
