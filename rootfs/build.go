@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) buildAtomic(folder, name string, fill func(dir string) error) (e
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, removeTree(temp))
+			err = errors.Join(err, rootdir.RemoveAll(temp))
 		}
 	}()
 	if err := fill(temp); err != nil {
@@ -100,7 +101,7 @@ func publish(temp, final string) error {
 	if err := os.Rename(temp, final); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Dir(final)), removeTree(temp+"-old"))
+	return errors.Join(syncDir(filepath.Dir(final)), rootdir.RemoveAll(temp+"-old"))
 }
 
 func syncDir(dir string) error {
@@ -120,7 +121,7 @@ func (s *Store) sweep() {
 		if err != nil {
 			continue
 		}
-		_ = removeTree(temp.dir)
+		_ = rootdir.RemoveAll(temp.dir)
 		unlock()
 	}
 }
@@ -130,7 +131,7 @@ func (s *Store) sweep() {
 func (s *Store) removeLeftovers(folder, name string) {
 	for _, temp := range s.unfinished() {
 		if temp.folder == folder && temp.name == name {
-			_ = removeTree(temp.dir)
+			_ = rootdir.RemoveAll(temp.dir)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/rootfs/unpack"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
 
@@ -119,7 +119,7 @@ func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
 			return fmt.Errorf("reading bytecode: %w", err)
 		}
 		nameLen, size := int64(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint32(head[4:]))
-		if rec.Bytes += size; nameLen > unpack.MaxPath || size > maxBytecodeFile || rec.Bytes > maxBytecode {
+		if rec.Bytes += size; nameLen > rootdir.MaxPath || size > maxBytecodeFile || rec.Bytes > maxBytecode {
 			return errors.New("the image writes more bytecode than the limits allow")
 		}
 		buf := make([]byte, nameLen+size)
@@ -129,7 +129,7 @@ func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
 		name, content := string(buf[:nameLen]), buf[nameLen:]
 		full, err := placeBytecode(root, name, content)
 		if err != nil {
-			return fmt.Errorf("adding bytecode %s: %w", unpack.Short(name), err)
+			return fmt.Errorf("adding bytecode %s: %w", rootdir.Quote(name), err)
 		}
 		sum := sha256.Sum256(content)
 		rec.Files[full] = hex.EncodeToString(sum[:])
@@ -139,7 +139,7 @@ func (rec *bytecodeRecord) read(root *os.Root, in io.Reader) error {
 // placeBytecode writes one file, whose name comes from the sandbox: it must be
 // DIR/__pycache__/NAME.pyc with a DIR that is there.
 func placeBytecode(root *os.Root, name string, content []byte) (full string, err error) {
-	name, err = unpack.Clean(name)
+	name, err = rootdir.Clean(name)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func placeBytecode(root *os.Root, name string, content []byte) (full string, err
 	if pycache != "__pycache__" || !strings.HasSuffix(base, ".pyc") {
 		return "", errors.New("this is no place for bytecode")
 	}
-	real, err := unpack.ResolveIn(root, dir, absent)
+	real, err := rootdir.Resolve(root, dir)
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +156,7 @@ func placeBytecode(root *os.Root, name string, content []byte) (full string, err
 	info, err := root.Lstat(cache)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := makeInside(root, real, func() error { return makeDir(root, cache) }); err != nil {
+		if err := rootdir.MakeInside(root, real, func() error { return rootdir.MakeDir(root, cache) }); err != nil {
 			return "", err
 		}
 	case err != nil:
@@ -165,5 +165,5 @@ func placeBytecode(root *os.Root, name string, content []byte) (full string, err
 		return "", errors.New("its folder is a file")
 	}
 	full = path.Join(cache, base)
-	return full, makeInside(root, cache, func() error { return replaceFile(root, full, content) })
+	return full, rootdir.MakeInside(root, cache, func() error { return rootdir.ReplaceFile(root, full, content) })
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // etcFiles are what libc looks into to turn a name into an address. Images
@@ -22,7 +24,7 @@ var etcFiles = map[string]string{
 func addEtcFiles(root *os.Root) error {
 	info, err := root.Lstat("etc")
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeDir(root, "etc"); err == nil {
+		if err = rootdir.MakeDir(root, "etc"); err == nil {
 			info, err = root.Lstat("etc")
 		}
 	}
@@ -38,7 +40,7 @@ func addEtcFiles(root *os.Root) error {
 			continue
 		}
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = makeInside(root, path.Dir(name), func() error { return replaceFile(root, name, []byte(content)) })
+			err = rootdir.MakeInside(root, path.Dir(name), func() error { return rootdir.ReplaceFile(root, name, []byte(content)) })
 		}
 		if err != nil {
 			return fmt.Errorf("writing /%s: %w", name, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
@@ -90,7 +91,7 @@ func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := removeTree(root); err != nil {
+		if err := rootdir.RemoveAll(root); err != nil {
 			t.Error(err)
 		}
 		left, _ := os.ReadDir(outside)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // hostDigest stands for a digest in the root of the host's own system.
@@ -166,7 +168,7 @@ func (p *hostPlan) build(dir string) (*record, error) {
 		}
 	}
 	for name, target := range p.Links {
-		if err := makeDirs(root, filepath.Dir(name)); err != nil {
+		if err := rootdir.MakeDirs(root, filepath.Dir(name)); err != nil {
 			return nil, err
 		}
 		if err := root.Symlink(target, name); err != nil {
@@ -174,7 +176,7 @@ func (p *hostPlan) build(dir string) (*record, error) {
 		}
 	}
 	for name, content := range hostFiles {
-		if err := makeFile(root, name, content); err != nil {
+		if err := rootdir.MakeFile(root, name, content); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +192,7 @@ func (p *hostPlan) build(dir string) (*record, error) {
 func mountPoint(root *os.Root, b hostBind) error {
 	name := strings.TrimPrefix(b.Target, "/")
 	if b.Dir {
-		return makeDirs(root, name)
+		return rootdir.MakeDirs(root, name)
 	}
-	return makeFile(root, name, "")
+	return rootdir.MakeFile(root, name, "")
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
@@ -306,7 +307,7 @@ func TestUnpackTimesOutOfRange(t *testing.T) {
 }
 
 func TestCleanRefusesNUL(t *testing.T) {
-	if _, err := unpack.Clean("a\x00b"); err == nil {
+	if _, err := rootdir.Clean("a\x00b"); err == nil {
 		t.Error("no error")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,9 +51,9 @@ func addMountPoint(root *os.Root, target string, dir bool, note func(name string
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if err = note(name); err == nil && last && !dir {
-				err = makeFile(root, name, "")
+				err = rootdir.MakeFile(root, name, "")
 			} else if err == nil {
-				err = makeDir(root, name)
+				err = rootdir.MakeDir(root, name)
 			}
 			if err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // TestMain lets a test start this binary again as a process of its own that
@@ -247,7 +248,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 			t.Errorf("leftovers: %q", l)
 		}
 		s.Close()
-		if err := removeTree(s.dir); err != nil {
+		if err := rootdir.RemoveAll(s.dir); err != nil {
 			t.Fatal(err)
 		}
 	}

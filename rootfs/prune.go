@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
@@ -54,7 +55,7 @@ func (s *Store) removeImage(image *Image) error {
 	if err := os.Remove(filepath.Join(dir, "image.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return removeTree(dir)
+	return rootdir.RemoveAll(dir)
 }
 
 // forget removes all names of an image.
@@ -116,7 +117,7 @@ func (s *Store) collect() (freed int64, err error) {
 			freed += rec.Size
 		}
 		_ = os.Remove(filepath.Join(dir, "layer.json")) // as image.json above
-		if rmErr := removeTree(dir); rmErr != nil {
+		if rmErr := rootdir.RemoveAll(dir); rmErr != nil {
 			err = errors.Join(err, rmErr)
 		}
 	}
@@ -180,7 +181,7 @@ func (s *Store) removeForeign() (err error) {
 		}
 		// Whoever is about to make it has its lock.
 		if release, claimErr := s.claim(filepath.Base(dir)); claimErr == nil {
-			err = errors.Join(err, removeTree(dir))
+			err = errors.Join(err, rootdir.RemoveAll(dir))
 			release()
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolcell/toolcell/rootfs/unpack"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // mountPoints are the directories that a sandbox mounts on. They are made here
@@ -31,7 +31,7 @@ func makeMountPoints(root *os.Root) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("making mount point /%s: %w", dir, err)
 		}
-		if err := makeDir(root, dir); err != nil {
+		if err := rootdir.MakeDir(root, dir); err != nil {
 			return fmt.Errorf("making mount point /%s: %w", dir, err)
 		}
 	}
@@ -61,11 +61,11 @@ func findPython(root *os.Root, env []string) (string, error) {
 	}
 	best, bestMinor := "", -1
 	for _, dir := range dirs {
-		real, err := unpack.ResolveIn(root, dir, absent)
+		real, err := rootdir.Resolve(root, dir)
 		if err != nil {
 			continue
 		}
-		entries, err := unpack.ReadDir(root, real)
+		entries, err := rootdir.ReadDir(root, real)
 		if err != nil {
 			continue
 		}
@@ -80,8 +80,6 @@ func findPython(root *os.Root, env []string) (string, error) {
 	}
 	return best, nil
 }
-
-func absent(string) error { return fs.ErrNotExist }
 
 func searchPath(env []string) []string {
 	list := defaultPath
@@ -102,7 +100,7 @@ func searchPath(env []string) []string {
 // isPython reports whether a path leads to an executable file that is not a
 // Python too old.
 func isPython(root *os.Root, file string) bool {
-	real, err := resolveFile(root, file)
+	real, err := rootdir.ResolveFile(root, file)
 	if err != nil {
 		return false
 	}

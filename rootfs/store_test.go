@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
@@ -368,26 +369,6 @@ func TestOpenRemovesLeftoversThatNobodyHolds(t *testing.T) {
 	}
 }
 
-func TestRemoveTreeCopesWithClosedDirectories(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "x")
-	for _, d := range []string{"a/b/c", "a/\xe9/d"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, d := range []string{"a/b/c", "a/b", "a/\xe9/d", "a/\xe9", "a", "."} {
-		if err := os.Chmod(filepath.Join(dir, d), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := removeTree(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("still there: %v", err)
-	}
-}
-
 func TestStoreCanBeSearchedBySandboxes(t *testing.T) {
 	s := openStore(t)
 	root, err := s.Ensure(ctx, newRegistry(t).push(t, "py:3", pythonImage(t)), nil)
@@ -487,5 +468,5 @@ func BenchmarkEnsureCached(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.Cleanup(func() { _ = removeTree(s.dir) })
+	b.Cleanup(func() { _ = rootdir.RemoveAll(s.dir) })
 }

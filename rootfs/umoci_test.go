@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
@@ -28,7 +29,7 @@ func TestSameTreeAsUmoci(t *testing.T) {
 			t.Parallel()
 			layout := rootfstest.Layout(t, version)
 			bundle := filepath.Join(t.TempDir(), "bundle")
-			t.Cleanup(func() { _ = removeTree(bundle) })
+			t.Cleanup(func() { _ = rootdir.RemoveAll(bundle) })
 			args := []string{"unpack", "--rootless", "--image", layout + ":" + onlyTag(t, layout), bundle}
 			if out, err := exec.Command(umoci, args...).CombinedOutput(); err != nil {
 				t.Fatalf("umoci: %v\n%s", err, out)

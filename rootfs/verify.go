@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
@@ -65,15 +66,15 @@ func (s *Store) verifyLayer(ctx context.Context, diffID string, d *damageList) e
 		}
 		f, err := unpack.OpenContent(unpack.ContentFile(dir, e.File))
 		if err != nil {
-			d.add("%s: %v", unpack.Short(e.Name), err)
+			d.add("%s: %v", rootdir.Quote(e.Name), err)
 			return nil
 		}
 		defer f.Close()
 		sum.Reset()
 		if _, err := io.CopyBuffer(sum, onlyReader{f}, buf); err != nil {
-			d.add("%s: %v", unpack.Short(e.Name), err)
+			d.add("%s: %v", rootdir.Quote(e.Name), err)
 		} else if !bytes.Equal(sum.Sum(nil), e.Sum[:]) {
-			d.add("%s: its content has changed", unpack.Short(e.Name))
+			d.add("%s: its content has changed", rootdir.Quote(e.Name))
 		}
 		return nil
 	})
@@ -105,7 +106,7 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = removeTree(temp) }()
+	defer func() { _ = rootdir.RemoveAll(temp) }()
 	fresh, err := os.OpenRoot(temp)
 	if err != nil {
 		return err
@@ -149,11 +150,11 @@ func (c *comparison) dir(dir string) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	want, err := unpack.ReadDir(c.want, dir)
+	want, err := rootdir.ReadDir(c.want, dir)
 	if err != nil {
 		return err
 	}
-	got, err := unpack.ReadDir(c.got, dir)
+	got, err := rootdir.ReadDir(c.got, dir)
 	if err != nil {
 		c.damage.add("%v", err)
 		return nil
@@ -186,17 +187,17 @@ func (c *comparison) entry(name string) error {
 	case err != nil:
 		c.damage.add("%v", err)
 	case got.Mode() != want.Mode():
-		c.damage.add("%s: is %s and should be %s", unpack.Short(name), got.Mode(), want.Mode())
+		c.damage.add("%s: is %s and should be %s", rootdir.Quote(name), got.Mode(), want.Mode())
 	case want.IsDir():
 		return c.dir(name)
 	case want.Mode()&fs.ModeSymlink != 0:
 		a, errA := c.want.Readlink(name)
 		b, errB := c.got.Readlink(name)
 		if errA != nil || errB != nil || a != b {
-			c.damage.add("%s: leads to %q and should lead to %q", unpack.Short(name), b, a)
+			c.damage.add("%s: leads to %q and should lead to %q", rootdir.Quote(name), b, a)
 		}
 	case !os.SameFile(want, got) && !c.sameContent(name):
-		c.damage.add("%s: its content has changed", unpack.Short(name))
+		c.damage.add("%s: its content has changed", rootdir.Quote(name))
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (c *comparison) extra(name string) {
 		return
 	}
 	if err == nil && info.IsDir() && (point || path.Base(name) == "__pycache__") {
-		entries, err := unpack.ReadDir(c.got, name)
+		entries, err := rootdir.ReadDir(c.got, name)
 		if err != nil {
 			c.damage.add("%v", err)
 		}
@@ -227,11 +228,11 @@ func (c *comparison) extra(name string) {
 	}
 	sum, known := c.added.Files[name]
 	if !known {
-		c.damage.add("%s: is not of the image", unpack.Short(name))
+		c.damage.add("%s: is not of the image", rootdir.Quote(name))
 		return
 	}
 	if got, err := hashFile(c.got, name); err != nil || got != sum {
-		c.damage.add("%s: its content has changed", unpack.Short(name))
+		c.damage.add("%s: its content has changed", rootdir.Quote(name))
 	}
 }
 
@@ -264,10 +265,10 @@ func (s *Store) Discard(ctx context.Context, image *Image) error {
 			return err
 		}
 		if len(d.found) > 0 {
-			if err := removeTree(s.layerDir(l.DiffID)); err != nil {
+			if err := rootdir.RemoveAll(s.layerDir(l.DiffID)); err != nil {
 				return err
 			}
 		}
 	}
-	return removeTree(filepath.Join(s.dir, rootsFolder, name))
+	return rootdir.RemoveAll(filepath.Join(s.dir, rootsFolder, name))
 }

@@ -66,11 +66,12 @@ var imports = map[string][]string{
 	"oci/spec":      {"oci/host"},
 	"oci/template":  {"oci/container", "oci/host", "oci/limits", "oci/pid1", "oci/spec"},
 
-	"rootfs":                  {"rootfs/python", "rootfs/unpack", "images"},
+	"rootfs":                  {"rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
 	"rootfs/internal/mkimage": {"images"},
-	"rootfs/python":           {},
+	"rootfs/python":           {"rootfs/rootdir"},
+	"rootfs/rootdir":          {},
 	"rootfs/rootfstest":       {"images"},
-	"rootfs/unpack":           {},
+	"rootfs/unpack":           {"rootfs/rootdir"},
 
 	"images": {},
 

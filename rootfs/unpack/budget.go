@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // maxNames bounds the memory for names of directories: real images stay below
@@ -51,8 +53,8 @@ func (b *Budget) entry(hdr *tar.Header) error {
 	if err := b.count(1); err != nil {
 		return err
 	}
-	if n := max(len(hdr.Name), len(hdr.Linkname)); n > MaxPath {
-		return fmt.Errorf("a path has %d bytes, more than the limit of %d", n, MaxPath)
+	if n := max(len(hdr.Name), len(hdr.Linkname)); n > rootdir.MaxPath {
+		return fmt.Errorf("a path has %d bytes, more than the limit of %d", n, rootdir.MaxPath)
 	}
 	return nil
 }

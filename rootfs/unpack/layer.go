@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // A Record says what a layer is, as layer.json.
@@ -56,7 +58,7 @@ func (rec *Record) Unpack(dir string, layer io.Reader, b *Budget) (err error) {
 			return fmt.Errorf("reading tar: %w", err)
 		}
 		if err := w.add(hdr, r); err != nil {
-			return fmt.Errorf("unpacking %s: %w", Short(hdr.Name), err)
+			return fmt.Errorf("unpacking %s: %w", rootdir.Quote(hdr.Name), err)
 		}
 	}
 	if _, err := io.Copy(io.Discard, layer); err != nil {

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
 
 // A Merger puts the layers of an image, lowest first, into one directory. The
 // contents of files are linked from the layers' folders, not copied.
 //
-// A layer's names are resolved as if the directory were the root of the file
-// system: ".." stops there and absolute symlinks begin there. The os.Root is
-// the second line: it opens nothing outside, whatever the resolving got wrong.
+// A layer's names resolve as if the directory were the root of the file system
+// (package rootdir).
 type Merger struct {
 	root        *os.Root
 	Budget      *Budget
@@ -45,7 +45,7 @@ func (m *Merger) Merge(layerDir string) error {
 	m.layer, m.from = newLayerPaths(), layerDir
 	return ReadEntries(EntriesFile(layerDir), func(e *Entry) error {
 		if err := m.add(e); err != nil {
-			return fmt.Errorf("unpacking %s: %w", Short(e.Name), err)
+			return fmt.Errorf("unpacking %s: %w", rootdir.Quote(e.Name), err)
 		}
 		return nil
 	})
@@ -53,7 +53,7 @@ func (m *Merger) Merge(layerDir string) error {
 
 // add merges one file, directory, link or whiteout.
 func (m *Merger) add(e *Entry) error {
-	name, err := Clean(e.Name)
+	name, err := rootdir.Clean(e.Name)
 	if err != nil {
 		return err
 	}
@@ -186,21 +186,21 @@ func OpenContent(name string) (*os.File, error) {
 // hardlink links to a file that has been merged before. A symlink as target
 // is linked itself, not what it points at.
 func (m *Merger) hardlink(parent parentDir, base, target string) error {
-	target, err := Clean(target)
+	target, err := rootdir.Clean(target)
 	if err != nil {
 		return err
 	}
-	dir, err := m.resolve(path.Dir(target), false)
+	dir, err := rootdir.Resolve(m.root, path.Dir(target))
 	if err != nil {
-		return fmt.Errorf("hard link to %s: %w", Short(target), err)
+		return fmt.Errorf("hard link to %s: %w", rootdir.Quote(target), err)
 	}
 	old, full := path.Join(dir, path.Base(target)), path.Join(parent.path, base)
 	info, err := m.root.Lstat(old)
 	switch {
 	case err != nil:
-		return fmt.Errorf("hard link to %s: %w", Short(target), err)
+		return fmt.Errorf("hard link to %s: %w", rootdir.Quote(target), err)
 	case info.IsDir():
-		return fmt.Errorf("hard link to the directory %s", Short(target))
+		return fmt.Errorf("hard link to the directory %s", rootdir.Quote(target))
 	case old == full:
 		return errors.New("hard link to itself")
 	}
@@ -219,8 +219,8 @@ func (m *Merger) noteDir(full string, e *Entry) error {
 // would have undone.
 func (m *Merger) Finish() error {
 	for full, d := range m.directories {
-		real, err := m.resolve(full, false)
-		if missing(err) || err == nil && real != full {
+		real, err := rootdir.Resolve(m.root, full)
+		if rootdir.IsMissing(err) || err == nil && real != full {
 			continue // a later layer removed or replaced one above it
 		}
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"path"
 	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // Whiteouts are the empty files by which a layer deletes what is below it (OCI
@@ -19,8 +21,8 @@ const (
 // that are present in the same layer as a whiteout file can only be hidden by
 // whiteout files in subsequent layers."
 func (m *Merger) whiteout(dir, hidden string) error {
-	real, err := m.resolve(dir, false)
-	if missing(err) {
+	real, err := rootdir.Resolve(m.root, dir)
+	if rootdir.IsMissing(err) {
 		return nil // nothing there to hide
 	}
 	if err != nil {
@@ -53,13 +55,13 @@ func (m *Merger) hideBelow(dir string) error {
 		return nil
 	}
 	info, err := m.root.Lstat(dir)
-	if missing(err) || err == nil && !info.IsDir() {
+	if rootdir.IsMissing(err) || err == nil && !info.IsDir() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	entries, err := ReadDir(m.root, dir)
+	entries, err := rootdir.ReadDir(m.root, dir)
 	if err != nil {
 		return err
 	}

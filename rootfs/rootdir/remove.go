@@ -1,15 +1,13 @@
-package rootfs
+package rootdir
 
 import (
 	"os"
 	"path"
-
-	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
-// removeTree removes a directory and all in it, also where an image has put
+// RemoveAll removes a directory and all in it, also where an image has put
 // directories that their owner may not write to.
-func removeTree(dir string) error {
+func RemoveAll(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
@@ -33,7 +31,7 @@ func removeTree(dir string) error {
 // to the removal after it, which names the file that stays.
 func makeWritable(root *os.Root, dir string) {
 	_ = root.Chmod(dir, 0o700)
-	entries, _ := unpack.ReadDir(root, dir)
+	entries, _ := ReadDir(root, dir)
 	for _, e := range entries {
 		if e.IsDir() {
 			makeWritable(root, path.Join(dir, e.Name()))

@@ -1,4 +1,4 @@
-package rootfs
+package rootdir
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// makeDir makes one directory that everybody may enter, whatever the umask is.
+// MakeDir makes one directory that everybody may enter, whatever the umask is.
 // An image may have made the one above it read-only.
-func makeDir(root *os.Root, dir string) (err error) {
+func MakeDir(root *os.Root, dir string) (err error) {
 	if parent := path.Dir(dir); parent != "." {
 		info, err := root.Lstat(parent)
 		if err != nil {
@@ -28,9 +28,9 @@ func makeDir(root *os.Root, dir string) (err error) {
 	return root.Chmod(dir, 0o755)
 }
 
-// makeFile writes a file that everybody may read, and makes the directories above it.
-func makeFile(root *os.Root, name, content string) error {
-	if err := makeDirs(root, filepath.Dir(name)); err != nil {
+// MakeFile writes a file that everybody may read, and makes the directories above it.
+func MakeFile(root *os.Root, name, content string) error {
+	if err := MakeDirs(root, filepath.Dir(name)); err != nil {
 		return err
 	}
 	if err := root.WriteFile(name, []byte(content), 0o644); err != nil {
@@ -39,23 +39,23 @@ func makeFile(root *os.Root, name, content string) error {
 	return root.Chmod(name, 0o644)
 }
 
-// makeDirs makes a directory and those above it, open to everybody.
-func makeDirs(root *os.Root, dir string) error {
+// MakeDirs makes a directory and those above it, open to everybody.
+func MakeDirs(root *os.Root, dir string) error {
 	if dir == "." {
 		return nil
 	}
 	if _, err := root.Lstat(dir); err == nil {
 		return nil
 	}
-	if err := makeDirs(root, filepath.Dir(dir)); err != nil {
+	if err := MakeDirs(root, filepath.Dir(dir)); err != nil {
 		return err
 	}
-	return makeDir(root, dir)
+	return MakeDir(root, dir)
 }
 
-// makeInside makes something in a directory of the image that may be read-only,
+// MakeInside makes something in a directory of the image that may be read-only,
 // and gives the directory its mode and time back.
-func makeInside(root *os.Root, dir string, makeIt func() error) error {
+func MakeInside(root *os.Root, dir string, makeIt func() error) error {
 	info, err := root.Lstat(dir)
 	if err != nil {
 		return err
@@ -72,10 +72,10 @@ func makeInside(root *os.Root, dir string, makeIt func() error) error {
 	return root.Chtimes(dir, info.ModTime(), info.ModTime())
 }
 
-// replaceFile writes a file in one step: code may be running on the root. What
+// ReplaceFile writes a file in one step: code may be running on the root. What
 // had the name, such as bytecode that does not fit its source any more, is not
 // written to; it may belong to other images too.
-func replaceFile(root *os.Root, name string, content []byte) error {
+func ReplaceFile(root *os.Root, name string, content []byte) error {
 	temp := path.Join(path.Dir(name), ".toolcell-new")
 	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

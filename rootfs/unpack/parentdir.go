@@ -1,26 +1,12 @@
 package unpack
 
 import (
-	"io/fs"
 	"os"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
-
-// resolve follows the symlinks of a path to a directory, and returns a path to
-// it without any. Missing directories are made if create is set.
-func (m *Merger) resolve(dir string, create bool) (string, error) {
-	return ResolveIn(m.root, dir, func(missing string) error {
-		if !create {
-			return fs.ErrNotExist
-		}
-		if err := m.root.Mkdir(missing, 0o755); err != nil {
-			return err
-		}
-		return m.root.Chmod(missing, 0o755) // whatever the umask is
-	})
-}
 
 // parentDir is an open directory of the root.
 type parentDir struct {
@@ -61,7 +47,7 @@ func (m *Merger) openParent(dir string) (parentDir, error) {
 		return m.parent.dir, nil
 	}
 	m.parent.forget()
-	real, err := m.resolve(dir, true)
+	real, err := rootdir.ResolveOrMake(m.root, dir)
 	if err != nil {
 		return parentDir{}, err
 	}

@@ -1,0 +1,64 @@
+// Package rootdir reads and changes the directory that is, or becomes, the root
+// of a sandbox, from outside of it. Names in it resolve as they would inside: "/"
+// is the directory, ".." stops there, and absolute symlinks begin there. An
+// os.Root is the second line: it opens nothing outside, whatever is wrong here.
+//
+// An image may have closed its directories to their owner. What this package
+// writes gets in all the same, can be read by everybody whatever the umask is,
+// and never changes a file that another image may share.
+package rootdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// MaxPath is the kernel's limit of a path in a system call.
+const MaxPath = 4096
+
+// Clean turns a name as an image has it into a path relative to the root. What
+// would lead out of the root ends at it, as ".." of "/" is "/".
+func Clean(name string) (string, error) {
+	if strings.ContainsRune(name, 0) {
+		return "", errors.New("the name has a NUL byte")
+	}
+	if name == "" {
+		return "", errors.New("the name is empty")
+	}
+	if name = path.Clean("/" + name)[1:]; name == "" {
+		return ".", nil
+	}
+	return name, nil
+}
+
+// ReadDir lists a directory of a root. The fs.FS of a root would refuse names
+// that are not UTF-8.
+func ReadDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+var errNotDir = errors.New("a directory of its path is a file")
+
+// IsMissing reports whether an error means that a path does not exist, or would
+// lead through a file.
+func IsMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}
+
+// Quote quotes a name for an error, cut so that a hostile one cannot flood it.
+func Quote(name string) string {
+	const most = 200
+	if len(name) > most {
+		return fmt.Sprintf("%q…", name[:most])
+	}
+	return fmt.Sprintf("%q", name)
+}

@@ -1,0 +1,146 @@
+package rootdir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// openRoot opens a new directory with the files in it, whose content they name.
+func openRoot(t *testing.T, files map[string]string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	for name, target := range files {
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if link, ok := strings.CutPrefix(target, "-> "); ok {
+			err = root.Symlink(link, name)
+		} else {
+			err = root.WriteFile(name, []byte(target), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestCleanStaysInTheRoot(t *testing.T) {
+	for name, want := range map[string]string{
+		"a/b": "a/b", "/a": "a", "a/../../..": ".", "../x": "x", "/": ".", ".": ".", "a//b/./c/": "a/b/c",
+	} {
+		if got, err := Clean(name); err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"", "a\x00b"} {
+		if got, err := Clean(name); err == nil {
+			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}
+
+func TestResolveFollowsLinksAsInside(t *testing.T) {
+	root := openRoot(t, map[string]string{
+		"d/e/f": "content", "up": "-> ../../..", "abs": "-> /d/e", "rel": "-> d", "loop": "-> loop", "file": "-> abs/f", "chain": "-> /file",
+	})
+	for name, want := range map[string]string{
+		"d/e": "d/e", "/d/../d/e": "d/e", "up/d": "d", "abs": "d/e", "rel/e": "d/e", "up/up/rel": "d",
+	} {
+		if got, err := Resolve(root, name); err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"none", "abs/none", "d/e/f", "d/e/f/g"} {
+		if got, err := Resolve(root, name); !IsMissing(err) {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+	if got, err := Resolve(root, "loop"); err == nil || !strings.Contains(err.Error(), "too many symlinks") {
+		t.Errorf("a loop: %q, %v", got, err)
+	}
+	for _, name := range []string{"/file", "/chain", "/up/file"} {
+		if got, err := ResolveFile(root, name); err != nil || got != "d/e/f" {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestResolveOrMakeMakesDirectoriesInside(t *testing.T) {
+	root := openRoot(t, map[string]string{"out": "-> ../../new/dir"})
+	got, err := ResolveOrMake(root, "out/below")
+	if err != nil || got != "new/dir/below" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	if info, err := root.Stat(got); err != nil || info.Mode() != fs.ModeDir|0o755 {
+		t.Errorf("got %v, %v", info, err)
+	}
+}
+
+// A file of a root may be a hard link to one of a layer, which other images have.
+func TestReplaceFileLeavesOtherLinksAlone(t *testing.T) {
+	root := openRoot(t, map[string]string{"f": "shared"})
+	if err := root.Link("f", "other"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReplaceFile(root, "f", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"f": "new", "other": "shared"} {
+		if got, err := root.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if all, err := ReadDir(root, "."); err != nil || len(all) != 2 {
+		t.Errorf("leftovers: %v, %v", all, err)
+	}
+}
+
+func TestMakeInsideKeepsModeAndTime(t *testing.T) {
+	root := openRoot(t, map[string]string{"d/f": ""})
+	if err := root.Chmod("d", 0o555); err != nil {
+		t.Fatal(err)
+	}
+	before, err := root.Stat("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeInside(root, "d", func() error { return MakeDir(root, "d/new") }); err != nil {
+		t.Fatal(err)
+	}
+	after, err := root.Stat("d")
+	if err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("was %v, is %v, %v", before, after, err)
+	}
+	if _, err := root.Stat("d/new"); errors.Is(err, fs.ErrNotExist) {
+		t.Error("nothing was made")
+	}
+}
+
+func TestRemoveAllCopesWithClosedDirectories(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "x")
+	for _, d := range []string{"a/b/c", "a/\xe9/d"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{"a/b/c", "a/b", "a/\xe9/d", "a/\xe9", "a", "."} {
+		if err := os.Chmod(filepath.Join(dir, d), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+}
