@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -172,7 +171,7 @@ func (i *installer) self() (install.Entry, error) {
 		if !ok || name == "" || strings.ContainsAny(name, " \t\n\x00") || strings.ContainsRune(value, 0) {
 			return self, console.Usagef("--env %q is not KEY=VALUE", pair)
 		}
-		if err := checkSetting(name, value); err != nil {
+		if err := settings.Check(name, value); err != nil {
 			return self, err
 		}
 		self.Env[name] = value
@@ -183,24 +182,6 @@ func (i *installer) self() (install.Entry, error) {
 		}
 	}
 	return self, nil
-}
-
-// checkSetting refuses a setting that serve would refuse: the client would only
-// say that the server does not start.
-func checkSetting(name, value string) error {
-	i := slices.IndexFunc(settings.All, func(k settings.Setting) bool { return k.Env == name })
-	if i < 0 {
-		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
-			return console.Usagef("--env %s: there is no such setting; toolcell serve --help lists them", name)
-		}
-		return nil
-	}
-	app := &cli.App{Flags: settings.Flags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
-	app.Action = func(c *cli.Context) error {
-		_, err := settings.Read(c)
-		return err
-	}
-	return app.Run([]string{"toolcell", "--" + settings.All[i].Name + "=" + value})
 }
 
 // lastingPath is a path of this program that will be there tomorrow. The name

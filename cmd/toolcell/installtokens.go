@@ -33,7 +33,7 @@ type billRow struct {
 func countTokens(ctx context.Context, i *installer, names []string, own config.Server) *bill {
 	cfg := i.found.config
 	p := mcpproxy.New(cfg, mcpproxy.Options{
-		Log: i.found.log, ClientVersion: version, TokenDir: tokenDir(i.settings), CatalogDir: catalogDir(i.settings),
+		Log: i.found.log, ClientVersion: version, TokenDir: i.settings.TokenDir(), CatalogDir: i.settings.CatalogDir(),
 	})
 	defer p.Close()
 	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: i.found.log, ClientVersion: version})

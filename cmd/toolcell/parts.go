@@ -66,7 +66,7 @@ func open(s settings.Settings, log *slog.Logger, refresh func(ref string, ask bo
 	runtime.Mount(s.Mounts)
 	proxy := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
-		TokenDir: filepath.Join(d.State, "logins"), CatalogDir: catalogDir(s),
+		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(),
 	})
 	var upstreams bridge.Upstreams = proxy
 	var watcher *discovery.Watcher

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -14,27 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// policyFile returns the file that says what code may call, and whether the user
-// named it. It is empty where no folder for one is known.
-func policyFile(s settings.Settings) (file string, named bool) {
-	if s.Policy != "" {
-		if abs, err := filepath.Abs(s.Policy); err == nil {
-			return abs, true
-		}
-		return s.Policy, true
-	}
-	home, err := os.UserHomeDir()
-	config := settings.XDG("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
-	if !filepath.IsAbs(config) || err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
-		return "", false
-	}
-	return filepath.Join(config, "toolcell", "policy.toml"), false
-}
-
-// loadPolicy reads it. A wrong file does not keep the program from starting, but
-// code from calling anything; each call then says so.
+// loadPolicy reads the user's policy. A wrong file does not keep the program from
+// starting, but code from calling anything; each call then says so.
 func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
-	file, named := policyFile(s)
+	file, named := s.PolicyFile()
 	if file == "" {
 		return nil
 	}
@@ -52,14 +33,14 @@ func noteUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.Serve
 		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
 	}
 	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).UnmatchedSections(names) {
-		file, _ := policyFile(s)
+		file, _ := s.PolicyFile()
 		fmt.Fprintf(w, "toolcell: note: %s, %s is about none of these servers\n", file, name)
 	}
 }
 
 // policyCheck is doctor's line on the policy, if there is one.
 func policyCheck(s settings.Settings) []oci.Check {
-	file, _ := policyFile(s)
+	file, _ := s.PolicyFile()
 	p := loadPolicy(s, slog.New(slog.DiscardHandler))
 	n, ok := p.Sections()
 	switch err := p.Err(); {

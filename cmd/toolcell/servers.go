@@ -66,7 +66,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		found.report()
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
-		Log: log, ClientVersion: version, TokenDir: tokenDir(settings), CatalogDir: catalogDir(settings),
+		Log: log, ClientVersion: version, TokenDir: settings.TokenDir(), CatalogDir: settings.CatalogDir(),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/urfave/cli/v2"
 )
@@ -89,13 +87,4 @@ func openBrowser(address string) bool {
 	case <-time.After(2 * time.Second):
 		return true
 	}
-}
-
-// tokenDir is where logins are kept. Without a home there is none.
-func tokenDir(s settings.Settings) string {
-	d, err := settings.FindDirs(s.StateDir)
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(d.State, "logins")
 }

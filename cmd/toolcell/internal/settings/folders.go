@@ -57,6 +57,44 @@ func XDG(name, otherwise string) string {
 // Tools is where saved tools are kept.
 func (d Dirs) Tools() string { return filepath.Join(d.State, "tools") }
 
+// CatalogDir returns the folder in which the tools of the user's servers are
+// kept from process to process. It is empty if there is no home for it; then
+// nothing is kept, which costs time alone.
+func (s Settings) CatalogDir() string {
+	d, err := FindDirs(s.StateDir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d.Cache, "servers")
+}
+
+// TokenDir returns the folder in which logins are kept, or "" if there is no
+// home for it.
+func (s Settings) TokenDir() string {
+	d, err := FindDirs(s.StateDir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d.State, "logins")
+}
+
+// PolicyFile returns the file that says what code may call, and whether the user
+// named it. It is empty where no folder for one is known.
+func (s Settings) PolicyFile() (file string, named bool) {
+	if s.Policy != "" {
+		if abs, err := filepath.Abs(s.Policy); err == nil {
+			return abs, true
+		}
+		return s.Policy, true
+	}
+	home, err := os.UserHomeDir()
+	config := XDG("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	if !filepath.IsAbs(config) || err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
+		return "", false
+	}
+	return filepath.Join(config, "toolcell", "policy.toml"), false
+}
+
 // Self is the resolved path of this program.
 func Self() string {
 	exe, err := os.Executable()

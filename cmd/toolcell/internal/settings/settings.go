@@ -6,6 +6,7 @@ package settings
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"regexp"
@@ -153,6 +154,25 @@ func Read(c *cli.Context) (Settings, error) {
 	}
 	s.UID, s.GID = r.user("container-user")
 	return s, r.err
+}
+
+// Check refuses a value of an environment variable that serve would refuse, and
+// a variable of ours that is no setting. An MCP client would only say that the
+// server does not start. Variables of others are not checked.
+func Check(name, value string) error {
+	i := slices.IndexFunc(All, func(s Setting) bool { return s.Env == name })
+	if i < 0 {
+		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
+			return console.Usagef("--env %s: there is no such setting; toolcell serve --help lists them", name)
+		}
+		return nil
+	}
+	app := &cli.App{Flags: Flags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
+	app.Action = func(c *cli.Context) error {
+		_, err := Read(c)
+		return err
+	}
+	return app.Run([]string{"toolcell", "--" + All[i].Name + "=" + value})
 }
 
 // A reader parses settings and keeps the first error.
