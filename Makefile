@@ -172,6 +172,12 @@ recall: | deps
 	@TOOLCELL_RECALL=$(CURDIR)/docs/benchmarks/recall.txt go test -tags $(TAGS) -count=1 -run TestRecall ./mcpproxy/search
 	@cat docs/benchmarks/recall.txt
 
+# What each part of the search brings: docs/benchmarks/ablation.txt.
+.PHONY: ablation
+ablation: | deps
+	@TOOLCELL_ABLATION=$(CURDIR)/docs/benchmarks/ablation.txt go test -tags $(TAGS) -count=1 -run TestAblation ./mcpproxy/search
+	@cat docs/benchmarks/ablation.txt
+
 # What a client pays for, in tokens: docs/benchmarks/tokens.md.
 .PHONY: tokens
 tokens: | deps
