@@ -51,6 +51,7 @@ type Source struct {
 // A State is what a pool has at a moment.
 type State struct {
 	Ready, Making int
+	Running       int      // runs at work; demand follows it
 	Template      Template // nil if there is none
 }
 
@@ -306,7 +307,7 @@ func (o *Pool) Close() {
 func (o *Pool) State() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return State{len(o.ready), o.making, o.template}
+	return State{len(o.ready), o.making, o.running, o.template}
 }
 
 // Notes gives what the user should know.
