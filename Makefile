@@ -145,7 +145,7 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/stdio
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRender -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/imaging
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/discovery
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzScan -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
 
 func TestLookupFilesAreAddedWhereAnImageHasNone(t *testing.T) {
@@ -27,7 +29,7 @@ func TestLookupFilesAreAddedWhereAnImageHasNone(t *testing.T) {
 		"/etc is a file":     {[]entry{file("etc", "")}, nil},
 		"a hard link of two": {[]entry{dir("etc"), file("empty", ""), hardlink("etc/hosts", "empty")}, []string{"etc/hosts", "etc/resolv.conf"}},
 	} {
-		root := rootOf(t, c.entries...)
+		root := unpacktest.Root(t, c.entries...)
 		if err := addEtcFiles(root); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

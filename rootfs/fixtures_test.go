@@ -1,10 +1,8 @@
 package rootfs
 
 import (
-	"archive/tar"
 	"bytes"
 	"io"
-	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -24,140 +22,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/toolcell/toolcell/images"
-	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"github.com/toolcell/toolcell/rootfs/unpack"
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
 
 // The entries that test layers are made of.
+type entry = unpacktest.Entry
 
-type entry struct {
-	tar.Header
-	body string
-}
-
-func file(name, body string) entry {
-	return entry{tar.Header{Name: name, Mode: 0o644, Size: int64(len(body))}, body}
-}
-
-func program(name string) entry {
-	e := file(name, "#!/bin/sh\n")
-	e.Mode = 0o755
-	return e
-}
-
-func dir(name string) entry {
-	return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755}}
-}
-
-func symlink(name, target string) entry {
-	return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target, Mode: 0o777}}
-}
-
-func hardlink(name, target string) entry {
-	return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}}
-}
-
-func whiteout(name string) entry { return file(name, "") }
-
-// pack writes entries as a tar.
-func pack(t testing.TB, entries ...entry) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, e := range entries {
-		if err := w.WriteHeader(&e.Header); err != nil {
-			t.Fatalf("%s: %v", e.Name, err)
-		}
-		if _, err := io.WriteString(w, e.body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
-}
-
-// unpackAll unpacks layers into a new directory beside which lies a file that
-// nothing may touch.
-func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
-	t.Helper()
-	outside := t.TempDir()
-	root := filepath.Join(outside, "root")
-	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("untouched"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := rootdir.RemoveAll(root); err != nil {
-			t.Error(err)
-		}
-		left, _ := os.ReadDir(outside)
-		got, _ := os.ReadFile(filepath.Join(outside, "secret"))
-		if len(left) != 1 || string(got) != "untouched" {
-			t.Errorf("something outside of the root was changed: %v, %q", left, got)
-		}
-	})
-	r, err := os.OpenRoot(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	m := unpack.NewMerger(r, unpack.NewBudget(1<<20, 1000))
-	for _, l := range layers {
-		if err := unpackOne(t, m, bytes.NewReader(l)); err != nil {
-			return root, err
-		}
-	}
-	return root, m.Finish()
-}
-
-// unpackOne unpacks a layer into a folder of its own and merges it.
-func unpackOne(t testing.TB, m *unpack.Merger, layer io.Reader) error {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "layer")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&unpack.Record{}).Unpack(dir, layer, m.Budget); err != nil {
-		return err
-	}
-	return m.Merge(dir)
-}
-
-// tree lists a directory: "name" of a directory ends in "/", a symlink shows
-// its target, a file its content.
-func tree(t *testing.T, root string) string {
-	t.Helper()
-	var lines []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == root {
-			return err
-		}
-		name, _ := filepath.Rel(root, path)
-		switch {
-		case d.IsDir():
-			name += "/"
-		case d.Type()&fs.ModeSymlink != 0:
-			target, _ := os.Readlink(path)
-			name += "->" + target
-		default:
-			body, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			name += "=" + string(body)
-		}
-		lines = append(lines, name)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(lines, " ")
-}
+var (
+	file, program, dir = unpacktest.File, unpacktest.Program, unpacktest.Dir
+	symlink, hardlink  = unpacktest.Symlink, unpacktest.Hardlink
+	pack, listTree     = unpacktest.Tar, unpacktest.List
+)
 
 // pythonImage is the least that a Store accepts, and further layers.
 func pythonImage(t testing.TB, more ...[]byte) v1.Image {

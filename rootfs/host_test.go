@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
 
 // fakeHost makes a directory that looks like "/" of a host.
 func fakeHost(t *testing.T, entries ...entry) string {
 	t.Helper()
-	return rootOf(t, entries...).Name()
+	return unpacktest.Root(t, entries...).Name()
 }
 
 func targets(p *hostPlan) (list []string) {

@@ -200,11 +200,11 @@ func TestKillAtAnyMoment(t *testing.T) {
 		for i := range 50 {
 			entries = append(entries, file(fmt.Sprintf("d%d/%d", n, i), strings.Repeat(fmt.Sprint(n, i), 500)))
 		}
-		tars = append(tars, pack(t, append(entries, whiteout(fmt.Sprintf("d%d/.wh.7", n-1)))...))
+		tars = append(tars, pack(t, append(entries, file(fmt.Sprintf("d%d/.wh.7", n-1), ""))...))
 	}
 	ref := reg.push(t, "py:3", pythonImage(t, tars...))
 	whole := openStore(t)
-	want := tree(t, ensureAll(t, whole, ref)[0].Dir)
+	want := listTree(t, ensureAll(t, whole, ref)[0].Dir)
 
 	dir := t.TempDir()
 	start := time.Now()
@@ -241,7 +241,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the next pull fails: %v", err)
 		}
-		if tree(t, root.Dir) != want {
+		if listTree(t, root.Dir) != want {
 			t.Fatal("the next pull gives another tree")
 		}
 		if l := leftovers(t, s); len(l) != 0 {

@@ -1,33 +1,14 @@
 package rootfs
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/rootfs/unpack"
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
-
-func rootOf(t *testing.T, entries ...entry) *os.Root {
-	t.Helper()
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	m := unpack.NewMerger(root, unpack.NewBudget(1<<20, 1000))
-	if err := unpackOne(t, m, bytes.NewReader(pack(t, entries...))); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
 
 func TestFindPython(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -53,7 +34,7 @@ func TestFindPython(t *testing.T) {
 		"relative PATH":        {[]entry{program("usr/bin/python3")}, "PATH=usr/bin:.", ""},
 		"nothing":              {nil, "", ""},
 	} {
-		got, err := findPython(rootOf(t, c.entries...), []string{c.env})
+		got, err := findPython(unpacktest.Root(t, c.entries...), []string{c.env})
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: got %q, %v; want %q", name, got, err, c.want)
 		}
@@ -75,7 +56,7 @@ func TestMountPointsAreRealDirectories(t *testing.T) {
 		"directories":         {dir("tmp"), file("tmp/x", "y"), dir("run/toolcell")},
 		"hard-linked symlink": {symlink("a", "b"), hardlink("tmp", "a")},
 	} {
-		root := rootOf(t, entries...)
+		root := unpacktest.Root(t, entries...)
 		if err := makeMountPoints(root); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

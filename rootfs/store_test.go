@@ -42,7 +42,7 @@ func TestEnsureUnpacksOnceAndNeedsNoNetworkAfter(t *testing.T) {
 		t.Errorf("the path %q has symlinks or is relative: %v", root.Dir, err)
 	}
 	want := "dev/ etc/ etc/hosts=h etc/resolv.conf=r proc/ run/ run/toolcell/ tmp/ usr/ usr/bin/ usr/bin/python3->python3.12 usr/bin/python3.12=#!/bin/sh\n workspace/"
-	if got := tree(t, root.Dir); got != want {
+	if got := listTree(t, root.Dir); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 

@@ -66,12 +66,13 @@ var imports = map[string][]string{
 	"oci/spec":      {"oci/host"},
 	"oci/template":  {"oci/container", "oci/host", "oci/limits", "oci/pid1", "oci/spec"},
 
-	"rootfs":                  {"rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
-	"rootfs/internal/mkimage": {"images"},
-	"rootfs/python":           {"rootfs/rootdir"},
-	"rootfs/rootdir":          {},
-	"rootfs/rootfstest":       {"images"},
-	"rootfs/unpack":           {"rootfs/rootdir"},
+	"rootfs":                   {"rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
+	"rootfs/internal/mkimage":  {"images"},
+	"rootfs/python":            {"rootfs/rootdir"},
+	"rootfs/rootdir":           {},
+	"rootfs/rootfstest":        {"images"},
+	"rootfs/unpack":            {"rootfs/rootdir"},
+	"rootfs/unpack/unpacktest": {"rootfs/unpack"},
 
 	"images": {},
 

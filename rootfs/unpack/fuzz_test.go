@@ -1,4 +1,4 @@
-package rootfs
+package unpack_test
 
 import (
 	"archive/tar"
@@ -10,16 +10,8 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/rootfs/unpack"
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
-
-func special(name string, kind byte) entry {
-	return entry{Header: tar.Header{Name: name, Typeflag: kind, Mode: 0o666, Devmajor: 1, Devminor: 3}}
-}
-
-func set(e entry, mode int64) entry {
-	e.Mode = mode
-	return e
-}
 
 // FuzzUnpack unpacks whatever bytes a registry might send as a layer. However
 // they go wrong, nothing outside the root changes, and nothing in it is a
@@ -34,7 +26,7 @@ func FuzzUnpack(f *testing.F) {
 		{file("a", ""), file("a/below a file", "y"), dir("a"), symlink("a", "a"), file("a/loop", "y")},
 		{hardlink("g", "l"), symlink("l", "../../guard"), hardlink("g", "l"), file("g", "through a hard link")},
 		{special("null", tar.TypeChar), special("disk", tar.TypeBlock), special("fifo", tar.TypeFifo), special("odd", 'Z')},
-		{set(file("setuid", "x"), 0o6755), set(dir("sticky"), 0o7777), set(dir("closed"), 0), file("closed/x", "y")},
+		{withMode(file("setuid", "x"), 0o6755), withMode(dir("sticky"), 0o7777), withMode(dir("closed"), 0), file("closed/x", "y")},
 		{dir("."), dir("/"), file("..", "x"), file("a/./../..//b", "x"), whiteout(".wh."), whiteout(".wh..")},
 		{whiteout("a/.wh.1"), whiteout(".wh..wh..opq"), file("/abs/../../x", "y")},
 	} {
@@ -57,8 +49,8 @@ func FuzzUnpack(f *testing.F) {
 		}
 		defer root.Close()
 		m := unpack.NewMerger(root, unpack.NewBudget(1<<20, 1000))
-		_ = unpackOne(t, m, bytes.NewReader(layer))
-		_ = unpackOne(t, m, bytes.NewReader(layer)) // on top of what it left
+		_ = unpacktest.Unpack(t, m, bytes.NewReader(layer))
+		_ = unpacktest.Unpack(t, m, bytes.NewReader(layer)) // on top of what it left
 		_ = m.Finish()
 		if b, err := os.ReadFile(guard); err != nil || string(b) != "kept" {
 			t.Errorf("a file outside the root: %q, %v", b, err)
