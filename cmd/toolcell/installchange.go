@@ -13,12 +13,12 @@ import (
 // A change is what install is about to do, or has done.
 type change struct {
 	*installer
-	put   install.Result
-	entry string
+	result  install.Result
+	command string // that starts toolcell
 
 	move   install.Move
 	moved  *editedFile // where servers go; nil if none do
-	price  *bill
+	cost   *tokenCost
 	backup string
 }
 
@@ -36,34 +36,34 @@ func (c *change) write() (err error) {
 	if !c.file.changed() {
 		return nil
 	}
-	record, _, err := c.installs.Of(c.place.File)
+	record, _, err := c.installs.Of(c.target.File)
 	if err != nil {
 		return err
 	}
 	if record.Sum != sumOf(c.file.before) { // what undo leads back to is what there is now
-		record = install.Record{MadeKey: !c.place.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
+		record = install.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
 		if record.Backup, err = c.file.backup(); err != nil {
 			return err
 		}
 	}
-	c.backup, record.Name, record.Sum = record.Backup, c.put.Name, sumOf(c.file.after)
+	c.backup, record.Name, record.Sum = record.Backup, c.result.Name, sumOf(c.file.after)
 	if c.moved != nil {
 		record.Moved, record.MovedTo, record.MovedSum = append(record.Moved, c.names()...), c.moved.path, sumOf(c.moved.after)
 		if err := c.moved.write(); err != nil {
 			return err
 		}
-		if err := c.carryValues(); err != nil {
+		if err := c.copyValues(); err != nil {
 			return err
 		}
 	}
 	if err := c.file.write(); err != nil {
-		return errors.Join(err, c.takeBack())
+		return errors.Join(err, c.undoMove())
 	}
-	return c.installs.Set(c.place.File, record)
+	return c.installs.Set(c.target.File, record)
 }
 
-// takeBack undoes the first half of a move.
-func (c *change) takeBack() error {
+// undoMove undoes the first half of a move.
+func (c *change) undoMove() error {
 	switch {
 	case c.moved == nil:
 		return nil
@@ -74,31 +74,32 @@ func (c *change) takeBack() error {
 	return c.moved.write()
 }
 
-// carryValues takes along what the user set for inputs of the client's file.
-func (c *change) carryValues() error {
-	for id, value := range c.found.values.Of(c.place.File) {
-		if err := c.found.values.Set(c.moved.path, id, value); err != nil {
+// copyValues keeps what the user set for inputs of the client's file also for the
+// file that its servers move to.
+func (c *change) copyValues() error {
+	for id, value := range c.Values.Of(c.target.File) {
+		if err := c.Values.Set(c.moved.path, id, value); err != nil {
 			return fmt.Errorf("keeping a value: %w", err)
 		}
 	}
 	return nil
 }
 
-// tell says what was done, and how it is undone.
-func (c *change) tell(w *os.File) {
-	p := c.place
-	switch c.put.Did {
+// report says what was done, and how it is undone.
+func (c *change) report(w *os.File) {
+	p := c.target
+	switch c.result.Did {
 	case install.Added:
-		fmt.Fprintf(w, "added to %s as %q: %s\n  starts: %s\n", p.Title, c.put.Name, p.File, c.entry)
+		fmt.Fprintf(w, "added to %s as %q: %s\n  starts: %s\n", p.Title, c.result.Name, p.File, c.command)
 	case install.Updated:
-		fmt.Fprintf(w, "updated in %s, %q: %s\n  starts: %s\n", p.Title, c.put.Name, p.File, c.entry)
-		if c.put.Was != "" && c.put.Was+" serve" != c.entry {
-			fmt.Fprintf(w, "  was: %s\n", c.put.Was)
+		fmt.Fprintf(w, "updated in %s, %q: %s\n  starts: %s\n", p.Title, c.result.Name, p.File, c.command)
+		if c.result.Was != "" && c.result.Was+" serve" != c.command {
+			fmt.Fprintf(w, "  was: %s\n", c.result.Was)
 		}
 	default:
-		fmt.Fprintf(w, "already there: %q in %s\n", c.put.Name, p.File)
+		fmt.Fprintf(w, "already there: %q in %s\n", c.result.Name, p.File)
 	}
-	if c.put.Off {
+	if c.result.Off {
 		fmt.Fprintf(w, "  it is switched off in that file: switch it on there\n")
 	}
 	if len(c.move.Servers) > 0 {
@@ -108,18 +109,19 @@ func (c *change) tell(w *os.File) {
 		fmt.Fprintf(w, "  before: %s\n", c.backup)
 	}
 	if c.file.changed() {
-		fmt.Fprintf(w, "  undo: toolcell install %s%s --undo\n", p.Client, c.scope())
+		fmt.Fprintf(w, "  undo: toolcell install %s%s --undo\n", p.Client, scopeFlag(p))
 		if note := p.Note(); note != "" {
 			fmt.Fprintf(w, "  %s: %s\n", p.Title, note)
 		}
 	}
-	if _, others, err := p.Others(c.file.after); err == nil && others > 0 && !c.c.Bool("move-servers") && !p.Project {
+	if _, others, err := p.Others(c.file.after); err == nil && others > 0 && !c.MoveServers && !p.Project {
 		fmt.Fprintf(w, "  its %d other server%s cost tokens in every request: toolcell install %s --move-servers --dry-run\n", others, plural(others), p.Client)
 	}
 }
 
-func (i *installer) scope() string {
-	if i.place.Project {
+// scopeFlag returns the flag that names a file of the same scope.
+func scopeFlag(t install.Target) string {
+	if t.Project {
 		return " --project"
 	}
 	return ""
@@ -136,27 +138,27 @@ func plural(n int) string {
 // are left out.
 func (c *change) show(w *os.File) error {
 	if !c.file.changed() {
-		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.put.Name, c.place.File)
+		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
 	}
-	hide := hider(c.place.Secrets(c.file.before))
-	text := diff(c.file.path, c.file.before, c.file.after)
+	hide := hider(c.target.Secrets(c.file.before))
+	text := c.Diff(c.file.path, c.file.before, c.file.after)
 	if c.moved != nil {
-		text += diff(c.moved.path, c.moved.before, c.moved.after)
+		text += c.Diff(c.moved.path, c.moved.before, c.moved.after)
 	}
 	for line := range strings.Lines(hide.Replace(text)) {
 		fmt.Fprintln(w, colored(console.ColorsFor(w), console.Plain(strings.TrimSuffix(line, "\n"))))
 	}
-	c.tellMove(w)
+	c.reportMove(w)
 	return nil
 }
 
 // colored colors a line of a diff.
-func colored(i console.Colors, line string) string {
+func colored(colors console.Colors, line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):
-		return i.Green(line)
+		return colors.Green(line)
 	case strings.HasPrefix(line, "-"):
-		return i.Red(line)
+		return colors.Red(line)
 	}
 	return line
 }

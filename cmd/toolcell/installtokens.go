@@ -14,34 +14,34 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A bill is what servers cost in each request of a client that has them
+// A tokenCost is what servers cost in each request of a client that has them
 // directly: the model is told all their tools.
-type bill struct {
-	rows  []billRow
+type tokenCost struct {
+	rows  []serverCost
 	total int
 	own   int // what toolcell costs instead
 }
 
-type billRow struct {
+type serverCost struct {
 	server        string
 	tools, tokens int
 	err           error
 }
 
-// countTokens asks servers for their tools, or takes what is known of them. One
-// that cannot be asked is in the bill with the reason.
-func countTokens(ctx context.Context, i *installer, names []string, own config.Server) *bill {
-	cfg := i.found.config
+// costOf asks servers for their tools, or takes what is known of them. One
+// that cannot be asked has a row with the reason.
+func costOf(ctx context.Context, i *installer, names []string, own config.Server) *tokenCost {
+	cfg := i.Config
 	p := mcpproxy.New(cfg, mcpproxy.Options{
-		Log: i.found.log, ClientVersion: version, TokenDir: i.settings.TokenDir(), CatalogDir: i.settings.CatalogDir(),
+		Log: i.Log, ClientVersion: i.Version, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(),
 	})
 	defer p.Close()
-	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: i.found.log, ClientVersion: version})
+	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: i.Log, ClientVersion: i.Version})
 	defer self.Close()
-	b := &bill{rows: make([]billRow, len(names))}
-	ask := func(p *mcpproxy.Proxy, name string) (r billRow) {
+	b := &tokenCost{rows: make([]serverCost, len(names))}
+	ask := func(p *mcpproxy.Proxy, name string) (r serverCost) {
 		tools, err := p.Tools(ctx, name)
-		r = billRow{server: name, tools: len(tools), err: err}
+		r = serverCost{server: name, tools: len(tools), err: err}
 		for _, t := range tools {
 			text, err := tokencost.Text(t)
 			r.tokens, r.err = r.tokens+tokencost.Estimate(text), errors.Join(r.err, err)
@@ -60,7 +60,7 @@ func countTokens(ctx context.Context, i *installer, names []string, own config.S
 	return b
 }
 
-func (b *bill) print(w *os.File) {
+func (b *tokenCost) print(w *os.File) {
 	unasked := 0
 	var cells [][]string
 	for _, r := range b.rows {

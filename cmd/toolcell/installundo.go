@@ -2,23 +2,18 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/install"
-	"github.com/urfave/cli/v2"
 )
 
 // uninstall takes back what install did to a file. As long as nobody changed it
 // since, it becomes what it was to the byte; otherwise the entry is taken out of
 // the text, and servers that were moved are put back into it.
-func uninstall(c *cli.Context, s *console.Streams) error {
-	i, err := newInstaller(c, s)
-	if err != nil {
-		return err
-	}
-	record, known, err := i.installs.Of(i.place.File)
+func (i *installer) uninstall() error {
+	record, known, err := i.installs.Of(i.target.File)
 	if err != nil {
 		return err
 	}
@@ -29,14 +24,14 @@ func uninstall(c *cli.Context, s *console.Streams) error {
 		}
 	}
 	if err := u.plan(known); err != nil {
-		return fmt.Errorf("%s: %w", i.place.File, err)
+		return fmt.Errorf("%s: %w", i.target.File, err)
 	}
 	if !i.file.changed() && !u.gone && u.moved == nil {
-		fmt.Fprintf(s.Out, "nothing to do: toolcell is not in %s\n", i.place.File)
-		return i.installs.Forget(i.place.File)
+		fmt.Fprintf(i.Streams.Out, "nothing to do: toolcell is not in %s\n", i.target.File)
+		return i.installs.Forget(i.target.File)
 	}
-	if c.Bool("dry-run") {
-		return (&change{installer: i, moved: u.moved}).show(s.Out)
+	if i.DryRun {
+		return (&change{installer: i, moved: u.moved}).show(i.Streams.Out)
 	}
 	return u.write()
 }
@@ -52,7 +47,7 @@ type undoing struct {
 
 func (u *undoing) plan(known bool) (err error) {
 	if u.moved != nil {
-		u.file.after, u.moved.after, err = u.place.MoveBack(u.file.after, u.moved.before, u.record.Moved)
+		u.file.after, u.moved.after, err = u.target.MoveBack(u.file.after, u.moved.before, u.record.Moved)
 		if err != nil {
 			return err
 		}
@@ -65,19 +60,19 @@ func (u *undoing) plan(known bool) (err error) {
 	if untouched {
 		if backup, err := openEdited(u.record.Backup); err == nil && backup.mode != 0 {
 			// A backup that has an entry is of an update: it is no way out.
-			if name, _, err := u.place.Others(backup.before); err == nil && name == "" {
+			if name, _, err := u.target.Others(backup.before); err == nil && name == "" {
 				u.exact, u.file.after = true, backup.before
 				return nil
 			}
 		}
 	}
-	name := u.c.String("name")
+	name := u.Name
 	if name == "" {
 		name = u.record.Name
 	}
-	text, was, err := u.place.Uninstall(u.file.after, name, u.record.MadeKey)
-	if err == nil && was == "" && u.c.String("name") == "" { // it was renamed by hand
-		text, _, err = u.place.Uninstall(u.file.after, "", u.record.MadeKey)
+	text, was, err := u.target.Uninstall(u.file.after, name, u.record.MadeKey)
+	if err == nil && was == "" && u.Name == "" { // it was renamed by hand
+		text, _, err = u.target.Uninstall(u.file.after, "", u.record.MadeKey)
 	}
 	u.file.after = text
 	return err
@@ -97,23 +92,23 @@ func (u *undoing) write() error {
 			return err
 		}
 	}
-	if err := u.installs.Forget(u.place.File); err != nil {
+	if err := u.installs.Forget(u.target.File); err != nil {
 		return err
 	}
 	switch {
 	case u.gone:
-		fmt.Fprintf(u.s.Out, "removed: %s, which was not there before\n", u.place.File)
+		fmt.Fprintf(u.Streams.Out, "removed: %s, which was not there before\n", u.target.File)
 	case u.exact:
-		fmt.Fprintf(u.s.Out, "restored as it was before: %s\n", u.place.File)
+		fmt.Fprintf(u.Streams.Out, "restored as it was before: %s\n", u.target.File)
 		_ = os.Remove(u.record.Backup) // it says the same
 	default:
-		fmt.Fprintf(u.s.Out, "taken out of %s; the rest of it is as it is now\n", u.place.File)
+		fmt.Fprintf(u.Streams.Out, "taken out of %s; the rest of it is as it is now\n", u.target.File)
 		if u.record.Backup != "" {
-			fmt.Fprintf(u.s.Out, "  before: %s\n", u.record.Backup)
+			fmt.Fprintf(u.Streams.Out, "  before: %s\n", u.record.Backup)
 		}
 	}
 	if u.moved != nil {
-		fmt.Fprintf(u.s.Out, "put back: %d server%s\n", len(u.record.Moved), plural(len(u.record.Moved)))
+		fmt.Fprintf(u.Streams.Out, "put back: %d server%s\n", len(u.record.Moved), plural(len(u.record.Moved)))
 	}
 	return nil
 }
@@ -121,11 +116,11 @@ func (u *undoing) write() error {
 // writeMoved removes the file of moved servers if none are left, with the values
 // that were set for them.
 func (u *undoing) writeMoved() error {
-	if u.place.HasServers(u.moved.after) {
+	if u.target.HasServers(u.moved.after) {
 		return u.moved.write()
 	}
-	values := u.found.values
-	for _, id := range sortedIDs(values.Of(u.moved.path)) {
+	values := u.Values
+	for _, id := range slices.Sorted(maps.Keys(values.Of(u.moved.path))) {
 		if _, err := values.Forget(u.moved.path, id); err != nil {
 			return err
 		}
@@ -134,12 +129,4 @@ func (u *undoing) writeMoved() error {
 		return nil
 	}
 	return u.moved.remove()
-}
-
-func sortedIDs(values map[string]string) (ids []string) {
-	for id := range values {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }

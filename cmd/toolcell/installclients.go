@@ -1,0 +1,50 @@
+package main
+
+import (
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/install"
+)
+
+// clientNames returns the clients that toolcell can be installed in.
+func clientNames() (names []string) {
+	for _, p := range install.Targets(discovery.Options{Home: "/", Dir: "/"}) {
+		names = append(names, p.Client)
+	}
+	return names
+}
+
+// A clientRow says of a client whether it has toolcell.
+type clientRow struct {
+	Client  string `json:"client"`
+	Title   string `json:"title"`
+	File    string `json:"file"`
+	Status  string `json:"status"` // installed, not installed, no file, or unreadable
+	Servers int    `json:"servers"`
+	Error   string `json:"error,omitempty"`
+}
+
+// listedClients returns a row for each client that is known.
+func listedClients(o discovery.Options) (rows []clientRow) {
+	for _, t := range install.Targets(o) {
+		rows = append(rows, rowOf(t))
+	}
+	return rows
+}
+
+func rowOf(t install.Target) clientRow {
+	r := clientRow{Client: t.Client, Title: t.Title, File: t.File, Status: "not installed"}
+	file, err := openEdited(t.File)
+	var name string
+	if err == nil {
+		name, r.Servers, err = t.Others(file.before)
+	}
+	switch {
+	case err != nil:
+		r.Status, r.Error = "unreadable", err.Error()
+	case file.mode == 0:
+		r.Status = "no file"
+	case name != "":
+		r.Status = "installed"
+	}
+	return r
+}

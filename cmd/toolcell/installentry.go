@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/install"
+)
+
+// printEntry prints the entry for the user to put into the file by hand.
+func (i *installer) printEntry() error {
+	entry, err := i.entry()
+	if err != nil {
+		return err
+	}
+	text, err := i.target.Example(entry)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(i.Streams.Err, "toolcell: for %s, in %s:\n", i.target.Title, i.target.File)
+	_, err = io.WriteString(i.Streams.Out, text)
+	return err
+}
+
+// entry is how the client is to start this program. Clients pass few variables on
+// and have another PATH, so the command is a whole path, and what says where
+// files are goes along.
+func (i *installer) entry() (install.Entry, error) {
+	entry := install.Entry{Name: i.Name, Env: map[string]string{}}
+	var err error
+	if entry.Command, err = lastingPath(); err != nil {
+		return entry, err
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
+		if v := os.Getenv(name); filepath.IsAbs(v) {
+			entry.Env[name] = v
+		}
+	}
+	for _, pair := range i.Env {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || strings.ContainsAny(name, " \t\n\x00") || strings.ContainsRune(value, 0) {
+			return entry, console.Usagef("--env %q is not KEY=VALUE", pair)
+		}
+		if err := settings.Check(name, value); err != nil {
+			return entry, err
+		}
+		entry.Env[name] = value
+	}
+	for _, k := range settings.All {
+		if _, given := entry.Env[k.Env]; os.Getenv(k.Env) != "" && !given {
+			fmt.Fprintf(i.Streams.Err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if it is to hold there\n", k.Env, k.Env)
+		}
+	}
+	return entry, nil
+}
+
+// lastingPath is a path of this program that will be there tomorrow. The name
+// in PATH goes before what it links to: packages replace the latter.
+func lastingPath() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	for dir := filepath.Dir(exe); dir != "/"; dir = filepath.Dir(dir) {
+		if strings.HasPrefix(filepath.Base(dir), "go-build") {
+			return "", errors.New("this program runs from a temporary folder, as go run makes them, so no client could start it later; install it first: make install, or go install")
+		}
+	}
+	if known, err := exec.LookPath("toolcell"); err == nil && filepath.IsAbs(known) {
+		if a, err := os.Stat(known); err == nil {
+			if b, err := os.Stat(exe); err == nil && os.SameFile(a, b) {
+				return known, nil
+			}
+		}
+	}
+	return exe, nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/install"
+)
+
+// installerOptions are what the command line says, and what is known of the
+// user's servers.
+type installerOptions struct {
+	Client      string   // whose file
+	Project     bool     // the file of the project instead of the user's
+	Name        string   // of the entry; empty for the default
+	Env         []string // KEY=VALUE that the client starts toolcell with
+	MoveServers bool
+	Yes         bool // move without asking
+	DryRun      bool
+
+	Streams   *console.Streams
+	Settings  settings.Settings
+	Discovery discovery.Options
+	Config    config.Config
+	Values    discovery.Values // that the user set for servers
+	Log       *slog.Logger
+	Version   string // of this program, for servers to see
+	Diff      func(path string, before, after []byte) string
+}
+
+// An installer changes the config file of one client.
+type installer struct {
+	installerOptions
+	installs install.Journal
+	target   install.Target
+	file     *editedFile
+}
+
+// newInstaller finds and reads the client's file, which need not exist.
+func newInstaller(o installerOptions) (*installer, error) {
+	d, err := settings.FindDirs(o.Settings.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	i := &installer{installerOptions: o, installs: install.NewJournal(d.State)}
+	if i.target, err = install.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
+		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
+	}
+	i.file, err = openEdited(i.target.File)
+	return i, err
+}
+
+// install puts an entry for toolcell into the file, and moves the client's other
+// servers if that is asked for.
+func (i *installer) install(ctx context.Context) error {
+	entry, err := i.entry()
+	if err != nil {
+		return err
+	}
+	text, result, err := i.target.Install(i.file.before, entry)
+	if err != nil {
+		return fmt.Errorf("%s %w", i.target.File, err)
+	}
+	i.file.after = text
+	change := &change{installer: i, result: result, command: entry.Command + " serve"}
+	if i.MoveServers {
+		if err := change.planMove(ctx); err != nil {
+			return err
+		}
+	}
+	if i.DryRun {
+		return change.show(i.Streams.Out)
+	}
+	if len(change.move.Servers) > 0 {
+		if err := change.confirmMove(ctx); err != nil {
+			return err
+		}
+	}
+	if err := change.write(); err != nil {
+		return err
+	}
+	change.report(i.Streams.Out)
+	return nil
+}
