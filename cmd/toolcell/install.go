@@ -70,7 +70,7 @@ func uninstall(c *cli.Context, s *console.Streams) error {
 }
 
 // openInstaller opens the file that the command line means.
-func openInstaller(c *cli.Context, s *console.Streams) (*installer, error) {
+func openInstaller(c *cli.Context, s *console.Streams) (*Installer, error) {
 	if c.NArg() != 1 {
 		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(clientNames(), ", "))
 	}

@@ -12,7 +12,7 @@ import (
 
 // A change is what install is about to do, or has done.
 type change struct {
-	*installer
+	*Installer
 	result  install.Result
 	command string // that starts toolcell
 

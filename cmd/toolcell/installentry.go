@@ -15,7 +15,7 @@ import (
 )
 
 // printEntry prints the entry for the user to put into the file by hand.
-func (i *installer) printEntry() error {
+func (i *Installer) printEntry() error {
 	entry, err := i.entry()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (i *installer) printEntry() error {
 // entry is how the client is to start this program. Clients pass few variables on
 // and have another PATH, so the command is a whole path, and what says where
 // files are goes along.
-func (i *installer) entry() (install.Entry, error) {
+func (i *Installer) entry() (install.Entry, error) {
 	entry := install.Entry{Name: i.Name, Env: map[string]string{}}
 	var err error
 	if entry.Command, err = lastingPath(); err != nil {

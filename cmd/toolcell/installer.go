@@ -33,8 +33,8 @@ type installerOptions struct {
 	Diff      func(path string, before, after []byte) string
 }
 
-// An installer changes the config file of one client.
-type installer struct {
+// An Installer changes the config file of one client.
+type Installer struct {
 	installerOptions
 	installs install.Journal
 	target   install.Target
@@ -42,12 +42,12 @@ type installer struct {
 }
 
 // newInstaller finds and reads the client's file, which need not exist.
-func newInstaller(o installerOptions) (*installer, error) {
+func newInstaller(o installerOptions) (*Installer, error) {
 	d, err := settings.FindDirs(o.Settings.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	i := &installer{installerOptions: o, installs: install.NewJournal(d.State)}
+	i := &Installer{installerOptions: o, installs: install.NewJournal(d.State)}
 	if i.target, err = install.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
 		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
@@ -57,7 +57,7 @@ func newInstaller(o installerOptions) (*installer, error) {
 
 // install puts an entry for toolcell into the file, and moves the client's other
 // servers if that is asked for.
-func (i *installer) install(ctx context.Context) error {
+func (i *Installer) install(ctx context.Context) error {
 	entry, err := i.entry()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (i *installer) install(ctx context.Context) error {
 		return fmt.Errorf("%s %w", i.target.File, err)
 	}
 	i.file.after = text
-	change := &change{installer: i, result: result, command: entry.Command + " serve"}
+	change := &change{Installer: i, result: result, command: entry.Command + " serve"}
 	if i.MoveServers {
 		if err := change.planMove(ctx); err != nil {
 			return err

@@ -81,5 +81,5 @@ func (c *change) countTokens(ctx context.Context) *tokenCost {
 		}
 	}
 	exe := strings.TrimSuffix(c.command, " serve")
-	return costOf(ctx, c.installer, names, config.Server{Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: exe, Args: []string{"serve"}})
+	return costOf(ctx, c.Installer, names, config.Server{Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: exe, Args: []string{"serve"}})
 }

@@ -30,7 +30,7 @@ type serverCost struct {
 
 // costOf asks servers for their tools, or takes what is known of them. One
 // that cannot be asked has a row with the reason.
-func costOf(ctx context.Context, i *installer, names []string, own config.Server) *tokenCost {
+func costOf(ctx context.Context, i *Installer, names []string, own config.Server) *tokenCost {
 	cfg := i.Config
 	p := mcpproxy.New(cfg, mcpproxy.Options{
 		Log: i.Log, ClientVersion: i.Version, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(),

@@ -12,12 +12,12 @@ import (
 // uninstall takes back what install did to a file. As long as nobody changed it
 // since, it becomes what it was to the byte; otherwise the entry is taken out of
 // the text, and servers that were moved are put back into it.
-func (i *installer) uninstall() error {
+func (i *Installer) uninstall() error {
 	record, known, err := i.installs.Of(i.target.File)
 	if err != nil {
 		return err
 	}
-	u := &undoing{installer: i, record: record}
+	u := &undoing{Installer: i, record: record}
 	if len(record.Moved) > 0 {
 		if u.moved, err = openEdited(record.MovedTo); err != nil {
 			return err
@@ -31,14 +31,14 @@ func (i *installer) uninstall() error {
 		return i.installs.Forget(i.target.File)
 	}
 	if i.DryRun {
-		return (&change{installer: i, moved: u.moved}).show(i.Streams.Out)
+		return (&change{Installer: i, moved: u.moved}).show(i.Streams.Out)
 	}
 	return u.write()
 }
 
 // undoing is what uninstall is about to do.
 type undoing struct {
-	*installer
+	*Installer
 	record install.Record
 	moved  *editedFile // the file with servers that were moved; nil if none were
 	gone   bool        // the client's file was not there before
