@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
@@ -35,7 +36,7 @@ func (t *typed) arguments() []candidate {
 		return t.tools()
 	case "install", "uninstall":
 		if first {
-			return words(clientNames()...)
+			return words(installer.ClientNames()...)
 		}
 	case "completion":
 		if first {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
@@ -24,7 +25,7 @@ func installCommand(s *console.Streams) *cli.Command {
 	}
 	return &cli.Command{
 		Name: "install", Usage: "put toolcell into the config of an MCP client", ArgsUsage: "CLIENT",
-		Description: "Clients: " + strings.Join(clientNames(), ", ") + ".\n\n" +
+		Description: "Clients: " + strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
 			"cannot be read is left alone.",
 		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
@@ -40,9 +41,9 @@ func installCommand(s *console.Streams) *cli.Command {
 				return err
 			}
 			if c.Bool("print") {
-				return i.printEntry()
+				return i.PrintEntry()
 			}
-			return i.install(c.Context)
+			return i.Install(c.Context)
 		},
 	}
 }
@@ -66,13 +67,13 @@ func uninstall(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return i.uninstall()
+	return i.Uninstall()
 }
 
 // openInstaller opens the file that the command line means.
-func openInstaller(c *cli.Context, s *console.Streams) (*Installer, error) {
+func openInstaller(c *cli.Context, s *console.Streams) (*installer.Installer, error) {
 	if c.NArg() != 1 {
-		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(clientNames(), ", "))
+		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(installer.ClientNames(), ", "))
 	}
 	conf, err := settings.Read(c)
 	if err != nil {
@@ -83,7 +84,7 @@ func openInstaller(c *cli.Context, s *console.Streams) (*Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newInstaller(installerOptions{
+	return installer.New(installer.Options{
 		Client: c.Args().First(), Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"),
 		MoveServers: c.Bool("move-servers"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"),
 		Streams: s, Settings: conf, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version, Diff: diff,
@@ -99,7 +100,7 @@ func listClients(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	rows := listedClients(found.options)
+	rows := installer.Clients(found.options)
 	if c.Bool("json") {
 		return console.PrintJSON(s.Out, rows)
 	}

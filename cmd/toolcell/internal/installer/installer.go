@@ -1,4 +1,8 @@
-package main
+// Package installer is the interactive side of toolcell install and uninstall:
+// it changes the config file of an MCP client, shows and asks before servers are
+// moved, keeps a backup, and takes all of it back. The file keeps its mode, its
+// owner and its place behind links, and is whole at every moment.
+package installer
 
 import (
 	"context"
@@ -12,9 +16,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// installerOptions are what the command line says, and what is known of the
-// user's servers.
-type installerOptions struct {
+// Options are what the command line says, and what is known of the user's
+// servers. All but the name and the environment must be set.
+type Options struct {
 	Client      string   // whose file
 	Project     bool     // the file of the project instead of the user's
 	Name        string   // of the entry; empty for the default
@@ -29,25 +33,25 @@ type installerOptions struct {
 	Config    config.Config
 	Values    discovery.Values // that the user set for servers
 	Log       *slog.Logger
-	Version   string // of this program, for servers to see
-	Diff      func(path string, before, after []byte) string
+	Version   string                                         // of this program, for servers to see
+	Diff      func(path string, before, after []byte) string // unified; empty if nothing changes
 }
 
 // An Installer changes the config file of one client.
 type Installer struct {
-	installerOptions
+	Options
 	installs install.Journal
 	target   install.Target
 	file     *editedFile
 }
 
-// newInstaller finds and reads the client's file, which need not exist.
-func newInstaller(o installerOptions) (*Installer, error) {
+// New finds and reads the client's file, which need not exist.
+func New(o Options) (*Installer, error) {
 	d, err := settings.FindDirs(o.Settings.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	i := &Installer{installerOptions: o, installs: install.NewJournal(d.State)}
+	i := &Installer{Options: o, installs: install.NewJournal(d.State)}
 	if i.target, err = install.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
 		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
@@ -55,9 +59,9 @@ func newInstaller(o installerOptions) (*Installer, error) {
 	return i, err
 }
 
-// install puts an entry for toolcell into the file, and moves the client's other
+// Install puts an entry for toolcell into the file, and moves the client's other
 // servers if that is asked for.
-func (i *Installer) install(ctx context.Context) error {
+func (i *Installer) Install(ctx context.Context) error {
 	entry, err := i.entry()
 	if err != nil {
 		return err

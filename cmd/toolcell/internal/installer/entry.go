@@ -1,4 +1,4 @@
-package main
+package installer
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// printEntry prints the entry for the user to put into the file by hand.
-func (i *Installer) printEntry() error {
+// PrintEntry prints the entry for the user to put into the file by hand.
+func (i *Installer) PrintEntry() error {
 	entry, err := i.entry()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package installer
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// uninstall takes back what install did to a file. As long as nobody changed it
+// Uninstall takes back what install did to a file. As long as nobody changed it
 // since, it becomes what it was to the byte; otherwise the entry is taken out of
 // the text, and servers that were moved are put back into it.
-func (i *Installer) uninstall() error {
+func (i *Installer) Uninstall() error {
 	record, known, err := i.installs.Of(i.target.File)
 	if err != nil {
 		return err

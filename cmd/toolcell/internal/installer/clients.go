@@ -1,20 +1,20 @@
-package main
+package installer
 
 import (
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// clientNames returns the clients that toolcell can be installed in.
-func clientNames() (names []string) {
+// ClientNames returns the clients that toolcell can be installed in.
+func ClientNames() (names []string) {
 	for _, p := range install.Targets(discovery.Options{Home: "/", Dir: "/"}) {
 		names = append(names, p.Client)
 	}
 	return names
 }
 
-// A clientRow says of a client whether it has toolcell.
-type clientRow struct {
+// A Client says of a client whether it has toolcell.
+type Client struct {
 	Client  string `json:"client"`
 	Title   string `json:"title"`
 	File    string `json:"file"`
@@ -23,16 +23,16 @@ type clientRow struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// listedClients returns a row for each client that is known.
-func listedClients(o discovery.Options) (rows []clientRow) {
+// Clients returns a row for each client that is known.
+func Clients(o discovery.Options) (rows []Client) {
 	for _, t := range install.Targets(o) {
 		rows = append(rows, rowOf(t))
 	}
 	return rows
 }
 
-func rowOf(t install.Target) clientRow {
-	r := clientRow{Client: t.Client, Title: t.Title, File: t.File, Status: "not installed"}
+func rowOf(t install.Target) Client {
+	r := Client{Client: t.Client, Title: t.Title, File: t.File, Status: "not installed"}
 	file, err := openEdited(t.File)
 	var name string
 	if err == nil {
