@@ -43,7 +43,7 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 	if sessionGone(resp) {
 		r.markDown(errExpired)
 		if c != nil {
-			c.failed.Store(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})
+			c.fail(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})
 		}
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
 		return resp, nil

@@ -10,13 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MessageTooLongError says that a server sent a message of more than limit bytes.
-type MessageTooLongError struct{ limit int }
-
-func (e *MessageTooLongError) Error() string {
-	return fmt.Sprintf("sent a message longer than %d MiB", e.limit>>20)
-}
-
 // IsLost reports whether err means that the connection broke, in contrast to
 // an answer that is an error.
 func IsLost(err error) bool {
@@ -29,19 +22,12 @@ func IsLost(err error) bool {
 	return errors.As(err, &long)
 }
 
-// curableError is the failure of a start that costs nothing to try again, and
-// that the user may cure at any moment.
-type curableError struct{ err error }
-
-func (e *curableError) Error() string { return e.err.Error() }
-func (e *curableError) Unwrap() error { return e.err }
-
 // Curable reports whether the user may cure a failed start at any moment, and
 // trying again costs nothing: there is no backoff from it.
 func Curable(err error) bool {
-	var cure *curableError
-	var refused *HTTPError
-	return errors.As(err, &cure) || errors.As(err, &refused) && refused.login
+	var command *commandError
+	var failed *HTTPError
+	return errors.As(err, &command) || errors.As(err, &failed) && failed.isCurable()
 }
 
 // startError says that a server could not be started or reached.

@@ -37,7 +37,7 @@ func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return nil // a notification, which has no answer that could be missed
 	}
 	made := callOf(ctx)
-	if made == nil || made.failed.Load() == nil {
+	if made == nil || made.failure() == nil {
 		return err
 	}
 	made.giveUp() // no answer will come

@@ -82,7 +82,7 @@ func (e *events) recordEnd(err error) {
 	case e.r.transport == config.SSE:
 		e.r.markDown(errors.New("closed its stream of events"))
 	case e.call != nil && !e.answered && !e.resume:
-		e.call.failed.CompareAndSwap(nil, failed)
+		e.call.fail(failed)
 	}
 }
 
@@ -204,7 +204,7 @@ func passable(msg jsonrpc.Message, raw []byte, c *call) ([]byte, error) {
 		return raw, nil
 	case resp.Error != nil:
 		return jsonrpc.EncodeMessage(resp)
-	case c != nil && resp.ID == c.id:
+	case c != nil && c.hasID(resp.ID):
 		return jsonrpc.EncodeMessage(c.keep(resp.ID, replyOf(resp.Result)))
 	}
 	return raw, nil

@@ -2,17 +2,12 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
-
-// legacyProtocol is the last version whose handshake does not begin with
-// server/discover.
-const legacyProtocol = "2025-11-25"
 
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
@@ -42,13 +37,35 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &Session{link: proc, stdio: w, notes: notes, calls: &w.calls, mcp: cs, since: time.Now()}, false, nil
+		return &Session{link: proc, stdio: w, notes: notes, calls: w.waitingCalls(), mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
 	proc.stop()
-	suspect = !legacy && w.asked.Load() && (errors.Is(cause, errNoDiscover) || w.took.Load() || w.answered.Load())
+	suspect = !legacy && w.tookDiscover(cause)
 	return nil, suspect, explainProcess(proc, err, cause)
+}
+
+// overHTTP is attempt for a URL.
+func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
+	notes := newNotifications(d.options.ToolsChanged)
+	r, err := newRemote(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
+	if err != nil {
+		return nil, false, err
+	}
+	if !legacy {
+		go r.watchDiscover(ctx, d.options.DiscoverTimeout, cancel)
+	}
+	cs, err := d.connect(ctx, r, legacy)
+	if err != nil {
+		cause := context.Cause(ctx)
+		why := r.explainStart(err, cause)
+		r.stop()
+		r.waitClosed()
+		return nil, !legacy && r.tookDiscover(cause), why
+	}
+	r.watch(cs)
+	return &Session{link: r, notes: notes, calls: r.waitingCalls(), mcp: cs, since: time.Now()}, false, nil
 }
 
 func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
@@ -68,38 +85,10 @@ func explainProcess(proc *process, err, cause error) error {
 	if cause != nil {
 		err = cause
 	}
-	if tail := proc.output.last(); tail != "" {
+	if tail := proc.lastOutput(); tail != "" {
 		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
 	}
 	return err
-}
-
-var errNoDiscover = errors.New("did not answer server/discover")
-
-// watchDiscover cancels the handshake when the server has read the request
-// but leaves it unanswered. One that has not read it yet is still starting.
-func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(max(patience/50, time.Millisecond))
-	defer tick.Stop()
-	var taken time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			switch {
-			case t.answered.Load():
-				return
-			case !t.asked.Load() || !t.proc.tookInput():
-				taken = time.Time{}
-			case taken.IsZero():
-				taken = now
-			case now.Sub(taken) >= patience:
-				cancel(errNoDiscover)
-				return
-			}
-		}
-	}
 }
 
 // newClient makes a client for one session. It offers the server nothing:

@@ -19,12 +19,13 @@ const firstWithHeaders = "2026-07-28"
 // The SDK would only for tools that this session has listed, and most are known
 // from an earlier one.
 func parameterHeaders(h http.Header, c *call) {
-	if h.Get(versionKey) < firstWithHeaders || !strings.Contains(string(c.params.Schema), "x-mcp-header") {
+	arguments, schema := c.tool()
+	if h.Get(versionKey) < firstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
 		return
 	}
 	var args map[string]json.RawMessage
-	if json.Unmarshal(c.params.Arguments, &args) == nil {
-		argumentHeaders(h, c.params.Schema, args)
+	if json.Unmarshal(arguments, &args) == nil {
+		argumentHeaders(h, schema, args)
 	}
 }
 

@@ -34,6 +34,7 @@ type HTTPError struct {
 	err     error // of the network
 	Lost    bool  // the request may have taken effect
 	login   bool  // the user has to log in
+	curable bool  // the user may correct the address at any moment
 	Expired bool  // the server ended the session
 	notMCP  bool  // it answered, but not as this transport does
 }
@@ -41,18 +42,17 @@ type HTTPError struct {
 func (e *HTTPError) Error() string { return e.text }
 func (e *HTTPError) Unwrap() error { return e.err }
 
-// speaksNoHTTP reports whether an error may come of the server being an SSE
-// server.
-func speaksNoHTTP(err error) bool {
-	var failed *HTTPError
-	if !errors.As(err, &failed) {
-		return false
-	}
-	switch failed.status {
+// isCurable reports whether the user may cure the error at any moment, and trying
+// again costs nothing.
+func (e *HTTPError) isCurable() bool { return e.curable || e.login }
+
+// suggestsSSE reports whether the error may come of the server being an SSE server.
+func (e *HTTPError) suggestsSSE() bool {
+	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return false
 	}
-	return failed.notMCP || failed.status >= 400 && failed.status < 500 || failed.status == http.StatusNotImplemented
+	return e.notMCP || e.status >= 400 && e.status < 500 || e.status == http.StatusNotImplemented
 }
 
 // endpoint is the address of a server, for errors that name it.

@@ -57,7 +57,7 @@ func startProcess(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.
 	}
 	path := config.LookPath(s, cwd, s.Command)
 	if path == "" {
-		return nil, &curableError{fmt.Errorf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
+		return nil, &commandError{s.Command, s.Source}
 	}
 	var pipes [3][2]*os.File
 	defer func() {
@@ -94,6 +94,14 @@ func startProcess(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.
 	g.watch(cmd.Process.Pid)
 	go p.watch(pipes[2][0])
 	return p, nil
+}
+
+// commandError says that a command cannot be started, which the user may cure at any
+// moment.
+type commandError struct{ command, source string }
+
+func (e *commandError) Error() string {
+	return fmt.Sprintf("command %q is not there or not executable; install it or correct %s", e.command, e.source)
 }
 
 // environment is this process's own, since servers are trusted and need PATH,
@@ -224,6 +232,12 @@ func (p *process) tookInput() bool {
 	})
 	return unread == 0
 }
+
+// waitClosed implements link.
+func (p *process) waitClosed() { <-p.done }
+
+// lastOutput returns the last lines that the server wrote besides the protocol.
+func (p *process) lastOutput() string { return p.output.last() }
 
 // ended waits for the end of the process and says in words how it came. It
 // includes what the server last wrote, because that is where the reason is.

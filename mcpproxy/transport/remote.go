@@ -43,7 +43,7 @@ type remote struct {
 func newRemote(s config.Server, t config.Transport, notes *notifications, tokens TokenSource, limit int) (*remote, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
-		return nil, &curableError{fmt.Errorf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
+		return nil, &HTTPError{curable: true, text: fmt.Sprintf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
 	base.MaxResponseHeaderBytes = 1 << 20
@@ -122,24 +122,9 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 	}).Connect(ctx)
 }
 
-// overHTTP is attempt for a URL.
-func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
-	notes := newNotifications(d.options.ToolsChanged)
-	r, err := newRemote(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
-	if err != nil {
-		return nil, false, err
-	}
-	if !legacy {
-		go r.watchDiscover(ctx, d.options.DiscoverTimeout, cancel)
-	}
-	cs, err := d.connect(ctx, r, legacy)
-	if err != nil {
-		cause := context.Cause(ctx)
-		why := r.explainStart(err, cause)
-		r.stop()
-		r.waitClosed()
-		return nil, !legacy && r.asked.Load() && errors.Is(cause, errNoDiscover), why
-	}
+// watch records how the session over the link ends, and keeps the stream of changes
+// of an older server open.
+func (r *remote) watch(cs *mcp.ClientSession) {
 	r.work.Go(func() {
 		err := cs.Wait()
 		switch {
@@ -151,13 +136,21 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 			r.markDown(fmt.Errorf("broke the connection: %w", r.words(err)))
 		}
 	})
-	if res := cs.InitializeResult(); t == config.HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
+	if res := cs.InitializeResult(); r.transport == config.HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
 		r.work.Go(func() {
 			changes := changeStream{r}
 			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
 		})
 	}
-	return &Session{link: r, notes: notes, calls: &r.calls, mcp: cs, since: time.Now()}, false, nil
+}
+
+// waitingCalls returns the calls that wait for an answer over the link.
+func (r *remote) waitingCalls() *calls { return &r.calls }
+
+// tookDiscover reports whether a handshake that ended with cause failed on
+// server/discover.
+func (r *remote) tookDiscover(cause error) bool {
+	return r.asked.Load() && errors.Is(cause, errNoDiscover)
 }
 
 // explainStart says why a handshake failed.

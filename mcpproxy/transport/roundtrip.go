@@ -38,7 +38,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil && c != nil {
 		var failed *HTTPError
 		if errors.As(err, &failed) {
-			c.failed.CompareAndSwap(nil, failed)
+			c.fail(failed)
 		}
 	}
 	return resp, err
@@ -61,7 +61,7 @@ func (r *remote) roundTrip(req *http.Request, c *call) (*http.Response, error) {
 		return nil, err
 	}
 	out := req.Clone(req.Context())
-	if c != nil && c.sent.CompareAndSwap(false, true) {
+	if c != nil && c.markSent() {
 		if err := c.setID(msg.ID); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +29,8 @@ type link interface {
 	// stop ends the link, and with it the requests in flight. It may be called
 	// at any time and more than once.
 	stop()
+	// waitClosed waits until nothing of the stopped link is left.
+	waitClosed()
 	// ended waits for the end and says in words how it came.
 	ended() string
 	// expired reports that the server ended a session that it no longer
@@ -80,13 +81,13 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (R
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
-	c := &call{method: method, params: params}
-	ctx, c.giveUp = context.WithCancel(context.WithValue(ctx, callKey{}, c))
+	c := newCall(params.Arguments, params.Schema)
+	ctx = c.begin(ctx)
 	defer c.giveUp()
 	defer s.calls.forget(c)
 	err := s.send(ctx, method, params)
-	if c.kept.Load() {
-		return c.reply, nil
+	if r, ok := c.result(); ok {
+		return r, nil
 	}
 	return Reply{}, s.explain(c, err)
 }
@@ -126,16 +127,16 @@ func (s *Session) send(ctx context.Context, method string, p *Params) (err error
 
 // explain prefers what the transport knows of an error to what the SDK made of it.
 func (s *Session) explain(c *call, err error) error {
-	if failed := c.failed.Load(); failed != nil {
+	if failed := c.failure(); failed != nil {
 		return failed
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) {
 		return refused
 	}
-	if s.stdio != nil {
-		if end := s.stdio.endErr.Load(); end != nil && IsLost(err) {
-			return *end // the SDK does not say why a connection ended
+	if s.stdio != nil && IsLost(err) {
+		if end := s.stdio.endError(); end != nil {
+			return end // the SDK does not say why a connection ended
 		}
 	}
 	if err == nil {
@@ -183,19 +184,5 @@ func (s *Session) Broken() bool {
 func (s *Session) Close() {
 	s.link.stop()
 	_ = s.mcp.Close() // what it was over is closed already
-	if r, ok := s.link.(*remote); ok {
-		r.waitClosed()
-	}
-}
-
-// Check returns an error for a result that cannot be returned to the caller. Under the 2026-07-28 protocol a
-// server may answer with questions to the user, whom a script cannot reach.
-func (r Reply) Check() error {
-	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {
-		return errors.New("the server's result is not an object")
-	}
-	if r.asks {
-		return errors.New("the tool asks the user for input, which is not supported inside run_python")
-	}
-	return nil
+	s.link.waitClosed()
 }

@@ -4,23 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
-
-const (
-	// maxMessage bounds one line of a server. The SDK's own stdio transport
-	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
-	maxMessage = 128 << 20
-
-	methodDiscover = "server/discover"
 )
 
 // stdioTransport is the stdio transport over one process. It takes the place of the
@@ -187,17 +179,48 @@ func (t *stdioTransport) readLine() ([]byte, error) {
 	}
 }
 
-// batch splits an array of messages, which older protocol versions allow.
-func batch(line []byte) []json.RawMessage {
-	line = bytes.TrimSpace(line)
-	if len(line) == 0 || line[0] != '[' {
-		return []json.RawMessage{line}
+// waitingCalls returns the calls that wait for an answer.
+func (t *stdioTransport) waitingCalls() *calls { return &t.calls }
+
+// endError returns why the output of the server ended, or nil.
+func (t *stdioTransport) endError() error {
+	if err := t.endErr.Load(); err != nil {
+		return *err
 	}
-	var all []json.RawMessage
-	if json.Unmarshal(line, &all) != nil {
-		return []json.RawMessage{line}
+	return nil
+}
+
+// tookDiscover reports whether a handshake that ended with cause may have failed on
+// server/discover: the server had read it. One that ended without having read it had
+// another reason to.
+func (t *stdioTransport) tookDiscover(cause error) bool {
+	return t.asked.Load() && (errors.Is(cause, errNoDiscover) || t.took.Load() || t.answered.Load())
+}
+
+// watchDiscover cancels the handshake when the server has read the request
+// but leaves it unanswered. One that has not read it yet is still starting.
+func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(max(patience/50, time.Millisecond))
+	defer tick.Stop()
+	var taken time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			switch {
+			case t.answered.Load():
+				return
+			case !t.asked.Load() || !t.proc.tookInput():
+				taken = time.Time{}
+			case taken.IsZero():
+				taken = now
+			case now.Sub(taken) >= patience:
+				cancel(errNoDiscover)
+				return
+			}
+		}
 	}
-	return all
 }
 
 // decode returns a message the session should see.
@@ -222,48 +245,4 @@ func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
 		return t.calls.keep(res.ID, replyOf(res.Result)), true
 	}
 	return msg, true
-}
-
-// decode decodes one message of a server and returns it if the session should
-// see it. Notifications stop here.
-func (n *notifications) decode(raw []byte) (jsonrpc.Message, error) {
-	msg, err := jsonrpc.DecodeMessage(raw)
-	if err != nil {
-		if msg = salvage(raw, err); msg == nil {
-			return nil, err
-		}
-	}
-	req, ok := msg.(*jsonrpc.Request)
-	switch {
-	case !ok || req.IsCall() && n.admit():
-		return msg, nil
-	case req.IsCall():
-		return nil, nil
-	case forSDK(req.Method):
-		return msg, nil
-	}
-	n.receive(req.Method, req.Params)
-	return nil, nil
-}
-
-// salvage makes an error response of an answer that cannot be decoded (nested
-// too deeply, no version), so that the call it belongs to fails at once
-// instead of waiting for ever.
-func salvage(raw []byte, cause error) jsonrpc.Message {
-	var head struct {
-		ID     any
-		Method *string
-		Result json.RawMessage
-		Error  json.RawMessage
-	}
-	if json.Unmarshal(raw, &head) != nil || head.Method != nil || head.Result == nil && head.Error == nil {
-		return nil
-	}
-	id, err := jsonrpc.MakeID(head.ID)
-	if err != nil || !id.IsValid() {
-		return nil
-	}
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeInternalError, Message: "the server's answer cannot be read: " + cause.Error(),
-	}}
 }

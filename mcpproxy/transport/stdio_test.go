@@ -2,10 +2,15 @@ package transport
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -77,5 +82,45 @@ func TestDiagnosisIsBoundedAndClean(t *testing.T) {
 	}
 	if strings.Contains(text, "sk-1234") || !strings.Contains(text, "[TOKEN]") || !strings.Contains(text, "in dev") || strings.Contains(text, "\x1b") {
 		t.Errorf("text = %q", text)
+	}
+}
+
+// TestLinesStayWhole, also where the server reads slowly or the writer has left.
+func TestLinesStayWhole(t *testing.T) {
+	r, stdin, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer stdin.Close()
+	w := newStdioTransport(&process{stdin: stdin}, newNotifications(func() {}))
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	long := strings.Repeat("x", 1<<20)
+	if err := w.send(impatient, []byte(long)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("nobody reads, and it says %v", err)
+	}
+	if err := w.send(impatient, []byte("never")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a line is on its way, and it says %v", err)
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if err := w.send(t.Context(), []byte(fmt.Sprint(i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	in, seen := bufio.NewReader(r), map[string]bool{}
+	for range 21 {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[strings.TrimSuffix(line, "\n")] = true
+	}
+	all.Wait()
+	if len(seen) != 21 || !seen[long] || seen["never"] {
+		t.Errorf("%d lines came", len(seen))
 	}
 }

@@ -11,6 +11,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -93,7 +94,8 @@ func (d *Dialer) Dial(ctx context.Context, last Handshake) (*Session, Handshake,
 		return d.dialOver(ctx, last.Transport, last)
 	}
 	s, found, err := d.dialOver(ctx, config.HTTP, last)
-	if err == nil || !speaksNoHTTP(err) || ctx.Err() != nil {
+	var failed *HTTPError
+	if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.suggestsSSE() {
 		found.Transport = config.HTTP
 		return s, found, err
 	}

@@ -1,17 +1,15 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
-
-// maxNesting is how deep values may nest, as in the SDK.
-const maxNesting = 1000
 
 // A Reply is the result of a request, with the members that callers look at.
 type Reply struct {
@@ -20,15 +18,27 @@ type Reply struct {
 	asks    bool            // it is none: the server wants input of the user first
 }
 
+// Check returns an error for a result that cannot be returned to the caller. Under the 2026-07-28 protocol a
+// server may answer with questions to the user, whom a script cannot reach.
+func (r Reply) Check() error {
+	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {
+		return errors.New("the server's result is not an object")
+	}
+	if r.asks {
+		return errors.New("the tool asks the user for input, which is not supported inside run_python")
+	}
+	return nil
+}
+
 // call is a request of the SDK's session whose result is kept as the server wrote
 // it. The SDK gets errKept in its place: it would read and copy the result several
 // times over, and large integers would go through float64.
 type call struct {
-	method string
-	params *Params
-	giveUp context.CancelFunc
-	sent   atomic.Bool // over HTTP
-	failed atomic.Pointer[HTTPError]
+	arguments json.RawMessage
+	schema    json.RawMessage // of the tool
+	cancel    context.CancelFunc
+	sent      atomic.Bool // over HTTP
+	failed    atomic.Pointer[error]
 
 	id    jsonrpc.ID
 	reply Reply
@@ -36,6 +46,49 @@ type call struct {
 }
 
 type callKey struct{}
+
+// newCall returns a call with these arguments of a tool with this schema, which may
+// both be nil.
+func newCall(arguments, schema json.RawMessage) *call {
+	return &call{arguments: arguments, schema: schema}
+}
+
+// begin returns the context for the SDK to make the call with; giveUp ends it.
+func (c *call) begin(ctx context.Context) context.Context {
+	ctx, c.cancel = context.WithCancel(context.WithValue(ctx, callKey{}, c))
+	return ctx
+}
+
+// giveUp ends the call, to which no answer will come.
+func (c *call) giveUp() { c.cancel() }
+
+// result returns the result, if it came.
+func (c *call) result() (Reply, bool) {
+	if c.kept.Load() {
+		return c.reply, true
+	}
+	return Reply{}, false
+}
+
+// fail records why the call fails, unless that is known already.
+func (c *call) fail(err error) { c.failed.CompareAndSwap(nil, &err) }
+
+// failure returns what fail recorded, or nil.
+func (c *call) failure() error {
+	if err := c.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// markSent reports whether the call is sent for the first time.
+func (c *call) markSent() bool { return c.sent.CompareAndSwap(false, true) }
+
+// hasID reports whether the SDK gave this id to the call.
+func (c *call) hasID(id jsonrpc.ID) bool { return c.id == id }
+
+// tool returns the arguments of the call, and the schema of the tool.
+func (c *call) tool() (arguments, schema json.RawMessage) { return c.arguments, c.schema }
 
 // callOf returns the call that ctx makes, or nil.
 func callOf(ctx context.Context) *call {
@@ -110,73 +163,4 @@ func (c *calls) forget(made *call) {
 	if c.waiting[made.id] == made {
 		delete(c.waiting, made.id)
 	}
-}
-
-// An answer is a message that has a result.
-type answer struct {
-	id jsonrpc.ID
-	Reply
-}
-
-// answerOf reads a message that is an answer with a result, and nothing else:
-// nil for others, as whatever is unusual about a message is the SDK's to judge.
-// The result stays where it is.
-func answerOf(raw []byte) *answer {
-	s := rawjson.Scanner{Text: raw}
-	var a answer
-	var version, number []byte
-	count := 0
-	ok := s.Object(func(name []byte) (ok bool) {
-		count++
-		switch string(name) {
-		case `"jsonrpc"`:
-			version, ok = s.Value(0)
-		case `"id"`:
-			number, ok = s.Value(0)
-		case `"result"`:
-			a.Reply, ok = readReply(&s)
-		}
-		return ok
-	})
-	s.SkipSpace()
-	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.Result == nil {
-		return nil
-	}
-	var value any
-	if json.Unmarshal(number, &value) != nil {
-		return nil
-	}
-	id, err := jsonrpc.MakeID(value)
-	if err != nil || !id.IsValid() {
-		return nil
-	}
-	a.id = id
-	return &a
-}
-
-// replyOf reads a result that the SDK handed over.
-func replyOf(raw json.RawMessage) Reply {
-	s := rawjson.Scanner{Text: raw}
-	if r, ok := readReply(&s); ok {
-		return r
-	}
-	return Reply{Result: raw}
-}
-
-// readReply passes over a result, which is an object.
-func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
-	s.SkipSpace()
-	from := s.Offset
-	ok = s.Object(func(name []byte) bool {
-		value, ok := s.Value(maxNesting - 2)
-		switch string(name) {
-		case `"isError"`:
-			r.IsError = string(value) == "true"
-		case `"resultType"`:
-			r.asks = string(value) == `"input_required"`
-		}
-		return ok
-	})
-	r.Result = s.Text[from:s.Offset:s.Offset]
-	return r, ok
 }

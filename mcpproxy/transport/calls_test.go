@@ -1,16 +1,11 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -111,8 +106,8 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
 	var waiting calls
 	add := func(id any) *call {
-		c := &call{method: MethodCallTool}
-		waiting.add(context.WithValue(t.Context(), callKey{}, c), &jsonrpc.Request{ID: idOf(t, id), Method: MethodCallTool})
+		c := &call{}
+		waiting.add(context.WithValue(t.Context(), callKey{}, c), &jsonrpc.Request{ID: idOf(t, id), Method: "tools/call"})
 		return c
 	}
 	keep := func(id any, text string) string {
@@ -138,45 +133,5 @@ func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
 	waiting.add(context.WithValue(t.Context(), callKey{}, first), &jsonrpc.Request{Method: "notifications/cancelled"})
 	if len(waiting.waiting) > 0 {
 		t.Error("what is no request of a call is kept")
-	}
-}
-
-// TestLinesStayWhole, also where the server reads slowly or the writer has left.
-func TestLinesStayWhole(t *testing.T) {
-	r, stdin, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer stdin.Close()
-	w := newStdioTransport(&process{stdin: stdin}, newNotifications(func() {}))
-	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	long := strings.Repeat("x", 1<<20)
-	if err := w.send(impatient, []byte(long)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("nobody reads, and it says %v", err)
-	}
-	if err := w.send(impatient, []byte("never")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("a line is on its way, and it says %v", err)
-	}
-	var all sync.WaitGroup
-	for i := range 20 {
-		all.Go(func() {
-			if err := w.send(t.Context(), []byte(fmt.Sprint(i))); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	in, seen := bufio.NewReader(r), map[string]bool{}
-	for range 21 {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[strings.TrimSuffix(line, "\n")] = true
-	}
-	all.Wait()
-	if len(seen) != 21 || !seen[long] || seen["never"] {
-		t.Errorf("%d lines came", len(seen))
 	}
 }

@@ -1,0 +1,80 @@
+package transport
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// maxNesting is how deep values may nest, as in the SDK.
+const maxNesting = 1000
+
+// An answer is a message that has a result.
+type answer struct {
+	id jsonrpc.ID
+	Reply
+}
+
+// answerOf reads a message that is an answer with a result, and nothing else:
+// nil for others, as whatever is unusual about a message is the SDK's to judge.
+// The result stays where it is.
+func answerOf(raw []byte) *answer {
+	s := rawjson.Scanner{Text: raw}
+	var a answer
+	var version, number []byte
+	count := 0
+	ok := s.Object(func(name []byte) (ok bool) {
+		count++
+		switch string(name) {
+		case `"jsonrpc"`:
+			version, ok = s.Value(0)
+		case `"id"`:
+			number, ok = s.Value(0)
+		case `"result"`:
+			a.Reply, ok = readReply(&s)
+		}
+		return ok
+	})
+	s.SkipSpace()
+	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.Result == nil {
+		return nil
+	}
+	var value any
+	if json.Unmarshal(number, &value) != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(value)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	a.id = id
+	return &a
+}
+
+// replyOf reads a result that the SDK handed over.
+func replyOf(raw json.RawMessage) Reply {
+	s := rawjson.Scanner{Text: raw}
+	if r, ok := readReply(&s); ok {
+		return r
+	}
+	return Reply{Result: raw}
+}
+
+// readReply passes over a result, which is an object.
+func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
+	s.SkipSpace()
+	from := s.Offset
+	ok = s.Object(func(name []byte) bool {
+		value, ok := s.Value(maxNesting - 2)
+		switch string(name) {
+		case `"isError"`:
+			r.IsError = string(value) == "true"
+		case `"resultType"`:
+			r.asks = string(value) == `"input_required"`
+		}
+		return ok
+	})
+	r.Result = s.Text[from:s.Offset:s.Offset]
+	return r, ok
+}
