@@ -15,6 +15,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 )
 
 const maxErrorText = 64 << 10
@@ -146,7 +148,7 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 	if errors.As(err, &wireErr) {
 		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.Text(wireErr.Message), maxErrorText)})
 	}
-	var failed *transport.HTTPError
+	var failed *remote.Error
 	if errors.As(err, &failed) && !failed.Expired {
 		if effect != nil && failed.Lost {
 			return fmt.Errorf("%s: %w: %w", what, effect, failed)
@@ -157,7 +159,7 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	how := "the server " + u.discard(s)
-	var long *transport.MessageTooLongError
+	var long *message.TooLongError
 	if errors.As(err, &long) {
 		how = "the server " + long.Error()
 	}

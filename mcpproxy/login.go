@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
-	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 )
 
 // Login lets the user log in to a server, with OAuth as the MCP specification
@@ -46,7 +46,7 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 }
 
 func (u *upstream) logIn(ctx context.Context, clientName string, show func(string)) error {
-	challenge, err := transport.Challenge(ctx, u.server) //nolint:bodyclose // its body is read and closed
+	challenge, err := remote.Challenge(ctx, u.server) //nolint:bodyclose // its body is read and closed
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // Options sets up a Proxy. The zero value works.
@@ -71,7 +71,7 @@ type Proxy struct {
 	cancel   context.CancelFunc
 	ctx      context.Context // ends with Close
 	finished sync.WaitGroup
-	guard    transport.Guard
+	guard    stdio.Guard
 	tools    knownTools
 
 	signatures signatureCache

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"golang.org/x/oauth2"
 )
 
@@ -67,7 +67,7 @@ func (s *Store) missing(rejected string) error {
 	if rejected == "" {
 		return nil
 	}
-	return errors.New(transport.LoginNeeded(s.name))
+	return errors.New(remote.LoginNeeded(s.name))
 }
 
 func (s *Store) usable(rejected string) bool {
@@ -108,7 +108,7 @@ func (s *Store) renew(ctx context.Context, rejected string) error {
 			refused.Response.Status, s.secrets.Text(text.Excerpt(refused.Body)))
 	}
 	if err != nil {
-		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(transport.Plain(err)))
+		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(remote.PlainText(err)))
 	}
 	kept := *s.kept
 	kept.Token = fresh

@@ -8,6 +8,9 @@ import (
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // IsLost reports whether err means that the connection broke, in contrast to
@@ -18,16 +21,16 @@ func IsLost(err error) bool {
 			return true
 		}
 	}
-	var long *MessageTooLongError
+	var long *message.TooLongError
 	return errors.As(err, &long)
 }
 
 // Curable reports whether the user may cure a failed start at any moment, and
 // trying again costs nothing: there is no backoff from it.
 func Curable(err error) bool {
-	var command *commandError
-	var failed *HTTPError
-	return errors.As(err, &command) || errors.As(err, &failed) && failed.isCurable()
+	var command *stdio.CommandError
+	var failed *remote.Error
+	return errors.As(err, &command) || errors.As(err, &failed) && failed.IsCurable()
 }
 
 // startError says that a server could not be started or reached.

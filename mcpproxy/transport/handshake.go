@@ -7,6 +7,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // attempt makes one link and one handshake. suspect means that it failed after
@@ -26,66 +29,66 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (
 // overProcess is attempt for a command. A server that ended without having
 // read server/discover had another reason to.
 func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *Session, suspect bool, err error) {
-	proc, err := startProcess(d.server, d.options.Redactor, d.options.Guard, d.options.Log)
+	proc, err := stdio.Start(d.server, d.options.Redactor, d.options.Guard, d.options.Log)
 	if err != nil {
 		return nil, false, err
 	}
-	notes := newNotifications(d.options.ToolsChanged)
-	w := newStdioTransport(proc, notes)
+	notes := message.NewNotifications(d.options.ToolsChanged)
+	w := stdio.NewTransport(proc, notes)
 	if !legacy {
-		go w.watchDiscover(ctx, d.options.DiscoverTimeout, cancel)
+		go w.WatchDiscover(ctx, d.options.DiscoverTimeout, cancel)
 	}
 	cs, err := d.connect(ctx, w, legacy)
 	if err == nil {
-		return &Session{link: proc, stdio: w, notes: notes, calls: w.waitingCalls(), mcp: cs, since: time.Now()}, false, nil
+		return &Session{link: proc, stdio: w, notes: notes, calls: w.WaitingCalls(), mcp: cs, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
-	proc.stop()
-	suspect = !legacy && w.tookDiscover(cause)
+	proc.Stop()
+	suspect = !legacy && w.TookDiscover(cause)
 	return nil, suspect, explainProcess(proc, err, cause)
 }
 
 // overHTTP is attempt for a URL.
 func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
-	notes := newNotifications(d.options.ToolsChanged)
-	r, err := newRemote(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
+	notes := message.NewNotifications(d.options.ToolsChanged)
+	r, err := remote.New(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
 	if err != nil {
 		return nil, false, err
 	}
 	if !legacy {
-		go r.watchDiscover(ctx, d.options.DiscoverTimeout, cancel)
+		go r.WatchDiscover(ctx, d.options.DiscoverTimeout, cancel)
 	}
 	cs, err := d.connect(ctx, r, legacy)
 	if err != nil {
 		cause := context.Cause(ctx)
-		why := r.explainStart(err, cause)
-		r.stop()
-		r.waitClosed()
-		return nil, !legacy && r.tookDiscover(cause), why
+		why := r.ExplainStart(err, cause)
+		r.Stop()
+		r.WaitClosed()
+		return nil, !legacy && r.TookDiscover(cause), why
 	}
-	r.watch(cs)
-	return &Session{link: r, notes: notes, calls: r.waitingCalls(), mcp: cs, since: time.Now()}, false, nil
+	r.Watch(cs)
+	return &Session{link: r, notes: notes, calls: r.WaitingCalls(), mcp: cs, since: time.Now()}, false, nil
 }
 
 func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
 	var options mcp.ClientSessionOptions
 	if legacy {
-		options.ProtocolVersion = legacyProtocol
+		options.ProtocolVersion = message.LegacyProtocol
 	}
 	return d.newClient().Connect(ctx, t, &options)
 }
 
 // explainProcess says why a start failed. If we ended the server, its exit
 // status is our doing and only what it wrote is of interest.
-func explainProcess(proc *process, err, cause error) error {
+func explainProcess(proc *stdio.Process, err, cause error) error {
 	if cause == nil && IsLost(err) {
-		return &exitedError{proc.ended()}
+		return &exitedError{proc.Ended()}
 	}
 	if cause != nil {
 		err = cause
 	}
-	if tail := proc.lastOutput(); tail != "" {
+	if tail := proc.LastOutput(); tail != "" {
 		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
 	}
 	return err

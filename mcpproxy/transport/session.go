@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // The methods of requests.
@@ -24,26 +26,26 @@ const (
 
 // A link carries one session: a process and its pipes, or HTTP requests.
 type link interface {
-	// down is closed when the server ended or stopped talking.
-	down() <-chan struct{}
-	// stop ends the link, and with it the requests in flight. It may be called
+	// Down is closed when the server ended or stopped talking.
+	Down() <-chan struct{}
+	// Stop ends the link, and with it the requests in flight. It may be called
 	// at any time and more than once.
-	stop()
-	// waitClosed waits until nothing of the stopped link is left.
-	waitClosed()
-	// ended waits for the end and says in words how it came.
-	ended() string
-	// expired reports that the server ended a session that it no longer
+	Stop()
+	// WaitClosed waits until nothing of the stopped link is left.
+	WaitClosed()
+	// Ended waits for the end and says in words how it came.
+	Ended() string
+	// Expired reports that the server ended a session that it no longer
 	// wanted, which is no fault.
-	expired() bool
+	Expired() bool
 }
 
 // Session is one live connection: a link and the MCP session over it.
 type Session struct {
 	link  link
-	stdio *stdioTransport // nil over HTTP
-	notes *notifications
-	calls *calls
+	stdio *stdio.Transport // nil over HTTP
+	notes *message.Notifications
+	calls *message.Calls
 	mcp   *mcp.ClientSession
 	since time.Time
 }
@@ -75,21 +77,21 @@ func (p *Params) withMeta(meta mcp.Meta) *Params {
 }
 
 // Request sends one request and waits for its result.
-func (s *Session) Request(ctx context.Context, method string, params *Params) (Reply, error) {
+func (s *Session) Request(ctx context.Context, method string, params *Params) (message.Reply, error) {
 	if params.Progress != nil {
-		token, stop := s.notes.listen(params.Progress)
+		token, stop := s.notes.Listen(params.Progress)
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
-	c := newCall(params.Arguments, params.Schema)
-	ctx = c.begin(ctx)
-	defer c.giveUp()
-	defer s.calls.forget(c)
+	c := message.NewCall(params.Arguments, params.Schema)
+	ctx = c.Begin(ctx)
+	defer c.GiveUp()
+	defer s.calls.Forget(c)
 	err := s.send(ctx, method, params)
-	if r, ok := c.result(); ok {
+	if r, ok := c.Result(); ok {
 		return r, nil
 	}
-	return Reply{}, s.explain(c, err)
+	return message.Reply{}, s.explain(c, err)
 }
 
 // send sends a request with the SDK, whose result the connection keeps.
@@ -126,8 +128,8 @@ func (s *Session) send(ctx context.Context, method string, p *Params) (err error
 }
 
 // explain prefers what the transport knows of an error to what the SDK made of it.
-func (s *Session) explain(c *call, err error) error {
-	if failed := c.failure(); failed != nil {
+func (s *Session) explain(c *message.Call, err error) error {
+	if failed := c.Failure(); failed != nil {
 		return failed
 	}
 	var refused *jsonrpc.Error
@@ -135,7 +137,7 @@ func (s *Session) explain(c *call, err error) error {
 		return refused
 	}
 	if s.stdio != nil && IsLost(err) {
-		if end := s.stdio.endError(); end != nil {
+		if end := s.stdio.EndError(); end != nil {
 			return end // the SDK does not say why a connection ended
 		}
 	}
@@ -157,14 +159,14 @@ func (s *Session) Offers(has func(*mcp.ServerCapabilities) bool) bool {
 }
 
 // Down is closed when the server ended or stopped talking.
-func (s *Session) Down() <-chan struct{} { return s.link.down() }
+func (s *Session) Down() <-chan struct{} { return s.link.Down() }
 
 // Ended waits for the end of the session and says in words how it came.
-func (s *Session) Ended() string { return s.link.ended() }
+func (s *Session) Ended() string { return s.link.Ended() }
 
 // Expired reports that the server ended a session that it no longer wanted,
 // which is no fault.
-func (s *Session) Expired() bool { return s.link.expired() }
+func (s *Session) Expired() bool { return s.link.Expired() }
 
 // Age is how long ago the session began.
 func (s *Session) Age() time.Duration { return time.Since(s.since) }
@@ -172,7 +174,7 @@ func (s *Session) Age() time.Duration { return time.Since(s.since) }
 // Broken reports whether the server ended or stopped talking.
 func (s *Session) Broken() bool {
 	select {
-	case <-s.link.down():
+	case <-s.link.Down():
 		return true
 	default:
 		return false
@@ -182,7 +184,7 @@ func (s *Session) Broken() bool {
 // Close ends the link and then the session, in this order because the SDK
 // waits for calls in flight, which only end with the link.
 func (s *Session) Close() {
-	s.link.stop()
+	s.link.Stop()
 	_ = s.mcp.Close() // what it was over is closed already
-	s.link.waitClosed()
+	s.link.WaitClosed()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // dialed opens a session that ends with the test.
@@ -59,13 +60,13 @@ func TestSessionWithoutProcessStartsNoGuard(t *testing.T) {
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	defer web.Close()
 	defer web.CloseClientConnections()
-	g := &Guard{}
+	g := &stdio.Guard{}
 	dialed(t, config.Server{Name: "web", Transport: config.HTTP, URL: web.URL}, Options{Guard: g}).Close()
-	if g.cmd != nil {
-		t.Errorf("it runs %v", g.cmd.Args)
+	if g.Running() {
+		t.Error("it runs a guard")
 	}
 	dialed(t, sdkOverStdio(t), Options{Guard: g}).Close()
-	if g.cmd == nil {
+	if !g.Running() {
 		t.Error("a process is not guarded")
 	}
 	g.Close()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,7 +13,8 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // TestTalks plays the conversations of testdata/talks over stdio. A file is a
@@ -72,7 +72,9 @@ func TestLongResultsComeWhole(t *testing.T) {
 // talk is one conversation with a session over pipes; the test is the server.
 type talk struct {
 	t         *testing.T
-	transport *stdioTransport
+	proc      *stdio.Process
+	notes     *message.Notifications
+	transport *stdio.Transport
 	dialer    *Dialer
 	session   *Session
 	connected chan error
@@ -100,12 +102,9 @@ func newTalk(t *testing.T) *talk {
 		t.Fatal(err)
 	}
 	entry := config.Server{Name: "talk"}
-	proc := &process{
-		stdin: stdin, stdout: stdout, output: newOutputTail("talk", redact.New(entry), slog.New(slog.DiscardHandler)),
-		read: make(chan struct{}), isDown: make(chan struct{}),
-	}
+	proc, notes := stdio.OverPipes(stdin, stdout), message.NewNotifications(func() {})
 	k := &talk{
-		t: t, transport: newStdioTransport(proc, newNotifications(func() {})), dialer: NewDialer(entry, Options{}),
+		t: t, proc: proc, notes: notes, transport: stdio.NewTransport(proc, notes), dialer: NewDialer(entry, Options{}),
 		connected: make(chan error, 1), in: bufio.NewReader(fromUs), out: toUs,
 		values: map[string]any{}, requests: map[string]*talkRequest{},
 	}
@@ -160,7 +159,7 @@ func (k *talk) do(ctx context.Context, words []string) {
 			cs, err := k.dialer.connect(ctx, k.transport, len(words) > 1)
 			if err == nil {
 				k.session = &Session{
-					link: k.transport.proc, stdio: k.transport, notes: k.transport.notes, calls: &k.transport.calls, mcp: cs, since: time.Now(),
+					link: k.proc, stdio: k.transport, notes: k.notes, calls: k.transport.WaitingCalls(), mcp: cs, since: time.Now(),
 				}
 			}
 			k.connected <- err

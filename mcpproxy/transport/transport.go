@@ -19,6 +19,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // Handshake is what was found out about the way in which a session with a server
@@ -39,15 +42,9 @@ type Options struct {
 	// ToolsChanged is called when the server says that its tools changed.
 	ToolsChanged func()
 	Redactor     *redact.Redactor
-	Guard        *Guard      // of processes; may be nil
-	MaxMessage   int         // of a server over HTTP; 128 MiB by default
-	Tokens       TokenSource // nil where headers of the entry authorize
-}
-
-// TokenSource gives the access token for a server, or "" if there is none. One
-// that the server rejected is renewed first.
-type TokenSource interface {
-	Token(ctx context.Context, rejected string) (string, error)
+	Guard        *stdio.Guard       // of processes; may be nil
+	MaxMessage   int                // of a server over HTTP; 128 MiB by default
+	Tokens       remote.TokenSource // nil where headers of the entry authorize
 }
 
 // Dialer opens sessions with one server.
@@ -77,7 +74,7 @@ func NewDialer(s config.Server, o Options) *Dialer {
 		o.Redactor = redact.New(s)
 	}
 	if o.MaxMessage <= 0 {
-		o.MaxMessage = maxMessage
+		o.MaxMessage = message.MaxSize
 	}
 	return &Dialer{s, o}
 }
@@ -94,8 +91,8 @@ func (d *Dialer) Dial(ctx context.Context, last Handshake) (*Session, Handshake,
 		return d.dialOver(ctx, last.Transport, last)
 	}
 	s, found, err := d.dialOver(ctx, config.HTTP, last)
-	var failed *HTTPError
-	if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.suggestsSSE() {
+	var failed *remote.Error
+	if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.SuggestsSSE() {
 		found.Transport = config.HTTP
 		return s, found, err
 	}
@@ -121,7 +118,7 @@ func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshak
 	if err != nil {
 		return nil, Handshake{}, &startError{d.server.Name, d.options.Redactor.Error(err)}
 	}
-	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= legacyProtocol {
+	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= message.LegacyProtocol {
 		last.Legacy = true // it need not be asked again
 	}
 	return s, last, nil

@@ -1,4 +1,4 @@
-package transport
+package message
 
 import (
 	"encoding/json"
@@ -9,11 +9,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// notifications handles the notifications of one session before the SDK sees
+// Notifications handles the notifications of one session before the SDK sees
 // them. The SDK queues them without a bound, and a server may send ten thousand in
 // a second; here each is handled at once or dropped.
-type notifications struct {
-	changed func() // the tools did
+type Notifications struct {
+	Changed func() // the tools did
 
 	requests rateLimiter // from the server to us: pings, and what we answer with an error
 
@@ -22,15 +22,17 @@ type notifications struct {
 	listeners map[int64]*listener // by progress token
 }
 
-func newNotifications(changed func()) *notifications {
-	return &notifications{changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, listeners: map[int64]*listener{}}
+// NewNotifications returns what handles the notifications of one session. changed is
+// called when the tools of the server did.
+func NewNotifications(changed func()) *Notifications {
+	return &Notifications{Changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, listeners: map[int64]*listener{}}
 }
 
 // receive takes in one notification.
-func (n *notifications) receive(method string, params json.RawMessage) {
+func (n *Notifications) receive(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/tools/list_changed":
-		n.changed()
+		n.Changed()
 	case "notifications/progress":
 		n.receiveProgress(params)
 	}
@@ -38,13 +40,13 @@ func (n *notifications) receive(method string, params json.RawMessage) {
 
 // admit reports whether a request of the server may be passed on to be
 // answered.
-func (n *notifications) admit() bool {
+func (n *Notifications) admit() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.requests.allow(time.Now())
 }
 
-func (n *notifications) receiveProgress(params json.RawMessage) {
+func (n *Notifications) receiveProgress(params json.RawMessage) {
 	n.mu.Lock()
 	waiting := len(n.listeners) > 0
 	n.mu.Unlock()
@@ -88,9 +90,9 @@ type listener struct {
 	limit rateLimiter
 }
 
-// listen begins to report the progress of a call, which carries the token.
+// Listen begins to report the progress of a call, which carries the token.
 // stop returns when report was called with all that came, and is not called again.
-func (n *notifications) listen(report func(done, total float64, text string)) (token int64, stop func()) {
+func (n *Notifications) Listen(report func(done, total float64, text string)) (token int64, stop func()) {
 	l := &listener{
 		news: make(chan progress, 64), ended: make(chan struct{}),
 		limit: rateLimiter{burst: 20, every: 100 * time.Millisecond},

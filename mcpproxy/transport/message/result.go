@@ -1,4 +1,4 @@
-package transport
+package message
 
 import (
 	"encoding/json"
@@ -12,14 +12,14 @@ const maxNesting = 1000
 
 // An answer is a message that has a result.
 type answer struct {
-	id jsonrpc.ID
+	ID jsonrpc.ID
 	Reply
 }
 
-// answerOf reads a message that is an answer with a result, and nothing else:
+// AnswerOf reads a message that is an answer with a result, and nothing else:
 // nil for others, as whatever is unusual about a message is the SDK's to judge.
 // The result stays where it is.
-func answerOf(raw []byte) *answer {
+func AnswerOf(raw []byte) *answer {
 	s := rawjson.Scanner{Text: raw}
 	var a answer
 	var version, number []byte
@@ -48,12 +48,12 @@ func answerOf(raw []byte) *answer {
 	if err != nil || !id.IsValid() {
 		return nil
 	}
-	a.id = id
+	a.ID = id
 	return &a
 }
 
-// replyOf reads a result that the SDK handed over.
-func replyOf(raw json.RawMessage) Reply {
+// ReplyOf reads a result that the SDK handed over.
+func ReplyOf(raw json.RawMessage) Reply {
 	s := rawjson.Scanner{Text: raw}
 	if r, ok := readReply(&s); ok {
 		return r

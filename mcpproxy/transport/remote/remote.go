@@ -1,4 +1,10 @@
-package transport
+// Package remote reaches a server over streamable HTTP or SSE.
+//
+// The SDK's transports do the talking. Every request of theirs goes through a Link,
+// which sends headers, tokens and messages to the host of the entry alone, bounds
+// answers, lets through only what makes sense, and says what went wrong in words for
+// the user.
+package remote
 
 import (
 	"context"
@@ -13,17 +19,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
-// remote is the link to a server that is reached by HTTP. The SDK's transports
+// A Link is the link to a server that is reached by HTTP. The SDK's transports
 // do the talking; every request of theirs goes through RoundTrip
 // (roundtrip.go), which sends secrets to this server alone and bounds answers.
-type remote struct {
+type Link struct {
 	endpoint
 	transport config.Transport
 	client    http.RoundTripper
-	notes     *notifications
-	calls     calls // over SSE
+	notes     *message.Notifications
+	calls     message.Calls // over SSE
 	tokens    TokenSource
 	limit     int // of one message
 
@@ -40,16 +47,24 @@ type remote struct {
 	why    error // it is down, the first reason
 }
 
-func newRemote(s config.Server, t config.Transport, notes *notifications, tokens TokenSource, limit int) (*remote, error) {
+// TokenSource gives the access token for a server, or "" if there is none. One
+// that the server rejected is renewed first.
+type TokenSource interface {
+	Token(ctx context.Context, rejected string) (string, error)
+}
+
+// New returns a link to the server of an entry, over which nothing was sent
+// yet. limit bounds one message; tokens may be nil.
+func New(s config.Server, t config.Transport, notes *message.Notifications, tokens TokenSource, limit int) (*Link, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
-		return nil, &HTTPError{curable: true, text: fmt.Sprintf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
+		return nil, &Error{curable: true, text: fmt.Sprintf(`its "url" is not an http or https address; correct it in %s`, s.Source)}
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
 	base.MaxResponseHeaderBytes = 1 << 20
 	base.MaxIdleConnsPerHost = 16
 	base.IdleConnTimeout = 30 * time.Second
-	r := &remote{
+	r := &Link{
 		endpoint: endpoint{s, origin, tokens != nil}, transport: t, client: base, notes: notes, tokens: tokens,
 		limit: limit, isDown: make(chan struct{}),
 	}
@@ -57,11 +72,11 @@ func newRemote(s config.Server, t config.Transport, notes *notifications, tokens
 	return r, nil
 }
 
-// down implements link.
-func (r *remote) down() <-chan struct{} { return r.isDown }
+// Down implements link.
+func (r *Link) Down() <-chan struct{} { return r.isDown }
 
 // markDown takes the link out of use.
-func (r *remote) markDown(why error) {
+func (r *Link) markDown(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -72,28 +87,28 @@ func (r *remote) markDown(why error) {
 	}
 }
 
-// stop implements link.
-func (r *remote) stop() {
+// Stop implements link.
+func (r *Link) Stop() {
 	r.markDown(errors.New("closed the connection"))
 	r.cancel()
 }
 
-// waitClosed waits until nothing of the link is left.
-func (r *remote) waitClosed() {
+// WaitClosed waits until nothing of the link is left.
+func (r *Link) WaitClosed() {
 	r.work.Wait()
 	r.client.(*http.Transport).CloseIdleConnections()
 }
 
-// ended implements link.
-func (r *remote) ended() string {
+// Ended implements link.
+func (r *Link) Ended() string {
 	<-r.isDown
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.why.Error()
 }
 
-// expired implements link.
-func (r *remote) expired() bool {
+// Expired implements link.
+func (r *Link) Expired() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return errors.Is(r.why, mcp.ErrSessionMissing)
@@ -102,7 +117,7 @@ func (r *remote) expired() bool {
 var errExpired = fmt.Errorf("ended its session (%w); the next call begins a new one", mcp.ErrSessionMissing)
 
 // Connect implements mcp.Transport.
-func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
+func (r *Link) Connect(ctx context.Context) (mcp.Connection, error) {
 	// The redirects that are safe are followed by RoundTrip itself.
 	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if r.transport == config.SSE {
@@ -122,9 +137,9 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 	}).Connect(ctx)
 }
 
-// watch records how the session over the link ends, and keeps the stream of changes
+// Watch records how the session over the link ends, and keeps the stream of changes
 // of an older server open.
-func (r *remote) watch(cs *mcp.ClientSession) {
+func (r *Link) Watch(cs *mcp.ClientSession) {
 	r.work.Go(func() {
 		err := cs.Wait()
 		switch {
@@ -136,7 +151,7 @@ func (r *remote) watch(cs *mcp.ClientSession) {
 			r.markDown(fmt.Errorf("broke the connection: %w", r.words(err)))
 		}
 	})
-	if res := cs.InitializeResult(); r.transport == config.HTTP && res != nil && res.ProtocolVersion <= legacyProtocol {
+	if res := cs.InitializeResult(); r.transport == config.HTTP && res != nil && res.ProtocolVersion <= message.LegacyProtocol {
 		r.work.Go(func() {
 			changes := changeStream{r}
 			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
@@ -144,18 +159,18 @@ func (r *remote) watch(cs *mcp.ClientSession) {
 	}
 }
 
-// waitingCalls returns the calls that wait for an answer over the link.
-func (r *remote) waitingCalls() *calls { return &r.calls }
+// WaitingCalls returns the calls that wait for an answer over the link.
+func (r *Link) WaitingCalls() *message.Calls { return &r.calls }
 
-// tookDiscover reports whether a handshake that ended with cause failed on
+// TookDiscover reports whether a handshake that ended with cause failed on
 // server/discover.
-func (r *remote) tookDiscover(cause error) bool {
-	return r.asked.Load() && errors.Is(cause, errNoDiscover)
+func (r *Link) TookDiscover(cause error) bool {
+	return r.asked.Load() && errors.Is(cause, message.ErrNoDiscover)
 }
 
-// explainStart says why a handshake failed.
-func (r *remote) explainStart(err, cause error) error {
-	var failed *HTTPError
+// ExplainStart says why a handshake failed.
+func (r *Link) ExplainStart(err, cause error) error {
+	var failed *Error
 	if errors.As(err, &failed) {
 		return failed
 	}
@@ -177,16 +192,16 @@ func (r *remote) explainStart(err, cause error) error {
 	return cause
 }
 
-// watchDiscover cancels the handshake when the server leaves server/discover
+// WatchDiscover cancels the handshake when the server leaves server/discover
 // unanswered.
-func (r *remote) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+func (r *Link) WatchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
 		if !r.answered.Load() {
-			cancel(errNoDiscover)
+			cancel(message.ErrNoDiscover)
 		}
 	}
 }

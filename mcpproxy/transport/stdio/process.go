@@ -1,4 +1,4 @@
-package transport
+package stdio
 
 import (
 	"errors"
@@ -26,12 +26,12 @@ const (
 	drainGrace = 500 * time.Millisecond
 )
 
-// process is one server's child process with its process group and pipes.
+// Process is one server's child process with its process group and pipes.
 // There is no Pdeathsig: it is tied to the thread that forked, which Go may
 // end at any time, and it does not reach what the server started. If this
 // program is killed, its servers see the end of stdin, and the guard kills the
 // groups of those that do not care.
-type process struct {
+type Process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
@@ -48,16 +48,25 @@ type process struct {
 	gone bool       // the process id may be another's: signal no more
 }
 
-// startProcess starts s in a process group of its own. The caller reads
+// OverPipes returns a process of which there are only the pipes, as tests play a
+// server. It cannot be stopped or waited for.
+func OverPipes(stdin, stdout *os.File) *Process {
+	return &Process{
+		stdin: stdin, stdout: stdout, output: newOutputTail("pipes", redact.New(config.Server{}), slog.New(slog.DiscardHandler)),
+		read: make(chan struct{}), isDown: make(chan struct{}),
+	}
+}
+
+// Start starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
-func startProcess(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger) (_ *process, err error) {
+func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger) (_ *Process, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	path := config.LookPath(s, cwd, s.Command)
 	if path == "" {
-		return nil, &commandError{s.Command, s.Source}
+		return nil, &CommandError{s.Command, s.Source}
 	}
 	var pipes [3][2]*os.File
 	defer func() {
@@ -87,7 +96,7 @@ func startProcess(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{
+	p := &Process{
 		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], output: newOutputTail(s.Name, hidden, log), guard: g,
 		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), isDown: make(chan struct{}),
 	}
@@ -96,11 +105,11 @@ func startProcess(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.
 	return p, nil
 }
 
-// commandError says that a command cannot be started, which the user may cure at any
+// CommandError says that a command cannot be started, which the user may cure at any
 // moment.
-type commandError struct{ command, source string }
+type CommandError struct{ command, source string }
 
-func (e *commandError) Error() string {
+func (e *CommandError) Error() string {
 	return fmt.Sprintf("command %q is not there or not executable; install it or correct %s", e.command, e.source)
 }
 
@@ -117,7 +126,7 @@ func environment(s config.Server) []string {
 // watch waits for the end of the leader, kills what it left in its group, and
 // reaps it. The order matters: until the leader is reaped its id cannot be
 // given to another process, so the kill can only hit this group.
-func (p *process) watch(stderr *os.File) {
+func (p *Process) watch(stderr *os.File) {
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
@@ -150,13 +159,13 @@ func (p *process) watch(stderr *os.File) {
 	close(p.done)
 }
 
-func (p *process) markDown() { p.once.Do(func() { close(p.isDown) }) }
+func (p *Process) markDown() { p.once.Do(func() { close(p.isDown) }) }
 
-// down implements link.
-func (p *process) down() <-chan struct{} { return p.isDown }
+// Down implements link.
+func (p *Process) Down() <-chan struct{} { return p.isDown }
 
-// expired implements link: a process that ends by itself is at fault.
-func (p *process) expired() bool { return false }
+// Expired implements link: a process that ends by itself is at fault.
+func (p *Process) Expired() bool { return false }
 
 // awaitExit blocks until the child ended, and leaves it to be reaped.
 func awaitExit(pid int) {
@@ -168,7 +177,7 @@ func awaitExit(pid int) {
 	}
 }
 
-func (p *process) signalGroup(sig unix.Signal) {
+func (p *Process) signalGroup(sig unix.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.gone {
@@ -176,10 +185,10 @@ func (p *process) signalGroup(sig unix.Signal) {
 	}
 }
 
-// stop ends the process: end of stdin first, as the MCP specification asks,
+// Stop ends the process: end of stdin first, as the MCP specification asks,
 // then SIGTERM and SIGKILL to the whole group. It returns when all is gone, and
 // may be called at any time and more than once.
-func (p *process) stop() {
+func (p *Process) Stop() {
 	p.stdin.Close()
 	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
 		timer := time.NewTimer(stopGrace)
@@ -195,7 +204,7 @@ func (p *process) stop() {
 
 // writeNow writes as much of a line as the server takes at once, and returns how
 // much that was.
-func (p *process) writeNow(line []byte) (n int, err error) {
+func (p *Process) writeNow(line []byte) (n int, err error) {
 	conn, err := p.stdin.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -219,7 +228,7 @@ func (p *process) writeNow(line []byte) (n int, err error) {
 // tookInput reports whether the server has read everything written to it so
 // far. A slow starter (npx, uvx, an image pull) has not; a server that hangs on
 // a request has.
-func (p *process) tookInput() bool {
+func (p *Process) tookInput() bool {
 	conn, err := p.stdin.SyscallConn()
 	if err != nil {
 		return false
@@ -233,15 +242,15 @@ func (p *process) tookInput() bool {
 	return unread == 0
 }
 
-// waitClosed implements link.
-func (p *process) waitClosed() { <-p.done }
+// WaitClosed implements link.
+func (p *Process) WaitClosed() { <-p.done }
 
-// lastOutput returns the last lines that the server wrote besides the protocol.
-func (p *process) lastOutput() string { return p.output.last() }
+// LastOutput returns the last lines that the server wrote besides the protocol.
+func (p *Process) LastOutput() string { return p.output.last() }
 
-// ended waits for the end of the process and says in words how it came. It
+// Ended waits for the end of the process and says in words how it came. It
 // includes what the server last wrote, because that is where the reason is.
-func (p *process) ended() string {
+func (p *Process) Ended() string {
 	<-p.done
 	text := "exited: " + p.state.String()
 	if tail := p.output.last(); tail != "" {

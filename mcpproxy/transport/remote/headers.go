@@ -1,4 +1,4 @@
-package transport
+package remote
 
 import (
 	"encoding/base64"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 // firstWithHeaders is the protocol version from which requests over HTTP repeat
@@ -18,8 +19,8 @@ const firstWithHeaders = "2026-07-28"
 // parameterHeaders sets a header for each argument of a call whose schema names one.
 // The SDK would only for tools that this session has listed, and most are known
 // from an earlier one.
-func parameterHeaders(h http.Header, c *call) {
-	arguments, schema := c.tool()
+func parameterHeaders(h http.Header, c *message.Call) {
+	arguments, schema := c.Tool()
 	if h.Get(versionKey) < firstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
 		return
 	}

@@ -1,4 +1,4 @@
-package transport
+package remote
 
 import (
 	"bufio"
@@ -8,19 +8,21 @@ import (
 	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 // events is the body of a stream of server-sent events on its way to the SDK.
 // It reads event by event, hands notifications to the inbox, and passes on
 // what the session should see, each event within bounds and well formed.
 type events struct {
-	r      *remote
+	r      *Link
 	body   io.ReadCloser
 	in     *bufio.Reader
 	cancel context.CancelFunc
-	call   *call // whose answer the stream is, if it is one
+	call   *message.Call // whose answer the stream is, if it is one
 
 	out      bytes.Buffer
 	begun    bool // an event came
@@ -29,7 +31,7 @@ type events struct {
 	err      error
 }
 
-func newEvents(r *remote, body io.ReadCloser, cancel context.CancelFunc, c *call) *events {
+func newEvents(r *Link, body io.ReadCloser, cancel context.CancelFunc, c *message.Call) *events {
 	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, call: c}
 }
 
@@ -63,16 +65,16 @@ func (e *events) Close() error {
 
 // recordEnd records why there is no answer to a call, or no more to any.
 func (e *events) recordEnd(err error) {
-	var failed *HTTPError
-	var long *MessageTooLongError
+	var failed *Error
+	var long *message.TooLongError
 	switch {
 	case errors.As(err, &failed):
 	case errors.As(err, &long):
-		failed = &HTTPError{Lost: true, text: "the server " + err.Error()}
+		failed = &Error{Lost: true, text: "the server " + err.Error()}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		failed = &HTTPError{Lost: true, text: "the server ended its answer before it was whole"}
+		failed = &Error{Lost: true, text: "the server ended its answer before it was whole"}
 	default:
-		failed = &HTTPError{Lost: true, text: "its answer broke off: " + Plain(err)}
+		failed = &Error{Lost: true, text: "its answer broke off: " + PlainText(err)}
 	}
 	switch {
 	case e.r.transport == config.SSE && long != nil:
@@ -82,7 +84,7 @@ func (e *events) recordEnd(err error) {
 	case e.r.transport == config.SSE:
 		e.r.markDown(errors.New("closed its stream of events"))
 	case e.call != nil && !e.answered && !e.resume:
-		e.call.fail(failed)
+		e.call.Fail(failed)
 	}
 }
 
@@ -135,7 +137,7 @@ func (e *events) line(limit int) ([]byte, error) {
 	for {
 		piece, err := e.in.ReadSlice('\n')
 		if len(line)+len(piece) > limit {
-			return nil, &MessageTooLongError{e.r.limit}
+			return nil, &message.TooLongError{Limit: e.r.limit}
 		}
 		line = append(line, piece...)
 		if err == nil {
@@ -164,11 +166,11 @@ func (e *events) handle(ev event) error {
 	}
 	var pass [][]byte
 	if ev.hasData && (ev.name == "" || ev.name == "message") && len(bytes.TrimSpace(ev.data)) > 0 {
-		for _, raw := range batch(ev.data) {
-			msg, err := e.r.notes.decode(raw)
+		for _, raw := range message.Batch(ev.data) {
+			msg, err := e.r.notes.Decode(raw)
 			if err != nil {
 				if e.call != nil {
-					return &HTTPError{Lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
+					return &Error{Lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
 				}
 				continue // on a stream for all, no call is to suffer from it
 			}
@@ -197,15 +199,15 @@ func (e *events) handle(ev event) error {
 
 // passable gives the bytes of a message for the SDK: as the server wrote them, unless
 // they had to be replaced by an error, or are the result of the call c.
-func passable(msg jsonrpc.Message, raw []byte, c *call) ([]byte, error) {
+func passable(msg jsonrpc.Message, raw []byte, c *message.Call) ([]byte, error) {
 	resp, ok := msg.(*jsonrpc.Response)
 	switch {
 	case !ok:
 		return raw, nil
 	case resp.Error != nil:
 		return jsonrpc.EncodeMessage(resp)
-	case c != nil && c.hasID(resp.ID):
-		return jsonrpc.EncodeMessage(c.keep(resp.ID, replyOf(resp.Result)))
+	case c != nil && c.HasID(resp.ID):
+		return jsonrpc.EncodeMessage(c.Keep(resp.ID, message.ReplyOf(resp.Result)))
 	}
 	return raw, nil
 }
@@ -222,4 +224,41 @@ func (e *events) write(ev event) {
 		e.out.WriteByte('\n')
 	}
 	e.out.WriteByte('\n')
+}
+
+// eventConn is the SDK's connection to an SSE server, over which a message that
+// is refused costs no more than its own call. The SDK would take the whole
+// connection for broken.
+type eventConn struct {
+	mcp.Connection
+	r *Link
+}
+
+func newEventConn(conn mcp.Connection, r *Link) *eventConn { return &eventConn{conn, r} }
+
+// Read implements mcp.Connection.
+func (c *eventConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.Connection.Read(ctx)
+	if resp, ok := msg.(*jsonrpc.Response); ok && err == nil && resp.Error == nil {
+		return c.r.calls.Keep(resp.ID, message.ReplyOf(resp.Result)), nil
+	}
+	return msg, err
+}
+
+// Write implements mcp.Connection.
+func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	c.r.calls.Add(ctx, msg)
+	err := c.Connection.Write(ctx, msg)
+	if err == nil || c.r.ctx.Err() != nil {
+		return err
+	}
+	if req, ok := msg.(*jsonrpc.Request); !ok || !req.IsCall() {
+		return nil // a notification, which has no answer that could be missed
+	}
+	made := message.CallOf(ctx)
+	if made == nil || made.Failure() == nil {
+		return err
+	}
+	made.GiveUp() // no answer will come
+	return nil
 }

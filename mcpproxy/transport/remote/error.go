@@ -1,4 +1,4 @@
-package transport
+package remote
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ const (
 	maxReason   = 200 // bytes of a text that a server gives as its reason
 )
 
-// HTTPError is what went wrong with a request, in words for the user.
-type HTTPError struct {
+// Error is what went wrong with a request, in words for the user.
+type Error struct {
 	text    string
 	status  int
 	err     error // of the network
@@ -39,15 +39,15 @@ type HTTPError struct {
 	notMCP  bool  // it answered, but not as this transport does
 }
 
-func (e *HTTPError) Error() string { return e.text }
-func (e *HTTPError) Unwrap() error { return e.err }
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.err }
 
-// isCurable reports whether the user may cure the error at any moment, and trying
+// IsCurable reports whether the user may cure the error at any moment, and trying
 // again costs nothing.
-func (e *HTTPError) isCurable() bool { return e.curable || e.login }
+func (e *Error) IsCurable() bool { return e.curable || e.login }
 
-// suggestsSSE reports whether the error may come of the server being an SSE server.
-func (e *HTTPError) suggestsSSE() bool {
+// SuggestsSSE reports whether the error may come of the server being an SSE server.
+func (e *Error) SuggestsSSE() bool {
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return false
@@ -62,8 +62,8 @@ type endpoint struct {
 	login  bool // the user may log in; headers of the entry authorize otherwise
 }
 
-func (e *endpoint) failure(status int, text string) *HTTPError {
-	return &HTTPError{status: status, text: fmt.Sprintf("the server at %s %s", origin(e.origin), text)}
+func (e *endpoint) failure(status int, text string) *Error {
+	return &Error{status: status, text: fmt.Sprintf("the server at %s %s", origin(e.origin), text)}
 }
 
 // refused puts a bad status into words. An error in the words of the protocol
@@ -84,10 +84,10 @@ func (e *endpoint) refused(resp *http.Response) error {
 		if !e.login {
 			return fail("does not accept the Authorization header of the entry in %s (%s)", e.server.Source, status)
 		}
-		return &HTTPError{status: resp.StatusCode, login: true, text: LoginNeeded(name)}
+		return &Error{status: resp.StatusCode, login: true, text: LoginNeeded(name)}
 	case http.StatusForbidden:
 		if strings.Contains(resp.Header.Get("WWW-Authenticate"), "insufficient_scope") {
-			return &HTTPError{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: toolcell servers login " + name}
+			return &Error{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: toolcell servers login " + name}
 		}
 		return fail("does not allow this (%s)", status)
 	case http.StatusTooManyRequests:
@@ -181,14 +181,14 @@ func mediaType(resp *http.Response) string {
 // words puts an error of the network into words that help, without the
 // address, which may have keys in it.
 func (e *endpoint) words(err error) error {
-	var failed *HTTPError
+	var failed *Error
 	var ours *jsonrpc.Error
 	if errors.As(err, &failed) || errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	at := origin(e.origin)
 	reach := func(format string, args ...any) error {
-		return &HTTPError{err: err, text: fmt.Sprintf("cannot reach %s: ", at) + fmt.Sprintf(format, args...)}
+		return &Error{err: err, text: fmt.Sprintf("cannot reach %s: ", at) + fmt.Sprintf(format, args...)}
 	}
 	var (
 		unknown  x509.UnknownAuthorityError
@@ -201,11 +201,11 @@ func (e *endpoint) words(err error) error {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", Plain(err))
+		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", PlainText(err))
 	case errors.As(err, &wrong):
-		return reach("its certificate is for another name (%s); correct the address in %s", Plain(err), e.server.Source)
+		return reach("its certificate is for another name (%s); correct the address in %s", PlainText(err), e.server.Source)
 	case errors.As(err, &invalid), errors.As(err, &verify):
-		return reach("its certificate is not valid (%s); check the clock of this host, or tell who runs the server", Plain(err))
+		return reach("its certificate is not valid (%s); check the clock of this host, or tell who runs the server", PlainText(err))
 	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return reach("it does not speak TLS; if the server is one of plain HTTP, write http:// in %s", e.server.Source)
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -213,16 +213,16 @@ func (e *endpoint) words(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return reach("nothing listens there (connection refused); start the server, or correct the address in %s", e.server.Source)
 	case errors.As(err, &netError) && (netError.Op == "dial" || netError.Op == "proxyconnect"), errors.As(err, &dns):
-		return reach("%s", Plain(err))
+		return reach("%s", PlainText(err))
 	case strings.Contains(err.Error(), "tls:"):
-		return reach("%s", Plain(err))
+		return reach("%s", PlainText(err))
 	}
-	return &HTTPError{err: err, Lost: true, text: fmt.Sprintf("the connection to %s broke off: %s", at, Plain(err))}
+	return &Error{err: err, Lost: true, text: fmt.Sprintf("the connection to %s broke off: %s", at, PlainText(err))}
 }
 
-// Plain is the text of an error without the address that package http puts
+// PlainText is the text of an error without the address that package http puts
 // before it.
-func Plain(err error) string {
+func PlainText(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err

@@ -1,4 +1,4 @@
-package transport
+package message
 
 import (
 	"bytes"
@@ -30,10 +30,10 @@ func (r Reply) Check() error {
 	return nil
 }
 
-// call is a request of the SDK's session whose result is kept as the server wrote
+// Call is a request of the SDK's session whose result is kept as the server wrote
 // it. The SDK gets errKept in its place: it would read and copy the result several
 // times over, and large integers would go through float64.
-type call struct {
+type Call struct {
 	arguments json.RawMessage
 	schema    json.RawMessage // of the tool
 	cancel    context.CancelFunc
@@ -47,52 +47,52 @@ type call struct {
 
 type callKey struct{}
 
-// newCall returns a call with these arguments of a tool with this schema, which may
+// NewCall returns a call with these arguments of a tool with this schema, which may
 // both be nil.
-func newCall(arguments, schema json.RawMessage) *call {
-	return &call{arguments: arguments, schema: schema}
+func NewCall(arguments, schema json.RawMessage) *Call {
+	return &Call{arguments: arguments, schema: schema}
 }
 
-// begin returns the context for the SDK to make the call with; giveUp ends it.
-func (c *call) begin(ctx context.Context) context.Context {
+// Begin returns the context for the SDK to make the call with; GiveUp ends it.
+func (c *Call) Begin(ctx context.Context) context.Context {
 	ctx, c.cancel = context.WithCancel(context.WithValue(ctx, callKey{}, c))
 	return ctx
 }
 
-// giveUp ends the call, to which no answer will come.
-func (c *call) giveUp() { c.cancel() }
+// GiveUp ends the call, to which no answer will come.
+func (c *Call) GiveUp() { c.cancel() }
 
-// result returns the result, if it came.
-func (c *call) result() (Reply, bool) {
+// Result returns the result, if it came.
+func (c *Call) Result() (Reply, bool) {
 	if c.kept.Load() {
 		return c.reply, true
 	}
 	return Reply{}, false
 }
 
-// fail records why the call fails, unless that is known already.
-func (c *call) fail(err error) { c.failed.CompareAndSwap(nil, &err) }
+// Fail records why the call fails, unless that is known already.
+func (c *Call) Fail(err error) { c.failed.CompareAndSwap(nil, &err) }
 
-// failure returns what fail recorded, or nil.
-func (c *call) failure() error {
+// Failure returns what fail recorded, or nil.
+func (c *Call) Failure() error {
 	if err := c.failed.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// markSent reports whether the call is sent for the first time.
-func (c *call) markSent() bool { return c.sent.CompareAndSwap(false, true) }
+// MarkSent reports whether the call is sent for the first time.
+func (c *Call) MarkSent() bool { return c.sent.CompareAndSwap(false, true) }
 
-// hasID reports whether the SDK gave this id to the call.
-func (c *call) hasID(id jsonrpc.ID) bool { return c.id == id }
+// HasID reports whether the SDK gave this id to the call.
+func (c *Call) HasID(id jsonrpc.ID) bool { return c.id == id }
 
-// tool returns the arguments of the call, and the schema of the tool.
-func (c *call) tool() (arguments, schema json.RawMessage) { return c.arguments, c.schema }
+// Tool returns the arguments of the call, and the schema of the tool.
+func (c *Call) Tool() (arguments, schema json.RawMessage) { return c.arguments, c.schema }
 
-// callOf returns the call that ctx makes, or nil.
-func callOf(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
+// CallOf returns the call that ctx makes, or nil.
+func CallOf(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
 }
 
@@ -101,8 +101,8 @@ func callOf(ctx context.Context) *call {
 // call (BenchmarkCallThroughProxy: 60 µs with it, 33 without).
 var errKept = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result is kept"}
 
-// setID notes the id that the SDK gave to the call.
-func (c *call) setID(raw json.RawMessage) error {
+// SetID notes the id that the SDK gave to the call.
+func (c *Call) SetID(raw json.RawMessage) error {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return err
@@ -112,9 +112,9 @@ func (c *call) setID(raw json.RawMessage) error {
 	return err
 }
 
-// keep takes the result of an answer to the call, and returns the one that the SDK
+// Keep takes the result of an answer to the call, and returns the one that the SDK
 // gets.
-func (c *call) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
+func (c *Call) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	if !c.kept.Load() { // else it is the caller's already
 		c.reply = r
 		c.kept.Store(true)
@@ -122,15 +122,15 @@ func (c *call) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: errKept}
 }
 
-// calls are those that wait for an answer over a connection that has them all.
-type calls struct {
+// Calls are those that wait for an answer over a connection that has them all.
+type Calls struct {
 	mu      sync.Mutex
-	waiting map[jsonrpc.ID]*call
+	waiting map[jsonrpc.ID]*Call
 }
 
-// add notes the call that ctx makes with a message, if that is its request.
-func (c *calls) add(ctx context.Context, msg jsonrpc.Message) {
-	made := callOf(ctx)
+// Add notes the call that ctx makes with a message, if that is its request.
+func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
+	made := CallOf(ctx)
 	req, ok := msg.(*jsonrpc.Request)
 	if made == nil || !ok || !req.IsCall() {
 		return
@@ -138,14 +138,14 @@ func (c *calls) add(ctx context.Context, msg jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
-		c.waiting = map[jsonrpc.ID]*call{}
+		c.waiting = map[jsonrpc.ID]*Call{}
 	}
 	made.id = req.ID
 	c.waiting[req.ID] = made
 }
 
-// keep takes the result of an answer, and returns the one that the SDK gets.
-func (c *calls) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
+// Keep takes the result of an answer, and returns the one that the SDK gets.
+func (c *Calls) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made, ok := c.waiting[id]
@@ -153,11 +153,11 @@ func (c *calls) keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 		return &jsonrpc.Response{ID: id, Result: r.Result}
 	}
 	delete(c.waiting, id)
-	return made.keep(id, r)
+	return made.Keep(id, r)
 }
 
-// forget gives a call up.
-func (c *calls) forget(made *call) {
+// Forget gives a call up.
+func (c *Calls) Forget(made *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting[made.id] == made {

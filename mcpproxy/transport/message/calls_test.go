@@ -1,4 +1,4 @@
-package transport
+package message
 
 import (
 	"context"
@@ -28,16 +28,16 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":{},"method":"ping"}`, `{"jsonrpc":2.0,"id":7,"result":{}}`, `{"jsonrpc":"2.0","id":{},"result":{}}`,
 		`{"jsonrpc":"2.0","id":7,"result":{}`, `{"jsonrpc":"2.0","id":1.5,"result":{}}`, `[]`, `{}`, ``,
 	} {
-		answer := answerOf([]byte(message))
+		answer := AnswerOf([]byte(message))
 		msg, err := jsonrpc.DecodeMessage([]byte(message))
 		if answer == nil {
 			continue // the SDK's turn
 		}
-		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.id || string(want.Result) != string(answer.Result) {
-			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.id, answer.Result, msg, err)
+		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.ID || string(want.Result) != string(answer.Result) {
+			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.ID, answer.Result, msg, err)
 		}
 	}
-	if answerOf([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
+	if AnswerOf([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
 		t.Error("the plainest is not read")
 	}
 }
@@ -69,7 +69,7 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 		{"too deep", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `","b":` + deep + `}}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			answer := answerOf([]byte(tt.message))
+			answer := AnswerOf([]byte(tt.message))
 			if (answer != nil) != tt.plain {
 				t.Fatalf("taken for plain: %v", answer != nil)
 			}
@@ -91,12 +91,12 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 		`{"resultType":"input_required","inputRequests":{}}`:           {asks: true},
 		`{"resultType":"complete","x":"input_required"}`:               {},
 	} {
-		got := replyOf(json.RawMessage(text))
+		got := ReplyOf(json.RawMessage(text))
 		if string(got.Result) != strings.TrimSpace(text) || got.IsError != want.IsError || got.asks != want.asks {
 			t.Errorf("%s is %+v", text, got)
 		}
 	}
-	if got := replyOf(json.RawMessage(`[1]`)); string(got.Result) != "[1]" || got.Check() == nil {
+	if got := ReplyOf(json.RawMessage(`[1]`)); string(got.Result) != "[1]" || got.Check() == nil {
 		t.Errorf("a list is %+v", got)
 	}
 }
@@ -104,33 +104,33 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 // TestCallsGetTheirOwnResultsOnce: the SDK's own are left to it, and those of calls
 // that were given up are kept for nothing.
 func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
-	var waiting calls
-	add := func(id any) *call {
-		c := &call{}
-		waiting.add(context.WithValue(t.Context(), callKey{}, c), &jsonrpc.Request{ID: idOf(t, id), Method: "tools/call"})
+	var waiting Calls
+	add := func(id any) *Call {
+		c := &Call{}
+		waiting.Add(context.WithValue(t.Context(), callKey{}, c), &jsonrpc.Request{ID: idOf(t, id), Method: "tools/call"})
 		return c
 	}
 	keep := func(id any, text string) string {
-		answer := waiting.keep(idOf(t, id), replyOf(json.RawMessage(text)))
+		answer := waiting.Keep(idOf(t, id), ReplyOf(json.RawMessage(text)))
 		if answer.ID != idOf(t, id) || errors.Is(answer.Error, errKept) == (answer.Result != nil) {
 			t.Errorf("the SDK gets %+v", answer)
 		}
 		return string(answer.Result)
 	}
 	first, second := add(1.0), add(2.0)
-	waiting.forget(second)
-	waiting.forget(second)
+	waiting.Forget(second)
+	waiting.Forget(second)
 	for id, want := range map[any]string{3.0: `{"a":1}`, "1": `{"a":1}`, 2.0: `{"a":1}`, 1.0: ""} {
 		if got := keep(id, `{"a":1}`); got != want {
 			t.Errorf("the SDK gets %s for %v", got, id)
 		}
 	}
-	first.keep(first.id, replyOf(json.RawMessage(`{"again":true}`)))
+	first.Keep(first.id, ReplyOf(json.RawMessage(`{"again":true}`)))
 	if keep(1.0, `{"again":true}`) != `{"again":true}` || string(first.reply.Result) != `{"a":1}` || second.kept.Load() || len(waiting.waiting) > 0 {
 		t.Errorf("kept: %s, %s; waiting: %v", first.reply.Result, second.reply.Result, waiting.waiting)
 	}
-	waiting.add(t.Context(), &jsonrpc.Request{ID: idOf(t, 4.0), Method: "ping"})
-	waiting.add(context.WithValue(t.Context(), callKey{}, first), &jsonrpc.Request{Method: "notifications/cancelled"})
+	waiting.Add(t.Context(), &jsonrpc.Request{ID: idOf(t, 4.0), Method: "ping"})
+	waiting.Add(context.WithValue(t.Context(), callKey{}, first), &jsonrpc.Request{Method: "notifications/cancelled"})
 	if len(waiting.waiting) > 0 {
 		t.Error("what is no request of a call is kept")
 	}

@@ -1,4 +1,8 @@
-package transport
+// Package message has what the transports know of JSON-RPC messages: calls, whose
+// results are kept as the server wrote them while the SDK gets a stand-in, and what a
+// server sends without being asked, which is handled at once or dropped. Both stand
+// between the connection and the session of the SDK.
+package message
 
 import (
 	"bytes"
@@ -10,28 +14,28 @@ import (
 )
 
 const (
-	// maxMessage bounds one message of a server. The SDK's own stdio transport
+	// MaxSize bounds one message of a server. The SDK's own stdio transport
 	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
-	maxMessage = 128 << 20
+	MaxSize = 128 << 20
 
-	// methodDiscover begins the handshake of 2026.
-	methodDiscover = "server/discover"
-	// legacyProtocol is the last version whose handshake does not begin so.
-	legacyProtocol = "2025-11-25"
+	// MethodDiscover begins the handshake of 2026.
+	MethodDiscover = "server/discover"
+	// LegacyProtocol is the last version whose handshake does not begin so.
+	LegacyProtocol = "2025-11-25"
 )
 
-// errNoDiscover ends a handshake whose server leaves server/discover unanswered.
-var errNoDiscover = errors.New("did not answer server/discover")
+// ErrNoDiscover ends a handshake whose server leaves server/discover unanswered.
+var ErrNoDiscover = errors.New("did not answer server/discover")
 
-// MessageTooLongError says that a server sent a message of more than limit bytes.
-type MessageTooLongError struct{ limit int }
+// TooLongError says that a server sent a message of more than Limit bytes.
+type TooLongError struct{ Limit int }
 
-func (e *MessageTooLongError) Error() string {
-	return fmt.Sprintf("sent a message longer than %d MiB", e.limit>>20)
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("sent a message longer than %d MiB", e.Limit>>20)
 }
 
-// batch splits an array of messages, which older protocol versions allow.
-func batch(line []byte) []json.RawMessage {
+// Batch splits an array of messages, which older protocol versions allow.
+func Batch(line []byte) []json.RawMessage {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '[' {
 		return []json.RawMessage{line}
@@ -43,9 +47,9 @@ func batch(line []byte) []json.RawMessage {
 	return all
 }
 
-// decode decodes one message of a server and returns it if the session should
+// Decode decodes one message of a server and returns it if the session should
 // see it. Notifications stop here.
-func (n *notifications) decode(raw []byte) (jsonrpc.Message, error) {
+func (n *Notifications) Decode(raw []byte) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		if msg = salvage(raw, err); msg == nil {

@@ -1,4 +1,9 @@
-package transport
+// Package stdio runs a server as a child process and talks with it over its pipes.
+//
+// A process ends with its whole group, also when this program is killed: a Guard
+// sees to that. Lines are bounded, and what a server logs between them is kept for
+// error texts.
+package stdio
 
 import (
 	"bufio"
@@ -13,16 +18,17 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
-// stdioTransport is the stdio transport over one process. It takes the place of the
+// Transport is the stdio transport over one process. It takes the place of the
 // SDK's for what that does not do: long messages, servers that log to stdout,
 // results as the server wrote them, and writes that do not hold up a cancelled
 // call when the server does not read.
-type stdioTransport struct {
-	proc   *process
-	notes  *notifications
-	calls  calls
+type Transport struct {
+	proc   *Process
+	notes  *message.Notifications
+	calls  message.Calls
 	in     *bufio.Reader
 	limit  int           // of one message
 	turn   chan struct{} // holds one while a line is written
@@ -36,23 +42,24 @@ type stdioTransport struct {
 	took     atomic.Bool           // at the end of its output, the server had read all its input
 }
 
-func newStdioTransport(p *process, notes *notifications) *stdioTransport {
-	return &stdioTransport{
+// NewTransport returns the transport over the pipes of p.
+func NewTransport(p *Process, notes *message.Notifications) *Transport {
+	return &Transport{
 		proc: p, notes: notes,
-		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: maxMessage,
+		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: message.MaxSize,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
 // Connect implements mcp.Transport.
-func (t *stdioTransport) Connect(context.Context) (mcp.Connection, error) { return t, nil }
+func (t *Transport) Connect(context.Context) (mcp.Connection, error) { return t, nil }
 
 // SessionID implements mcp.Connection; stdio has none.
-func (t *stdioTransport) SessionID() string { return "" }
+func (t *Transport) SessionID() string { return "" }
 
 // Close implements mcp.Connection. Closing stdin is what asks the server to
 // end; its owner sees to it that it does.
-func (t *stdioTransport) Close() error {
+func (t *Transport) Close() error {
 	t.once.Do(func() {
 		close(t.closed)
 		t.proc.stdin.Close()
@@ -62,14 +69,14 @@ func (t *stdioTransport) Close() error {
 }
 
 // Write implements mcp.Connection.
-func (t *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
-	t.calls.add(ctx, msg)
+func (t *Transport) Write(ctx context.Context, msg jsonrpc.Message) error {
+	t.calls.Add(ctx, msg)
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
 	err = t.send(ctx, line)
-	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodDiscover && err == nil {
+	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == message.MethodDiscover && err == nil {
 		t.asked.Store(true)
 	}
 	return err
@@ -78,7 +85,7 @@ func (t *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
 // send writes one line. It returns when ctx ends even if the server reads
 // nothing; a line that was begun is then finished in the background, as half a
 // line would spoil the stream.
-func (t *stdioTransport) send(ctx context.Context, line []byte) error {
+func (t *Transport) send(ctx context.Context, line []byte) error {
 	select {
 	case t.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -110,7 +117,7 @@ func (t *stdioTransport) send(ctx context.Context, line []byte) error {
 
 // Read implements mcp.Connection. It passes over everything that is not a
 // message for us, and keeps it for error texts.
-func (t *stdioTransport) Read(context.Context) (jsonrpc.Message, error) {
+func (t *Transport) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(t.pending) > 0 {
 			msg := t.pending[0]
@@ -125,7 +132,7 @@ func (t *stdioTransport) Read(context.Context) (jsonrpc.Message, error) {
 		if line == nil {
 			continue
 		}
-		for _, raw := range batch(line) {
+		for _, raw := range message.Batch(line) {
 			if msg, ok := t.decode(raw); ok {
 				t.pending = append(t.pending, msg)
 			}
@@ -135,7 +142,7 @@ func (t *stdioTransport) Read(context.Context) (jsonrpc.Message, error) {
 
 // endOfInput runs before the SDK learns of the end and closes the pipes. It runs
 // once: the SDK reads no further after an error.
-func (t *stdioTransport) endOfInput(err error) {
+func (t *Transport) endOfInput(err error) {
 	t.took.Store(t.proc.tookInput())
 	close(t.proc.read)
 	t.proc.markDown()
@@ -144,7 +151,7 @@ func (t *stdioTransport) endOfInput(err error) {
 
 // readLine returns the next line that may be JSON, or nil for one that cannot.
 // A server's log line may be of any length and is not collected.
-func (t *stdioTransport) readLine() ([]byte, error) {
+func (t *Transport) readLine() ([]byte, error) {
 	var line []byte
 	begun, wanted := false, true
 	for {
@@ -160,7 +167,7 @@ func (t *stdioTransport) readLine() ([]byte, error) {
 		}
 		if begun && wanted {
 			if len(line)+len(piece) > t.limit {
-				return nil, &MessageTooLongError{t.limit}
+				return nil, &message.TooLongError{Limit: t.limit}
 			}
 			if cap(line)-len(line) < len(piece) {
 				line = slices.Grow(line, max(len(piece), 2*len(line))) // append grows by a quarter, and copies again and again
@@ -179,27 +186,27 @@ func (t *stdioTransport) readLine() ([]byte, error) {
 	}
 }
 
-// waitingCalls returns the calls that wait for an answer.
-func (t *stdioTransport) waitingCalls() *calls { return &t.calls }
+// WaitingCalls returns the calls that wait for an answer.
+func (t *Transport) WaitingCalls() *message.Calls { return &t.calls }
 
-// endError returns why the output of the server ended, or nil.
-func (t *stdioTransport) endError() error {
+// EndError returns why the output of the server ended, or nil.
+func (t *Transport) EndError() error {
 	if err := t.endErr.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// tookDiscover reports whether a handshake that ended with cause may have failed on
+// TookDiscover reports whether a handshake that ended with cause may have failed on
 // server/discover: the server had read it. One that ended without having read it had
 // another reason to.
-func (t *stdioTransport) tookDiscover(cause error) bool {
-	return t.asked.Load() && (errors.Is(cause, errNoDiscover) || t.took.Load() || t.answered.Load())
+func (t *Transport) TookDiscover(cause error) bool {
+	return t.asked.Load() && (errors.Is(cause, message.ErrNoDiscover) || t.took.Load() || t.answered.Load())
 }
 
-// watchDiscover cancels the handshake when the server has read the request
+// WatchDiscover cancels the handshake when the server has read the request
 // but leaves it unanswered. One that has not read it yet is still starting.
-func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+func (t *Transport) WatchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(max(patience/50, time.Millisecond))
 	defer tick.Stop()
 	var taken time.Time
@@ -216,7 +223,7 @@ func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Durati
 			case taken.IsZero():
 				taken = now
 			case now.Sub(taken) >= patience:
-				cancel(errNoDiscover)
+				cancel(message.ErrNoDiscover)
 				return
 			}
 		}
@@ -224,13 +231,13 @@ func (t *stdioTransport) watchDiscover(ctx context.Context, patience time.Durati
 }
 
 // decode returns a message the session should see.
-func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
+func (t *Transport) decode(raw []byte) (jsonrpc.Message, bool) {
 	// Nearly every message, and the SDK makes much garbage of each.
-	if a := answerOf(raw); a != nil {
+	if a := message.AnswerOf(raw); a != nil {
 		t.answered.Store(true)
-		return t.calls.keep(a.id, a.Reply), true
+		return t.calls.Keep(a.ID, a.Reply), true
 	}
-	msg, err := t.notes.decode(raw)
+	msg, err := t.notes.Decode(raw)
 	if err != nil {
 		t.proc.output.add("stdout", raw)
 		return nil, false
@@ -242,7 +249,7 @@ func (t *stdioTransport) decode(raw []byte) (jsonrpc.Message, bool) {
 		t.answered.Store(true)
 	}
 	if res, ok := msg.(*jsonrpc.Response); ok && res.Error == nil {
-		return t.calls.keep(res.ID, replyOf(res.Result)), true
+		return t.calls.Keep(res.ID, message.ReplyOf(res.Result)), true
 	}
 	return msg, true
 }

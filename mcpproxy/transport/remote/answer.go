@@ -1,4 +1,4 @@
-package transport
+package remote
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 // openStream is the GET of an SSE server, or that which takes up an answer
 // again that was cut off.
-func (r *remote) openStream(req *http.Request, c *call) (*http.Response, error) {
+func (r *Link) openStream(req *http.Request, c *message.Call) (*http.Response, error) {
 	resp, cancel, err := r.send(req)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (r *remote) openStream(req *http.Request, c *call) (*http.Response, error) 
 }
 
 // checkResponse lets an answer to a message through, or says what is wrong with it.
-func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, isCall bool, c *call) (_ *http.Response, err error) {
+func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, isCall bool, c *message.Call) (_ *http.Response, err error) {
 	done := cancel
 	defer func() {
 		if done != nil {
@@ -43,7 +44,7 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 	if sessionGone(resp) {
 		r.markDown(errExpired)
 		if c != nil {
-			c.fail(&HTTPError{Expired: true, Lost: true, text: errExpired.Error()})
+			c.Fail(&Error{Expired: true, Lost: true, text: errExpired.Error()})
 		}
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // the SDK knows what that means
 		return resp, nil
@@ -74,22 +75,22 @@ func (r *remote) checkResponse(resp *http.Response, cancel context.CancelFunc, i
 }
 
 // readAnswer reads a body that is one answer, and checks that it is.
-func (r *remote) readAnswer(body io.Reader, c *call) ([]byte, error) {
+func (r *Link) readAnswer(body io.Reader, c *message.Call) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
 	if err != nil {
-		return nil, &HTTPError{Lost: true, text: "its answer broke off: " + Plain(err)}
+		return nil, &Error{Lost: true, text: "its answer broke off: " + PlainText(err)}
 	}
 	if len(raw) > r.limit {
-		return nil, &HTTPError{Lost: true, text: "the server " + (&MessageTooLongError{r.limit}).Error()}
+		return nil, &Error{Lost: true, text: "the server " + (&message.TooLongError{Limit: r.limit}).Error()}
 	}
-	for _, one := range batch(raw) {
-		msg, err := r.notes.decode(one)
+	for _, one := range message.Batch(raw) {
+		msg, err := r.notes.Decode(one)
 		if err != nil {
-			return nil, &HTTPError{Lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
+			return nil, &Error{Lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
 		}
 		if _, ok := msg.(*jsonrpc.Response); ok {
 			return passable(msg, one, c)
 		}
 	}
-	return nil, &HTTPError{Lost: true, text: "the server took the request but gave no answer to it"}
+	return nil, &Error{Lost: true, text: "the server took the request but gave no answer to it"}
 }

@@ -1,10 +1,11 @@
-package transport
+package remote
 
 import (
 	"context"
 	"net/http"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 // Challenge asks a server without a token and returns what it says; the body
@@ -15,12 +16,12 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	if s.Transport == config.SSE {
 		methods = methods[1:]
 	}
-	r, err := newRemote(s, config.HTTP, newNotifications(func() {}), nil, maxErrorBody)
+	r, err := New(s, config.HTTP, message.NewNotifications(func() {}), nil, maxErrorBody)
 	if err != nil {
 		return nil, err
 	}
-	defer r.waitClosed()
-	defer r.stop()
+	defer r.WaitClosed()
+	defer r.Stop()
 	var failure error
 	for _, method := range methods {
 		req, err := http.NewRequestWithContext(ctx, method, s.URL, nil)
@@ -30,7 +31,7 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 		req.Header.Set("Accept", "application/json, "+eventStream)
 		if method == http.MethodPost {
 			req.Header.Set("Content-Type", "application/json")
-			setBody(req, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+legacyProtocol+
+			setBody(req, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+message.LegacyProtocol+
 				`","capabilities":{},"clientInfo":{"name":"toolcell","version":"1"}}}`))
 		}
 		resp, done, err := r.send(req)

@@ -1,4 +1,4 @@
-package transport
+package stdio
 
 import (
 	"bufio"
@@ -15,11 +15,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
-func wireOver(input string, limit int) *stdioTransport {
-	output := newOutputTail("x", redact.New(config.Server{}), slog.New(slog.DiscardHandler))
-	return &stdioTransport{notes: newNotifications(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: &process{output: output, read: make(chan struct{}), isDown: make(chan struct{})}}
+func wireOver(input string, limit int) *Transport {
+	return &Transport{notes: message.NewNotifications(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: OverPipes(nil, nil)}
 }
 
 func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
@@ -64,7 +64,7 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 
 func TestReadRefusesEndlessMessage(t *testing.T) {
 	w := wireOver("{"+strings.Repeat(" ", 5000), 4096)
-	if _, err := w.Read(t.Context()); !errors.As(err, new(*MessageTooLongError)) {
+	if _, err := w.Read(t.Context()); !errors.As(err, new(*message.TooLongError)) {
 		t.Errorf("err = %v", err)
 	}
 	w = wireOver(strings.Repeat("x", 1<<20)+"\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`, 4096)
@@ -93,7 +93,7 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 	defer r.Close()
 	defer stdin.Close()
-	w := newStdioTransport(&process{stdin: stdin}, newNotifications(func() {}))
+	w := NewTransport(&Process{stdin: stdin}, message.NewNotifications(func() {}))
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	long := strings.Repeat("x", 1<<20)

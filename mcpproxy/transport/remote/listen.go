@@ -1,4 +1,4 @@
-package transport
+package remote
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 )
 
 // changeStream is the stream over which a server says that its tools changed.
-type changeStream struct{ *remote }
+type changeStream struct{ *Link }
 
 // listen keeps a stream open over which the server may say that its tools
 // changed, until the link ends or the server turns out to offer none. Proxies
@@ -42,7 +43,7 @@ func (r changeStream) listen(request func() (*http.Request, error)) {
 			timer.Stop()
 			return
 		case <-timer.C:
-			r.notes.changed()
+			r.notes.Changed()
 		}
 	}
 }
@@ -61,14 +62,14 @@ func (r changeStream) readStream(req *http.Request) bool {
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != eventStream {
 		return false // it offers no such stream
 	}
-	stream := newEvents(r.remote, resp.Body, cancel, nil)
+	stream := newEvents(r.Link, resp.Body, cancel, nil)
 	for {
 		ev, err := stream.next()
 		if err != nil {
 			return r.ctx.Err() == nil
 		}
-		for _, raw := range batch(ev.data) {
-			if msg, err := r.notes.decode(raw); err == nil {
+		for _, raw := range message.Batch(ev.data) {
+			if msg, err := r.notes.Decode(raw); err == nil {
 				if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
 					r.answerPing(req)
 				}
@@ -138,7 +139,7 @@ func (r changeStream) answerPing(asked *jsonrpc.Request) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, "+eventStream)
-	r.mark(req, legacyProtocol)
+	r.mark(req, message.LegacyProtocol)
 	setBody(req, body)
 	if resp, done, err := r.send(req); err == nil {
 		resp.Body.Close()

@@ -1,4 +1,4 @@
-package transport
+package remote
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 const (
@@ -32,19 +34,19 @@ type outgoingBody struct {
 // RoundTrip implements http.RoundTripper: it sends one request of the SDK, with
 // the headers of the entry, to this server alone, and lets through
 // only answers that make sense.
-func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := callOf(req.Context())
+func (r *Link) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := message.CallOf(req.Context())
 	resp, err := r.roundTrip(req, c)
 	if err != nil && c != nil {
-		var failed *HTTPError
+		var failed *Error
 		if errors.As(err, &failed) {
-			c.fail(failed)
+			c.Fail(failed)
 		}
 	}
 	return resp, err
 }
 
-func (r *remote) roundTrip(req *http.Request, c *call) (*http.Response, error) {
+func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, error) {
 	if req.Method == http.MethodDelete {
 		return r.endSession(req)
 	}
@@ -61,8 +63,8 @@ func (r *remote) roundTrip(req *http.Request, c *call) (*http.Response, error) {
 		return nil, err
 	}
 	out := req.Clone(req.Context())
-	if c != nil && c.markSent() {
-		if err := c.setID(msg.ID); err != nil {
+	if c != nil && c.MarkSent() {
+		if err := c.SetID(msg.ID); err != nil {
 			return nil, err
 		}
 		parameterHeaders(out.Header, c)
@@ -73,7 +75,7 @@ func (r *remote) roundTrip(req *http.Request, c *call) (*http.Response, error) {
 	switch msg.Method {
 	case methodListen:
 		return changeStream{r}.takeOverListen(out, body)
-	case methodDiscover:
+	case message.MethodDiscover:
 		r.asked.Store(true)
 	}
 	resp, cancel, err := r.send(out)
@@ -85,7 +87,7 @@ func (r *remote) roundTrip(req *http.Request, c *call) (*http.Response, error) {
 		r.sessionID.Store(id)
 	}
 	isCall := len(msg.ID) > 0 && msg.Method != ""
-	if msg.Method == methodDiscover && resp.StatusCode == http.StatusBadRequest {
+	if msg.Method == message.MethodDiscover && resp.StatusCode == http.StatusBadRequest {
 		body := errorBody(resp)
 		resp.Body.Close()
 		cancel()
@@ -105,7 +107,7 @@ func setBody(req *http.Request, body []byte) {
 // send sends a request with headers and token, follows the redirects that stay
 // with the server, and renews the token where it has come to its end. The
 // caller calls done when it is done with the body.
-func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err error) {
+func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(r.ctx, cancel)
 	done = func() { stop(); cancel() }
@@ -136,7 +138,7 @@ func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err err
 		}
 		resp, err := r.client.RoundTrip(out)
 		if err != nil && r.ctx.Err() != nil && req.Context().Err() == nil {
-			return nil, nil, &HTTPError{Lost: true, text: "the connection was closed"}
+			return nil, nil, &Error{Lost: true, text: "the connection was closed"}
 		}
 		if err != nil {
 			return nil, nil, r.words(err)
@@ -160,20 +162,20 @@ func (r *remote) send(req *http.Request) (_ *http.Response, done func(), err err
 }
 
 // token returns what to authorize with, if the server wants a login.
-func (r *remote) token(ctx context.Context, rejected string) (string, error) {
+func (r *Link) token(ctx context.Context, rejected string) (string, error) {
 	if r.tokens == nil {
 		return "", nil
 	}
 	token, err := r.tokens.Token(ctx, rejected)
 	if err != nil {
-		return "", &HTTPError{text: err.Error(), login: true}
+		return "", &Error{text: err.Error(), login: true}
 	}
 	return token, nil
 }
 
 // setHeaders adds those of the entry. What the protocol needs is not theirs to
 // change.
-func (r *remote) setHeaders(req *http.Request) {
+func (r *Link) setHeaders(req *http.Request) {
 	for name, value := range r.server.Headers {
 		switch key := http.CanonicalHeaderKey(strings.TrimSpace(name)); {
 		case key == "Host":
@@ -194,7 +196,7 @@ func (r *remote) setHeaders(req *http.Request) {
 
 // endSession tells the server that the session ends. It is a courtesy, and
 // waits for the answer no longer than a second.
-func (r *remote) endSession(req *http.Request) (*http.Response, error) {
+func (r *Link) endSession(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), endSessionTime)
 	defer cancel()
 	out := req.Clone(ctx)

@@ -1,4 +1,4 @@
-package transport
+package stdio
 
 import (
 	"fmt"
@@ -74,6 +74,13 @@ func (g *Guard) start() {
 		return
 	}
 	g.input, g.cmd = w, cmd
+}
+
+// Running reports whether there was a process to guard, and the guard runs.
+func (g *Guard) Running() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.input != nil
 }
 
 // Close ends the guard, which has nothing to guard any more.
