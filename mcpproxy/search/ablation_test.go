@@ -10,9 +10,6 @@ import (
 
 // leaveOut has, by name, what takes a part of the search away until the test ends.
 var leaveOut = map[string]func(testing.TB){
-	"thesaurus": func(t testing.TB) {
-		replace(t, &theThesaurus, func() *thesaurus { return &thesaurus{} })
-	},
 	"utterances": func(t testing.TB) {
 		replace(t, &theUtterances, func() *utterances { return &utterances{meaning: &embeddings{}} })
 	},
@@ -51,13 +48,11 @@ func TestAblation(t *testing.T) {
 	fmt.Fprintln(table, "recall@5 without\tfresh: model\tpeople\tfresh2: model\tpeople\tmean of both\tmeasuring part")
 	for _, row := range []struct{ label, parts string }{
 		{"(all there)", ""},
-		{"thesaurus", "thesaurus"},
 		{"utterances", "utterances"},
 		{"vectors", "vectors"},
 		{"fitted vectors", "fitted vectors"},
 		{"verbs", "verbs"},
-		{"thesaurus and verbs", "thesaurus, verbs"},
-		{"all of them", "thesaurus, utterances, vectors, verbs"},
+		{"all of them", "utterances, vectors, verbs"},
 	} {
 		t.Run(row.label, func(t *testing.T) {
 			for part := range strings.SplitSeq(row.parts, ", ") {

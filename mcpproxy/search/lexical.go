@@ -115,12 +115,8 @@ func parameters(schema json.RawMessage) []string {
 const (
 	prefixCounts = 0.6
 	typoCounts   = 0.7
-	meantCounts  = 0.8 // what people say → what tools call it
-	likeCounts   = 0.4 // what tools call it → another name for it
-	// insidePhrase is for a word that means something else in its phrase: the
-	// "rid" of "get rid of".
-	insidePhrase = 0.3
-	// restCounts is what all other readings of a word add to the best one.
+	// restCounts is how much all other readings of a word, or names of a need, add
+	// to the best one.
 	restCounts = 0.4
 )
 
@@ -132,8 +128,8 @@ type question struct {
 	stops        bool     // there are none but stop words, so these count
 }
 
-// understand splits a query and corrects words that neither the tools nor the
-// thesaurus know, if one of the tools' words is one edit away.
+// understand splits a query and corrects words that the tools do not know, if one
+// of the tools' words is one edit away.
 func (l *lexical) understand(query string) question {
 	var q question
 	budget := maxCorrections
@@ -145,7 +141,7 @@ func (l *lexical) understand(query string) question {
 		s := stem(w)
 		if !stopWords[w] {
 			q.contentWords++
-			if l.postings[s] == nil && !theThesaurus().knows(s) && len(s) >= typoLength && budget > 0 {
+			if l.postings[s] == nil && len(s) >= typoLength && budget > 0 {
 				budget--
 				if near := l.corrections(s); len(near) > 0 && !theVectors.knows(w) {
 					w, s = near[0], near[0]
@@ -158,25 +154,22 @@ func (l *lexical) understand(query string) question {
 	return q
 }
 
-// score adds up, for every document, what each word and each phrase of the
-// query finds in it, under the best of its readings.
+// score adds up, for every document, what each word of the query finds in it, under
+// the best of its readings. A stop word says nothing, unless there is nothing else.
 func (l *lexical) score(q question) []float32 {
 	total := make([]float32, l.docs)
-	sum := newTally(l.docs) // of all readings
+	sum := newTally(l.docs) // of all readings of a word
 	top := make([]float32, l.docs)
-	one := newTally(l.docs) // one reading
 	budget := maxCorrections
-	for _, p := range theThesaurus().parts(q.stems) {
-		for _, r := range l.readings(p, q.stops, &budget) {
-			for _, word := range r.words {
-				l.add(one, word, r.weight)
+	for i, s := range q.stems {
+		if !q.stops && stopStems()[s] || slices.Contains(q.stems[:i], s) {
+			continue
+		}
+		for _, w := range l.like(s, &budget) {
+			for _, p := range l.postings[w.word] {
+				top[p.doc] = max(top[p.doc], p.score*w.counts)
+				sum.add(p.doc, p.score*w.counts)
 			}
-			for _, doc := range one.touched {
-				s := one.scores[doc]
-				top[doc] = max(top[doc], s)
-				sum.add(doc, s)
-			}
-			one.reset()
 		}
 		for _, doc := range sum.touched {
 			total[doc] += top[doc] + restCounts*(sum.scores[doc]-top[doc])
@@ -208,37 +201,6 @@ func (l *lexical) addWholeMatches(q question, scores []float32) {
 		if has[doc] == wanted {
 			scores[doc] += wholeCounts * sum.scores[doc]
 		}
-	}
-}
-
-// reading is one way to take a part of a query.
-type reading struct {
-	words  []string
-	weight float32
-}
-
-// readings are the part itself and what the thesaurus has for it. A stop word
-// by itself says nothing, unless stops says that there is nothing else.
-func (l *lexical) readings(p part, stops bool, budget *int) []reading {
-	var all []reading
-	if len(p.stems) == 1 && (stops || !stopStems()[p.stems[0]]) {
-		counts := float32(1)
-		if p.inside {
-			counts = insidePhrase
-		}
-		for _, w := range l.like(p.stems[0], budget) {
-			all = append(all, reading{[]string{w.word}, w.counts * counts})
-		}
-	}
-	for _, m := range p.meant {
-		all = append(all, reading{m.stems, m.counts / float32(math.Sqrt(float64(len(m.stems))))})
-	}
-	return all
-}
-
-func (l *lexical) add(to *tally, word string, weight float32) {
-	for _, p := range l.postings[word] {
-		to.add(p.doc, p.score*weight)
 	}
 }
 

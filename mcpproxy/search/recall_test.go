@@ -187,7 +187,7 @@ func TestRecall(t *testing.T) {
 	}{
 		{"tuning part", "tune.txt", []string{"tools"}, 0.90},
 		{"measuring part: other servers, never tuned on", "measure.txt", []string{"tools"}, 0.83},
-		{"fresh part: four more servers, written after the thesaurus", "fresh.txt", []string{"tools", "fresh"}, 0.68},
+		{"fresh part: four more servers, written before the utterances", "fresh.txt", []string{"tools", "fresh"}, 0.68},
 		{"second fresh part: five more servers, written last", "fresh2.txt", []string{"tools", "fresh", "fresh2"}, 0.50},
 	} {
 		docs, number := publicTools(t, part.folders...)

@@ -7,8 +7,8 @@
 // once. Documents and queries may come from anyone: what is read of them is
 // bounded, whatever their size.
 //
-// The thesaurus, utterances and word vectors in data are part of the program;
-// nothing is loaded from elsewhere.
+// The utterances and word vectors in data are part of the program; nothing is
+// loaded from elsewhere.
 package search
 
 import (
@@ -20,10 +20,9 @@ import (
 
 // How a query is answered:
 //
-//	query ── words ──┬─ as written, corrected ──┐
-//	                 ├─ thesaurus: other words ─┼─ BM25 over the fields ─┐
-//	                 ├─ utterances: names of tools ┘                        │
-//	                 └─ word vectors ─────────────── cosine ─────────────┴─ sum ─ right action? ─ best first
+//	query ── words ──┬─ as written, corrected ─────┐
+//	                 ├─ utterances: names of tools ┴─ BM25 over the fields ─┐
+//	                 └─ word vectors ──────────────── cosine ───────────────┴─ sum ─ right action? ─ best first
 //
 // docs/search.md says what each part brings. The weights were chosen on
 // testdata/recall/tune.txt; make recall measures on what they never saw.

@@ -13,9 +13,9 @@ import (
 var utteranceFiles embed.FS
 
 // utterances are what people say when they need a tool, each with what the tools
-// that answer are called. Unlike phrases of the thesaurus, they need not be
-// said word for word: a query is compared with all of them, by words and by
-// meaning, and the nearest ones lend it their tools' names.
+// that answer are called. They need not be said word for word: a query is compared
+// with all of them, by words and by meaning, and the nearest ones lend it their
+// tools' names.
 type utterances struct {
 	all      []utterance
 	answers  [][][]string        // by need: names of tools, in stems
@@ -73,6 +73,20 @@ func readUtterances() *utterances {
 		}
 	}
 	return y
+}
+
+// maxPhrase is how many words a tool's name has at most.
+const maxPhrase = 6
+
+// phrases returns the stems of each phrase of a list with commas between.
+func phrases(list string) [][]string {
+	var all [][]string
+	for phrase := range strings.SplitSeq(list, ",") {
+		if s := stems(phrase); len(s) > 0 && len(s) <= maxPhrase {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // add takes an utterance of the last need.
