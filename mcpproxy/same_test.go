@@ -11,7 +11,7 @@ import (
 )
 
 func TestServerInSeveralFilesCountsOnce(t *testing.T) {
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"home/.claude.json":                      `{"mcpServers":{"github":{"command":"npx","args":["-y","gh"],"env":{"T":"1"}},"web":{"type":"http","url":"https://x/mcp"}}}`,
 		"home/.cursor/mcp.json":                  `{"mcpServers":{"github":{"command":"npx","args":["gh"],"env":{"T":"1"},"type":"stdio"},"gh":{"command":"npx","args":["gh"],"env":{"T":"1"}},"web":{"url":"https://x/mcp/"}}}`,
 		"home/.kiro/settings/mcp.json":           `{"mcpServers":{"github":{"command":"npx","args":["gh"],"env":{"T":"2"}},"work":{"command":"npx","args":["gh"],"env":{"T":"2"}}}}`,
@@ -47,7 +47,7 @@ func TestServerInSeveralFilesCountsOnce(t *testing.T) {
 }
 
 func TestSwitchedOffIsOffInEveryFileBelow(t *testing.T) {
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"project/.mcp.json":     `{"mcpServers":{"a":{"command":"x","disabled":true}}}`,
 		"home/.claude.json":     `{"mcpServers":{"a":{"command":"x"},"b":{"command":"x"}},"projects":{"PROJECT":{"mcpServers":{"b":{"command":"x","disabled":true}}}}}`,
 		"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"x"}}}`,
@@ -61,7 +61,7 @@ func TestSwitchedOffIsOffInEveryFileBelow(t *testing.T) {
 }
 
 func TestClientsFoldersMayBeElsewhere(t *testing.T) {
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"claude/.claude.json":         `{"mcpServers":{"claude":{"command":"c"}}}`,
 		"codex/config.toml":           "[mcp_servers.codex]\ncommand = 'c'\n",
 		"xdg/opencode/opencode.json":  `{"mcp":{"open":{"type":"local","command":["c"]}}}`,

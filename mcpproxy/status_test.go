@@ -9,7 +9,7 @@ import (
 )
 
 func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
-	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"type":"ws","url":"https://x"}}}`})
+	o := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"type":"ws","url":"https://x"}}}`})
 	p := New(discovery.Discover(o), Options{})
 	defer p.Close()
 	got := p.Servers()

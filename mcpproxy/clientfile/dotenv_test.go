@@ -5,8 +5,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-
-	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestDotenv(t *testing.T) {
@@ -24,14 +22,14 @@ func TestDotenv(t *testing.T) {
 		strings.Repeat("A=1\n", 5) + "B": "line 6",
 	} {
 		_, err := parseDotenv([]byte(text))
-		mcptest.WantError(t, err, want)
+		wantError(t, err, want)
 	}
 	var many strings.Builder
 	for i := range maxEnv + 1 {
 		fmt.Fprintf(&many, "A%d=1\n", i)
 	}
 	_, err = parseDotenv([]byte(many.String()))
-	mcptest.WantError(t, err, "more than 4096 variables")
+	wantError(t, err, "more than 4096 variables")
 }
 
 func TestDotenvKeepsDollarSigns(t *testing.T) {
@@ -48,5 +46,14 @@ func TestDotenvErrorsDoNotQuoteTheFile(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: error %v, want one without the file's text", text, err)
 		}
+	}
+}
+
+// wantError checks that there is an error whose text has this part. (mcptest imports
+// this package.)
+func wantError(t *testing.T, err error, part string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("error %v does not contain %q", err, part)
 	}
 }

@@ -1,4 +1,4 @@
-package discovery
+package discovery_test
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
@@ -25,7 +27,7 @@ func names(c config.Config) string {
 }
 
 func TestDiscoverTakesTheFirstOfEachName(t *testing.T) {
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"project/extra.json":     `{"servers":{"a":{"command":"extra"}}}`,
 		"project/.mcp.json":      `{"mcpServers":{"a":{"command":"project"},"b":{"command":"project"},"off":{"command":"x","disabled":true}}}`,
 		"home/MCPs/2.json":       `{"mcpServers":{"b":{"command":"two"},"c":{"command":"two"}}}`,
@@ -37,7 +39,7 @@ func TestDiscoverTakesTheFirstOfEachName(t *testing.T) {
 			"projects":{"PROJECT":{"mcpServers":{"d":{"command":"local"}}},"/elsewhere":{"mcpServers":{"z":{"command":"z"}}}}}`,
 	})
 	o.Extra = "extra.json"
-	c := Discover(o)
+	c := discovery.Discover(o)
 	if got, want := names(c), "a=extra b=project c=one bare=bare d=local e=user"; got != want {
 		t.Errorf("servers = %s, want %s", got, want)
 	}
@@ -57,18 +59,18 @@ func TestDiscoverTakesTheFirstOfEachName(t *testing.T) {
 }
 
 func TestDiscoverOfNothingIsEmpty(t *testing.T) {
-	for name, o := range map[string]Options{"zero": {}, "no files": site(t, nil)} {
-		if c := Discover(o); len(c.Servers)+len(c.Problems) != 0 {
+	for name, o := range map[string]discovery.Options{"zero": {}, "no files": mcptest.Site(t, nil)} {
+		if c := discovery.Discover(o); len(c.Servers)+len(c.Problems) != 0 {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }
 
 func TestEntryFields(t *testing.T) {
-	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"x":{
+	o := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"x":{
 		"type":"stdio","command":"~/bin/${NAME:-server}","args":["--token","${TOKEN}",8080,true,"${A:-}","$TOKEN"],
 		"env":{"PORT":8080,"DEBUG":false,"HOST":"${HOST:-localhost}","BIG":9007199254740993},"cwd":"${DIR}/x","description":"Does things","futureKey":{}}}}`})
-	c := Discover(o)
+	c := discovery.Discover(o)
 	if len(c.Servers) != 1 {
 		t.Fatalf("config = %+v", c)
 	}
@@ -126,11 +128,11 @@ func TestBadEntryIsReportedAndHidesNoGoodOne(t *testing.T) {
 		{long, `{"command":"c"}`, "longer than 128"},
 		{`a\nb`, `{"command":"c"}`, "control characters"},
 	} {
-		o := site(t, map[string]string{
+		o := mcptest.Site(t, map[string]string{
 			"project/.mcp.json": fmt.Sprintf(`{"mcpServers":{"first":{"command":"1"},"%s":%s,"last":{"command":"2"}}}`, tt.name, tt.entry),
 			"home/.claude.json": `{"mcpServers":{"x":{"command":"good"}}}`,
 		})
-		c := Discover(o)
+		c := discovery.Discover(o)
 		if got, want := names(c), "first=1 last=2 x=good"; got != want {
 			t.Errorf("%.80s: servers = %s, want %s", tt.entry, got, want)
 		}
@@ -155,8 +157,8 @@ func TestBadFileIsReportedAndHidesNoGoodOne(t *testing.T) {
 		{"\x00\x01\x02", "is not JSON"},
 		{strings.Repeat(`{"a":`, 20_000), "is not JSON"},
 	} {
-		o := site(t, map[string]string{"home/MCPs/bad.json": tt.text, "home/MCPs/good.json": `{"command":"good"}`})
-		c := Discover(o)
+		o := mcptest.Site(t, map[string]string{"home/MCPs/bad.json": tt.text, "home/MCPs/good.json": `{"command":"good"}`})
+		c := discovery.Discover(o)
 		if names(c) != "good=good" || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Reason, tt.want) ||
 			filepath.Base(c.Problems[0].Source) != "bad.json" {
 			t.Errorf("%.40q: servers = %s, problems = %v, want %q", tt.text, names(c), c.Problems, tt.want)
@@ -165,13 +167,13 @@ func TestBadFileIsReportedAndHidesNoGoodOne(t *testing.T) {
 }
 
 func TestWhatIsNoFileIsReported(t *testing.T) {
-	o := site(t, map[string]string{"home/MCPs/folder.json/x": "", "home/MCPs/good.json": "\xef\xbb\xbf" + `{"command":"good"}`})
+	o := mcptest.Site(t, map[string]string{"home/MCPs/folder.json/x": "", "home/MCPs/good.json": "\xef\xbb\xbf" + `{"command":"good"}`})
 	if err := syscall.Mkfifo(filepath.Join(o.Home, "MCPs/pipe.json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o.Extra = "~/missing.json"
 	done := make(chan config.Config, 1)
-	go func() { done <- Discover(o) }()
+	go func() { done <- discovery.Discover(o) }()
 	select {
 	case c := <-done:
 		text := fmt.Sprint(c.Problems)
@@ -189,7 +191,7 @@ func TestWhatIsNoFileIsReported(t *testing.T) {
 }
 
 func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
-	o := site(t, map[string]string{"home/bin/toolcell": "#!", "home/bin/other": "#!"})
+	o := mcptest.Site(t, map[string]string{"home/bin/toolcell": "#!", "home/bin/other": "#!"})
 	bin := filepath.Join(o.Home, "bin")
 	self := filepath.Join(bin, "toolcell")
 	for _, err := range []error{
@@ -224,7 +226,7 @@ func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(o.Dir, ".mcp.json"), []byte(`{"mcpServers":{"x":`+entry+`}}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := Discover(o)
+		c := discovery.Discover(o)
 		if got := len(c.Servers) == 0; got != skipped {
 			t.Errorf("%s: skipped = %v, want %v", entry, got, skipped)
 		}
@@ -233,7 +235,7 @@ func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
 		}
 		allow := o
 		allow.AllowSelf = true
-		if c := Discover(allow); len(c.Servers) != 1 {
+		if c := discovery.Discover(allow); len(c.Servers) != 1 {
 			t.Errorf("%s is skipped though it is allowed: %v", entry, c.Problems)
 		}
 	}
@@ -262,9 +264,9 @@ func TestAliases(t *testing.T) {
 			t.Errorf("Alias(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	o := site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"Servers":{"command":"c"},"my server":{"command":"c"},"my-server":{"command":"c"},"!":{"command":"c"}}}`})
+	o := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"Servers":{"command":"c"},"my server":{"command":"c"},"my-server":{"command":"c"},"!":{"command":"c"}}}`})
 	var got []string
-	for _, s := range Discover(o).Servers {
+	for _, s := range discovery.Discover(o).Servers {
 		got = append(got, s.Alias)
 	}
 	if want := "servers_ my_server my_server_2 server"; strings.Join(got, " ") != want {

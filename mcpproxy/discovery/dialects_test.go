@@ -1,4 +1,4 @@
-package discovery
+package discovery_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // TestClientsFiles reads files as the clients have them, each folder of
@@ -22,8 +24,8 @@ func TestClientsFiles(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(dir.Name(), func(t *testing.T) {
 			root := filepath.Join("testdata/clients", dir.Name())
-			o := siteOf(t, root)
-			c := Discover(o)
+			o := mcptest.SiteOf(t, root)
+			c := discovery.Discover(o)
 			for _, s := range c.Servers {
 				seen[s.Client] = true
 			}

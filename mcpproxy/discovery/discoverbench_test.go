@@ -1,10 +1,11 @@
-package discovery
+package discovery_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -14,7 +15,7 @@ func BenchmarkDiscover(b *testing.B) {
 	for name, history := range map[string]int{"small": 0, "5MB": 5 << 20} {
 		b.Run(name, func(b *testing.B) {
 			home := b.TempDir()
-			o := Options{Home: home, Dir: home + "/project"}
+			o := discovery.Options{Home: home, Dir: home + "/project"}
 			text := fmt.Sprintf(`{"history": [%s{}], "projects": {"/x": {"history": ["%s"]}}, "mcpServers": {"a": {"command": "x"}}}`,
 				strings.Repeat(`{"display": "some text \" here", "n": 1},`, history/80), strings.Repeat("x", history/2))
 			mcptest.WriteFile(b, home+"/.claude.json", text)
@@ -22,7 +23,7 @@ func BenchmarkDiscover(b *testing.B) {
 			mcptest.WriteFile(b, home+"/.codex/config.toml", "[mcp_servers.c]\ncommand = 'z'\n")
 			mcptest.WriteFile(b, home+"/.config/goose/config.yaml", "extensions: {d: {type: stdio, cmd: z, args: [a]}}\n")
 			for b.Loop() {
-				if c := Discover(o); len(c.Servers) != 4 {
+				if c := discovery.Discover(o); len(c.Servers) != 4 {
 					b.Fatal(c)
 				}
 			}

@@ -1,4 +1,4 @@
-package discovery
+package discovery_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 )
 
 var aliasForm = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
@@ -40,7 +41,7 @@ func FuzzDiscover(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		found := Discover(Options{
+		found := discovery.Discover(discovery.Options{
 			Home: home, Dir: filepath.Join(home, "project"), Extra: filepath.Join(home, "extra.json"),
 			Getenv: func(name string) string { return map[string]string{"SET": "value"}[name] },
 		})

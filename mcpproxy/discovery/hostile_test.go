@@ -1,4 +1,4 @@
-package discovery
+package discovery_test
 
 import (
 	"fmt"
@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // within fails the test if f takes longer than any file may.
@@ -57,8 +60,8 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 		{"list2.json", `{"mcpServers":[1]}`, `item 1 of "mcpServers" is not an object`},
 	} {
 		within(t, time.Minute, func() {
-			o := site(t, map[string]string{"home/MCPs/" + tt.name: tt.text, "home/MCPs/zz.json": `{"command":"good"}`})
-			c := Discover(o)
+			o := mcptest.Site(t, map[string]string{"home/MCPs/" + tt.name: tt.text, "home/MCPs/zz.json": `{"command":"good"}`})
+			c := discovery.Discover(o)
 			if names(c) != "zz=good" || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Reason, tt.want) {
 				t.Errorf("%s: servers = %s, problems = %.300v, want %q", tt.name, names(c), c.Problems, tt.want)
 			}
@@ -72,7 +75,7 @@ func TestCommentsTrailingCommasAndMarksAreRead(t *testing.T) {
 		"a.toml": "\xef\xbb\xbfmcp_servers.a = { command = \"http://[{\", args = [1, 2,] }",
 		"a.yaml": "\xef\xbb\xbfmcpServers:\n  a: {command: 'http://[{', args: [1, 2,]}\n...\n---\nmore: 1\n",
 	} {
-		c := Discover(site(t, map[string]string{"home/MCPs/" + name: text}))
+		c := discovery.Discover(mcptest.Site(t, map[string]string{"home/MCPs/" + name: text}))
 		if len(c.Servers) != 1 || c.Servers[0].Command != "http://[{" || strings.Join(c.Servers[0].Args, " ") != "1 2" {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -85,15 +88,15 @@ func TestManyEntriesAreBounded(t *testing.T) {
 		fmt.Fprintf(&good, `"s%d":{"command":"c%d"},`, i, i)
 		fmt.Fprintf(&bad, `"b%d":{},`, i)
 	}
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"home/MCPs/bad.json":  `{"mcpServers":{` + bad.String() + `}}`,
 		"home/MCPs/good.json": `{"mcpServers":{` + good.String() + `}}`,
 		"project/.mcp.json":   `{"mcpServers":{` + good.String() + `}}`,
 	})
 	o.Trusted = nil
 	within(t, time.Minute, func() {
-		c := Discover(o)
-		if len(c.Servers) != maxServers || len(c.Problems) != 1 && len(c.Problems) > maxProblems+1 {
+		c := discovery.Discover(o)
+		if len(c.Servers) != discovery.MaxServers || len(c.Problems) != 1 && len(c.Problems) > discovery.MaxProblems+1 {
 			t.Errorf("%d servers, %d problems", len(c.Servers), len(c.Problems))
 		}
 		if last := c.Problems[len(c.Problems)-1]; !strings.Contains(last.Reason, "more than 1000 entries cannot be used") {
@@ -103,7 +106,7 @@ func TestManyEntriesAreBounded(t *testing.T) {
 }
 
 func TestWhatStandsInPlaceOfAFileIsReported(t *testing.T) {
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"project/.cursor":              "a file where a folder is meant",
 		"project/.vscode/mcp.json/x":   "",
 		"home/.codex/config.toml/x":    "",
@@ -122,7 +125,7 @@ func TestWhatStandsInPlaceOfAFileIsReported(t *testing.T) {
 		}
 	}
 	within(t, time.Minute, func() {
-		c := Discover(o)
+		c := discovery.Discover(o)
 		text := fmt.Sprint(c.Problems)
 		for _, want := range []string{
 			".mcp.json: too many levels of symbolic links", ".vscode/mcp.json: is a directory", "config.toml: is a directory",

@@ -1,4 +1,4 @@
-package discovery
+package discovery_test
 
 import (
 	"fmt"
@@ -9,14 +9,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // trusting is a site whose trust is kept as in the program.
-func trusting(t *testing.T, files map[string]string) (Options, Trust) {
+func trusting(t *testing.T, files map[string]string) (discovery.Options, discovery.Trust) {
 	t.Helper()
-	o := site(t, files)
-	trust := NewTrust(filepath.Join(filepath.Dir(o.Home), "state"))
+	o := mcptest.Site(t, files)
+	trust := discovery.NewTrust(filepath.Join(filepath.Dir(o.Home), "state"))
 	o.Trusted = trust.State
 	return o, trust
 }
@@ -27,7 +28,7 @@ func TestTrustEndsWithAnyChange(t *testing.T) {
 		"project/.env":             "A=1\n",
 	})
 	file := filepath.Join(o.Dir, ".cursor/mcp.json")
-	if err := trust.Set(file, Discover(o).Projects[0].Sum, true); err != nil {
+	if err := trust.Set(file, discovery.Discover(o).Projects[0].Sum, true); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -39,13 +40,13 @@ func TestTrustEndsWithAnyChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names(Discover(o)) != "a=a" {
-			t.Fatalf("it is not trusted: %v", Discover(o).Problems)
+		if names(discovery.Discover(o)) != "a=a" {
+			t.Fatalf("it is not trusted: %v", discovery.Discover(o).Problems)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := Discover(o)
+		c := discovery.Discover(o)
 		if len(c.Servers) != 0 || len(c.Projects) != 1 || !c.Projects[0].Changed || !strings.Contains(c.Problems[0].Reason, "has changed since") {
 			t.Errorf("after a change of %s: servers = %s, problems = %v", name, names(c), c.Problems)
 		}
@@ -57,14 +58,14 @@ func TestTrustEndsWithAnyChange(t *testing.T) {
 
 func TestRefusedFileIsNotAskedForAgain(t *testing.T) {
 	o, trust := trusting(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
-	p := Discover(o).Projects[0]
+	p := discovery.Discover(o).Projects[0]
 	if err := trust.Set(p.Path, p.Sum, false); err != nil || p.Declined {
 		t.Fatal(err, p)
 	}
-	if c := Discover(o); !c.Projects[0].Declined || len(c.Servers) != 0 {
+	if c := discovery.Discover(o); !c.Projects[0].Declined || len(c.Servers) != 0 {
 		t.Errorf("found %+v", c)
 	}
-	if trust.State(p.Path, "another") != Untrusted {
+	if trust.State(p.Path, "another") != discovery.Untrusted {
 		t.Error("a file that changed since is not asked for")
 	}
 }
@@ -74,7 +75,7 @@ func TestTrustOfTheSameServerInAFileOfTheUserIsNotNeeded(t *testing.T) {
 		"project/.mcp.json": `{"mcpServers":{"a":{"command":"npx","args":["-y","x"]},"b":{"command":"b"}}}`,
 		"home/.claude.json": `{"mcpServers":{"a":{"command":"npx","args":["x"]},"b":{"command":"b","env":{"A":"1"}}}}`,
 	})
-	c := Discover(o)
+	c := discovery.Discover(o)
 	if names(c) != "a=npx b=b" || len(c.Problems) != 1 || c.Problems[0].Server != "b" || !slices.Equal(c.Servers[0].Also, []string{filepath.Join(o.Dir, ".mcp.json")}) {
 		t.Errorf("servers = %+v, problems = %v", c.Servers, c.Problems)
 	}
@@ -86,14 +87,14 @@ func TestHomeAsProjectNeedsNoTrust(t *testing.T) {
 		"home/.cursor/mcp.json": `{"mcpServers":{"b":{"command":"b"}}}`,
 	})
 	o.Dir = o.Home
-	if c := Discover(o); names(c) != "a=a b=b" || len(c.Problems) != 0 {
+	if c := discovery.Discover(o); names(c) != "a=a b=b" || len(c.Problems) != 0 {
 		t.Errorf("servers = %s, problems = %v", names(c), c.Problems)
 	}
 }
 
 func TestNoTrustWithoutARecordThatCanBeRead(t *testing.T) {
-	trust := NewTrust(t.TempDir())
-	if err := trust.Set("/f", "1", true); err != nil || trust.State("/f", "1") != Trusted {
+	trust := discovery.NewTrust(t.TempDir())
+	if err := trust.Set("/f", "1", true); err != nil || trust.State("/f", "1") != discovery.Trusted {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(trust.File())
@@ -103,14 +104,14 @@ func TestNoTrustWithoutARecordThatCanBeRead(t *testing.T) {
 	if err := os.WriteFile(trust.File(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if trust.State("/f", "1") != Untrusted {
+	if trust.State("/f", "1") != discovery.Untrusted {
 		t.Error("a broken record trusts")
 	}
 	mcptest.WantError(t, trust.Set("/f", "1", true), trust.File(), "correct or remove it")
 }
 
 func TestRecordKeepsAllOfManyChangesAtOnce(t *testing.T) {
-	values := NewValues(t.TempDir())
+	values := discovery.NewValues(t.TempDir())
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -137,7 +138,7 @@ func TestProjectOf(t *testing.T) {
 		"/src/x/servers.json":                "",
 		"/src/x/mcp.json":                    "",
 	} {
-		if got := ProjectOf(file); got != want {
+		if got := discovery.ProjectOf(file); got != want {
 			t.Errorf("ProjectOf(%s) = %q, want %q", file, got, want)
 		}
 	}

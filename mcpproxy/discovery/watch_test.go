@@ -1,4 +1,4 @@
-package discovery
+package discovery_test
 
 import (
 	"errors"
@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // watched is a Watcher whose configs come over a channel.
-func watched(t *testing.T, o Options, more ...string) (*Watcher, <-chan config.Config) {
+func watched(t *testing.T, o discovery.Options, more ...string) (*discovery.Watcher, <-chan config.Config) {
 	t.Helper()
 	changes := make(chan config.Config, 100)
-	w := Watch(t.Context(), o, Discover(o), func(c config.Config) { changes <- c }, more...)
+	w := discovery.Watch(t.Context(), o, discovery.Discover(o), func(c config.Config) { changes <- c }, more...)
 	t.Cleanup(w.Close)
 	return w, changes
 }
@@ -40,13 +41,13 @@ func until(t *testing.T, changes <-chan config.Config, want string) {
 }
 
 func TestChangesOfFilesAreNoticed(t *testing.T) {
-	o := site(t, map[string]string{"dots/claude.json": `{"mcpServers":{"a":{"command":"1"}}}`})
+	o := mcptest.Site(t, map[string]string{"dots/claude.json": `{"mcpServers":{"a":{"command":"1"}}}`})
 	claude := filepath.Join(o.Home, ".claude.json")
 	if err := os.Symlink("../dots/claude.json", claude); err != nil {
 		t.Fatal(err)
 	}
 	w, changes := watched(t, o)
-	if w.fs == nil {
+	if !w.HasInotify() {
 		t.Fatal("there is no inotify")
 	}
 	// The file that a link leads to.
@@ -81,7 +82,7 @@ func TestTrustAndEnvFilesAreWatchedToo(t *testing.T) {
 	_, changes := watched(t, o, trust.File())
 	mcptest.WriteFile(t, filepath.Join(o.Home, ".cursor/deep/down.env"), "A=1")
 	until(t, changes, "u=u")
-	p := Discover(o).Projects[0]
+	p := discovery.Discover(o).Projects[0]
 	if err := trust.Set(p.Path, p.Sum, true); err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +92,9 @@ func TestTrustAndEnvFilesAreWatchedToo(t *testing.T) {
 }
 
 func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
-	o := site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`})
+	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`})
 	w, changes := watched(t, o)
-	if w.fs != nil {
-		w.fs.Close() // from now on it tells nothing
-	}
+	w.StopInotify(false)
 	for _, want := range []string{"a=22", "a=333"} {
 		mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"`+want[2:]+`"}`)
 		w.Refresh()
@@ -110,7 +109,7 @@ func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
 // TestRefreshOfSettledFiles: what a Refresh does not ask for again, it learns of
 // from the folders.
 func TestRefreshOfSettledFiles(t *testing.T) {
-	o := site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`, "away/empty": ""})
+	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`, "away/empty": ""})
 	away := filepath.Join(o.Home, "../away")
 	link := func(to, from string) {
 		t.Helper()
@@ -121,10 +120,7 @@ func TestRefreshOfSettledFiles(t *testing.T) {
 	link(filepath.Join(away, "later.json"), filepath.Join(o.Home, ".claude.json"))
 	link(filepath.Join(away, "later"), filepath.Join(o.Home, ".codeium"))
 	w, changes := watched(t, o)
-	if w.fs != nil {
-		w.fs.Close()
-	}
-	w.finished.Wait() // for the first look
+	w.StopInotify(true) // after the first look
 	entry := func(name, command string) string {
 		return `{"mcpServers":{"` + name + `":{"command":"` + command + `"}}}`
 	}
@@ -137,9 +133,7 @@ func TestRefreshOfSettledFiles(t *testing.T) {
 		{"away/later/windsurf/mcp_config.json", entry("e", "e"), "a=22 b=b c=333 d=d e=e"},
 		{"home/.config/Code/User/mcp.json", `{"servers":{"f":{"command":"f"}}}`, "a=22 b=b c=333 d=d e=e f=f"},
 	} {
-		w.mu.Lock()
-		w.settled = true // as if two seconds had passed
-		w.mu.Unlock()
+		w.Settle()
 		w.Refresh()
 		if len(changes) != 0 {
 			t.Fatalf("before %s: %s", change.file, names(<-changes))
@@ -153,18 +147,14 @@ func TestRefreshOfSettledFiles(t *testing.T) {
 			t.Errorf("after %s: %s, want %s", change.file, names(got), change.want)
 		}
 	}
-	w.mu.Lock()
-	w.settled = true
-	w.mu.Unlock()
+	w.Settle()
 	if err := os.Remove(filepath.Join(o.Home, ".cursor/mcp.json")); err != nil {
 		t.Fatal(err)
 	}
 	w.Refresh()
-	until(t, changes, names(Discover(o)))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.settled || len(w.seen) > 20 {
-		t.Errorf("settled %v, %d are looked at", w.settled, len(w.seen))
+	until(t, changes, names(discovery.Discover(o)))
+	if settled, seen := w.Looks(); settled || seen > 20 {
+		t.Errorf("settled %v, %d are looked at", settled, seen)
 	}
 }
 
@@ -177,7 +167,7 @@ func sameServers(a, b string) bool {
 }
 
 func TestSameConfigIsNoChange(t *testing.T) {
-	o := site(t, map[string]string{"home/.claude.json": `{"numStartups":1,"mcpServers":{"a":{"command":"1"}}}`})
+	o := mcptest.Site(t, map[string]string{"home/.claude.json": `{"numStartups":1,"mcpServers":{"a":{"command":"1"}}}`})
 	w, changes := watched(t, o)
 	mcptest.WriteFile(t, filepath.Join(o.Home, ".claude.json"), `{"numStartups":2,"mcpServers":{"a":{"command":"1"}}}`)
 	w.Refresh()
@@ -191,10 +181,10 @@ func TestSameConfigIsNoChange(t *testing.T) {
 
 func BenchmarkRefresh(b *testing.B) {
 	home := b.TempDir()
-	o := Options{Home: home, Dir: filepath.Join(home, "project")}
-	w := Watch(b.Context(), o, Discover(o), func(config.Config) {})
+	o := discovery.Options{Home: home, Dir: filepath.Join(home, "project")}
+	w := discovery.Watch(b.Context(), o, discovery.Discover(o), func(config.Config) {})
 	defer w.Close()
-	time.Sleep(coarse + time.Second) // as most of the time nothing has changed just now
+	time.Sleep(discovery.Coarse + time.Second) // as most of the time nothing has changed just now
 	w.Refresh()
 	for b.Loop() {
 		w.Refresh()

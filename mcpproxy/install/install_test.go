@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // samples opens the user's files of every client that testdata has.
@@ -22,7 +23,7 @@ func samples(t *testing.T, f func(t *testing.T, o discovery.Options, p Target, t
 	}
 	seen := 0
 	for _, dir := range dirs {
-		o := siteOf(t, filepath.Join("../discovery/testdata/clients", dir.Name()))
+		o := mcptest.SiteOf(t, filepath.Join("../discovery/testdata/clients", dir.Name()))
 		o.Self = filepath.Join(o.Home, "bin/toolcell")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Self), 0o700), os.WriteFile(o.Self, nil, 0o700)); err != nil {
 			t.Fatal(err)
@@ -165,7 +166,7 @@ func TestInstallIntoWhatClientsHave(t *testing.T) {
 // TestMovedFilesAreTheClients: a server that is switched off in one client's
 // moved file is on in another's, as before.
 func TestMovedFilesAreTheClients(t *testing.T) {
-	o := site(t, map[string]string{
+	o := mcptest.Site(t, map[string]string{
 		"home/.config/toolcell/servers/cursor.json": `{"mcpServers": {"x": {"command": "a", "disabled": true}}}`,
 		"home/.codeium/windsurf/mcp_config.json":    `{"mcpServers": {"x": {"command": "a"}}}`,
 	})
@@ -180,7 +181,7 @@ func TestMovedFilesAreTheClients(t *testing.T) {
 func TestValuesAndInputsGoAlong(t *testing.T) {
 	const text = `{"inputs": [{"id": "key", "password": true, "description": "A key"}],
 		"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}, "b": {"command": "y", "envFile": "b.env"}}}`
-	o := site(t, map[string]string{"home/.config/Code/User/mcp.json": text, "home/.config/Code/User/b.env": "A=b"})
+	o := mcptest.Site(t, map[string]string{"home/.config/Code/User/mcp.json": text, "home/.config/Code/User/b.env": "A=b"})
 	p, err := TargetOf(o, "vscode", false)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +210,7 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 // TestInstallSaysThatTheFileSwitchesItOff: Gemini's list of allowed servers is
 // not the entry's to change.
 func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
-	p, err := TargetOf(site(t, nil), "gemini", false)
+	p, err := TargetOf(mcptest.Site(t, nil), "gemini", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,31 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 )
 
 // Site makes a home and a project with these files, whose names begin with home/
-// or project/.
-func Site(t *testing.T, files map[string]string) (home, dir string) {
+// or project/, all trusted. They may name the variables TOKEN and DIR.
+func Site(t *testing.T, files map[string]string) discovery.Options {
+	t.Helper()
+	home, dir := folders(t)
+	for name, text := range files {
+		WriteFile(t, filepath.Join(filepath.Dir(home), name), strings.ReplaceAll(text, "PROJECT", dir))
+	}
+	return options(home, dir, map[string]string{"TOKEN": "t0k3n", "DIR": "/opt"})
+}
+
+// options are those of discovery for a home and a project, all trusted.
+func options(home, dir string, env map[string]string) discovery.Options {
+	return discovery.Options{
+		Home: home, Dir: dir, Getenv: func(name string) string { return env[name] },
+		Trusted: func(string, string) discovery.TrustState { return discovery.Trusted },
+	}
+}
+
+// folders makes a home and a project beside each other.
+func folders(t *testing.T) (home, dir string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -24,28 +44,14 @@ func Site(t *testing.T, files map[string]string) (home, dir string) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "PROJECT", dir)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return home, dir
 }
 
-// SiteEnv gives the variables of the environment that files of a Site may name.
-func SiteEnv(name string) string {
-	return map[string]string{"TOKEN": "t0k3n", "DIR": "/opt"}[name]
-}
-
-// SiteOf makes a home and a project of the files below root. HOME/ and "PROJECT"
-// in them stand for the two.
-func SiteOf(t *testing.T, root string) (home, dir string) {
+// SiteOf makes a home and a project of the files below root, all trusted. HOME/ and
+// "PROJECT" in them stand for the two. They may name some variables, and inputs.
+func SiteOf(t *testing.T, root string) discovery.Options {
 	t.Helper()
-	home, dir = Site(t, nil)
+	home, dir := folders(t)
 	replace := strings.NewReplacer("HOME/", home+"/", `"PROJECT"`, `"`+dir+`"`)
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || e.Name() == "want.json" {
@@ -56,30 +62,20 @@ func SiteOf(t *testing.T, root string) (home, dir string) {
 			return err
 		}
 		rel, _ := filepath.Rel(root, path)
-		to := filepath.Join(filepath.Dir(home), rel)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
-		return os.WriteFile(to, []byte(replace.Replace(string(text))), 0o600)
+		WriteFile(t, filepath.Join(filepath.Dir(home), rel), replace.Replace(string(text)))
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return home, dir
-}
-
-// SamplesEnv gives the variables of the environment that files of a SiteOf may
-// name.
-func SamplesEnv(name string) string {
-	return map[string]string{"TOKEN": "t0k3n", "KEY": "k3y", "MCP_BRIDGE_INPUT_BY_ENV": "by env"}[name]
-}
-
-// SamplesValues gives what the user set for the inputs of a file of a SiteOf.
-func SamplesValues(file string) map[string]string {
-	if strings.HasSuffix(file, ".vscode/mcp.json") {
-		return map[string]string{"given": "g1ven"}
+	o := options(home, dir, map[string]string{"TOKEN": "t0k3n", "KEY": "k3y", "MCP_BRIDGE_INPUT_BY_ENV": "by env"})
+	o.Values = func(file string) map[string]string {
+		if strings.HasSuffix(file, ".vscode/mcp.json") {
+			return map[string]string{"given": "g1ven"}
+		}
+		return nil
 	}
-	return nil
+	return o
 }
 
 // WriteFile writes a file, and the folders that lead to it.
