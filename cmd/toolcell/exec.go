@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -68,7 +69,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	if !settings.OutputNamed {
 		// As in any pipeline, what nobody reads is not worth going on for.
 		broken := func() { cancel(unix.EPIPE) }
-		req.Stdout, req.Stderr = live{s.Out, ctx, broken, nil}, live{s.Err, ctx, broken, nil}
+		req.Stdout, req.Stderr = live{s.Out, ctx, broken}, live{s.Err, ctx, broken}
 	}
 	r := p.bridge.Run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
@@ -87,7 +88,50 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	return exitOf(r)
 }
 
-// openForShell opens what it takes to run code for whoever sits at the shell.
+// execPrompt is exec -i. Code from the command line runs first, in the session.
+func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) (err error) {
+	if settings.OutputNamed {
+		return console.Usagef("give either -i or --output, not both")
+	}
+	first, err := readScript(c, s.In)
+	if err != nil {
+		return err
+	}
+	// The user may think for long, and no other session needs the place.
+	settings.Sessions, settings.SessionIdle = 1, 30*24*time.Hour
+	p, err := openForShell(c, s, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, name := range c.StringSlice("server") {
+		if _, err := p.proxy.Lookup(name); err != nil && name != "*" {
+			return &console.ExitError{Code: console.ExitUsage, Err: err}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(c.Context)
+	defer cancel(nil)
+	broken := func() { cancel(unix.EPIPE) }
+	req := shellRequest(c, s, settings, first.argv)
+	req.Stdout, req.Stderr = live{s.Out, ctx, broken}, live{s.Err, ctx, broken}
+	show := func(r *bridge.Result) {
+		printResult(r, s, c.Bool("quiet"))
+		if !c.Bool("quiet") {
+			printLeavings(r, s)
+		}
+	}
+	err = runPrompt(ctx, promptOptions{
+		Streams: s, Bridge: p.bridge, Request: req, First: first.text,
+		Image: settings.Image, History: settings.HistoryFile(), Quiet: c.Bool("quiet"),
+		Show: show, ExitError: exitOf,
+	})
+	if errors.Is(context.Cause(ctx), unix.EPIPE) {
+		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
+	}
+	return err
+}
+
+// openForShell opens what it takes to run code for the user of a shell.
 func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings) (*parts, error) {
 	log := newLogger(settings, s.Err)
 	found, err := findServers(settings, log)
@@ -116,11 +160,9 @@ type live struct {
 	file   *os.File
 	ctx    context.Context
 	broken func()
-	where  *cursor // is told what is written, if not nil
 }
 
 func (l live) Write(b []byte) (int, error) {
-	l.where.wrote(b)
 	wrote, kept := make(chan error, 1), bytes.Clone(b)
 	go func() {
 		_, err := l.file.Write(kept)

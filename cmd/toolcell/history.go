@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +17,7 @@ const (
 	maxHistory     = 1000    // lines
 	maxHistoryLine = 4 << 10 // bytes
 	maxHistoryFile = 1 << 20 // bytes that are read
-	historyMode    = 0o600   // what is typed is nobody else's
+	historyMode    = 0o600   // what is typed is for the user alone
 )
 
 // A history is the lines that were typed at the prompt, in a file of the state
@@ -29,13 +28,12 @@ type history struct {
 	lines []string
 }
 
-// openHistory reads it, and drops the oldest lines if there are too many.
-func openHistory(s settings.Settings) *history {
-	d, err := settings.FindDirs(s.StateDir)
-	if err != nil {
-		return &history{}
+// openHistory reads the file, and drops the oldest lines if there are too many.
+func openHistory(path string) *history {
+	h := &history{path: path}
+	if path == "" {
+		return h
 	}
-	h := &history{path: filepath.Join(d.State, "history")}
 	f, err := h.open(unix.O_RDONLY)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {

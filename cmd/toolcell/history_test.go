@@ -4,12 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 )
 
-// TestHistoryFollowsNoLink: whoever can write to the folder must not choose
-// what we write to.
+// TestHistoryFollowsNoLink: a program that can write to the folder must not choose
+// the file that we write to.
 func TestHistoryFollowsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "precious")
@@ -22,7 +20,7 @@ func TestHistoryFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(precious, filepath.Join(dir, "state", "history")); err != nil {
 		t.Fatal(err)
 	}
-	h := openHistory(settings.Settings{StateDir: dir})
+	h := openHistory(filepath.Join(dir, "state", "history"))
 	h.add("theirs")
 	if body, _ := os.ReadFile(precious); string(body) != "mine\n" || len(h.lines) != 1 {
 		t.Errorf("%q, lines %q", body, h.lines)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/peterh/liner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 )
 
 // canEdit reports whether the terminal can show a line that is edited.
@@ -25,8 +24,8 @@ type editor struct {
 	history *history
 }
 
-func newEditor(s settings.Settings) *editor {
-	e := &editor{state: liner.NewLiner(), history: openHistory(s)}
+func newEditor(historyFile string) *editor {
+	e := &editor{state: liner.NewLiner(), history: openHistory(historyFile)}
 	e.state.SetCtrlCAborts(true)
 	e.state.SetMultiLineMode(true)
 	e.state.SetWordCompleter(indent)
@@ -90,11 +89,14 @@ func newPlainLines(s *console.Streams, show bool) *plainLines {
 	return l
 }
 
+// maxLine bounds one line, in bytes; the run itself allows less, and says how much.
+const maxLine = 16 << 20
+
 // fill reads on until the end of the input, or of the program.
 func (l *plainLines) fill() {
 	defer close(l.read)
 	lines := bufio.NewScanner(l.s.In)
-	lines.Buffer(nil, maxScript)
+	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		l.read <- lines.Text()
 	}

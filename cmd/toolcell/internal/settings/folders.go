@@ -78,6 +78,16 @@ func (s Settings) TokenDir() string {
 	return filepath.Join(d.State, "logins")
 }
 
+// HistoryFile returns the file of lines typed at the prompt, or "" if there is no
+// home for it.
+func (s Settings) HistoryFile() string {
+	d, err := FindDirs(s.StateDir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d.State, "history")
+}
+
 // PolicyFile returns the file that says what code may call, and whether the user
 // named it. It is empty where no folder for one is known.
 func (s Settings) PolicyFile() (file string, named bool) {
