@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
@@ -120,7 +121,7 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 			printLeavings(r, s)
 		}
 	}
-	err = runPrompt(ctx, promptOptions{
+	err = repl.Run(ctx, repl.Options{
 		Streams: s, Bridge: p.bridge, Request: req, First: first.text,
 		Image: settings.Image, History: settings.HistoryFile(), Quiet: c.Bool("quiet"),
 		Show: show, ExitError: exitOf,

@@ -19,7 +19,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/console":      {"rootfs"},
 	"cmd/toolcell/internal/image":        {"cmd/toolcell/internal/settings", "bridge", "bridge/runner", "oci", "rootfs"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "cmd/toolcell/internal/tokencost", "mcpproxy/..."},
-	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "bridge", "mcpproxy/text"},
+	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "oci"},
 	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},
@@ -94,7 +94,7 @@ var importers = map[string][]string{
 	"github.com/opencontainers/runc/libcontainer": {"oci/container", "oci/pid1", "oci/template"},
 	"github.com/opencontainers/runtime-spec":      {"oci/container", "oci/spec", "oci/template"},
 	"github.com/seccomp/libseccomp-golang":        {"oci/pid1", "oci/template"},
-	"github.com/urfave/cli":                       {"cmd/toolcell", "cmd/toolcell/internal/installer", "cmd/toolcell/internal/settings"},
+	"github.com/urfave/cli":                       {"cmd/toolcell", "cmd/toolcell/internal/settings"},
 }
 
 // TestImportsGoDown keeps each package to the packages that it may import.

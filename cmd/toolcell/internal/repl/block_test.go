@@ -1,4 +1,4 @@
-package main
+package repl
 
 import (
 	"encoding/json"

@@ -1,4 +1,8 @@
-package main
+// Package repl is the prompt of toolcell exec -i: it reads lines, from a person
+// at a terminal or from a program, puts them together to blocks as Python's own
+// prompt does, and runs each block in one session. It knows no command line, and
+// starts nothing but runs.
+package repl
 
 import (
 	"context"
@@ -12,8 +16,9 @@ import (
 	"github.com/toolcell/toolcell/oci"
 )
 
-// promptOptions say what to run, and how to show what came of it.
-type promptOptions struct {
+// Options say what to run, and how to show what came of it. All but First,
+// History and Quiet must be set, the request's Stdout and Stderr too.
+type Options struct {
 	Streams *console.Streams
 	Bridge  *bridge.Server
 	Request bridge.Request // of each block, but for its code and session
@@ -28,10 +33,10 @@ type promptOptions struct {
 	ExitError func(*bridge.Result) error
 }
 
-// runPrompt reads and runs code until the input ends or the code exits, which
+// Run reads and runs code until the input ends or the code exits, which
 // the error says.
-func runPrompt(ctx context.Context, o promptOptions) error {
-	q := &prompt{promptOptions: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}}
+func Run(ctx context.Context, o Options) error {
+	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}}
 	q.Request.Stdout, q.Request.Stderr = q.cursor.follow(o.Request.Stdout), q.cursor.follow(o.Request.Stderr)
 	q.input = q.openInput()
 	defer q.input.close()
@@ -46,7 +51,7 @@ func runPrompt(ctx context.Context, o promptOptions) error {
 
 // A prompt runs what is typed, block after block, in one session.
 type prompt struct {
-	promptOptions
+	Options
 	input  lineSource
 	person bool // at a terminal
 
