@@ -9,45 +9,22 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/savedtools"
-	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
 )
 
 // A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
 type Sandbox interface {
 	Run(ctx context.Context, p oci.Process) (oci.Exit, error)
-}
-
-// Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
-type Upstreams interface {
-	Servers() []mcpproxy.ServerStatus
-	Lookup(nameOrAlias string) (config.Server, error)
-	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
-	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
-	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
-	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
-	Stubs(ctx context.Context, server string, tools []string) (string, error)
-	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
-
-	// Lists are JSON arrays, results as the server wrote them.
-	ListResources(ctx context.Context, server string) (json.RawMessage, error)
-	ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error)
-	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
-	ListPrompts(ctx context.Context, server string) (json.RawMessage, error)
-	GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error)
 }
 
 // An Image is a root file system with a Python in it.
@@ -61,7 +38,7 @@ type Image struct {
 }
 
 // A RootfsFunc gives the image to run on, made ready first if need be;
-// progress is told bytes done and in total, and what is going on.
+// progress gets bytes done and in total, and what is being done.
 type RootfsFunc func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
 
 // Options are what a Server works with. Rootfs, Sandbox, Upstreams and
@@ -69,9 +46,9 @@ type RootfsFunc func(ctx context.Context, progress func(done, total int64, text 
 type Options struct {
 	Rootfs    RootfsFunc
 	Sandbox   Sandbox
-	Upstreams Upstreams
+	Upstreams hostapi.Upstreams
 	RunnerDir string           // the runner on the host, as runner.Write left it
-	Preload   []string         // modules that shall be imported before a run begins
+	Preload   []string         // modules to import before a run begins
 	ToolsDir  string           // where saved tools are kept; none are if empty
 	Project   string           // whose saved tools, as ProjectOf gives it
 	Policy    *policy.Policy   // what may be called; nil is everything

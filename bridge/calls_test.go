@@ -116,41 +116,6 @@ for server in ("yes", "no", "nope"):
 	}
 }
 
-func TestForgedReadsAreBounded(t *testing.T) {
-	s := New(Options{Upstreams: fakeUpstreams{"up": {"f": nil}}})
-	t.Cleanup(s.Close)
-	talk := newTalk(s, plan{granted: map[string]bool{"up": true}}, Request{}, &box{})
-	many := map[string]string{}
-	for i := range 20_000 {
-		many[fmt.Sprint(i)] = ""
-	}
-	for _, tt := range []struct {
-		method string
-		params map[string]any
-	}{
-		{"read_resource", map[string]any{"uri": strings.Repeat("x", maxURI+1)}},
-		{"read_resource", map[string]any{}},
-		{"get_prompt", map[string]any{"name": "p", "arguments": many}},
-		{"get_prompt", map[string]any{"name": "p", "arguments": map[string]int{"n": 1}}},
-		{"get_prompt", map[string]any{"name": "p", "arguments": "x"}},
-		{"call_tool", map[string]any{"tool": "f", "named": []int{1}}},
-		{"call_tool", map[string]any{"tool": "f", "args": map[string]any{}}},
-		{"call_tool", map[string]any{"tool": "f", "args": make([]int, 20_000)}},
-		{"stubs", map[string]any{"tools": "x"}},
-		{"stubs", map[string]any{"tools": []int{1}}},
-		{"stubs", map[string]any{"tools": make([]string, 20_000)}},
-	} {
-		tt.params["server"] = "up"
-		raw, err := json.Marshal(tt.params)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer, err := talk.call(t.Context(), tt.method, raw); err == nil {
-			t.Errorf("%s %.100s gave %s", tt.method, raw, answer)
-		}
-	}
-}
-
 func TestProgressOfCallsReachesTheClient(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
@@ -167,19 +132,6 @@ func TestProgressOfCallsReachesTheClient(t *testing.T) {
 	}})
 	if r.IsError() || len(told) == 0 || told[0] != "0 0 up/f: 1 of 4 reading files" || len(told) > 100 {
 		t.Errorf("%+v, told %d: %.300s", r, len(told), strings.Join(told, "\n"))
-	}
-}
-
-func TestProgressText(t *testing.T) {
-	for want, got := range map[string]string{
-		"s/t: 1 of 2 half":   progressText("s", "t", 1, 2, "half"),
-		"s/t: 0.25 of 1":     progressText("s", "t", 0.25, 1, ""),
-		"s/t: 7":             progressText("s", "t", 7, 0, ""),
-		"s/t: still at work": progressText("s", "t", 7, 0, "still at\n work"),
-	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -33,9 +34,7 @@ func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
 					if frame == "" { // the code has come
 						var head [4]byte
 						_, _ = io.ReadFull(theirs, head[:])
-						if n, err := frameSize(head); err == nil {
-							_, _ = readFrame(theirs, n)
-						}
+						_, _ = io.CopyN(io.Discard, theirs, int64(binary.BigEndian.Uint32(head[:])))
 						_, _ = p.Stdout.WriteString(text)
 						continue
 					}

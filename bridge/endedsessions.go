@@ -16,99 +16,99 @@ import (
 
 // Bounds on what is remembered of sessions.
 const (
-	maxGone     = 100       // names
-	maxGoneFile = 256 << 10 // bytes of what another server has noted
-	maxGoneAge  = 7 * 24 * time.Hour
+	maxEnded     = 100       // names
+	maxEndedFile = 256 << 10 // bytes of what another server has noted
+	maxEndedAge  = 7 * 24 * time.Hour
 )
 
 // serverEnded is why the sessions of an earlier server are no more.
 const serverEnded = "the server that kept it has ended"
 
-// A goneBook remembers why sessions were ended, until the next call of their
-// name is told. It is kept in a file too, with the sessions that go on, for
-// the server after this one: whoever can lock such a file takes over what is
-// in it, since its writer is gone.
-type goneBook struct {
+// endedSessions remembers why sessions were ended, so that the next call of their
+// name can say it. It is kept in a file too, with the sessions that go on, for the
+// server after this one: a server that can lock such a file takes over what is in
+// it, since its writer is gone.
+type endedSessions struct {
 	dir string // none is kept if empty
 	log *slog.Logger
 
 	mu   sync.Mutex
 	read bool
 	file *os.File
-	why  map[string]string // by name; serverEnded, for the file, of those that go on
+	whys map[string]string // by name; serverEnded, for the file, of those that go on
 	live map[string]bool
 }
 
-// note remembers why a session was ended.
-func (g *goneBook) note(name, why string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.load()
-	delete(g.live, name)
-	for other := range g.why {
-		if len(g.why) < maxGone {
+// add remembers why a session was ended.
+func (e *endedSessions) add(name, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.load()
+	delete(e.live, name)
+	for other := range e.whys {
+		if len(e.whys) < maxEnded {
 			break
 		}
-		if !g.live[other] {
-			delete(g.why, other)
+		if !e.live[other] {
+			delete(e.whys, other)
 		}
 	}
-	g.why[name] = why
-	g.save()
+	e.whys[name] = why
+	e.save()
 }
 
-// take tells once why the last session of a name was ended; "" if there was
-// none.
-func (g *goneBook) take(name string) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.load()
-	if g.live[name] {
+// why returns why the last session of a name was ended; "" if there was none, or
+// if it goes on.
+func (e *endedSessions) why(name string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.load()
+	if e.live[name] {
 		return ""
 	}
-	return g.why[name]
+	return e.whys[name]
 }
 
-// began notes that there is a session of the name.
-func (g *goneBook) began(name string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.load()
-	g.live[name], g.why[name] = true, serverEnded
-	g.save()
+// begin notes that there is a session of the name.
+func (e *endedSessions) begin(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.load()
+	e.live[name], e.whys[name] = true, serverEnded
+	e.save()
 }
 
-// load takes over what servers have noted that are gone.
-func (g *goneBook) load() {
-	if g.read {
+// load takes over the files of servers that are gone.
+func (e *endedSessions) load() {
+	if e.read {
 		return
 	}
-	g.read, g.why, g.live = true, map[string]string{}, map[string]bool{}
-	if g.dir == "" {
+	e.read, e.whys, e.live = true, map[string]string{}, map[string]bool{}
+	if e.dir == "" {
 		return
 	}
-	files, _ := filepath.Glob(filepath.Join(g.dir, "*.json"))
-	for _, path := range files[:min(len(files), maxGone)] {
-		for name, why := range readGone(path) {
-			if len(g.why) < maxGone && checkSession(name) == nil {
-				g.why[name] = text.Bound(why, 500)
+	files, _ := filepath.Glob(filepath.Join(e.dir, "*.json"))
+	for _, path := range files[:min(len(files), maxEnded)] {
+		for name, why := range readEnded(path) {
+			if len(e.whys) < maxEnded && checkSession(name) == nil {
+				e.whys[name] = text.Bound(why, 500)
 			}
 		}
 	}
-	err := os.MkdirAll(g.dir, 0o700)
+	err := os.MkdirAll(e.dir, 0o700)
 	if err == nil {
-		g.file, err = os.CreateTemp(g.dir, "*.json")
+		e.file, err = os.CreateTemp(e.dir, "*.json")
 	}
 	if err == nil {
-		err = unix.Flock(int(g.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = unix.Flock(int(e.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	if err != nil {
-		g.log.Debug("noting sessions", "err", err)
+		e.log.Debug("noting sessions", "err", err)
 	}
 }
 
-// readGone reads and removes the file of a server that is gone.
-func readGone(path string) (why map[string]string) {
+// readEnded reads and removes the file of a server that is gone.
+func readEnded(path string) (why map[string]string) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
@@ -119,40 +119,40 @@ func readGone(path string) (why map[string]string) {
 		return nil // its server lives
 	}
 	_ = os.Remove(path)
-	body, err := io.ReadAll(io.LimitReader(f, maxGoneFile))
-	if err != nil || time.Since(st.ModTime()) > maxGoneAge || json.Unmarshal(body, &why) != nil {
+	body, err := io.ReadAll(io.LimitReader(f, maxEndedFile))
+	if err != nil || time.Since(st.ModTime()) > maxEndedAge || json.Unmarshal(body, &why) != nil {
 		return nil
 	}
 	return why
 }
 
 // save writes all of it down.
-func (g *goneBook) save() {
-	if g.file == nil {
+func (e *endedSessions) save() {
+	if e.file == nil {
 		return
 	}
-	body, err := json.Marshal(g.why)
+	body, err := json.Marshal(e.whys)
 	if err == nil {
-		err = g.file.Truncate(0)
+		err = e.file.Truncate(0)
 	}
 	if err == nil {
-		_, err = g.file.WriteAt(body, 0)
+		_, err = e.file.WriteAt(body, 0)
 	}
 	if err != nil {
-		g.log.Debug("noting sessions", "err", err)
+		e.log.Debug("noting sessions", "err", err)
 	}
 }
 
 // close leaves the file for the next server, unless nothing is in it.
-func (g *goneBook) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.file == nil {
+func (e *endedSessions) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.file == nil {
 		return
 	}
-	if len(g.why) == 0 {
-		_ = os.Remove(g.file.Name())
+	if len(e.whys) == 0 {
+		_ = os.Remove(e.file.Name())
 	}
-	g.file.Close()
-	g.file = nil
+	e.file.Close()
+	e.file = nil
 }

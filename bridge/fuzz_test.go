@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -36,9 +38,11 @@ func FuzzTalk(f *testing.F) {
 		up := fakeUpstreams{"no": {"f": nil}}
 		s := New(Options{Upstreams: called{up, t}})
 		ours, theirs := net.Pipe()
+		sandbox := &pipeSandbox{conn: ours, ended: make(chan struct{})}
 		go func() {
 			_, _ = theirs.Write(sent)
 			theirs.Close()
+			sandbox.Kill(nil)
 		}()
 		go func() {
 			for b := make([]byte, 4096); ; {
@@ -49,19 +53,29 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		b := &box{said: make(chan int, 1)}
 		files := s.artifacts.NewRun()
-		talk := newTalk(s, plan{}, Request{}, b)
-		talk.display = files.Display
-		talk.serve(ctx, ours, ours, "code")
-		files.Discard()
+		defer files.Discard()
+		api := s.hostAPI(plan{}, &progress{}, files.Display)
+		_, _ = runner.NewConn(sandbox, "").Run(ctx, runner.Start{Code: "code", Timeout: time.Minute}, api)
 		if ctx.Err() != nil {
-			t.Error("the talk did not end")
+			t.Error("the run did not end")
 		}
 	})
 }
 
-// called are upstreams whose tools nobody may call.
+// A pipeSandbox is a sandbox that is no more than the host's end of its socket.
+type pipeSandbox struct {
+	conn  net.Conn
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (s *pipeSandbox) Connect() (net.Conn, error) { return s.conn, nil }
+func (s *pipeSandbox) Signal() bool               { return false }
+func (s *pipeSandbox) Kill(error)                 { s.once.Do(func() { close(s.ended) }) }
+func (s *pipeSandbox) Ended() <-chan struct{}     { return s.ended }
+
+// called are upstreams that must not be called.
 type called struct {
 	fakeUpstreams
 	t *testing.T

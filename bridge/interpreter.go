@@ -1,29 +1,29 @@
 package bridge
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
 )
 
-// A box is a sandbox with a runner in it: that of one run, or of a session.
-type box struct {
+// An interpreter is a Python in a sandbox, that of one run or of a session.
+type interpreter struct {
 	image   Image
-	wires   *output.Pipes
+	conn    *runner.Conn
+	pipes   *output.Pipes
 	control chan net.Conn // gives the connection once, or is closed if there is none
-	conn    net.Conn      // once it came
-	in      *bufio.Reader // of conn: short frames come several at once
-	ready   bool          // a run has begun in it
-	runs    int           // that have
-	urge    chan struct{} // has its process say where it is
+	urge    chan struct{} // has the process say where it is
 	said    chan int      // gets the exit code if the runner says that it has ended
 	kill    context.CancelCauseFunc
 	ended   chan struct{} // then exit and err are known
@@ -37,126 +37,188 @@ type box struct {
 	err  error
 }
 
-// open starts a sandbox, which ends with the server at the latest.
-func (s *Server) open(image Image, sess *session) (*box, error) {
-	w, err := s.takeWires()
+// An ending is what is known once the code of a run has ended.
+type ending struct {
+	done runner.Done
+	why  error    // what ended it before its time, as runner.Conn.Run says
+	exit oci.Exit // of the sandbox; in a session that goes on, of the code
+	err  error    // of the sandbox itself
+}
+
+// interpreter returns the interpreter of a session, or a new one.
+func (s *Server) interpreter(ctx context.Context, sess *session, progress func(done, total int64, text string)) (*interpreter, error) {
+	if in := s.sessions.resume(sess); in != nil {
+		return in, nil
+	}
+	// A first pull of the image may take long; that is not the code's time.
+	image, err := s.o.Rootfs(ctx, progress)
+	if ctx.Err() != nil {
+		return nil, withStatus(StatusCancelled, errors.New("the call was cancelled while the image was made ready"))
+	}
+	if err != nil {
+		return nil, withStatus(StatusSandbox, err)
+	}
+	in, err := s.startInterpreter(image, sess)
+	return in, withStatus(StatusSandbox, err)
+}
+
+// startInterpreter starts a sandbox, which ends with the server at the latest.
+func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, error) {
+	pipes, err := s.takePipes()
 	if err != nil {
 		return nil, err
 	}
-	b := &box{
-		image: image, wires: w, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
+	in := &interpreter{
+		image: image, pipes: pipes, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
 		urge: make(chan struct{}, 1),
 	}
-	sess.box = b
+	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir)
+	sess.interpreter = in
 	ctx, kill := context.WithCancelCause(s.life)
-	b.kill = kill
-	p := s.process(image, w)
+	in.kill = kill
+	p := s.process(image, pipes)
 	p.Workspace = func(dir *os.File, err error) {
-		if b.workspaceDir, b.workspaceErr = dir, err; dir != nil {
-			b.workspace = artifacts.NewWorkspace(dir)
+		if in.workspaceDir, in.workspaceErr = dir, err; dir != nil {
+			in.workspace = artifacts.NewWorkspace(dir)
 		}
 	}
-	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { b.control <- c }, b.said, sess.name != "", b.urge
+	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { in.control <- c }, in.said, sess.name != "", in.urge
 	s.runs.Go(func() {
-		b.exit, b.err = s.o.Sandbox.Run(ctx, p)
-		close(b.control)
-		close(b.ended)
-		s.sessions.noticeEnd(sess, b)
+		in.exit, in.err = s.o.Sandbox.Run(ctx, p)
+		close(in.control)
+		close(in.ended)
+		s.sessions.sandboxEnded(sess, in)
 		time.AfterFunc(afterAnswer, s.makeSpare)
 	})
-	return b, nil
+	return in, nil
 }
 
-// hold lets the runner in b run the code of one talk. It returns when the
-// sandbox has ended, or the session goes on; ctx ends both.
-func (b *box) hold(ctx context.Context, t *talk, code string) outcome {
-	stop := context.AfterFunc(ctx, func() { b.kill(context.Cause(ctx)) })
-	defer stop()
-	if !b.ready {
-		if b.conn = <-b.control; b.conn != nil {
-			b.in = bufio.NewReader(b.conn)
+// process says what to start: the runner, in the image, as its only program.
+func (s *Server) process(image Image, w *output.Pipes) oci.Process {
+	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
+	// There is no screen: matplotlib draws into memory, whatever the image says.
+	env = append(env, "MPLBACKEND=Agg")
+	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
+	binds := []oci.Bind{{Source: s.o.RunnerDir, Target: runner.Dir}}
+	if image.Runner != "" {
+		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
+	}
+	return oci.Process{
+		Root:    image.Root,
+		Binds:   binds,
+		Args:    append(slices.Clone(python), runner.Program),
+		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
+		Limits:  s.o.Limits,
+		Stdout:  w.ChildOut,
+		Stderr:  w.ChildErr,
+		Control: func(c net.Conn) { c.Close() },
+		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: commonModules, Preload: s.o.Preload},
+	}
+}
+
+// commonModules are those that many runs import, or the runner for them: for
+// awaiting and for tracebacks.
+var commonModules = []string{
+	"asyncio", "linecache", "traceback", "textwrap", "re", "random", "datetime", "math", "collections", "itertools",
+	"functools", "statistics", "dataclasses", "typing", "pathlib", "subprocess", "threading", "time",
+}
+
+// lastWins drops all but the last setting of each variable.
+func lastWins(env []string) []string {
+	at := map[string]int{}
+	var out []string
+	for _, kv := range env {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.ContainsRune(kv, 0) {
+			continue // an image may say anything
 		}
+		if i, dup := at[name]; dup {
+			out[i] = kv
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, kv)
 	}
-	if b.conn != nil {
-		t.serve(ctx, b.conn, b.in, code)
-	}
-	b.runs++
-	if b.ready = true; t.kept() && t.inTime() && stop() {
-		b.wires.Settle()
-		return outcome{exit: oci.Exit{Code: t.doneFrame().ExitCode & 0xff}, talk: t, wires: b.wires, image: b.image.Name, kept: true}
-	}
-	if t.broken() {
-		b.kill(errBroken) // it is of no further use
-	}
-	<-b.ended
-	b.wires.Drain(t.saidEnd())
-	return outcome{exit: b.exit, err: b.err, talk: t, wires: b.wires, image: b.image.Name}
+	return out
 }
 
-// codeFile is what the runner calls the code of the next run.
-func (b *box) codeFile() string {
-	if b.runs == 0 {
-		return "<run_python>"
+// A runnerSandbox is the sandbox of an interpreter as its connection sees it.
+type runnerSandbox struct{ in *interpreter }
+
+func (s runnerSandbox) Connect() (net.Conn, error) {
+	if c, ok := <-s.in.control; ok {
+		return c, nil
 	}
-	return fmt.Sprintf("<run_python %d>", b.runs+1)
+	return nil, errors.New("the sandbox has ended")
 }
 
-// errBroken is why a sandbox is ended whose runner broke the talk.
-var errBroken = errors.New("the talk with the sandbox is broken")
-
-// end ends the sandbox, if it has not ended, and lets go of it.
-func (b *box) end(why error) {
-	b.kill(why)
-	<-b.ended
-	if b.conn != nil {
-		b.conn.Close()
-	} else if c := <-b.control; c != nil {
-		c.Close() // nobody has spoken with it
-	}
-	b.wires.Close()
-	if b.workspaceDir != nil {
-		b.workspaceDir.Close()
-	}
-}
-
-// afterAnswer is how long what makes ready for the next run waits, so that it
-// does not take the processor from the answer.
-const afterAnswer = 2 * time.Millisecond
-
-// takeWires gives the spare ones, or new ones.
-func (s *Server) takeWires() (*output.Pipes, error) {
+func (s runnerSandbox) Signal() bool {
 	select {
-	case w := <-s.spare:
-		return w, nil
+	case s.in.urge <- struct{}{}:
+		return true
 	default:
-		return output.Open(s.o.MaxOutput)
+		return false
 	}
 }
 
-// makeSpare makes wires for the next run, unless there are some.
-func (s *Server) makeSpare() {
-	if len(s.spare) > 0 || s.life.Err() != nil {
-		return
+func (s runnerSandbox) Kill(why error)         { s.in.kill(why) }
+func (s runnerSandbox) Ended() <-chan struct{} { return s.in.ended }
+
+// follow passes on what the next run prints, beside keeping it: to the writers of
+// the request, to the client that follows it, and to files if it is too long.
+func (in *interpreter) follow(req Request, progress *progress, files *artifacts.Run) {
+	create := func(string) (*os.File, error) {
+		file, err := files.Create()
+		if errors.Is(err, artifacts.ErrNoFolder) {
+			err = output.ErrNotKept
+		}
+		return file, err
 	}
-	w, err := output.Open(s.o.MaxOutput)
-	if err != nil {
-		return // the next run will tell
+	in.pipes.KeepWhole(create, req.Stdout != nil, req.Stderr != nil)
+	var stdout io.Writer = req.Stdout
+	if req.Lines && progress.reports() {
+		stdout = output.Follow(req.Stdout, progress.say)
 	}
-	select {
-	case s.spare <- w:
-	default:
-		w.Close()
-	}
-	if s.life.Err() != nil {
-		s.dropSpare()
-	}
+	in.pipes.Tee(stdout, req.Stderr)
 }
 
-// dropSpare is called once the server ends.
-func (s *Server) dropSpare() {
-	select {
-	case w := <-s.spare:
-		w.Close()
-	default:
+// run has the interpreter run code. It returns when the sandbox has ended, or its
+// session waits for the next run; ctx ends both.
+func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.Host) ending {
+	done, why := in.conn.Run(ctx, start, host)
+	if done.Kept {
+		in.pipes.Settle()
+		return ending{done: done, exit: oci.Exit{Code: done.ExitCode}}
+	}
+	if done.Ended {
+		in.said <- done.ExitCode // there is room, and it comes once
+	}
+	<-in.ended
+	in.pipes.Drain(done.Ended)
+	return ending{done: done, why: why, exit: in.exit, err: in.err}
+}
+
+// collect takes in what a run has left in /workspace/out, and its streams. The
+// run has ended: nothing more of it is taken in, and no call is being answered.
+// The error says why files cannot be had.
+func (in *interpreter) collect(files *artifacts.Run) (artifacts.Published, error) {
+	var err error
+	if in.workspace != nil {
+		files.Collect(in.workspace)
+	} else if !errors.Is(in.workspaceErr, fs.ErrNotExist) { // it ended before it had one
+		err = in.workspaceErr
+	}
+	in.pipes.Finish(func(k output.Spilled, named func(uri string)) { files.AddStream(k.Path, k.Name, k.Size, named) })
+	return files.Finish(), err
+}
+
+// end ends the sandbox, if it has not ended, and releases what it used.
+func (in *interpreter) end(why error) {
+	in.kill(why)
+	<-in.ended
+	in.conn.Close()
+	in.pipes.Close()
+	if in.workspaceDir != nil {
+		in.workspaceDir.Close()
 	}
 }

@@ -1,108 +1,142 @@
 package bridge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 
-// An outcome is what is known once a run has ended.
-type outcome struct {
-	exit  oci.Exit
-	err   error // of the sandbox itself
-	talk  *talk
-	wires *output.Pipes
-	image string // its name
-	kept  bool   // the sandbox has not ended: the exit is the run's
+// A statusError is why a run could not be done, or was stopped, with the status
+// that its result has.
+type statusError struct {
+	status string
+	err    error
 }
 
-// conclude tells the ways apart in which a run ends, in this one place.
-func (s *Server) conclude(ctx context.Context, r *Result, p plan, o outcome) *Result {
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+// withStatus gives an error a status, unless it is nil.
+func withStatus(status string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &statusError{status, err}
+}
+
+// report puts together the result of a run whose code has ended.
+func (s *Server) report(p plan, in *interpreter, e ending) *Result {
+	r := p.result()
 	var cutOut, cutErr bool
-	r.Stdout, cutOut = o.wires.Stdout.Lines()
-	r.Stderr, cutErr = o.wires.Stderr.Lines()
+	r.Stdout, cutOut = in.pipes.Stdout.Lines()
+	r.Stderr, cutErr = in.pipes.Stderr.Lines()
 	r.Truncated = cutOut || cutErr
-	defer func() {
-		if r.IsError() {
-			o.talk.effects.tell(r)
-		}
-	}()
-	done := o.talk.doneFrame()
-	s.noteLimits(r, done, o.exit)
-	timedOut := errors.Is(context.Cause(ctx), errTimeout) || o.talk.timeIsUp() && o.talk.broken()
-	switch {
-	case done == nil && o.talk.broken() && !timedOut:
-		return r.fail(StatusError, fmt.Errorf("the code broke the connection to the host: %w", o.talk.err))
-	case o.exit.OOM && (done == nil || o.exit.Code != 0):
-		return r.fail(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(s.o.Limits.Memory)))
-	case timedOut && (done == nil || o.exit.Signal != 0):
-		r.TimeoutSeconds, r.Stack = int(math.Ceil(p.timeout.Seconds())), o.talk.stack()
-		if !o.talk.wasReady() {
-			return r.fail(StatusTimeout, fmt.Errorf("the %s of the run were over before Python had started", seconds(p.timeout)))
-		}
-		return r.fail(StatusTimeout, fmt.Errorf("the code ran longer than %s and was stopped", seconds(p.timeout)))
-	case ctx.Err() != nil && (done == nil || o.exit.Signal != 0):
-		return r.fail(StatusCancelled, errors.New("the run was cancelled"))
-	case o.err != nil && done == nil:
-		return r.fail(StatusSandbox, o.err)
-	case !o.talk.wasReady():
-		return r.fail(StatusSandbox, startFailure(o.exit, r))
+	r.standing = slices.Clone(in.image.Notes)
+	if s.o.Missing != nil {
+		r.standing = append(r.standing, s.o.Missing()...)
 	}
-	if o.err != nil {
+	if s.o.Isolation != nil {
+		r.Isolation = s.o.Isolation()
+	}
+	if err := s.stopped(p, e, r.Stderr); err != nil {
+		if errors.Is(e.why, runner.ErrTimeout) && statusOf(err) == StatusTimeout {
+			r.TimeoutSeconds, r.Stack = wholeSeconds(p.timeout), e.done.Stack
+		}
+		return r.fail(err)
+	}
+	if e.err != nil {
 		// The code is done; that its sandbox is hard to remove is not its fault.
-		s.o.Log.Error("ending a sandbox", "err", o.err)
+		s.o.Log.Error("ending a sandbox", "err", e.err)
 	}
-	code := o.exit.Code
-	r.ExitCode = &code
-	if done != nil {
-		r.Result = text.Bound(jsonString(done.Result), s.o.MaxOutput)
-		r.Error = text.Bound(jsonString(done.Error), maxErrorText)
-	}
+	code := e.exit.Code
+	r.ExitCode, r.Result = &code, text.Bound(e.done.Result, s.o.MaxOutput)
 	if code == 0 {
-		r.Status, r.Error = StatusSuccess, ""
+		r.Status = StatusSuccess
 		return r
 	}
-	r.Status = StatusError
+	r.Status, r.Error = StatusError, text.Bound(e.done.Error, maxErrorText)
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
-	r.Hint = missingHint(r.Error, o.image)
+	r.Hint = missingHint(r.Error, in.image.Name)
 	return r
 }
 
-// noteLimits says which limits the code hit and how large they are, as far as
-// it is no status of its own.
-func (s *Server) noteLimits(r *Result, done *message, exit oci.Exit) {
-	var hit []string
-	if done != nil && done.Limit != "" {
-		hit = append(hit, done.Limit)
+// stopped tells the ways apart in which something other than the code ends a run,
+// in this one place. It returns nil if the code came to its end.
+func (s *Server) stopped(p plan, e ending, stderr []string) error {
+	unfinished := !e.done.Reported || e.exit.Signal != 0
+	switch {
+	case errors.Is(e.why, runner.ErrProtocol) && !e.done.Reported:
+		return withStatus(StatusError, fmt.Errorf("the code broke the connection to the host: %w", e.why))
+	case e.exit.OOM && (!e.done.Reported || e.exit.Code != 0):
+		return withStatus(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(s.o.Limits.Memory)))
+	case errors.Is(e.why, runner.ErrTimeout) && unfinished && !e.done.Ready:
+		return withStatus(StatusTimeout, fmt.Errorf("the %s of the run were over before Python had started", seconds(p.timeout)))
+	case errors.Is(e.why, runner.ErrTimeout) && unfinished:
+		return withStatus(StatusTimeout, fmt.Errorf("the code ran longer than %s and was stopped", seconds(p.timeout)))
+	case e.why != nil && !errors.Is(e.why, runner.ErrProtocol) && unfinished:
+		return withStatus(StatusCancelled, errors.New("the run was cancelled"))
+	case e.err != nil && !e.done.Reported:
+		return withStatus(StatusSandbox, e.err)
+	case !e.done.Ready:
+		return withStatus(StatusSandbox, startFailure(e.exit, stderr))
 	}
-	if exit.PIDs {
+	return nil
+}
+
+// statusOf returns the status that an error was given.
+func statusOf(err error) string {
+	var e *statusError
+	if errors.As(err, &e) {
+		return e.status
+	}
+	return StatusSandbox
+}
+
+// fail makes r the result of a call that could not be carried out, or not to its
+// end.
+func (r *Result) fail(err error) *Result {
+	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
+	var h *oci.HintError
+	if errors.As(err, &h) {
+		r.Hint = h.Hint
+	}
+	return r
+}
+
+// limitNotes says which limits the code hit and how large they are, as far as it
+// is no status of its own.
+func (s *Server) limitNotes(e ending) (notes []string) {
+	hit := []string{e.done.Limit}
+	if e.exit.PIDs {
 		hit = append(hit, "pids")
 	}
 	words := s.o.Limits.Words()
 	for _, limit := range slices.Compact(hit) {
 		if words[limit] != "" {
-			r.Notes = append(r.Notes, "the code hit a limit: "+words[limit])
+			notes = append(notes, "the code hit a limit: "+words[limit])
 		}
 	}
+	return notes
 }
 
 // maxErrorText bounds the one line that says what went wrong, in bytes.
 const maxErrorText = 4 << 10
 
-// startFailure explains a sandbox whose Python never said that it is there.
-func startFailure(exit oci.Exit, r *Result) error {
+// startFailure explains a sandbox whose Python never said that it was up.
+func startFailure(exit oci.Exit, stderr []string) error {
 	why := describeExit(exit.Code)
-	if n := len(r.Stderr); n > 0 {
-		why = strings.Join(r.Stderr[max(0, n-5):], "; ")
+	if n := len(stderr); n > 0 {
+		why = strings.Join(stderr[max(0, n-5):], "; ")
 	}
 	return fmt.Errorf("starting Python in the sandbox: %s", why)
 }
@@ -116,3 +150,10 @@ func describeExit(code int) string {
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+// seconds writes a duration as a person would.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+}
+
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/toon"
 )
 
@@ -36,17 +37,17 @@ type Result struct {
 	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
 	// What a run that ended badly had done by then, so that a retry does not
 	// repeat it.
-	Calls          []CallRecord        `json:"calls,omitempty"`
-	CallsLeftOut   int                 `json:"callsLeftOut,omitempty"`
-	ReadOnlyCalls  int                 `json:"readOnlyCalls,omitempty"`
-	TimeoutSeconds int                 `json:"timeoutSeconds,omitempty"`
-	Result         string              `json:"result,omitempty"` // repr of a trailing expression
-	Truncated      bool                `json:"truncated,omitempty"`
-	Pictures       []artifacts.Picture `json:"pictures,omitempty"`
-	Files          []artifacts.File    `json:"files,omitempty"`
-	Session        string              `json:"session,omitempty"`   // of a run in one: new, continued or ended
-	Notes          []string            `json:"notes,omitempty"`     // what the caller should know besides
-	Isolation      string              `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
+	Calls          []hostapi.CallRecord `json:"calls,omitempty"`
+	CallsLeftOut   int                  `json:"callsLeftOut,omitempty"`
+	ReadOnlyCalls  int                  `json:"readOnlyCalls,omitempty"`
+	TimeoutSeconds int                  `json:"timeoutSeconds,omitempty"`
+	Result         string               `json:"result,omitempty"` // repr of a trailing expression
+	Truncated      bool                 `json:"truncated,omitempty"`
+	Pictures       []artifacts.Picture  `json:"pictures,omitempty"`
+	Files          []artifacts.File     `json:"files,omitempty"`
+	Session        string               `json:"session,omitempty"`   // of a run in one: new, continued or ended
+	Notes          []string             `json:"notes,omitempty"`     // what the caller should know besides
+	Isolation      string               `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
 	folder   string // where the files are on this host
 	cause    error

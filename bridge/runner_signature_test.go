@@ -44,7 +44,11 @@ func rtSigned(method string, params rtObject) (any, error) {
 	}
 	sig := signature.New(tool.InputSchema, tool.OutputSchema)
 	if method == "tool_signature" {
-		return toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
+		return struct {
+			*signature.Signature
+			Description string `json:"description,omitempty"`
+			Doc         string `json:"doc"`
+		}{sig, tool.Description, sig.Doc(tool.Alias)}, nil
 	}
 	var args []json.RawMessage
 	for _, arg := range params["args"].([]any) {

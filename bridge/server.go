@@ -50,7 +50,7 @@ func (s *Server) MCP() *mcp.Server {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			defer s.awake.Do(func() {
-				s.warm()
+				s.prepare()
 				s.cleanFiles()
 			})
 			return next(ctx, method, req)
@@ -78,7 +78,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 		req.Progress, req.Lines = progressTo(ctx, call), true
 		r = s.Run(ctx, req)
 	} else {
-		r = (&Result{}).fail(StatusValidation, err)
+		r = (&Result{}).fail(withStatus(StatusValidation, err))
 		r.summarize()
 	}
 	r.known = s.noted(r.standing)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -19,9 +20,9 @@ const (
 
 // sessions are the sandboxes that are kept between runs, by name.
 type sessions struct {
-	life context.Context // of the server
-	o    Options
-	gone *goneBook
+	life    context.Context // of the server
+	o       Options
+	endings *endedSessions
 
 	mu     sync.Mutex
 	live   map[string]*session
@@ -33,8 +34,11 @@ type sessions struct {
 type session struct {
 	name string
 	turn chan struct{} // has room for one: the run that goes on
-	box  *box          // nil if there is none yet, or no more; of whoever has the turn
-	old  bool          // box has been used
+	old  bool          // interpreter has run code before
+
+	// Nil if there is none yet, or no more. It belongs to the call that has the
+	// turn.
+	interpreter *interpreter
 
 	// Guarded by sessions.mu.
 	calls int // that have the turn or wait for it
@@ -42,25 +46,19 @@ type session struct {
 	timer *time.Timer // ends it, when no call has it
 }
 
-// Why a call could not enter a session.
-var (
-	errTurnCancelled = errors.New("the call was cancelled while it waited for the session")
-	errTurnTimeout   = errors.New("is at work on another call")
-)
-
 func newSessions(life context.Context, o Options) *sessions {
-	return &sessions{life: life, o: o, gone: &goneBook{dir: o.SessionsDir, log: o.Log}, live: map[string]*session{}}
+	return &sessions{life: life, o: o, endings: &endedSessions{dir: o.SessionsDir, log: o.Log}, live: map[string]*session{}}
 }
 
-// enter gives the session of a name once no other call is at work in it, in
-// the order in which they came. It has to be left.
-func (a *sessions) enter(ctx context.Context, name string, patience time.Duration) (*session, error) {
+// acquire returns the session of a name once no other call is at work in it, in
+// the order in which the calls came. It has to be released.
+func (a *sessions) acquire(ctx context.Context, name string, patience time.Duration) (*session, error) {
 	if name == "" {
 		return &session{}, nil
 	}
-	sess, err := a.find(name)
+	sess, err := a.join(name)
 	if err != nil {
-		return nil, err
+		return nil, withStatus(StatusValidation, err)
 	}
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
@@ -68,29 +66,19 @@ func (a *sessions) enter(ctx context.Context, name string, patience time.Duratio
 	case sess.turn <- struct{}{}:
 		return sess, nil
 	case <-ctx.Done():
-		err = errTurnCancelled
+		err = withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for the session"))
 	case <-timeout.C:
-		err = fmt.Errorf("session %q %w, for longer than the %s that this one may wait; its code has not run", name, errTurnTimeout, seconds(patience))
+		err = withStatus(StatusTimeout, fmt.Errorf("session %q is at work on another call, for longer than the %s that this one may wait; its code has not run", name, seconds(patience)))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.release(sess)
+	a.leave(sess)
 	return nil, err
 }
 
-// waitingStatus is the status of a call that enter has refused.
-func waitingStatus(err error) string {
-	switch {
-	case errors.Is(err, errTurnCancelled):
-		return StatusCancelled
-	case errors.Is(err, errTurnTimeout):
-		return StatusTimeout
-	}
-	return StatusValidation
-}
-
-// find gives the session of a name, in the place of another one if need be.
-func (a *sessions) find(name string) (*session, error) {
+// join counts a call among those of a session, which is made if there is none, in
+// the place of another one if need be.
+func (a *sessions) join(name string) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	sess := a.live[name]
@@ -127,30 +115,30 @@ func (a *sessions) makeRoom(name string) error {
 		return fmt.Errorf("session %q cannot begin: all %d sessions that may be kept are at work; wait for one, or leave session out", name, len(a.live))
 	}
 	oldest.timer.Stop()
-	a.bury(oldest, fmt.Sprintf("another one needed its place, and %d are kept at most", a.o.Sessions))
+	a.discard(oldest, fmt.Sprintf("another one needed its place, and %d are kept at most", a.o.Sessions))
 	return nil
 }
 
-// leave ends the turn. A sandbox that is not kept ends.
-func (a *sessions) leave(sess *session) {
+// release ends the turn. An interpreter that is not kept ends.
+func (a *sessions) release(sess *session) {
 	if sess.name == "" {
-		if sess.box != nil {
-			sess.box.end(errors.New("the run has ended"))
+		if sess.interpreter != nil {
+			sess.interpreter.end(errors.New("the run has ended"))
 		}
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	<-sess.turn
-	a.release(sess)
+	a.leave(sess)
 }
 
-// release notes that a call has no more to do with a session.
-func (a *sessions) release(sess *session) {
+// leave takes a call from those of a session.
+func (a *sessions) leave(sess *session) {
 	sess.calls--
 	switch {
 	case sess.calls > 0:
-	case sess.box == nil:
+	case sess.interpreter == nil:
 		delete(a.live, sess.name)
 	default:
 		used := time.Now()
@@ -167,103 +155,108 @@ func (a *sessions) endIdle(sess *session, meant func() bool, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.life.Err() == nil && sess.calls == 0 && a.live[sess.name] == sess && meant() {
-		a.bury(sess, why)
+		a.discard(sess, why)
 	}
 }
 
-// bury removes a session that no call has, and ends its sandbox beside
-// everything else.
-func (a *sessions) bury(sess *session, why string) {
+// discard removes a session that no call has, and ends its interpreter in the
+// background.
+func (a *sessions) discard(sess *session, why string) {
 	delete(a.live, sess.name)
-	a.gone.note(sess.name, why)
-	b := sess.box
-	sess.box = nil
-	a.ending.Go(func() {
-		b.end(errors.New(why))
-	})
+	a.endings.add(sess.name, why)
+	in := sess.interpreter
+	sess.interpreter = nil
+	a.ending.Go(func() { in.end(errors.New(why)) })
 }
 
-// noticeEnd is called when a sandbox has ended, which it may between two runs.
-func (a *sessions) noticeEnd(sess *session, b *box) {
+// sandboxEnded is called when a sandbox has ended, which may be between two runs.
+func (a *sessions) sandboxEnded(sess *session, in *interpreter) {
 	if sess.name != "" {
-		a.endIdle(sess, func() bool { return sess.box == b }, a.whyEnded(b))
+		a.endIdle(sess, func() bool { return sess.interpreter == in }, a.whyEnded(in))
 	}
 }
 
-// whyEnded says why a sandbox has ended of which nobody wanted that.
-func (a *sessions) whyEnded(b *box) string {
+// whyEnded says why a sandbox has ended by itself.
+func (a *sessions) whyEnded(in *interpreter) string {
 	switch {
-	case b.exit.OOM:
+	case in.exit.OOM:
 		return fmt.Sprintf("it needed more than the limit of %s of memory", mebibytes(a.o.Limits.Memory))
-	case b.err != nil:
-		return text.Bound(b.err.Error(), 300)
+	case in.err != nil:
+		return text.Bound(in.err.Error(), 300)
 	}
-	return describeExit(b.exit.Code)
+	return describeExit(in.exit.Code)
 }
 
-// resume gives the sandbox of a session, if it has one.
-func (a *sessions) resume(sess *session) *box {
-	if sess.box == nil {
+// resume returns the interpreter of a session, if it has one.
+func (a *sessions) resume(sess *session) *interpreter {
+	if sess.interpreter == nil {
 		return nil
 	}
 	select {
-	case <-sess.box.ended:
-		a.lose(sess, a.whyEnded(sess.box))
+	case <-sess.interpreter.ended:
+		a.lose(sess, a.whyEnded(sess.interpreter))
 		return nil
 	default:
 	}
 	sess.old = true
-	return sess.box
+	return sess.interpreter
 }
 
-// lose notes that the session of a call has no sandbox any more.
+// lose ends the interpreter of a session that a call has.
 func (a *sessions) lose(sess *session, why string) {
-	sess.box.end(errors.New(why))
-	sess.box, sess.old = nil, false
+	sess.interpreter.end(errors.New(why))
+	sess.interpreter, sess.old = nil, false
 	if a.life.Err() == nil { // else it is the server that ends
-		a.gone.note(sess.name, why)
+		a.endings.add(sess.name, why)
 	}
 }
 
-// tellBefore says in the result of a run what became of an earlier session of
+// A sessionNews is what the result of a run says of its session.
+type sessionNews struct {
+	state string // as Result.Session
+	notes []string
+}
+
+// begin says whether a run begins a session, and what became of an earlier one of
 // the name.
-func (a *sessions) tellBefore(sess *session, r *Result) {
-	if sess.name == "" {
-		return
+func (a *sessions) begin(sess *session) (news sessionNews) {
+	switch {
+	case sess.name == "":
+		return news
+	case sess.old:
+		news.state = sessionContinued
+		return news
 	}
-	r.Session = sessionContinued
-	if sess.old {
-		return
+	news.state = sessionNew
+	if why := a.endings.why(sess.name); why != "" {
+		news.notes = append(news.notes, fmt.Sprintf("session %q was ended: %s; this is a new one, without its variables and files", sess.name, why))
 	}
-	r.Session = sessionNew
-	if why := a.gone.take(sess.name); why != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("session %q was ended: %s; this is a new one, without its variables and files", sess.name, why))
-	}
-	a.gone.began(sess.name)
+	a.endings.begin(sess.name)
+	return news
 }
 
-// tellAfter keeps the sandbox for the next run, or says that the session has
+// endRun keeps the interpreter for the next run, or says that the session has
 // ended with this one.
-func (a *sessions) tellAfter(sess *session, r *Result, out outcome) {
+func (a *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews) {
 	if sess.name == "" {
-		return
+		return news
 	}
-	if out.kept {
-		sess.box.wires.Listen()
-		return
+	if e.done.Kept {
+		sess.interpreter.pipes.Listen()
+		return news
 	}
-	why, byCode := a.whyOver(r, out)
+	why, byCode := a.whyOver(r, e)
 	a.lose(sess, why)
-	r.Session = sessionEnded
+	news.state = sessionEnded
 	if !byCode {
-		r.Notes = append(r.Notes, fmt.Sprintf("this ended session %q: its variables and files are gone", sess.name))
+		news.notes = append(news.notes, fmt.Sprintf("this ended session %q: its variables and files are gone", sess.name))
 	}
+	return news
 }
 
 // whyOver says why a session has ended with a run, and whether its code wanted
 // that.
-func (a *sessions) whyOver(r *Result, out outcome) (why string, byCode bool) {
-	done := out.talk.doneFrame()
+func (a *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
 	switch {
 	case r.Status == StatusTimeout:
 		return fmt.Sprintf("a run was stopped after %s", seconds(time.Duration(r.TimeoutSeconds)*time.Second)), false
@@ -273,15 +266,15 @@ func (a *sessions) whyOver(r *Result, out outcome) (why string, byCode bool) {
 		return "a run was cancelled", false
 	case r.Status == StatusSandbox:
 		return "its sandbox failed", false
-	case out.talk.broken():
+	case errors.Is(e.why, runner.ErrProtocol):
 		return "a run broke the connection to the host", false
-	case done != nil && !done.Kept && out.exit.Signal == 0:
+	case e.done.Reported && e.exit.Signal == 0:
 		return "the code ended it", true
 	}
-	return describeExit(out.exit.Code), false
+	return describeExit(e.exit.Code), false
 }
 
-// close lets go of the sandboxes, which have ended with the server.
+// close releases the sandboxes, which have ended with the server.
 func (a *sessions) close() {
 	a.ending.Wait()
 	a.mu.Lock()
@@ -290,10 +283,10 @@ func (a *sessions) close() {
 		if sess.timer != nil {
 			sess.timer.Stop()
 		}
-		if sess.box != nil {
-			sess.box.end(context.Canceled)
+		if sess.interpreter != nil {
+			sess.interpreter.end(context.Canceled)
 		}
 	}
 	clear(a.live)
-	a.gone.close()
+	a.endings.close()
 }

@@ -3,13 +3,12 @@ package bridge
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -17,44 +16,52 @@ import (
 // maxCode bounds the code of one run, in bytes.
 const maxCode = 4 << 20
 
-// A plan is a request that has been checked.
+// A plan is a request that has been validated.
 type plan struct {
 	timeout time.Duration
-	argv    []string
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
+	lowered bool                    // the request asked for a longer timeout
+	notes   []string                // for the caller
 }
 
-// check looks at everything in the request that can be wrong. What it changes
-// on the way it notes in r.
-func (s *Server) check(req Request, r *Result) (plan, error) {
-	p := plan{timeout: s.o.Timeout, argv: req.Argv}
-	if err := checkCode(req.Code); err != nil {
-		return p, err
-	}
-	if err := checkSession(req.Session); err != nil {
-		return p, err
-	}
+// validate looks at everything in a request that can be wrong.
+func (s *Server) validate(req Request) (plan, error) {
+	p := plan{timeout: s.o.Timeout}
+	err := errors.Join(checkCode(req.Code), checkSession(req.Session))
 	switch {
+	case err != nil:
 	case req.Timeout < 0:
-		return p, errors.New("timeout must be more than 0 seconds")
+		err = errors.New("timeout must be more than 0 seconds")
 	case req.Timeout > s.o.MaxTimeout:
-		p.timeout = s.o.MaxTimeout
-		r.Notes = append(r.Notes, fmt.Sprintf("the timeout was lowered to the maximum of %s", seconds(p.timeout)))
-		r.TimeoutSeconds = int(math.Ceil(p.timeout.Seconds()))
+		p.timeout, p.lowered = s.o.MaxTimeout, true
+		p.notes = append(p.notes, fmt.Sprintf("the timeout was lowered to the maximum of %s", seconds(p.timeout)))
 	case req.Timeout > 0:
 		p.timeout = req.Timeout
 	}
-	var err error
-	p.servers = s.upstreams()
-	p.granted, err = s.grant(req.Servers, p.servers)
+	if err == nil {
+		p.servers = hostapi.UsableServers(s.o.Upstreams)
+		p.granted, err = s.grant(req.Servers, p.servers)
+	}
+	return p, withStatus(StatusValidation, err)
+}
+
+// result is what every result of the request has.
+func (p plan) result() *Result {
+	r := &Result{Notes: p.notes}
+	if p.lowered {
+		r.TimeoutSeconds = wholeSeconds(p.timeout)
+	}
 	for _, st := range p.servers {
 		if p.granted[st.Name] {
 			r.Servers = append(r.Servers, st.Name)
 		}
 	}
-	return p, err
+	return r
 }
+
+// fail is the result of a request that could not be carried out.
+func (p plan) fail(err error) *Result { return p.result().fail(err) }
 
 func checkCode(code string) error {
 	if strings.TrimSpace(code) == "" {
@@ -77,7 +84,7 @@ func checkSession(name string) error {
 	return nil
 }
 
-// grant resolves the names of servers that a run may call.
+// grant resolves the names of the servers that a run may call.
 func (s *Server) grant(names []string, all []mcpproxy.ServerStatus) (map[string]bool, error) {
 	granted := map[string]bool{}
 	for _, name := range names {
@@ -94,10 +101,4 @@ func (s *Server) grant(names []string, all []mcpproxy.ServerStatus) (map[string]
 		granted[server.Name] = true
 	}
 	return granted, nil
-}
-
-// upstreams gives the servers that can be used: those that discovery had to
-// leave out have no alias.
-func (s *Server) upstreams() []mcpproxy.ServerStatus {
-	return slices.DeleteFunc(s.o.Upstreams.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Alias == "" })
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -64,7 +64,7 @@ func reportProblems(log *slog.Logger, cfg config.Config) {
 
 // keepCurrent lets the proxy follow changes of the config files. Every run
 // looks anew, in case the kernel has not told of a change yet, or cannot.
-func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (bridge.Upstreams, *discovery.Watcher) {
+func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *discovery.Watcher) {
 	w := discovery.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
 		reportProblems(f.log, config)

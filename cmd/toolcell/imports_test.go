@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"bridge/hostapi":    {"bridge/artifacts", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
 	"bridge/imaging":    {},
 	"bridge/output":     {"mcpproxy/text"},
-	"bridge/runner":     {"mcpproxy/jsonl"},
+	"bridge/runner":     {"mcpproxy/text"},
 	"bridge/savedtools": {"mcpproxy/pyname", "mcpproxy/signature", "mcpproxy/statefile", "mcpproxy/text"},
 	"bridge/stdio":      {},
 	"bridge/toon":       {},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
@@ -68,7 +69,7 @@ func open(s settings.Settings, log *slog.Logger, refresh func(ref string, ask bo
 		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(),
 	})
-	var upstreams bridge.Upstreams = proxy
+	var upstreams hostapi.Upstreams = proxy
 	var watcher *discovery.Watcher
 	if watch {
 		upstreams, watcher = found.keepCurrent(proxy)

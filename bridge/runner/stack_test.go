@@ -1,4 +1,4 @@
-package bridge
+package runner
 
 import "testing"
 
@@ -13,7 +13,7 @@ func TestFramesOfLibrariesAreKnown(t *testing.T) {
 		"/opt/conda/lib/python3.12/site-packages/six.py":   "six",
 		"pandas/_libs/index.pyx":                           "pandas",
 	} {
-		if got := (place{File: file}).library(); got != want {
+		if got := (stackFrame{File: file}).library(); got != want {
 			t.Errorf("%q is of %q, want %q", file, got, want)
 		}
 	}

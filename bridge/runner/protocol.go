@@ -1,6 +1,7 @@
-package bridge
+package runner
 
-// The talk with the runner, on its descriptor 3, a stream socket:
+// The protocol between the host and the runner, over a stream socket that is the
+// runner's descriptor 3:
 //
 //	host                                          runner (in the sandbox)
 //	  │ ◀──────────────────── ready{python} ──────── │  interpreter is up
@@ -10,19 +11,20 @@ package bridge
 //	  │ ◀──── done{exitCode, result?, error?, …} ─── │  the code has ended
 //	  │ ◀───────────────── end{exitCode} ─────────── │  so have atexit and threads
 //
-// The last one comes only from a sandbox that was started ahead of the run, if
-// no other process is left in it: the host need not wait until the kernel has
-// taken it apart.
+// The end frame comes only from a sandbox that was started ahead of the run, and
+// only if no other process is left in it: the host need not wait until the kernel
+// has taken the sandbox apart.
 //
-// In a session done{kept} says that the runner waits: one more start, after
-// however long, begins the next run.
+// In a session, done{kept} says that the runner waits. Another start frame, at
+// any later time, begins the next run.
 //
-// When its time is up the code is asked, by a signal, where it is: a text of
-// faulthandler's comes, outside of any frame, and where{frames} (where.go).
+// When the time of a run is up, a signal asks the runner where the code is. A
+// text of faulthandler's comes, outside of any frame, and where{frames}
+// (stackdump.go).
 //
-// Each message is a frame: its length as four bytes, big-endian, and that many
-// bytes of JSON. Everything that comes from the sandbox is hostile: whatever
-// runs there can write to the socket.
+// A message is a frame: its length as four bytes, big-endian, and that many bytes
+// of JSON. Everything that comes from the sandbox is hostile, since whatever runs
+// there can write to the socket.
 
 import (
 	"encoding/binary"
@@ -46,11 +48,11 @@ type message struct {
 	Python string `json:"python,omitempty"`
 
 	// start
-	Code    string       `json:"code,omitempty"`
-	Argv    []string     `json:"argv,omitempty"`
-	Servers []serverInfo `json:"servers,omitempty"`
-	Saved   []string     `json:"saved,omitempty"`   // names of saved tools
-	Session string       `json:"session,omitempty"` // the runner stays for more runs
+	Code    string   `json:"code,omitempty"`
+	Argv    []string `json:"argv,omitempty"`
+	Servers []Server `json:"servers,omitempty"`
+	Saved   []string `json:"saved,omitempty"`
+	Session string   `json:"session,omitempty"` // the runner stays for more runs
 
 	// call and reply
 	ID     int64           `json:"id,omitempty"`
@@ -61,38 +63,47 @@ type message struct {
 
 	// done
 	ExitCode int    `json:"exitCode,omitempty"`
-	Limit    string `json:"limit,omitempty"` // that the code hit, as oci.Limits.Words names it
+	Limit    string `json:"limit,omitempty"` // that the code hit
 	Kept     bool   `json:"kept,omitempty"`  // the session goes on
 
 	// where
 	Frames json.RawMessage `json:"frames,omitempty"`
 }
 
-// A serverInfo tells the runner about one upstream.
-type serverInfo struct {
+// A Server is what the runner knows of an upstream server.
+type Server struct {
 	Name        string `json:"name"`
-	Alias       string `json:"alias"`
+	Alias       string `json:"alias"` // its name as a Python identifier
 	Description string `json:"description,omitempty"`
-	Granted     bool   `json:"granted"`
+	Granted     bool   `json:"granted"` // the run may call it
 }
 
-// A callError is what a failed call raises in Python: an MCPError, or what Kind
-// names.
-type callError struct {
+// A CallError is the error of a call as the code gets it: an MCPError, or the
+// built-in exception that Kind names.
+type CallError struct {
 	Message string `json:"message"`
 	Kind    string `json:"kind,omitempty"` // TypeError or ValueError
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
 }
 
-// errFrame marks a frame that no runner of ours would send.
-var errFrame = errors.New("malformed frame")
+// Error returns the message.
+func (e *CallError) Error() string { return e.Message }
+
+// asCallError returns the form in which an error goes to the runner.
+func asCallError(err error) *CallError {
+	var e *CallError
+	if errors.As(err, &e) {
+		return e
+	}
+	return &CallError{Message: err.Error()}
+}
 
 // frameSize reads the length in front of a frame.
 func frameSize(head [4]byte) (int, error) {
 	n := binary.BigEndian.Uint32(head[:])
 	if n > maxFrame {
-		return 0, fmt.Errorf("%w: %d bytes, the most is %d", errFrame, n, maxFrame)
+		return 0, fmt.Errorf("%w: %d bytes, the most is %d", ErrProtocol, n, maxFrame)
 	}
 	return int(n), nil
 }
@@ -109,12 +120,12 @@ func readFrame(r io.Reader, n int) (*message, error) {
 	}
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
-		return nil, fmt.Errorf("%w: %w", errFrame, err)
+		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	return &m, nil
 }
 
-// writeFrame sends m in one write, so that frames of parallel calls do not mix
+// writeFrame sends m in one write, so that the frames of parallel calls do not mix
 // if the caller holds a lock.
 func writeFrame(w io.Writer, m *message) error {
 	if m.Type == "reply" && len(m.Result) >= bulkFrom && m.Error == nil {
@@ -131,10 +142,10 @@ func writeFrame(w io.Writer, m *message) error {
 }
 
 // bulkFrom is the size in bytes from which a result is not encoded again, which
-// would check and copy it: whoever made it has done so.
+// would check and copy it: it has been checked when it was made.
 const bulkFrom = 32 << 10
 
-// writeBulk is writeFrame of a reply with a large result.
+// writeBulk is writeFrame for a reply with a large result.
 func writeBulk(w io.Writer, m *message) error {
 	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"result":`, m.ID)
 	frame := net.Buffers{head, m.Result, []byte("}")}
@@ -147,7 +158,7 @@ func writeBulk(w io.Writer, m *message) error {
 	return err
 }
 
-// jsonString reads a string out of a done frame's result or error; what is not a
+// jsonString reads a string out of a done frame's result or error. Anything but a
 // string counts as none.
 func jsonString(raw json.RawMessage) string {
 	var s string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -59,7 +60,7 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 		"exit":         {"import os; os._exit(3)", StatusError, false, nil},
 		"broken talk":  {"import os; os.write(3, b'\\xff' * 100); import time; time.sleep(60)", StatusError, false, nil},
 		"memory limit": {"import os; os.kill(os.getpid(), 9)", StatusMemory, true, nil},
-		"timeout":      {hang, StatusTimeout, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(errTimeout) }},
+		"timeout":      {hang, StatusTimeout, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(runner.ErrTimeout) }},
 		"cancelled":    {hang, StatusCancelled, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(nil) }},
 		"closed":       {hang, StatusCancelled, false, func(s *Server, _ context.CancelCauseFunc) { go s.Close() }},
 	} {
@@ -78,14 +79,14 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			req := Request{Code: callAll + tt.end, Servers: []string{"up"}, Timeout: 2 * time.Minute}
-			want := []CallRecord{
-				{"up", "write", `{"n": 1}`, callDone},
-				{"up", "write", `{"n": 4}`, callDone},
-				{"up", "crash", `{"n": 3}`, callUnknown},
+			want := []hostapi.CallRecord{
+				{Server: "up", Tool: "write", Arguments: `{"n": 1}`, Outcome: hostapi.CallDone},
+				{Server: "up", Tool: "write", Arguments: `{"n": 4}`, Outcome: hostapi.CallDone},
+				{Server: "up", Tool: "crash", Arguments: `{"n": 3}`, Outcome: hostapi.CallUnknown},
 			}
 			reads := 1
 			if tt.stop != nil {
-				want, reads = append(want, CallRecord{"up", "hang", `{"n": 5}`, callUnknown}), 2
+				want, reads = append(want, hostapi.CallRecord{Server: "up", Tool: "hang", Arguments: `{"n": 5}`, Outcome: hostapi.CallUnknown}), 2
 				go func() {
 					<-hanging
 					tt.stop(s, cancel)
@@ -120,42 +121,16 @@ func TestCallThatThePolicyForbidsIsNotListed(t *testing.T) {
 	}
 }
 
-func TestListedCallsAreBounded(t *testing.T) {
-	var e effects
-	up := effectTools(nil)
-	call := func(tool string, n int) {
-		_, _ = e.call(t.Context(), up, mcpproxy.CallRequest{Server: "up", Tool: tool, Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))})
-	}
-	for i := range 200 {
-		call("write", i)
-		call("read", i)
-		call("fail", i)
-		if i%10 == 0 {
-			call("crash", i)
-		}
-	}
-	if len(e.calls) > 2*maxListedCalls {
-		t.Errorf("%d calls are kept", len(e.calls))
-	}
-	var r Result
-	e.tell(&r)
-	if len(r.Calls) != maxListedCalls || r.CallsLeftOut != 220-maxListedCalls || r.ReadOnlyCalls != 200 {
-		t.Errorf("%d calls listed, %d left out, %d read-only", len(r.Calls), r.CallsLeftOut, r.ReadOnlyCalls)
-	}
-	if n := len(slices.DeleteFunc(slices.Clone(r.Calls), func(c CallRecord) bool { return c.Outcome != callUnknown })); n != 20 {
-		t.Errorf("%d calls with an unknown outcome are listed, want all 20", n)
-	}
-	if text := strings.Join(r.CallLines(), "\n"); !strings.Contains(text, "and 170 more such calls") || !strings.HasSuffix(text, "besides, 200 calls of read-only tools") {
-		t.Errorf("got %s", text)
-	}
-}
-
 func TestCallLinesInEveryMode(t *testing.T) {
 	r := Result{
 		Status: StatusTimeout, Error: "too long", ReadOnlyCalls: 1,
-		Calls: []CallRecord{{"github", "create_issue", `{"title": "a"}`, callDone}, {"github", "close", `{}`, callUnknown}},
+		Calls: []hostapi.CallRecord{{Server: "github", Tool: "create_issue", Arguments: `{"title": "a"}`, Outcome: hostapi.CallDone}, {Server: "github", Tool: "close", Arguments: `{}`, Outcome: hostapi.CallUnknown}},
 	}
 	r.summarize()
+	long := Result{Status: StatusTimeout, CallsLeftOut: 170, ReadOnlyCalls: 200}
+	if text := strings.Join(long.CallLines(), "\n"); text != "and 170 more such calls\nbesides, 200 calls of read-only tools" {
+		t.Errorf("got %s", text)
+	}
 	for mode, want := range map[OutputMode]string{
 		OutputCompact: "status: timeout\nerror: too long\n" +
 			"calls that have taken effect; a retry should not repeat what they changed:\n  github.create_issue {\"title\": \"a\"}\n" +
@@ -166,30 +141,5 @@ func TestCallLinesInEveryMode(t *testing.T) {
 		if got := r.Text(mode); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s\nwant %s", mode, got, want)
 		}
-	}
-}
-
-func TestArgumentsAreShortened(t *testing.T) {
-	long := strings.Repeat("x", 1000)
-	for name, tt := range map[string]struct{ raw, want string }{
-		"none":            {"", "{}"},
-		"empty":           {"{}", "{}"},
-		"whole":           {`{"b":1,"a":[1, 2],"c":null}`, `{"b": 1, "a": [1, 2], "c": null}`},
-		"lines":           {"{\n \"a\":\n{\"b\":\t1}}", `{"a": {"b": 1}}`},
-		"a long value":    {`{"body":"` + long + `","title":"short"}`, `{"body": "` + strings.Repeat("x", maxArgument-2) + `…, "title": "short"}`},
-		"beyond the scan": {`{"title":"t","body":"` + strings.Repeat(long, 1000) + `"}`, `{"title": "t", "body": "` + strings.Repeat("x", maxArgument-2) + `…, …}`},
-		"no object":       {`[1]`, "{}"},
-		"broken":          {`{"a":`, `{"a": , …}`},
-	} {
-		if got := shortArguments(json.RawMessage(tt.raw)); got != tt.want {
-			t.Errorf("%s: got %s\nwant %s", name, got, tt.want)
-		}
-	}
-	var many strings.Builder
-	for i := range 5000 {
-		fmt.Fprintf(&many, `,"key%d":%d`, i, i)
-	}
-	if got := shortArguments(json.RawMessage("{" + many.String()[1:] + "}")); len([]rune(got)) != maxArguments || !strings.HasSuffix(got, "…") {
-		t.Errorf("got %d characters: %s", len([]rune(got)), got)
 	}
 }

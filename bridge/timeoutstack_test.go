@@ -30,7 +30,7 @@ func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 				return "", ctx.Err()
 			}}}, nil)
 			start := time.Now()
-			r := s.Run(t.Context(), Request{Code: c.code, Timeout: time.Second, Servers: []string{"up"}})
+			r := s.Run(t.Context(), Request{Code: c.code, Timeout: 3 * time.Second, Servers: []string{"up"}})
 			took := time.Since(start)
 			got := strings.Join(r.Stack, "\n")
 			if name == "a subprocess" { // how many frames differs between Pythons

@@ -1,0 +1,186 @@
+package hostapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+)
+
+// Bounds on what is kept of the calls that went out.
+const (
+	maxListedCalls  = 50
+	maxArguments    = 120 // characters of a call's arguments
+	maxArgument     = 48  // of one of them
+	maxArgumentScan = 64 << 10
+)
+
+// An Outcome is what is known of a call that went out.
+type Outcome string
+
+// Outcomes of calls.
+const (
+	CallDone    Outcome = "done"    // the server answered
+	CallUnknown Outcome = "unknown" // it did not, and may have done it
+	callFailed  Outcome = "failed"  // it answered that it could not; never listed
+)
+
+// A CallRecord is a call that a run sent to a server.
+type CallRecord struct {
+	Server    string  `json:"server"`
+	Tool      string  `json:"tool"`
+	Arguments string  `json:"arguments"` // shortened
+	Outcome   Outcome `json:"outcome"`
+}
+
+// A CallLog says what the calls of a run may have changed, so that a retry after
+// a failure does not repeat it.
+type CallLog struct {
+	Calls    []CallRecord // at most 50; those whose outcome is unknown come last, and before others if there is no room
+	LeftOut  int          // more such calls
+	ReadOnly int          // calls of read-only tools, which are not listed
+}
+
+// A callRecorder makes calls and keeps what is known of them.
+type callRecorder struct {
+	mu       sync.Mutex
+	calls    []*CallRecord   // in the order in which they went out
+	ended    map[Outcome]int // how many have ended
+	total    int             // that went out, but for those that failed
+	readOnly int
+}
+
+// call makes a call and keeps a record of it, which begins before the call goes
+// out: whatever ends the run then, the call is not forgotten.
+func (c *callRecorder) call(ctx context.Context, up Upstreams, r mcpproxy.CallRequest) (json.RawMessage, error) {
+	var rec *CallRecord
+	readOnly := false
+	r.Sent = func(t catalog.Tool) {
+		if rec != nil {
+			return // it goes out once more
+		}
+		rec = &CallRecord{Server: r.Server, Tool: t.Name, Arguments: shortArguments(r.Arguments), Outcome: CallUnknown}
+		if readOnly = t.ReadOnly(); !readOnly {
+			c.begin(rec)
+		}
+	}
+	result, err := up.Call(ctx, r)
+	switch how := outcomeOf(result, err); {
+	case rec == nil: // it never went out
+	case !readOnly:
+		c.end(rec, how)
+	case how != callFailed:
+		c.mu.Lock()
+		c.readOnly++
+		c.mu.Unlock()
+	}
+	return result.JSON, err
+}
+
+func (c *callRecorder) begin(rec *CallRecord) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total++
+	c.calls = append(c.calls, rec)
+}
+
+// end notes the outcome of a call. Of the calls that have ended, no more are kept
+// than will be listed.
+func (c *callRecorder) end(rec *CallRecord, how Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended == nil {
+		c.ended = map[Outcome]int{}
+	}
+	c.ended[how]++
+	rec.Outcome = how
+	if how == callFailed {
+		c.total--
+	}
+	if how == callFailed || c.ended[how] > maxListedCalls {
+		c.calls = slices.DeleteFunc(c.calls, func(other *CallRecord) bool { return other == rec })
+	}
+}
+
+// outcomeOf says what the answer to a call means for its effect.
+func outcomeOf(result mcpproxy.CallResult, err error) Outcome {
+	var refused *mcpproxy.RemoteError
+	switch {
+	case errors.As(err, &refused):
+		return callFailed
+	case err != nil:
+		return CallUnknown
+	case result.IsError:
+		return callFailed
+	}
+	return CallDone
+}
+
+// log returns what is known now.
+func (c *callRecorder) log() CallLog {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var done, unknown []CallRecord
+	for _, rec := range c.calls {
+		if rec.Outcome == CallDone {
+			done = append(done, *rec)
+		} else {
+			unknown = append(unknown, *rec)
+		}
+	}
+	unknown = unknown[:min(len(unknown), maxListedCalls)]
+	done = done[:min(len(done), maxListedCalls-len(unknown))]
+	log := CallLog{Calls: slices.Concat(done, unknown), ReadOnly: c.readOnly}
+	log.LeftOut = c.total - len(log.Calls)
+	return log
+}
+
+// shortArguments writes the arguments of a call on one short line. Each value is
+// cut by itself, so that a long text does not hide what comes after it.
+func shortArguments(raw json.RawMessage) string {
+	dec := json.NewDecoder(bytes.NewReader(raw[:min(len(raw), maxArgumentScan)]))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return "{}"
+	}
+	var b strings.Builder
+	b.WriteByte('{')
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			break
+		}
+		if b.Len() > 1 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q: ", key)
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil { // more than is looked at
+			rest := raw[min(int(dec.InputOffset()), len(raw)):]
+			b.WriteString(shorten(strings.TrimLeft(string(rest[:min(len(rest), 4*maxArgument)]), ": \t\r\n"), maxArgument) + ", …")
+			break
+		}
+		b.WriteString(shorten(string(value), maxArgument))
+		if b.Len() > 4*maxArguments {
+			break
+		}
+	}
+	b.WriteByte('}')
+	return shorten(b.String(), maxArguments)
+}
+
+// shorten cuts text to n characters on one line.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}

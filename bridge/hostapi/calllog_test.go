@@ -1,0 +1,74 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+)
+
+// outcomes is a server whose tools are called after how their calls end.
+type outcomes struct{ Upstreams }
+
+func (outcomes) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+	r.Sent(catalog.Tool{Name: r.Tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, r.Tool == "read"))})
+	if r.Tool == "crash" {
+		return mcpproxy.CallResult{}, mcpproxy.ErrCallLost
+	}
+	return mcpproxy.CallResult{JSON: json.RawMessage(`{}`), IsError: r.Tool == "fail"}, nil
+}
+
+func TestListedCallsAreBounded(t *testing.T) {
+	var c callRecorder
+	call := func(tool string, n int) {
+		_, _ = c.call(t.Context(), outcomes{}, mcpproxy.CallRequest{Server: "up", Tool: tool, Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))})
+	}
+	for i := range 200 {
+		call("write", i)
+		call("read", i)
+		call("fail", i)
+		if i%10 == 0 {
+			call("crash", i)
+		}
+	}
+	if len(c.calls) > 2*maxListedCalls {
+		t.Errorf("%d calls are kept", len(c.calls))
+	}
+	log := c.log()
+	if len(log.Calls) != maxListedCalls || log.LeftOut != 220-maxListedCalls || log.ReadOnly != 200 {
+		t.Errorf("%d calls listed, %d left out, %d read-only", len(log.Calls), log.LeftOut, log.ReadOnly)
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(log.Calls), func(c CallRecord) bool { return c.Outcome != CallUnknown })); n != 20 {
+		t.Errorf("%d calls with an unknown outcome are listed, want all 20", n)
+	}
+}
+
+func TestArgumentsAreShortened(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for name, tt := range map[string]struct{ raw, want string }{
+		"none":            {"", "{}"},
+		"empty":           {"{}", "{}"},
+		"whole":           {`{"b":1,"a":[1, 2],"c":null}`, `{"b": 1, "a": [1, 2], "c": null}`},
+		"lines":           {"{\n \"a\":\n{\"b\":\t1}}", `{"a": {"b": 1}}`},
+		"a long value":    {`{"body":"` + long + `","title":"short"}`, `{"body": "` + strings.Repeat("x", maxArgument-2) + `…, "title": "short"}`},
+		"beyond the scan": {`{"title":"t","body":"` + strings.Repeat(long, 1000) + `"}`, `{"title": "t", "body": "` + strings.Repeat("x", maxArgument-2) + `…, …}`},
+		"no object":       {`[1]`, "{}"},
+		"broken":          {`{"a":`, `{"a": , …}`},
+	} {
+		if got := shortArguments(json.RawMessage(tt.raw)); got != tt.want {
+			t.Errorf("%s: got %s\nwant %s", name, got, tt.want)
+		}
+	}
+	var many strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&many, `,"key%d":%d`, i, i)
+	}
+	if got := shortArguments(json.RawMessage("{" + many.String()[1:] + "}")); len([]rune(got)) != maxArguments || !strings.HasSuffix(got, "…") {
+		t.Errorf("got %d characters: %s", len([]rune(got)), got)
+	}
+}

@@ -1,0 +1,128 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
+)
+
+// A toolInfo is a tool as list_tools and describe_server show it.
+type toolInfo struct {
+	Name        string          `json:"name"`
+	Alias       string          `json:"alias"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
+}
+
+// A serverDescription is what describe_server returns.
+type serverDescription struct {
+	Name        string     `json:"name"`
+	Alias       string     `json:"alias"`
+	Description string     `json:"description,omitempty"`
+	Dir         string     `json:"cwd,omitempty"`
+	Tools       []toolInfo `json:"tools"`
+}
+
+// A toolSignature is what help() and inspect.signature show of a tool.
+type toolSignature struct {
+	*signature.Signature
+	Description string `json:"description,omitempty"`
+	Doc         string `json:"doc"`
+}
+
+func (a *API) serverNames() []string {
+	names := []string{}
+	for _, st := range UsableServers(a.upstreams) {
+		names = append(names, st.Name)
+	}
+	return names
+}
+
+// isSaved reports whether a server's name stands for the saved tools. A server
+// that is really called so comes first.
+func (a *API) isSaved(server string) bool {
+	if server != savedServer {
+		return false
+	}
+	_, err := a.upstreams.Lookup(server)
+	return err != nil
+}
+
+func (a *API) tools(ctx context.Context, server string) ([]toolInfo, error) {
+	if a.isSaved(server) {
+		return a.saved.infos(), nil
+	}
+	tools, err := a.upstreams.Tools(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]toolInfo, len(tools))
+	for i, tool := range tools {
+		out[i] = toolInfo{tool.Name, tool.Alias, tool.Description, tool.InputSchema}
+	}
+	return out, nil
+}
+
+func (a *API) describe(ctx context.Context, name string) (*serverDescription, error) {
+	if a.isSaved(name) {
+		return &serverDescription{Name: name, Alias: name, Description: "functions that earlier runs saved", Tools: a.saved.infos()}, nil
+	}
+	server, err := a.upstreams.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := a.tools(ctx, server.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &serverDescription{server.Name, server.Alias, server.Description, server.Dir, tools}, nil
+}
+
+func (a *API) signature(ctx context.Context, server, name string) (*toolSignature, error) {
+	tool, sig, err := a.upstreams.Signature(ctx, server, name, false)
+	if err != nil {
+		return nil, callError(err, server, name)
+	}
+	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
+}
+
+// stubs writes the tools of a server as a .pyi file.
+func (a *API) stubs(ctx context.Context, p params) (string, error) {
+	names, err := textList(p.Tools)
+	if err != nil {
+		return "", callError(fmt.Errorf("reading the names of tools: %w", err), p.Server, "")
+	}
+	return a.upstreams.Stubs(ctx, p.Server, names)
+}
+
+// docs returns the documentation of a server's tools, or of the saved ones.
+func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
+	if a.isSaved(p.Server) {
+		return a.saved.docs(p.Tool, p.full())
+	}
+	return a.upstreams.Docs(ctx, p.Server, p.Tool, p.full())
+}
+
+// search finds tools of servers, and saved ones beside them.
+func (a *API) search(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
+	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full())
+	a.left.set(problems)
+	if err != nil {
+		return nil, err
+	}
+	saved, _ := a.saved.docs("", p.full()) // without a name, it does not fail
+	return mcpproxy.MergeRanked(p.Query, found, saved, p.Limit), nil
+}
+
+// withDetail takes from the docs what the detail does not ask for.
+func withDetail(docs []mcpproxy.ToolDoc, detail string) []mcpproxy.ToolDoc {
+	if detail == "schema" {
+		for i := range docs {
+			docs[i].Signature = ""
+		}
+	}
+	return docs
+}

@@ -1,0 +1,244 @@
+// Package hostapi is what code in a sandbox may ask of the host: servers, their
+// documentation and tools, saved tools, pictures.
+//
+// It promises that a run reaches a tool, resource or prompt only of a server that
+// it was granted and that its policy allows, and that what it keeps of hostile
+// calls is bounded. It does not judge what a granted server does.
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
+type Upstreams interface {
+	Servers() []mcpproxy.ServerStatus
+	Lookup(nameOrAlias string) (config.Server, error)
+	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
+	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
+	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
+	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
+	Stubs(ctx context.Context, server string, tools []string) (string, error)
+	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
+
+	// Lists are JSON arrays, results as the server wrote them.
+	ListResources(ctx context.Context, server string) (json.RawMessage, error)
+	ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error)
+	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
+	ListPrompts(ctx context.Context, server string) (json.RawMessage, error)
+	GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error)
+}
+
+// UsableServers returns the servers that code can see: discovery gives those that
+// it had to leave out no alias.
+func UsableServers(up Upstreams) []mcpproxy.ServerStatus {
+	return slices.DeleteFunc(up.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Alias == "" })
+}
+
+// Options are what the API of one run works with. Upstreams, Saved and Display
+// are needed.
+type Options struct {
+	Upstreams Upstreams
+	Granted   map[string]bool // names of the servers that the run may call
+	Policy    *policy.Run     // what it may call on them, and how often; nil is everything
+	Saved     savedtools.Store
+	// Display takes in a picture, as artifacts.Run.Display does.
+	Display func(name string, data []byte, rasterFollows bool) error
+	// Progress gets what servers say of calls that they work on. It may be nil.
+	Progress func(text string)
+	Log      *slog.Logger // nothing is logged if nil
+}
+
+// An API answers the calls of one run: it is the runner.Host of the run. It is
+// safe for concurrent use.
+type API struct {
+	upstreams Upstreams
+	granted   map[string]bool
+	policy    *policy.Run
+	display   func(name string, data []byte, rasterFollows bool) error
+	saved     savedTools
+	calls     callRecorder
+	progress  callProgress
+	left      leftOut
+}
+
+// New makes the API of one run.
+func New(o Options) *API {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &API{
+		upstreams: o.Upstreams, granted: o.Granted, policy: o.Policy, display: o.Display,
+		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress},
+	}
+}
+
+// CallLog returns what is known of the calls that went out to servers.
+func (a *API) CallLog() CallLog { return a.calls.log() }
+
+// Notes returns what the caller should know of what the run asked for: servers
+// that a search left out, and saved tools that do not work any more.
+func (a *API) Notes() []string {
+	return slices.Concat(a.left.note(), a.saved.notes())
+}
+
+// params are the parameters of all methods; each takes what it needs.
+type params struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	// Args and Named are there instead of Arguments if they are to be bound to
+	// the tool's parameters, as the arguments of a function. They are split
+	// within bounds: a frame has room for millions of empty ones.
+	Args   json.RawMessage `json:"args"`
+	Named  json.RawMessage `json:"named"`
+	Tools  json.RawMessage `json:"tools"`
+	URI    string          `json:"uri"`
+	Query  string          `json:"query"`
+	Limit  int             `json:"limit"`
+	Detail string          `json:"detail"`
+	Name   string          `json:"name"`
+	Source string          `json:"source"`
+	Data   []byte          `json:"data"`  // a picture
+	Drawn  bool            `json:"drawn"` // its raster form is displayed too, or the code was told why not
+}
+
+// full reports whether documentation is to have more than a summary.
+func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
+
+// Call carries out what the code asked for; it implements runner.Host. Whatever
+// the code asks, it only gets what its run may have: calls of tools need a grant,
+// documentation does not.
+func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (json.RawMessage, error) {
+	var p params
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
+		}
+	}
+	switch method {
+	case "call_tool":
+		return a.callTool(ctx, p)
+	case "read_resource":
+		return a.readResource(ctx, p)
+	case "get_prompt":
+		return a.getPrompt(ctx, p)
+	case "display":
+		return null, a.display(p.Name, p.Data, p.Drawn)
+	case "save_tool":
+		return null, a.saved.save(raw)
+	case "saved_tools":
+		return encode(a.saved.listWithoutSource(), nil)
+	case "saved_source":
+		return encode(a.saved.source(p.Name))
+	case "remove_tool":
+		return null, a.saved.store.Remove(p.Name)
+	case "export_tools":
+		return encode(a.saved.export(p.Tools))
+	case "saved_failed":
+		a.saved.addFailure(p.Name, p.Source)
+		return null, nil
+	}
+	return a.read(ctx, method, p)
+}
+
+// read answers the methods that only read what is known of servers and tools.
+func (a *API) read(ctx context.Context, method string, p params) (json.RawMessage, error) {
+	switch method {
+	case "list_servers":
+		return encode(a.serverNames(), nil)
+	case "describe_servers":
+		return encode(UsableServers(a.upstreams), nil)
+	case "list_tools":
+		return encode(a.tools(ctx, p.Server))
+	case "describe_server":
+		return encode(a.describe(ctx, p.Server))
+	case "query_tool_docs":
+		docs, err := a.docs(ctx, p)
+		return encode(withDetail(docs, p.Detail), err)
+	case "search_tool_docs":
+		docs, err := a.search(ctx, p)
+		return encode(withDetail(docs, p.Detail), err)
+	case "tool_signature":
+		return encode(a.signature(ctx, p.Server, p.Tool))
+	case "stubs":
+		return encode(a.stubs(ctx, p))
+	case "list_resources":
+		answer, err := a.upstreams.ListResources(ctx, p.Server)
+		return answer, serverError(err, p.Server)
+	case "list_resource_templates":
+		answer, err := a.upstreams.ListResourceTemplates(ctx, p.Server)
+		return answer, serverError(err, p.Server)
+	case "list_prompts":
+		answer, err := a.upstreams.ListPrompts(ctx, p.Server)
+		return answer, serverError(err, p.Server)
+	}
+	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
+}
+
+var null = json.RawMessage("null")
+
+// encode turns a value into JSON, unless there is an error. An empty list is a
+// list, not null.
+func encode[T any](v T, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(v)
+	if err == nil && string(body) == "null" {
+		body = []byte("[]")
+	}
+	return body, err
+}
+
+// callError returns the error of a call as the code gets it.
+func callError(err error, server, tool string) error {
+	kind := ""
+	var wrong *signature.ArgumentError
+	if errors.As(err, &wrong) {
+		kind = wrong.Kind
+	}
+	return &runner.CallError{Message: err.Error(), Server: server, Tool: tool, Kind: kind}
+}
+
+// serverError names the server in the error of a call, if there is one.
+func serverError(err error, server string) error {
+	if err == nil {
+		return nil
+	}
+	return callError(err, server, "")
+}
+
+// textList reads a list of texts, such as names, within bounds.
+func textList(raw json.RawMessage) ([]string, error) {
+	list, err := signature.ParseList(raw)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &texts[i]); err != nil {
+			return nil, fmt.Errorf("item %d is not a text", i)
+		}
+	}
+	return texts, nil
+}
+
+var (
+	_ Upstreams   = (*mcpproxy.Proxy)(nil)
+	_ runner.Host = (*API)(nil)
+)

@@ -1,0 +1,57 @@
+package hostapi
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// progressEvery is how often a run passes on what servers say of its calls; some
+// say it thousands of times a second.
+const progressEvery = 200 * time.Millisecond
+
+// callProgress passes on what servers say of the calls of one run.
+type callProgress struct {
+	report func(text string) // may be nil
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+// of returns the function that gets the progress of one call, nil if no one
+// listens.
+func (p *callProgress) of(server, tool string) func(done, total float64, text string) {
+	if p.report == nil {
+		return nil
+	}
+	return func(done, total float64, text string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if time.Since(p.last) < progressEvery {
+			return
+		}
+		p.last = time.Now()
+		p.report(progressText(server, tool, done, total, text))
+	}
+}
+
+// progressText puts a step of a call into words: calls of one run go on side by
+// side, and the client has one number for all of them.
+func progressText(server, tool string, done, total float64, message string) string {
+	var b strings.Builder
+	b.WriteString(text.Bound(server, 60) + "/" + text.Bound(tool, 60) + ":")
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+	switch {
+	case total > 0:
+		b.WriteString(" " + number(done) + " of " + number(total))
+	case message == "":
+		b.WriteString(" " + number(done))
+	}
+	if message != "" {
+		b.WriteString(" " + text.Bound(strings.Join(strings.Fields(message), " "), 200))
+	}
+	return b.String()
+}

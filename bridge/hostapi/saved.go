@@ -1,0 +1,129 @@
+package hostapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// savedServer is the name under which saved tools stand beside the tools of
+// servers. It is the name of their module, too.
+const savedServer = "user_tools"
+
+// maxSavedFailures bounds the notes on saved tools that do not work any more.
+const maxSavedFailures = 5
+
+// savedTools are the tools that runs have saved, as one run uses them.
+type savedTools struct {
+	store savedtools.Store
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	failures []string // why the code did not get a saved tool
+}
+
+func (s *savedTools) save(raw json.RawMessage) error {
+	var tool savedtools.Tool
+	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and what is said about it
+		return fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), savedtools.MaxSource)
+	}
+	if err := json.Unmarshal(raw, &tool); err != nil {
+		return fmt.Errorf("saving a tool: %w", err)
+	}
+	return s.store.Save(tool)
+}
+
+func (s *savedTools) source(name string) (string, error) {
+	tool, err := s.store.Show(name)
+	return tool.Source, err
+}
+
+func (s *savedTools) export(rawNames json.RawMessage) (string, error) {
+	names, err := textList(rawNames)
+	if err != nil {
+		return "", err
+	}
+	var module strings.Builder
+	err = s.store.Export(&module, names...)
+	return module.String(), err
+}
+
+// list returns the saved tools that can be read.
+func (s *savedTools) list() []savedtools.Tool {
+	tools, problems := s.store.List()
+	for _, err := range problems {
+		s.log.Warn("leaving out a saved tool", "err", err)
+	}
+	return tools
+}
+
+func (s *savedTools) listWithoutSource() []savedtools.Tool {
+	tools := s.list()
+	for i := range tools {
+		tools[i].Source = ""
+	}
+	return tools
+}
+
+// addFailure keeps why the code did not get a saved tool.
+func (s *savedTools) addFailure(name, why string) {
+	if !savedtools.IsName(name) {
+		return
+	}
+	note := fmt.Sprintf("saved tool %q was skipped: %s (runtime.remove_tool(%q) removes it)", name, text.OneLine(why, 300), name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.failures) < maxSavedFailures && !slices.Contains(s.failures, note) {
+		s.failures = append(s.failures, note)
+	}
+}
+
+func (s *savedTools) notes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.failures)
+}
+
+// docs returns the documentation of one saved tool, or of all if name is empty.
+func (s *savedTools) docs(name string, full bool) ([]mcpproxy.ToolDoc, error) {
+	if name != "" {
+		tool, err := s.store.Show(name)
+		return []mcpproxy.ToolDoc{savedDoc(tool, full)}, err
+	}
+	docs := []mcpproxy.ToolDoc{}
+	for _, tool := range s.list() {
+		docs = append(docs, savedDoc(tool, full))
+	}
+	return docs, nil
+}
+
+// savedDoc is a saved tool in the form of a server's, with how it is used.
+func savedDoc(t savedtools.Tool, full bool) mcpproxy.ToolDoc {
+	d := mcpproxy.ToolDoc{
+		Server: savedServer, ServerAlias: savedServer, Tool: t.Name, ToolAlias: t.Name,
+		Description: strings.TrimSpace("Saved tool, no server needed: from user_tools import " + t.Name + "\n" + t.Doc),
+	}
+	if !full {
+		first, _, _ := strings.Cut(t.Doc, "\n\n")
+		d.Description = text.OneLine("Saved tool (from user_tools import "+t.Name+"). "+first, 400)
+		return d
+	}
+	d.Signature, d.InputSchema = t.Name+t.Signature, t.Schema
+	return d
+}
+
+// infos returns the saved tools as list_tools shows those of a server.
+func (s *savedTools) infos() []toolInfo {
+	infos := []toolInfo{}
+	for _, tool := range s.list() {
+		infos = append(infos, toolInfo{tool.Name, tool.Name, tool.Doc, tool.Schema})
+	}
+	return infos
+}

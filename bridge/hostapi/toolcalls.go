@@ -1,0 +1,132 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// maxURI bounds the URI of a resource, in bytes.
+const maxURI = 64 << 10
+
+// policyNames is a server as policies know it.
+func policyNames(s config.Server) policy.Server {
+	return policy.Server{Name: s.Name, Alias: s.Alias}
+}
+
+// grantedServer finds a server that the run may use, or says why it may not. It
+// comes before anything that starts the server.
+func (a *API) grantedServer(name, tool string) (config.Server, error) {
+	server, err := a.upstreams.Lookup(name)
+	if err != nil {
+		return server, callError(err, name, tool)
+	}
+	if !a.granted[server.Name] {
+		err = fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name)
+		return server, callError(err, server.Name, tool)
+	}
+	if err := a.policy.ServerDenied(policyNames(server)); err != nil {
+		return server, callError(err, server.Name, tool)
+	}
+	return server, nil
+}
+
+func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
+	server, err := a.grantedServer(p.Server, p.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if p.Arguments == nil {
+		if p.Arguments, err = a.bind(ctx, server.Name, p); err != nil {
+			return nil, callError(err, server.Name, p.Tool)
+		}
+	}
+	result, err := a.calls.call(ctx, a.upstreams, mcpproxy.CallRequest{
+		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Progress: a.progress.of(server.Name, p.Tool), Run: a.policy,
+	})
+	if err != nil {
+		return nil, callError(err, server.Name, p.Tool)
+	}
+	return result, nil
+}
+
+// bind makes the arguments of a call what its tool's signature says. They are
+// wrong only if they do not fit the signature of the running server either.
+func (a *API) bind(ctx context.Context, server string, p params) (json.RawMessage, error) {
+	args, err := signature.ParseList(p.Args)
+	if err != nil {
+		return nil, err
+	}
+	named, err := signature.ParseArguments(p.Named)
+	if err != nil {
+		return nil, err
+	}
+	var bound json.RawMessage
+	for _, live := range []bool{false, true} {
+		tool, sig, err := a.upstreams.Signature(ctx, server, p.Tool, live)
+		if err != nil {
+			return nil, err
+		}
+		bound, err = sig.Bind(tool.Alias, args, named)
+		if err == nil || live {
+			return bound, err
+		}
+	}
+	return bound, nil
+}
+
+// readResource reads a resource, which takes a grant as a call does.
+func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, error) {
+	server, err := a.grantedServer(p.Server, "")
+	if err != nil {
+		return nil, err
+	}
+	if p.URI == "" || len(p.URI) > maxURI {
+		return nil, callError(fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", server.Name, len(p.URI), maxURI), server.Name, "")
+	}
+	if err := a.policy.AuthorizeServer(policyNames(server)); err != nil {
+		return nil, callError(err, server.Name, "")
+	}
+	answer, err := a.upstreams.ReadResource(ctx, server.Name, p.URI)
+	return answer, serverError(err, server.Name)
+}
+
+// getPrompt gets a prompt, which takes a grant as a call does.
+func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) {
+	server, err := a.grantedServer(p.Server, "")
+	if err != nil {
+		return nil, err
+	}
+	args, err := promptArguments(p.Arguments)
+	if err != nil {
+		return nil, callError(fmt.Errorf("getting prompt %q: %w", text.Bound(p.Name, 80), err), server.Name, "")
+	}
+	if err := a.policy.AuthorizeServer(policyNames(server)); err != nil {
+		return nil, callError(err, server.Name, "")
+	}
+	answer, err := a.upstreams.GetPrompt(ctx, server.Name, p.Name, args)
+	return answer, serverError(err, server.Name)
+}
+
+// promptArguments reads the arguments of a prompt, which are texts.
+func promptArguments(raw json.RawMessage) (map[string]string, error) {
+	given, err := signature.ParseArguments(raw)
+	if err != nil {
+		return nil, err
+	}
+	args := make(map[string]string, len(given))
+	for _, a := range given {
+		var value string
+		if err := json.Unmarshal(a.Value, &value); err != nil {
+			return nil, fmt.Errorf("its argument %q is not a text", text.Bound(a.Name, 80))
+		}
+		args[a.Name] = value
+	}
+	return args, nil
+}

@@ -1,0 +1,32 @@
+package bridge
+
+import "sync"
+
+// A progress passes on how one run goes on: what servers say of its calls, and
+// what it prints.
+type progress struct {
+	report func(done, total int64, text string) // may be nil
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// reports reports whether anyone listens.
+func (p *progress) reports() bool { return p.report != nil }
+
+// say passes on a text, unless the run is over.
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.report != nil && !p.ended {
+		p.report(0, 0, text)
+	}
+}
+
+// end stops it, and waits until what is being passed on was: "Progress
+// notifications MUST stop after completion." (MCP specification, Progress)
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+}

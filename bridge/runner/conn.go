@@ -1,0 +1,152 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Why a run did not end by itself.
+var (
+	// ErrTimeout is the cause when the time of a run was up.
+	ErrTimeout = errors.New("the run's time is up")
+	// ErrProtocol is the cause when the sandbox sent what no runner sends.
+	ErrProtocol = errors.New("malformed frame")
+)
+
+// A Sandbox is where a runner is started. Its methods may be called at the same
+// time.
+type Sandbox interface {
+	// Connect waits for the socket to the runner. It fails if the sandbox ends
+	// before there is one.
+	Connect() (net.Conn, error)
+	// Signal sends the signal that asks the runner where its code is, and reports
+	// whether it could.
+	Signal() bool
+	// Kill ends the sandbox and everything in it. It does not wait.
+	Kill(why error)
+	// Ended is closed once everything in the sandbox has ended.
+	Ended() <-chan struct{}
+}
+
+// A Host answers what code asks for, several calls at the same time. Params come
+// from hostile code and may be anything; result must be valid JSON. An error
+// becomes an exception in the code, as its CallError says if it has one.
+type Host interface {
+	Call(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, err error)
+}
+
+// A Start is what a run begins with.
+type Start struct {
+	Code    string
+	Argv    []string      // sys.argv, in a session of its first run
+	Servers []Server      // that the code can see
+	Saved   []string      // names of the saved tools
+	Session string        // name of the session; if it is empty, the runner ends with the run
+	Timeout time.Duration // from the call of Run on
+}
+
+// A Done is what is known of a run once it is over. Everything in it but Stack
+// and Ready is what the runner says, and so may be forged.
+type Done struct {
+	Ready    bool   // Python had started
+	Reported bool   // the runner said that the code has ended; else the next four are empty
+	ExitCode int    // of the code
+	Result   string // repr of a trailing expression
+	Error    string // last line of the traceback
+	Limit    string // name of a limit that the code hit
+	Kept     bool   // the session goes on: Run may be called again
+	Ended    bool   // nothing is left in the sandbox that would need to be waited for
+
+	Stack []string // where the code was when its time was up, outermost first
+}
+
+// A Conn is the host's end of the connection to one runner. Runs follow each
+// other: it is not safe for concurrent use.
+type Conn struct {
+	sandbox Sandbox
+	hostDir string
+	conn    net.Conn      // nil before the first run
+	in      *bufio.Reader // of conn: short frames come several at once
+	ready   bool          // Python has said that it is up
+	runs    int           // that have begun
+	writing sync.Mutex
+}
+
+// NewConn makes a connection to the runner in a sandbox. hostDir is the folder
+// that Write returned: tracebacks leave the runner's own frames out.
+func NewConn(s Sandbox, hostDir string) *Conn { return &Conn{sandbox: s, hostDir: hostDir} }
+
+// Run has the runner run code and answers its calls. It returns once the session
+// waits for the next run (Done.Kept), or the runner has said that nothing is left
+// to wait for (Done.Ended), or everything in the sandbox has ended; by then no
+// call is being answered. It kills the sandbox, and returns why, when ctx ends
+// (its cause), when the time is up (ErrTimeout) and when the runner does not keep
+// to the protocol (ErrProtocol).
+func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.runs++
+	r := &run{Conn: c, start: s, host: h, dump: newStackDump(s.Timeout)}
+	timer := time.AfterFunc(s.Timeout, func() {
+		r.dump.ask(ctx, c.sandbox.Signal)
+		cancel(ErrTimeout)
+	})
+	defer timer.Stop()
+	killing := context.AfterFunc(ctx, func() { c.sandbox.Kill(context.Cause(ctx)) })
+	defer killing()
+
+	if c.conn == nil {
+		if conn, err := c.sandbox.Connect(); err == nil {
+			c.conn, c.in = conn, bufio.NewReader(conn)
+		}
+	}
+	if c.conn != nil {
+		r.serve(ctx)
+	}
+	// A run whose time was up is not kept: a stack that comes late would be taken
+	// for part of the next one.
+	if r.kept() && timer.Stop() && killing() {
+		return r.result(true), nil
+	}
+	if r.broken != nil {
+		c.sandbox.Kill(r.broken)
+	}
+	if !r.ended {
+		<-c.sandbox.Ended()
+	}
+	return r.result(false), r.why(ctx)
+}
+
+// Close closes the connection. The sandbox has ended.
+func (c *Conn) Close() {
+	conn := c.conn
+	if conn == nil {
+		conn, _ = c.sandbox.Connect() // it may have come all the same
+	}
+	if conn != nil {
+		conn.Close()
+	}
+}
+
+// Runs returns how many runs have begun.
+func (c *Conn) Runs() int { return c.runs }
+
+// codeFile is what the runner calls the code of this run.
+func (c *Conn) codeFile() string {
+	if c.runs == 1 {
+		return "<run_python>"
+	}
+	return fmt.Sprintf("<run_python %d>", c.runs)
+}
+
+func (c *Conn) send(m *message) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return writeFrame(c.conn, m)
+}

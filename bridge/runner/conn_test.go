@@ -1,0 +1,246 @@
+package runner
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A fakeRunner plays the runner at the other end of a pipe. It is the sandbox,
+// too.
+type fakeRunner struct {
+	t    *testing.T
+	host net.Conn // the host's end
+	own  net.Conn
+
+	kill   sync.Once
+	ended  chan struct{}
+	killed error  // why
+	asked  func() // what it does when it is asked where the code is
+}
+
+func newFakeRunner(t *testing.T) *fakeRunner {
+	f := &fakeRunner{t: t, ended: make(chan struct{})}
+	f.host, f.own = net.Pipe()
+	return f
+}
+
+func (f *fakeRunner) Connect() (net.Conn, error) { return f.host, nil }
+func (f *fakeRunner) Ended() <-chan struct{}     { return f.ended }
+
+func (f *fakeRunner) Signal() bool {
+	if f.asked != nil {
+		go f.asked()
+	}
+	return f.asked != nil
+}
+
+func (f *fakeRunner) Kill(why error) {
+	f.kill.Do(func() {
+		f.killed = why
+		f.own.Close()
+		close(f.ended)
+	})
+}
+
+// exit is how the runner ends by itself.
+func (f *fakeRunner) exit() { f.Kill(nil) }
+
+func (f *fakeRunner) send(m message) {
+	if err := writeFrame(f.own, &m); err != nil {
+		f.t.Errorf("sending %s: %v", m.Type, err)
+	}
+}
+
+func (f *fakeRunner) receive() *message {
+	var head [4]byte
+	_, err := io.ReadFull(f.own, head[:])
+	if err == nil {
+		var m *message
+		if m, err = readFrame(f.own, int(binary.BigEndian.Uint32(head[:]))); err == nil {
+			return m
+		}
+	}
+	f.t.Errorf("receiving: %v", err)
+	return &message{}
+}
+
+// hostFunc is a Host.
+type hostFunc func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+
+func (h hostFunc) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return h(ctx, method, params)
+}
+
+func noCalls(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, errors.New("not expected")
+}
+
+func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
+	f := newFakeRunner(t)
+	go func() {
+		f.send(message{Type: "ready"})
+		start := f.receive()
+		if start.Type != "start" || start.Code != "the code" || start.Servers[0].Alias != "up" || !slices.Equal(start.Saved, []string{"tool"}) {
+			t.Errorf("started with %+v", start)
+		}
+		f.send(message{Type: "call", ID: 1, Method: "good", Params: json.RawMessage("[1]")})
+		if m := f.receive(); m.Type != "reply" || m.ID != 1 || string(m.Result) != `"[1]"` {
+			t.Errorf("answered %+v", m)
+		}
+		f.send(message{Type: "call", ID: 2, Method: "bad"})
+		if m := f.receive(); m.ID != 2 || string(m.Error) != `{"message":"no","kind":"TypeError","server":"up"}` {
+			t.Errorf("answered %+v, %s", m, m.Error)
+		}
+		f.send(message{Type: "done", ExitCode: 3, Result: json.RawMessage(`"42"`), Error: json.RawMessage(`5`), Limit: "files"})
+		f.exit()
+	}()
+	host := hostFunc(func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		if method == "bad" {
+			return nil, fmt.Errorf("wrapped: %w", &CallError{Message: "no", Kind: "TypeError", Server: "up"})
+		}
+		return json.Marshal(string(params))
+	})
+	done, err := NewConn(f, "").Run(t.Context(), Start{
+		Code: "the code", Servers: []Server{{Name: "Up", Alias: "up"}}, Saved: []string{"tool"}, Timeout: time.Hour,
+	}, host)
+	want := Done{Ready: true, Reported: true, ExitCode: 3, Result: "42", Limit: "files"}
+	if err != nil || fmt.Sprint(done) != fmt.Sprint(want) {
+		t.Errorf("got %+v, %v; want %+v", done, err, want)
+	}
+}
+
+func TestRunDoesNotWaitForASandboxThatSaidItsEnd(t *testing.T) {
+	f := newFakeRunner(t)
+	go func() {
+		f.send(message{Type: "ready"})
+		f.receive()
+		f.send(message{Type: "done", ExitCode: 1})
+		f.send(message{Type: "end", ExitCode: 7})
+	}()
+	done, err := NewConn(f, "").Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls))
+	if err != nil || !done.Ended || done.ExitCode != 7 || f.killed != nil {
+		t.Errorf("got %+v, %v; killed %v", done, err, f.killed)
+	}
+}
+
+func TestSessionRunsSeveralTimes(t *testing.T) {
+	f := newFakeRunner(t)
+	go func() {
+		f.send(message{Type: "ready"})
+		for n := range 3 {
+			if m := f.receive(); m.Type != "start" || m.Code != fmt.Sprint(n) || m.Session != "s" {
+				t.Errorf("run %d started with %+v", n, m)
+			}
+			f.send(message{Type: "done", Kept: n < 2})
+		}
+		f.exit()
+	}()
+	c := NewConn(f, "")
+	for n := range 3 {
+		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Timeout: time.Hour}, hostFunc(noCalls))
+		if err != nil || done.Kept != (n < 2) || c.Runs() != n+1 {
+			t.Errorf("run %d: %+v, %v", n, done, err)
+		}
+	}
+}
+
+// TestTimeoutAsksWhereTheCodeIs, and kills whether an answer comes or not.
+func TestTimeoutAsksWhereTheCodeIs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asked func(f *fakeRunner)
+		want  string
+	}{
+		"no answer": {func(*fakeRunner) {}, ""},
+		"a text": {func(f *fakeRunner) {
+			_, _ = io.WriteString(f.own, "Stack (most recent call first):\n  File \"<run_python>\", line 2 in f\n  File \"<run_python>\", line 3 in <module>\n")
+		}, "line 3, in <module>: f()\nline 2, in f: loop()"},
+		"a frame": {func(f *fakeRunner) {
+			f.send(message{Type: "where", Frames: json.RawMessage(`[{"file":"<run_python>","line":3,"func":"<module>"}]`)})
+		}, "line 3, in <module>: f()"},
+		"nonsense": {func(f *fakeRunner) { _, _ = f.own.Write([]byte("\x00\x00\x00\x01x")) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeRunner(t)
+				f.asked = func() { tt.asked(f) }
+				go func() {
+					f.send(message{Type: "ready"})
+					f.receive()
+				}()
+				done, err := NewConn(f, "").Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Timeout: time.Minute}, hostFunc(noCalls))
+				if !errors.Is(err, ErrTimeout) || done.Reported || f.killed == nil || strings.Join(done.Stack, "\n") != tt.want {
+					t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelEndsCallsAndKills(t *testing.T) {
+	f := newFakeRunner(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	host := hostFunc(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		cancel(why)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	go func() {
+		f.send(message{Type: "ready"})
+		f.receive()
+		f.send(message{Type: "call", ID: 1, Method: "m"})
+	}()
+	if done, err := NewConn(f, "").Run(ctx, Start{Timeout: time.Hour}, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
+		t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
+	}
+}
+
+func TestWhatNoRunnerSendsKills(t *testing.T) {
+	for name, sent := range map[string][]message{
+		"done before the start": {{Type: "done"}},
+		"ready twice":           {{Type: "ready"}, {Type: "ready"}},
+		"end before done":       {{Type: "ready"}, {Type: "end"}},
+		"a stack unasked":       {{Type: "ready"}, {Type: "where"}},
+		"our own frame":         {{Type: "ready"}, {Type: "reply"}},
+		"no type":               {{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeRunner(t)
+			go func() { _, _ = io.Copy(io.Discard, f.own) }()
+			go func() {
+				for _, m := range sent {
+					_ = writeFrame(f.own, &m) // it fails once the connection is closed
+				}
+			}()
+			if done, err := NewConn(f, "").Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
+				t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
+			}
+		})
+	}
+}
+
+func TestSandboxThatHasNoConnection(t *testing.T) {
+	f := newFakeRunner(t)
+	f.exit()
+	c := NewConn(unconnected{f}, "")
+	if done, err := c.Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
+		t.Errorf("got %+v, %v", done, err)
+	}
+	c.Close()
+}
+
+// unconnected is a sandbox that has ended before there was a socket.
+type unconnected struct{ *fakeRunner }
+
+func (unconnected) Connect() (net.Conn, error) { return nil, errors.New("it has ended") }

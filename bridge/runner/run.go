@@ -1,0 +1,211 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/sync/semaphore"
+)
+
+// Bounds on the calls of one run that are being answered at the same time.
+const (
+	maxCalls      = 256
+	maxCallsBytes = 256 << 20 // of their frames
+)
+
+// lateReplies is how long the runner of a session has to take in answers that the
+// code does not wait for.
+const lateReplies = 2 * time.Second
+
+// A run is one run over a connection.
+type run struct {
+	*Conn
+	start Start
+	host  Host
+	dump  *stackDump
+
+	mu     sync.Mutex
+	done   *message
+	ended  bool  // the runner said that it has ended
+	broken error // what no runner does
+}
+
+// serve reads frames and answers calls until the runner is done or gone, or ctx
+// ends. When it returns, no call is being answered any more, and the connection
+// is closed unless the session goes on.
+func (r *run) serve(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() { r.conn.Close() })()
+	calling, cancel := context.WithCancel(ctx)
+	var calls sync.WaitGroup
+	err := r.readFrames(calling, &calls)
+	cancel() // before the wait: the answers have no reader any more
+	if r.kept() {
+		_ = r.conn.SetWriteDeadline(time.Now().Add(lateReplies))
+	} else {
+		r.conn.Close()
+	}
+	calls.Wait()
+	_ = r.conn.SetWriteDeadline(time.Time{})
+	if errors.Is(err, ErrProtocol) {
+		r.breakOff(err)
+	}
+}
+
+// readFrames takes in frames until there are no more. Goroutines beside it answer
+// the calls, and stay for the next one: a new one would have to grow its stack
+// each time.
+func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
+	type call struct {
+		m      *message
+		weight int64
+	}
+	next := make(chan call)
+	defer close(next)
+	count := semaphore.NewWeighted(maxCalls)
+	bytes := semaphore.NewWeighted(maxCallsBytes)
+	if r.ready { // in an earlier run of the session
+		if err := r.sendStart(); err != nil {
+			return err
+		}
+	}
+	for {
+		n, err := r.nextSize()
+		if err != nil {
+			return err
+		}
+		weight := int64(n)
+		if err := bytes.Acquire(ctx, weight); err != nil {
+			return err
+		}
+		m, err := readFrame(r.in, n)
+		if err != nil {
+			return err
+		}
+		if m.Type != "call" {
+			bytes.Release(weight)
+			if last, err := r.handleFrame(m); last || err != nil {
+				return err
+			}
+			continue
+		}
+		if err := count.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		select {
+		case next <- call{m, weight}:
+			continue
+		default: // all are busy
+		}
+		calls.Go(func() {
+			for c := (call{m, weight}); c.m != nil; c = <-next {
+				r.answer(ctx, c.m)
+				bytes.Release(c.weight)
+				count.Release(1)
+			}
+		})
+	}
+}
+
+// nextSize reads the length in front of a frame, and the text that may come
+// before it once the time is up.
+func (r *run) nextSize() (int, error) {
+	var head [4]byte
+	_, err := io.ReadFull(r.in, head[:])
+	if err == nil && isText(head) && r.dump.asked() {
+		head, err = r.dump.readText(r.in, head)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return frameSize(head)
+}
+
+// handleFrame takes in a frame other than a call, each kind only where it may
+// come. It reports whether the frame is the last one of the run.
+func (r *run) handleFrame(m *message) (last bool, err error) {
+	r.mu.Lock()
+	done := r.done != nil
+	switch {
+	case m.Type == "ready" && !r.ready:
+		r.ready = true
+		r.mu.Unlock()
+		return false, r.sendStart()
+	case m.Type == "done" && r.ready && !done:
+		r.done = m
+		r.mu.Unlock()
+		r.dump.codeEnded()
+		return r.kept(), nil
+	case m.Type == "end" && done:
+		r.done.ExitCode, r.ended = m.ExitCode, true
+		r.mu.Unlock()
+		return true, nil
+	case m.Type == "where" && r.ready && r.dump.asked():
+		r.mu.Unlock()
+		return false, r.dump.addFrames(m.Frames)
+	}
+	r.mu.Unlock()
+	return false, fmt.Errorf("%w: %q where it may not come", ErrProtocol, text.Bound(m.Type, 40))
+}
+
+func (r *run) sendStart() error {
+	s := r.start
+	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, Servers: s.Servers, Saved: s.Saved, Session: s.Session})
+}
+
+// answer has the host carry out one call, and replies.
+func (r *run) answer(ctx context.Context, m *message) {
+	reply := &message{Type: "reply", ID: m.ID}
+	result, err := r.host.Call(ctx, m.Method, m.Params)
+	if err == nil {
+		reply.Result = result
+	} else {
+		reply.Error, _ = json.Marshal(asCallError(err)) // strings always encode
+	}
+	// Other errors mean that the runner is gone, which the reading notices.
+	if err := r.send(reply); errors.Is(err, os.ErrDeadlineExceeded) {
+		r.breakOff(fmt.Errorf("%w: the session does not take in answers", ErrProtocol))
+	}
+}
+
+// breakOff notes that the runner does not keep to the protocol.
+func (r *run) breakOff(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = why
+}
+
+// kept reports whether the code has ended and its session goes on.
+func (r *run) kept() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.start.Session != "" && r.done != nil && r.done.Kept && r.broken == nil
+}
+
+// why returns what ended the run before its time, if anything did.
+func (r *run) why(ctx context.Context) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.dump.asked():
+		return ErrTimeout // a runner that is asked where it is may answer with anything
+	case r.broken != nil:
+		return r.broken
+	default:
+		return cause
+	}
+}
+
+// result returns what the runner has said.
+func (r *run) result(kept bool) Done {
+	d := Done{Ready: r.ready, Kept: kept, Ended: r.ended, Stack: r.dump.lines(r.start.Code, r.codeFile(), r.hostDir)}
+	if m := r.done; m != nil {
+		d.Reported, d.ExitCode, d.Limit = true, m.ExitCode&0xff, m.Limit
+		d.Result, d.Error = jsonString(m.Result), jsonString(m.Error)
+	}
+	return d
+}

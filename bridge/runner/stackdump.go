@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// When the time of a run is up, a signal asks its process where the code is. It
+// answers in two ways:
+//
+//	text      written by faulthandler from within the signal's handler, so that
+//	          it also comes during a long call of C code, when Python code cannot run
+//	a frame   written by the runner as soon as Python code can run: it knows which
+//	          tasks are awaiting
+//
+// Both are as hostile as everything else from a sandbox. They may only come after
+// the deadline; before it, they break the protocol.
+
+// How long a run that is to be stopped has to answer.
+const (
+	dumpPatience  = 250 * time.Millisecond // until anything comes
+	framePatience = 100 * time.Millisecond // from there until the frame
+)
+
+// Bounds on the answer.
+const (
+	maxDumpText   = 16 << 10  // bytes
+	maxDumpFrame  = 512 << 10 // bytes
+	maxDumpFrames = 400
+)
+
+// A stackDump is what a run has said of where its code is.
+type stackDump struct {
+	deadline time.Time
+	came     chan struct{} // has room for one: something was said
+
+	mu       sync.Mutex
+	text     []stackFrame // innermost first, as faulthandler writes it
+	frames   []stackFrame // outermost first
+	complete bool         // nothing more comes: the frame is there, or the code has ended
+}
+
+func newStackDump(timeout time.Duration) *stackDump {
+	return &stackDump{deadline: time.Now().Add(timeout), came: make(chan struct{}, 1)}
+}
+
+// asked reports whether the run may be asked, and so may answer.
+func (d *stackDump) asked() bool { return !time.Now().Before(d.deadline) }
+
+// ask sends the signal and waits for the answer.
+func (d *stackDump) ask(ctx context.Context, signal func() bool) {
+	if !signal() {
+		return // it has not started, or has ended
+	}
+	patience := time.NewTimer(dumpPatience)
+	defer patience.Stop()
+	for begun := false; ; {
+		select {
+		case <-d.came:
+			if d.isComplete() {
+				return
+			}
+			if !begun {
+				begun = true
+				patience.Reset(framePatience)
+			}
+		case <-patience.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *stackDump) isComplete() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.complete
+}
+
+// codeEnded notes that there is nothing to say any more.
+func (d *stackDump) codeEnded() {
+	d.mu.Lock()
+	d.complete = true
+	d.mu.Unlock()
+	d.wake()
+}
+
+// wake lets ask look again.
+func (d *stackDump) wake() {
+	select {
+	case d.came <- struct{}{}:
+	default:
+	}
+}
+
+// addFrames takes in the frame of the runner.
+func (d *stackDump) addFrames(raw json.RawMessage) error {
+	var all []stackFrame
+	if len(raw) > maxDumpFrame || json.Unmarshal(raw, &all) != nil || len(all) > maxDumpFrames {
+		return fmt.Errorf("%w: a stack that is none", ErrProtocol)
+	}
+	d.mu.Lock()
+	d.frames, d.complete = all, true
+	d.mu.Unlock()
+	d.wake()
+	return nil
+}
+
+// isText reports whether the head of a frame is really the beginning of
+// faulthandler's text: as a length, a letter would be out of bounds.
+func isText(head [4]byte) bool { return head[0] >= 'A' && head[0] <= 'z' }
+
+// readText takes in faulthandler's text, which begins with head, and returns the
+// head of the frame behind it.
+func (d *stackDump) readText(r io.Reader, head [4]byte) ([4]byte, error) {
+	line, b := string(head[:]), make([]byte, 1)
+	for range maxDumpText {
+		if _, err := io.ReadFull(r, b); err != nil {
+			return head, err
+		}
+		switch {
+		case b[0] == '\n':
+			d.addLine(line)
+			line = ""
+		case b[0] <= maxFrame>>24 && line == "":
+			head[0] = b[0]
+			_, err := io.ReadFull(r, head[1:])
+			return head, err
+		default:
+			line += string(b)
+		}
+	}
+	return head, fmt.Errorf("%w: a stack of more than %d bytes", ErrProtocol, maxDumpText)
+}
+
+var faultLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^  File "([^"]{1,500})", line (\d{1,9}) in (.{1,200})$`)
+})
+
+// addLine takes in a line of faulthandler's text. Headings are left out.
+func (d *stackDump) addLine(line string) {
+	found := faultLine().FindStringSubmatch(line)
+	if found == nil {
+		return
+	}
+	number, _ := strconv.Atoi(found[2]) // nine digits always fit
+	d.mu.Lock()
+	if len(d.text) < maxDumpFrames {
+		d.text = append(d.text, stackFrame{File: found[1], Line: number, Func: found[3]})
+	}
+	d.mu.Unlock()
+	d.wake()
+}
+
+// lines writes the stack for a reader, outermost first; none if nothing came.
+// code is the source that the runner calls codeFile; the runner's own folder
+// on this host is hostDir.
+func (d *stackDump) lines(code, codeFile, hostDir string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stack := d.frames
+	if stack == nil {
+		stack = slices.Clone(d.text)
+		slices.Reverse(stack)
+		stack = withoutRunner(stack, hostDir)
+	}
+	return stackLines(stack, code, codeFile)
+}
