@@ -29,7 +29,7 @@ func (s *Store) ready(ctx context.Context, name, digest, ref string, build func(
 	if root := s.load(name, digest, ref); root != nil {
 		return root, nil
 	}
-	unlock, err := s.lock(ctx, name, unix.LOCK_EX)
+	unlock, err := s.locks.wait(ctx, name, unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -117,7 +117,7 @@ func syncDir(dir string) error {
 // What cannot be removed is tried again next time: it is in nobody's way.
 func (s *Store) sweep() {
 	for _, temp := range s.unfinished() {
-		unlock, err := s.tryLock(temp.lock(), unix.LOCK_EX)
+		unlock, err := s.locks.try(temp.lock(), unix.LOCK_EX)
 		if err != nil {
 			continue
 		}

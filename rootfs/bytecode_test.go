@@ -12,8 +12,8 @@ import (
 )
 
 // frames is what the script in an image would write: names and contents.
-func frames(pairs ...string) func(context.Context, *os.File) error {
-	return func(_ context.Context, out *os.File) error {
+func frames(pairs ...string) Run {
+	return func(_ context.Context, _ []string, out *os.File) error {
 		for i := 0; i < len(pairs); i += 2 {
 			head := binary.BigEndian.AppendUint32(nil, uint32(len(pairs[i])))
 			head = binary.BigEndian.AppendUint32(head, uint32(len(pairs[i+1])))
@@ -32,10 +32,10 @@ func TestBytecodeIsAddedOnce(t *testing.T) {
 	closed.ModTime = time.Unix(1e9, 0)
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, closed, file("lib/m.py", "x = 1"))))
 	root := ensureAll(t, s, ref)[0]
-	if !s.NeedsBytecode(root) {
+	if !root.NeedsBytecode() {
 		t.Fatal("a new image needs none")
 	}
-	if err := s.AddBytecode(ctx, root, frames("/lib/__pycache__/m.cpython-314.pyc", "code")); err != nil {
+	if err := root.AddBytecode(ctx, frames("/lib/__pycache__/m.cpython-314.pyc", "code")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(root.Dir, "lib/__pycache__/m.cpython-314.pyc"))
@@ -46,10 +46,10 @@ func TestBytecodeIsAddedOnce(t *testing.T) {
 	if err != nil || lib.Mode().Perm() != 0o555 || !lib.ModTime().Equal(closed.ModTime) {
 		t.Errorf("the directory has changed: %v %v", lib, err)
 	}
-	if s.NeedsBytecode(root) {
+	if root.NeedsBytecode() {
 		t.Error("it is needed again")
 	}
-	if err := s.AddBytecode(ctx, root, func(context.Context, *os.File) error { return errors.New("called again") }); err != nil {
+	if err := root.AddBytecode(ctx, func(context.Context, []string, *os.File) error { return errors.New("called again") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func TestBytecodeStaysInItsPlace(t *testing.T) {
 	} {
 		s := openStore(t)
 		root := ensureAll(t, s, ref)[0]
-		err := s.AddBytecode(ctx, root, frames(name, "code"))
+		err := root.AddBytecode(ctx, frames(name, "code"))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %v, want %q", name, err, want)
 		}
@@ -98,23 +98,23 @@ func TestBytecodeThatFailsIsTriedAgainLater(t *testing.T) {
 	reg, s := newRegistry(t), openStore(t)
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("lib/m.py", ""))))
 	root := ensureAll(t, s, ref)[0]
-	broken := func(ctx context.Context, out *os.File) error {
-		return errors.Join(frames("/lib/__pycache__/m.pyc", "code")(ctx, out), errors.New("the sandbox broke"))
+	broken := func(ctx context.Context, args []string, out *os.File) error {
+		return errors.Join(frames("/lib/__pycache__/m.pyc", "code")(ctx, args, out), errors.New("the sandbox broke"))
 	}
-	if err := s.AddBytecode(ctx, root, broken); err == nil || !strings.Contains(err.Error(), "the sandbox broke") {
+	if err := root.AddBytecode(ctx, broken); err == nil || !strings.Contains(err.Error(), "the sandbox broke") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(root.Dir, "lib/__pycache__/m.pyc")); err != nil {
 		t.Errorf("what had arrived is gone: %v", err)
 	}
-	if s.NeedsBytecode(root) {
+	if root.NeedsBytecode() {
 		t.Error("tried again at once")
 	}
 	long := time.Now().Add(-2 * bytecodeRetry)
-	if err := os.Chtimes(bytecodeFile(root), long, long); err != nil {
+	if err := os.Chtimes(root.bytecodeFile(), long, long); err != nil {
 		t.Fatal(err)
 	}
-	if !s.NeedsBytecode(root) {
+	if !root.NeedsBytecode() {
 		t.Error("never tried again")
 	}
 }
@@ -123,7 +123,7 @@ func TestBytecodeCutShortIsAnError(t *testing.T) {
 	reg, s := newRegistry(t), openStore(t)
 	ref := reg.push(t, "py:3", pythonImage(t))
 	root := ensureAll(t, s, ref)[0]
-	err := s.AddBytecode(ctx, root, func(_ context.Context, out *os.File) error {
+	err := root.AddBytecode(ctx, func(_ context.Context, _ []string, out *os.File) error {
 		_, err := out.WriteString("\x00\x00\x00\x05\x00\x00\x00\x05abc")
 		return err
 	})
@@ -137,12 +137,12 @@ func TestCancelledBytecodeIsStillToBeDone(t *testing.T) {
 	ref := reg.push(t, "py:3", pythonImage(t))
 	root := ensureAll(t, s, ref)[0]
 	ctx, cancel := context.WithCancel(ctx)
-	err := s.AddBytecode(ctx, root, func(ctx context.Context, _ *os.File) error {
+	err := root.AddBytecode(ctx, func(ctx context.Context, _ []string, _ *os.File) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if !errors.Is(err, context.Canceled) || !s.NeedsBytecode(root) {
+	if !errors.Is(err, context.Canceled) || !root.NeedsBytecode() {
 		t.Errorf("got %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *Store) load(name, digest, ref string) (root *Root) {
 	// another user shares with us it cannot be set, and need not be.
 	now := time.Now()
 	_ = os.Chtimes(file, now, now)
-	return &Root{Dir: rootDir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds}
+	return &Root{Dir: rootDir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, locks: s.locks}
 }
 
 // readRecord reads an image.json, and returns nil if it is of no use.
@@ -109,7 +109,7 @@ func readRecord(file string) *record {
 
 // remember notes which image a reference means.
 func (s *Store) remember(ctx context.Context, r images.Reference, ref, digest string) error {
-	unlock, err := s.lock(ctx, "refs", unix.LOCK_EX)
+	unlock, err := s.locks.wait(ctx, "refs", unix.LOCK_EX)
 	if err != nil {
 		return err
 	}

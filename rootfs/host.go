@@ -85,12 +85,12 @@ func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 		}
 	}
 	p.linkOrBind(sys, "etc/localtime")
-	python, err := hostPython(ctx, sys)
+	python, err := FindOnHost(ctx, sys)
 	if err != nil {
 		return nil, err
 	}
-	p.Python = python.exe
-	for _, dir := range python.prefixes {
+	p.Python = python.Exe
+	for _, dir := range python.Dirs {
 		p.bind("/", dir)
 	}
 	slices.SortFunc(p.Binds, func(a, b hostBind) int { return strings.Compare(a.Target, b.Target) })
@@ -115,11 +115,7 @@ func (p *hostPlan) bind(sys, name string) {
 
 // covers reports whether a bind above has the target already.
 func (p *hostPlan) covers(target string) bool {
-	return slices.ContainsFunc(p.Binds, func(b hostBind) bool { return b.Dir && within(target, b.Target) })
-}
-
-func within(name, dir string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+	return slices.ContainsFunc(p.Binds, func(b hostBind) bool { return b.Dir && rootdir.Within(target, b.Target) })
 }
 
 // linkOrBind repeats the host's symlink if it leads into /usr, and binds
@@ -130,7 +126,7 @@ func (p *hostPlan) linkOrBind(sys, name string) {
 	if !filepath.IsAbs(leads) {
 		leads = filepath.Join("/", filepath.Dir(name), target)
 	}
-	if err != nil || !within(filepath.Clean(leads), "/usr") {
+	if err != nil || !rootdir.Within(filepath.Clean(leads), "/usr") {
 		p.bind(sys, name)
 		return
 	}

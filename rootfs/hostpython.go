@@ -10,39 +10,41 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// foundPython is an interpreter of the host and the directories that it needs
-// beside /usr.
-type foundPython struct {
-	exe      string
-	prefixes []string
+// HostPython is an interpreter of the host.
+type HostPython struct {
+	Exe  string   // absolute path
+	Dirs []string // what it needs beside /usr
 }
 
-// hostPython finds the host's interpreter: the system's own if there is one,
-// else whatever `python3` in the user's PATH turns out to be.
-func hostPython(ctx context.Context, sys string) (*foundPython, error) {
+// FindOnHost finds the host's interpreter: the system's own if there is one,
+// else the one that `python3` in the user's PATH starts. The host's files are
+// under sys, which is "/" but in tests.
+func FindOnHost(ctx context.Context, sys string) (HostPython, error) {
 	for _, exe := range []string{"/usr/bin/python3", "/usr/local/bin/python3"} {
 		if systemPython(sys, exe) {
-			return &foundPython{exe: exe}, nil
+			return HostPython{Exe: exe}, nil
 		}
 	}
 	exe, err := exec.LookPath("python3")
 	if err != nil {
-		return nil, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", oldestMinor)
+		return HostPython{}, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", oldestMinor)
 	}
 	answer, err := askPython(ctx, exe)
 	if err != nil {
-		return nil, fmt.Errorf("asking %q what it needs: %w; install a working one, for example with: apt install python3", exe, err)
+		return HostPython{}, fmt.Errorf("asking %q what it needs: %w; install a working one, for example with: apt install python3", exe, err)
 	}
-	return answer.found()
+	return answer.check()
 }
 
 // systemPython reports whether a path in /usr leads to an interpreter in /usr
 // that is not too old.
 func systemPython(sys, exe string) bool {
 	real, err := filepath.EvalSymlinks(filepath.Join(sys, exe))
-	if err != nil || !within(real, filepath.Join(sys, "usr")) {
+	if err != nil || !rootdir.Within(real, filepath.Join(sys, "usr")) {
 		return false
 	}
 	info, err := os.Stat(real)
@@ -61,7 +63,7 @@ type pythonAnswer struct {
 	Minor      int    `json:"minor"`
 }
 
-const question = `import json, sys; print(json.dumps({"executable": sys.executable, "prefix": sys.prefix, ` +
+const pythonQuestion = `import json, sys; print(json.dumps({"executable": sys.executable, "prefix": sys.prefix, ` +
 	`"base_prefix": sys.base_prefix, "minor": sys.version_info[1]}))`
 
 // askPython runs an interpreter, isolated from the user's settings. It may be a
@@ -69,7 +71,7 @@ const question = `import json, sys; print(json.dumps({"executable": sys.executab
 func askPython(ctx context.Context, exe string) (*pythonAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, exe, "-I", "-c", question)
+	cmd := exec.CommandContext(ctx, exe, "-I", "-c", pythonQuestion)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
@@ -85,65 +87,58 @@ func askPython(ctx context.Context, exe string) (*pythonAnswer, error) {
 	return &a, nil
 }
 
-func (a *pythonAnswer) found() (*foundPython, error) {
+// check refuses an interpreter that is too old, and one whose directories a sandbox
+// must not see.
+func (a *pythonAnswer) check() (HostPython, error) {
 	if a.Minor < oldestMinor {
-		return nil, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", a.Executable, a.Minor, oldestMinor)
+		return HostPython{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", a.Executable, a.Minor, oldestMinor)
 	}
 	if !filepath.IsAbs(a.Executable) {
-		return nil, errors.New("the interpreter does not know its own path")
+		return HostPython{}, errors.New("the interpreter does not know its own path")
 	}
-	f := &foundPython{exe: a.Executable}
+	h := HostPython{Exe: a.Executable}
 	// The executable may be a symlink into another tree, and so may that.
 	real, err := filepath.EvalSymlinks(a.Executable)
 	if err != nil {
-		return nil, err
+		return HostPython{}, err
 	}
 	for _, dir := range []string{a.BasePrefix, a.Prefix, filepath.Dir(real), filepath.Dir(a.Executable)} {
-		if !filepath.IsAbs(dir) || within(dir, "/usr") || f.has(dir) {
+		if !filepath.IsAbs(dir) || rootdir.Within(dir, "/usr") || h.covers(dir) {
 			continue
 		}
-		if err := harmless(dir); err != nil {
-			return nil, err
+		if err := refusePrivate(dir); err != nil {
+			return HostPython{}, err
 		}
-		f.prefixes = append(f.prefixes, dir)
+		h.Dirs = append(h.Dirs, dir)
 	}
-	return f, nil
+	return h, nil
 }
 
-func (f *foundPython) has(dir string) bool {
-	for _, p := range f.prefixes {
-		if within(dir, p) {
+func (h HostPython) covers(dir string) bool {
+	for _, p := range h.Dirs {
+		if rootdir.Within(dir, p) {
 			return true
 		}
 	}
 	return false
 }
 
-// harmless refuses to show a whole home directory, or all of the disk, to the
+// refusePrivate refuses to show a whole home directory, or all of the disk, to the
 // code only because an interpreter was installed right there.
-func harmless(dir string) error {
+func refusePrivate(dir string) error {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/root"
 	}
 	for _, private := range []string{home, filepath.Join(home, ".local"), "/etc", "/var", "/tmp"} {
-		if within(private, filepath.Clean(dir)) {
+		if rootdir.Within(private, filepath.Clean(dir)) {
 			return fmt.Errorf("the files of python3 are in %q, which holds much else that the sandbox must not see; install another one, for example with: apt install python3", dir)
 		}
 	}
 	for _, mount := range []string{"/proc", "/dev", "/tmp", "/workspace"} {
-		if within(dir, mount) {
+		if rootdir.Within(dir, mount) {
 			return fmt.Errorf("the files of python3 are in %q, and a sandbox has a %s of its own; install another one, for example with: apt install python3", dir, mount)
 		}
 	}
 	return nil
-}
-
-// HostPython is the path of the interpreter that the image "host" would have.
-func HostPython(ctx context.Context) (string, error) {
-	p, err := hostPython(ctx, "/")
-	if err != nil {
-		return "", err
-	}
-	return p.exe, nil
 }

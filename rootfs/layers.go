@@ -43,7 +43,7 @@ func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, r
 	if rec := s.loadLayer(diffID); rec != nil {
 		return rec, b.Layer(rec)
 	}
-	unlock, err := s.lock(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
+	unlock, err := s.locks.wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}

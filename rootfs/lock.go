@@ -10,36 +10,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the named lock of the store, exclusively or shared. It is held against other processes
-// and against other goroutines of this one alike, as each call has its own open
-// file, and the kernel drops it if the process dies. Lock files stay: removing
-// one would let two holders lock two files of one name.
-func (s *Store) lock(ctx context.Context, name string, how int) (unlock func(), err error) {
+// A lockDir has the lock files of a store, by name. A lock is held against other
+// processes and against other goroutines of this one alike, as each call has its
+// own open file, and the kernel drops it if the process dies. Lock files stay:
+// removing one would let two holders lock two files of one name.
+type lockDir string
+
+// wait takes a lock, exclusively (LOCK_EX) or shared (LOCK_SH), as soon as it is
+// free.
+func (d lockDir) wait(ctx context.Context, name string, how int) (unlock func(), err error) {
 	// The kernel's own waiting cannot be cancelled, so this asks again and
 	// again; a pull takes seconds, so some milliseconds more do not count.
-	wait := time.Millisecond
-	// Somebody may have cleared the whole store away meanwhile.
-	if err := makeFolders(s.dir); err != nil {
+	pause := time.Millisecond
+	// The user may have removed the whole store meanwhile.
+	if err := makeFolders(filepath.Dir(string(d))); err != nil {
 		return nil, err
 	}
 	for {
-		unlock, err := s.tryLock(name, how)
+		unlock, err := d.try(name, how)
 		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-time.After(wait):
+		case <-time.After(pause):
 		}
-		wait = min(2*wait, 50*time.Millisecond)
+		pause = min(2*pause, 50*time.Millisecond)
 	}
 }
 
-// tryLock takes the lock, exclusively or shared, if it is free; the error is
-// EWOULDBLOCK if not.
-func (s *Store) tryLock(name string, how int) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, "locks", name), os.O_RDWR|os.O_CREATE, 0o644)
+// try takes a lock if it is free; the error is EWOULDBLOCK if not.
+func (d lockDir) try(name string, how int) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(string(d), name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func TestWaitingForAnotherPullIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := s.tryLock("ref-"+s.refKey(r), unix.LOCK_EX)
+	unlock, err := s.locks.try("ref-"+s.refKey(r), unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
 	}

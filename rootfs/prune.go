@@ -83,7 +83,7 @@ const pullsLock = "pulls"
 // collect removes the layers that no image has any more, unless a pull goes on.
 // It returns their size in bytes.
 func (s *Store) collect() (freed int64, err error) {
-	unlock, err := s.tryLock(pullsLock, unix.LOCK_EX)
+	unlock, err := s.locks.try(pullsLock, unix.LOCK_EX)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return 0, nil
 	}

@@ -32,6 +32,8 @@ type Root struct {
 	Env    []string
 	Python string // absolute path inside of the interpreter
 	Binds  []Bind
+
+	locks lockDir // of its store
 }
 
 // Bind is a read-only bind mount that the root needs. Only the host's own
@@ -45,6 +47,7 @@ type Bind struct {
 // directory at once.
 type Store struct {
 	dir    string
+	locks  lockDir
 	puller images.Puller
 	opened time.Time
 
@@ -87,7 +90,7 @@ func Open(dir string, p images.Puller) (*Store, error) {
 		return nil, fmt.Errorf("opening image store: %w", err)
 	}
 	s := &Store{
-		dir: dir, puller: p, opened: time.Now(), held: map[string]func(){},
+		dir: dir, locks: lockDir(filepath.Join(dir, "locks")), puller: p, opened: time.Now(), held: map[string]func(){},
 		Policy: PullMissing, MaxBytes: DefaultMaxBytes, MaxEntries: DefaultMaxEntries,
 	}
 	s.sweep()
@@ -191,12 +194,12 @@ func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (
 // says what it may take for that.
 func (s *Store) pull(ctx context.Context, r images.Reference, ref string, known func(images.Reference, string) *Root, progress func(Progress)) (*Root, error) {
 	name := "ref-" + s.refKey(r)
-	unlock, err := s.tryLock(name, unix.LOCK_EX)
+	unlock, err := s.locks.try(name, unix.LOCK_EX)
 	if err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			report(progress, Progress{Text: "waiting for another process that pulls " + ref})
 		}
-		unlock, err = s.lock(ctx, name, unix.LOCK_EX)
+		unlock, err = s.locks.wait(ctx, name, unix.LOCK_EX)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another pull of %q: %w", ref, err)
@@ -228,7 +231,7 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, known 
 // disk, nothing stays of it; after an interruption its complete layers do, so
 // that the next pull has less to do.
 func (s *Store) unpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
-	pulling, err := s.lock(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
 	if err != nil {
 		return nil, err
 	}

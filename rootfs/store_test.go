@@ -347,7 +347,7 @@ func TestOpenRemovesLeftoversThatNobodyHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unlock, err := s.tryLock("sha256-bb", unix.LOCK_EX)
+	unlock, err := s.locks.try("sha256-bb", unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,14 +21,14 @@ func (s *Store) hold(name string) bool {
 	if s.held[name] != nil {
 		return true
 	}
-	unlock, err := s.tryLock(useLock(name), unix.LOCK_SH)
+	unlock, err := s.locks.try(useLock(name), unix.LOCK_SH)
 	// Somebody may only be looking whether it is in use (inUse).
 	for range 5 {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			break
 		}
 		time.Sleep(time.Millisecond)
-		unlock, err = s.tryLock(useLock(name), unix.LOCK_SH)
+		unlock, err = s.locks.try(useLock(name), unix.LOCK_SH)
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false
@@ -66,10 +66,10 @@ func useLock(name string) string { return "use-" + name }
 // claim makes sure that no process uses or makes the root with a name, as long
 // as the claim is held.
 func (s *Store) claim(name string) (release func(), err error) {
-	making, err := s.tryLock(name, unix.LOCK_EX)
+	making, err := s.locks.try(name, unix.LOCK_EX)
 	if err == nil {
 		var using func()
-		if using, err = s.tryLock(useLock(name), unix.LOCK_EX); err == nil {
+		if using, err = s.locks.try(useLock(name), unix.LOCK_EX); err == nil {
 			return func() { using(); making() }, nil
 		}
 		making()

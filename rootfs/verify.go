@@ -92,12 +92,12 @@ type onlyReader struct{ io.Reader }
 func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) error {
 	// What is made here has an unfinished root's name, and whoever opens the
 	// store sweeps those that nobody has locked.
-	making, err := s.lock(ctx, dirName(image.Digest), unix.LOCK_SH)
+	making, err := s.locks.wait(ctx, dirName(image.Digest), unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	defer making()
-	pulling, err := s.lock(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}

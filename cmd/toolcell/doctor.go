@@ -46,7 +46,8 @@ func doctor(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Mounts: conf.Mounts}
-	needs.Python, needs.PythonErr = rootfs.HostPython(c.Context)
+	python, pythonErr := rootfs.FindOnHost(c.Context, "/")
+	needs.Python, needs.PythonErr = python.Exe, pythonErr
 	checks := append(oci.Examine(needs), policyCheck(conf)...)
 	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
 	if c.Bool("json") {

@@ -92,11 +92,11 @@ func imagesPull(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return d.Explain(err)
 	}
-	if !c.Bool("no-compile") && store.NeedsBytecode(root) {
+	if !c.Bool("no-compile") && root.NeedsBytecode() {
 		if console.Terminal(s.Err) {
 			fmt.Fprintln(s.Err, "compiling the image's modules, so that imports are fast")
 		}
-		if err := compileModules(c.Context, d, settings, store, root); err != nil {
+		if err := compileModules(c.Context, d, settings, root); err != nil {
 			if c.Context.Err() != nil {
 				return err
 			}

@@ -147,7 +147,7 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return compileModules(ctx, d, conf, store, root)
+	return compileModules(ctx, d, conf, root)
 }
 
 // compileTime is far beyond what the largest image needs.
@@ -155,12 +155,12 @@ const compileTime = 20 * time.Minute
 
 // compileModules gives an image bytecode of its modules and of the runner,
 // unless it has it.
-func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, store *rootfs.Store, root *rootfs.Root) (err error) {
+func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, root *rootfs.Root) (err error) {
 	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
 	if err != nil {
 		return d.Explain(err)
 	}
-	if !store.NeedsBytecode(root) && !store.NeedsProgram(root, runnerDir) {
+	if !root.NeedsBytecode() && !root.NeedsProgramBytecode(runnerDir) {
 		return nil
 	}
 	runtime, err := oci.Open(d.Run, s.UID, s.GID)
@@ -170,8 +170,8 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, s
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
-	compile := func(args []string, binds ...oci.Bind) func(ctx context.Context, out *os.File) error {
-		return func(ctx context.Context, out *os.File) error {
+	compile := func(binds ...oci.Bind) rootfs.Run {
+		return func(ctx context.Context, args []string, out *os.File) error {
 			exit, err := runtime.Run(ctx, oci.Process{
 				Root: image.SandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
 				Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
@@ -185,7 +185,7 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, s
 	// The runner comes first: it is quick, and every run gains.
 	bind := oci.Bind{Source: runnerDir, Target: runner.Dir}
 	return errors.Join(
-		store.AddProgram(ctx, root, runnerDir, compile(root.CompileProgramArgs(bind.Target), bind)),
-		store.AddBytecode(ctx, root, compile(root.CompileArgs())),
+		root.AddProgramBytecode(ctx, runnerDir, bind.Target, compile(bind)),
+		root.AddBytecode(ctx, compile()),
 	)
 }

@@ -62,3 +62,8 @@ func Quote(name string) string {
 	}
 	return fmt.Sprintf("%q", name)
 }
+
+// Within reports whether a clean absolute path is a directory or something in it.
+func Within(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}

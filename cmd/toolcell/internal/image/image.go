@@ -125,7 +125,7 @@ func (i *Source) ensure(ctx context.Context, ref, note string, progress func(don
 	if err := settings.MakeRoom(root, i.Mounts); err != nil {
 		return bridge.Image{}, i.Dirs.Explain(err)
 	}
-	if ask := i.Store.Due(ref); ask || i.Store.NeedsBytecode(root) || i.Store.NeedsProgram(root, i.Runner) {
+	if ask := i.Store.Due(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(i.Runner) {
 		i.Refresh(ref, ask)
 	}
 	image := i.image(ref, root)
@@ -137,7 +137,7 @@ func (i *Source) ensure(ctx context.Context, ref, note string, progress func(don
 
 func (i *Source) image(ref string, root *rootfs.Root) bridge.Image {
 	return bridge.Image{
-		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: i.Store.Program(root, i.Runner), Env: root.Env,
+		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(i.Runner), Env: root.Env,
 	}
 }
 

@@ -1,0 +1,146 @@
+package rootfs
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+)
+
+var (
+	//go:embed compile.py
+	modulesScript string
+	//go:embed compile_program.py
+	programScript string
+)
+
+// A Run runs a command in a sandbox of an image, copies its standard output to
+// out, and returns when it has ended.
+type Run func(ctx context.Context, args []string, out *os.File) error
+
+// Bytecode lists files that were compiled.
+type Bytecode struct {
+	Files map[string]string // path relative to the directory → SHA-256 of its content
+	Bytes int64             // of all files
+}
+
+// How many bytes a hostile image may write.
+const (
+	maxModules = 2 << 30
+	maxProgram = 64 << 20
+	maxFile    = 64 << 20
+)
+
+// compileModules compiles the modules that the interpreter exe of an image can
+// import, with run, and puts the bytecode into the image's root. It returns what
+// has arrived also if it fails.
+func compileModules(ctx context.Context, exe string, root *os.Root, run Run) (Bytecode, error) {
+	args := []string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript}
+	return compileInto(ctx, root, args, run, maxModules)
+}
+
+// compileProgram compiles a program, a Python package at path in the sandbox,
+// with the interpreter exe, and puts the bytecode into dir/__pycache__.
+func compileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run) (Bytecode, error) {
+	args := []string{exe, "-s", "-B", "-X", "utf8", "-c", programScript, path}
+	b, err := compileInto(ctx, dir, args, run, maxProgram)
+	if err == nil && len(b.Files) == 0 {
+		err = errors.New("the image wrote no bytecode")
+	}
+	return b, err
+}
+
+// compileInto runs a command that writes bytecode, and puts that into a
+// directory while it comes. If that fails, the command is ended.
+func compileInto(ctx context.Context, root *os.Root, args []string, run Run, limit int64) (b Bytecode, err error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return Bytecode{}, err
+	}
+	defer in.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, args, out)
+		out.Close()
+		ended <- err
+	}()
+	b.Files = map[string]string{}
+	if err = b.readFiles(root, bufio.NewReaderSize(in, 64<<10), limit); err != nil {
+		cancel()
+		in.Close()
+	}
+	return b, errors.Join(err, <-ended)
+}
+
+// readFiles writes the files that a script sends to their places.
+func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit int64) error {
+	for total := int64(0); ; {
+		var head [8]byte
+		if _, err := io.ReadFull(in, head[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading bytecode: %w", err)
+		}
+		nameLen, size := int64(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint32(head[4:]))
+		if total += nameLen + size; nameLen > rootdir.MaxPath || size > maxFile || total > limit {
+			return errors.New("the image writes more bytecode than the limits allow")
+		}
+		buf := make([]byte, nameLen+size)
+		if _, err := io.ReadFull(in, buf); err != nil {
+			return fmt.Errorf("reading bytecode: %w", err)
+		}
+		name, content := string(buf[:nameLen]), buf[nameLen:]
+		full, err := writeBytecode(root, name, content)
+		if err != nil {
+			return fmt.Errorf("adding bytecode %s: %w", rootdir.Quote(name), err)
+		}
+		sum := sha256.Sum256(content)
+		b.Files[full] = hex.EncodeToString(sum[:])
+		b.Bytes += size
+	}
+}
+
+// writeBytecode writes one file, whose name comes from the sandbox: it must be
+// DIR/__pycache__/NAME.pyc with a DIR that is there.
+func writeBytecode(root *os.Root, name string, content []byte) (full string, err error) {
+	name, err = rootdir.Clean(name)
+	if err != nil {
+		return "", err
+	}
+	cache, base := path.Split(name)
+	dir, pycache := path.Split(path.Clean(cache))
+	if pycache != "__pycache__" || !strings.HasSuffix(base, ".pyc") {
+		return "", errors.New("this is no place for bytecode")
+	}
+	real, err := rootdir.Resolve(root, dir)
+	if err != nil {
+		return "", err
+	}
+	cache = path.Join(real, pycache)
+	info, err := root.Lstat(cache)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := rootdir.MakeInside(root, real, func() error { return rootdir.MakeDir(root, cache) }); err != nil {
+			return "", err
+		}
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return "", errors.New("its folder is a file")
+	}
+	full = path.Join(cache, base)
+	return full, rootdir.MakeInside(root, cache, func() error { return rootdir.ReplaceFile(root, full, content) })
+}

@@ -1,0 +1,102 @@
+package rootfs
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+)
+
+const (
+	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	maxPathDirs = 100
+	oldestMinor = 9 // what the runner is written for
+)
+
+// errNoPython names images that are known to be right, since a user who sees it
+// has probably taken a base image.
+var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer) in its PATH; images such as python:3.14-slim or python:3.14-alpine have one", oldestMinor)
+
+// findPython returns the absolute path of the image's interpreter, as it would
+// be found by a shell in it.
+func findPython(root *os.Root, env []string) (string, error) {
+	dirs := searchPath(env)
+	for _, name := range []string{"python3", "python"} {
+		for _, dir := range dirs {
+			if isPython(root, path.Join(dir, name)) {
+				return path.Join(dir, name), nil
+			}
+		}
+	}
+	best, bestMinor := "", -1
+	for _, dir := range dirs {
+		real, err := rootdir.Resolve(root, dir)
+		if err != nil {
+			continue
+		}
+		entries, err := rootdir.ReadDir(root, real)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if n := minor(e.Name()); n > bestMinor && isPython(root, path.Join(dir, e.Name())) {
+				best, bestMinor = path.Join(dir, e.Name()), n
+			}
+		}
+	}
+	if best == "" {
+		return "", errNoPython
+	}
+	return best, nil
+}
+
+func searchPath(env []string) []string {
+	list := defaultPath
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok && value != "" {
+			list = value
+		}
+	}
+	var dirs []string
+	for dir := range strings.SplitSeq(list, ":") {
+		if path.IsAbs(dir) && len(dirs) < maxPathDirs {
+			dirs = append(dirs, path.Clean(dir))
+		}
+	}
+	return dirs
+}
+
+// isPython reports whether a path leads to an executable file that is not a
+// Python too old.
+func isPython(root *os.Root, file string) bool {
+	real, err := rootdir.ResolveFile(root, file)
+	if err != nil {
+		return false
+	}
+	info, err := root.Lstat(real)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return false
+	}
+	name := path.Base(real)
+	if strings.HasPrefix(name, "python2") {
+		return false
+	}
+	n := minor(name)
+	return n < 0 || n >= oldestMinor
+}
+
+// minor returns N of "python3.N", or -1.
+func minor(name string) int {
+	digits, ok := strings.CutPrefix(name, "python3.")
+	if !ok {
+		return -1
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
