@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/python"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,7 +48,7 @@ func (r *Root) NeedsBytecode() bool {
 // in a sandbox. If another process does the same already, that one is left to
 // it. After a failure, the files that have arrived stay, and the next attempt is
 // an hour later.
-func (r *Root) AddBytecode(ctx context.Context, run Run) error {
+func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 	unlock, err := r.lock("bytecode")
 	if unlock == nil {
 		return err
@@ -61,7 +62,7 @@ func (r *Root) AddBytecode(ctx context.Context, run Run) error {
 		return err
 	}
 	defer dir.Close()
-	compiled, err := compileModules(ctx, r.Python, dir, run)
+	compiled, err := python.CompileModules(ctx, r.Python, dir, run)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is still to be done
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -85,7 +86,7 @@ func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 		}
 	}
 	p.linkOrBind(sys, "etc/localtime")
-	python, err := FindOnHost(ctx, sys)
+	python, err := python.FindOnHost(ctx, sys)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sync/errgroup"
 )
@@ -47,7 +48,7 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err := errors.Join(makeMountPoints(root), addEtcFiles(root)); err != nil {
 		return nil, err
 	}
-	python, err := findPython(root, env)
+	python, err := python.Find(root, env)
 	if err != nil {
 		return nil, err
 	}

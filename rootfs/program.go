@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolcell/toolcell/rootfs/python"
 )
 
 // A program that is started again and again in an image takes Python longer to
@@ -46,7 +48,7 @@ func (r *Root) NeedsProgramBytecode(program string) bool {
 // at inside in the sandboxes in which run compiles it. If another process does
 // the same already, that one is left to it. After a failure, the next attempt is
 // an hour later.
-func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, run Run) error {
+func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, run python.Run) error {
 	unlock, err := r.lock("program")
 	if unlock == nil {
 		return err
@@ -66,7 +68,7 @@ func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, r
 		return err
 	}
 	defer dir.Close()
-	_, err = compileProgram(ctx, r.Python, inside, dir, run)
+	_, err = python.CompileProgram(ctx, r.Python, inside, dir, run)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is still to be done
 	}

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/rootfs/python"
 )
 
 // writes is a sandbox that writes a text.
-func writes(text string) Run {
+func writes(text string) python.Run {
 	return func(_ context.Context, _ []string, out *os.File) error {
 		_, err := out.WriteString(text)
 		return err
@@ -82,33 +84,6 @@ func TestProgramThatFailsIsTriedAgainLater(t *testing.T) {
 	}
 	if !root.NeedsProgramBytecode(program) {
 		t.Error("it is never tried again")
-	}
-}
-
-func TestEndlessProgramIsCut(t *testing.T) {
-	root := programRoot(t)
-	err := root.AddProgramBytecode(ctx, "/host/runner", "/runner", func(ctx context.Context, _ []string, out *os.File) error {
-		for ctx.Err() == nil {
-			if _, err := out.WriteString(bytecodeOf(strings.Repeat("x", 1<<20))); err != nil {
-				return err
-			}
-		}
-		return context.Cause(ctx)
-	})
-	if err == nil || !strings.Contains(err.Error(), "more bytecode than the limits allow") || root.ProgramBytecode("/host/runner") != "" {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestProgramStaysInItsFolder has a sandbox that names files elsewhere.
-func TestProgramStaysInItsFolder(t *testing.T) {
-	for _, name := range []string{"../x.pyc", "x.pyc", "__pycache__/../../x.pyc", "../__pycache__/../__pycache__/x.py"} {
-		root := programRoot(t)
-		head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(name))), 4)
-		err := root.AddProgramBytecode(ctx, "/host/runner", "/runner", writes(string(head)+name+"code"))
-		if err == nil || root.ProgramBytecode("/host/runner") != "" {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
 }
 

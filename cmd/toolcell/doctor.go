@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
-	"github.com/toolcell/toolcell/rootfs"
+	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/urfave/cli/v2"
 )
 
@@ -46,7 +46,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Mounts: conf.Mounts}
-	python, pythonErr := rootfs.FindOnHost(c.Context, "/")
+	python, pythonErr := python.FindOnHost(c.Context, "/")
 	needs.Python, needs.PythonErr = python.Exe, pythonErr
 	checks := append(oci.Examine(needs), policyCheck(conf)...)
 	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))

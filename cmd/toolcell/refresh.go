@@ -19,6 +19,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/urfave/cli/v2"
 )
 
@@ -170,7 +171,7 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
-	compile := func(binds ...oci.Bind) rootfs.Run {
+	compile := func(binds ...oci.Bind) python.Run {
 		return func(ctx context.Context, args []string, out *os.File) error {
 			exit, err := runtime.Run(ctx, oci.Process{
 				Root: image.SandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),

@@ -1,4 +1,4 @@
-package rootfs
+package python
 
 import (
 	"fmt"
@@ -20,9 +20,9 @@ const (
 // has probably taken a base image.
 var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer) in its PATH; images such as python:3.14-slim or python:3.14-alpine have one", oldestMinor)
 
-// findPython returns the absolute path of the image's interpreter, as it would
+// Find returns the absolute path of the image's interpreter, as it would
 // be found by a shell in it.
-func findPython(root *os.Root, env []string) (string, error) {
+func Find(root *os.Root, env []string) (string, error) {
 	dirs := searchPath(env)
 	for _, name := range []string{"python3", "python"} {
 		for _, dir := range dirs {

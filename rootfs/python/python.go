@@ -1,4 +1,11 @@
-package rootfs
+// Package python knows what an image's Python needs: it finds the interpreter of an
+// image, or of this host, and compiles modules in a sandbox, since a root is
+// read-only when code runs on it.
+//
+// It starts no sandbox; its caller does (Run). What a sandbox sends is hostile: it
+// is bounded, and each file goes into a __pycache__ inside of the directory at hand
+// and nowhere else.
+package python
 
 import (
 	"bufio"
@@ -19,7 +26,7 @@ import (
 )
 
 var (
-	//go:embed compile.py
+	//go:embed compile_modules.py
 	modulesScript string
 	//go:embed compile_program.py
 	programScript string
@@ -42,17 +49,17 @@ const (
 	maxFile    = 64 << 20
 )
 
-// compileModules compiles the modules that the interpreter exe of an image can
+// CompileModules compiles the modules that the interpreter exe of an image can
 // import, with run, and puts the bytecode into the image's root. It returns what
 // has arrived also if it fails.
-func compileModules(ctx context.Context, exe string, root *os.Root, run Run) (Bytecode, error) {
+func CompileModules(ctx context.Context, exe string, root *os.Root, run Run) (Bytecode, error) {
 	args := []string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript}
 	return compileInto(ctx, root, args, run, maxModules)
 }
 
-// compileProgram compiles a program, a Python package at path in the sandbox,
+// CompileProgram compiles a program, a Python package at path in the sandbox,
 // with the interpreter exe, and puts the bytecode into dir/__pycache__.
-func compileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run) (Bytecode, error) {
+func CompileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run) (Bytecode, error) {
 	args := []string{exe, "-s", "-B", "-X", "utf8", "-c", programScript, path}
 	b, err := compileInto(ctx, dir, args, run, maxProgram)
 	if err == nil && len(b.Files) == 0 {

@@ -1,7 +1,7 @@
 """Compiles the package that its argument names, and writes bytecode that Python takes from the package's __pycache__.
 
-As compile.py does, it writes for each file four bytes of big-endian length of its path, four of its content, then the
-path, here within the package, and the content.
+As compile_modules.py does, it writes for each file four bytes of big-endian length of its path, four of its content,
+then the path, here within the package, and the content.
 """
 import importlib.util
 import marshal

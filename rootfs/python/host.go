@@ -1,4 +1,4 @@
-package rootfs
+package python
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// HostPython is an interpreter of the host.
-type HostPython struct {
+// Host is an interpreter of the host.
+type Host struct {
 	Exe  string   // absolute path
 	Dirs []string // what it needs beside /usr
 }
@@ -23,19 +23,19 @@ type HostPython struct {
 // FindOnHost finds the host's interpreter: the system's own if there is one,
 // else the one that `python3` in the user's PATH starts. The host's files are
 // under sys, which is "/" but in tests.
-func FindOnHost(ctx context.Context, sys string) (HostPython, error) {
+func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	for _, exe := range []string{"/usr/bin/python3", "/usr/local/bin/python3"} {
 		if systemPython(sys, exe) {
-			return HostPython{Exe: exe}, nil
+			return Host{Exe: exe}, nil
 		}
 	}
 	exe, err := exec.LookPath("python3")
 	if err != nil {
-		return HostPython{}, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", oldestMinor)
+		return Host{}, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", oldestMinor)
 	}
 	answer, err := askPython(ctx, exe)
 	if err != nil {
-		return HostPython{}, fmt.Errorf("asking %q what it needs: %w; install a working one, for example with: apt install python3", exe, err)
+		return Host{}, fmt.Errorf("asking %q what it needs: %w; install a working one, for example with: apt install python3", exe, err)
 	}
 	return answer.check()
 }
@@ -89,32 +89,32 @@ func askPython(ctx context.Context, exe string) (*pythonAnswer, error) {
 
 // check refuses an interpreter that is too old, and one whose directories a sandbox
 // must not see.
-func (a *pythonAnswer) check() (HostPython, error) {
+func (a *pythonAnswer) check() (Host, error) {
 	if a.Minor < oldestMinor {
-		return HostPython{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", a.Executable, a.Minor, oldestMinor)
+		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", a.Executable, a.Minor, oldestMinor)
 	}
 	if !filepath.IsAbs(a.Executable) {
-		return HostPython{}, errors.New("the interpreter does not know its own path")
+		return Host{}, errors.New("the interpreter does not know its own path")
 	}
-	h := HostPython{Exe: a.Executable}
+	h := Host{Exe: a.Executable}
 	// The executable may be a symlink into another tree, and so may that.
 	real, err := filepath.EvalSymlinks(a.Executable)
 	if err != nil {
-		return HostPython{}, err
+		return Host{}, err
 	}
 	for _, dir := range []string{a.BasePrefix, a.Prefix, filepath.Dir(real), filepath.Dir(a.Executable)} {
 		if !filepath.IsAbs(dir) || rootdir.Within(dir, "/usr") || h.covers(dir) {
 			continue
 		}
 		if err := refusePrivate(dir); err != nil {
-			return HostPython{}, err
+			return Host{}, err
 		}
 		h.Dirs = append(h.Dirs, dir)
 	}
 	return h, nil
 }
 
-func (h HostPython) covers(dir string) bool {
+func (h Host) covers(dir string) bool {
 	for _, p := range h.Dirs {
 		if rootdir.Within(dir, p) {
 			return true

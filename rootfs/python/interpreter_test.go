@@ -1,0 +1,42 @@
+package python
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
+)
+
+func TestFindPython(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries []entry
+		env     string
+		want    string
+	}{
+		"system":               {[]entry{program("usr/bin/python3")}, "", "/usr/bin/python3"},
+		"local first":          {[]entry{program("usr/bin/python3"), program("usr/local/bin/python3")}, "", "/usr/local/bin/python3"},
+		"order of PATH":        {[]entry{program("usr/bin/python3"), program("opt/bin/python3")}, "PATH=/opt/bin:/usr/bin", "/opt/bin/python3"},
+		"python3 beats python": {[]entry{program("usr/bin/python"), program("bin/python3")}, "", "/bin/python3"},
+		"only python":          {[]entry{program("usr/bin/python")}, "", "/usr/bin/python"},
+		"python is 2.7":        {[]entry{symlink("usr/bin/python", "python2.7"), program("usr/bin/python2.7")}, "", ""},
+		"only numbered":        {[]entry{program("usr/bin/python3.9"), program("usr/bin/python3.11"), program("usr/bin/python3.14-config")}, "", "/usr/bin/python3.11"},
+		"too old":              {[]entry{symlink("usr/bin/python3", "python3.6"), program("usr/bin/python3.6")}, "", ""},
+		"absolute symlink":     {[]entry{symlink("usr/bin/python3", "/opt/py/bin/python3.12"), program("opt/py/bin/python3.12")}, "", "/usr/bin/python3"},
+		"through directories":  {[]entry{symlink("bin", "usr/bin"), program("usr/bin/python3")}, "PATH=/bin", "/bin/python3"},
+		"dangling symlink":     {[]entry{symlink("usr/bin/python3", "/nowhere")}, "", ""},
+		"symlink to the host":  {[]entry{symlink("usr/bin/python3", "../../../../../../bin/sh")}, "", ""},
+		"symlink loop":         {[]entry{symlink("usr/bin/python3", "python3")}, "", ""},
+		"not executable":       {[]entry{file("usr/bin/python3", "")}, "", ""},
+		"a directory":          {[]entry{dir("usr/bin/python3")}, "", ""},
+		"relative PATH":        {[]entry{program("usr/bin/python3")}, "PATH=usr/bin:.", ""},
+		"nothing":              {nil, "", ""},
+	} {
+		got, err := Find(unpacktest.Root(t, c.entries...), []string{c.env})
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got %q, %v; want %q", name, got, err, c.want)
+		}
+		if err != nil && !strings.Contains(err.Error(), "python:3.14-slim") {
+			t.Errorf("%s: no hint in %v", name, err)
+		}
+	}
+}
