@@ -3,161 +3,172 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
+	"log/slog"
 	"os"
-	"os/signal"
-	"slices"
-	"strings"
-	"syscall"
+	"path/filepath"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/oci"
-	"github.com/urfave/cli/v2"
+	"github.com/toolcell/toolcell/rootfs"
 	"golang.org/x/sys/unix"
 )
 
-// version is set by the linker.
-var version = "devel"
-
-// run executes one command line and returns the exit code. Errors are printed
-// here and nowhere else.
-func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
-	ctx, signals, stop := console.WatchSignals(context.Background())
-	defer stop()
-	// A reader that is gone makes a write fail; it must not end us at once, with
-	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	settings.LeaveRemovedFolder()
-	app := newApp(&console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals})
-	err := app.RunContext(ctx, flagsFirst(app, args))
-	switch sig := signals.Received(); {
-	case err != nil && sig != nil:
-		if !console.EndedByUser(err) {
-			report(stderr, err)
-		}
-		return sig.Code()
-	case brokenPipe(err, stdout):
-		return console.Stopped{Signal: syscall.SIGPIPE}.Code()
+// project is whose saved tools this process sees.
+func project() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // it was removed: no project is left in it
 	}
-	return report(stderr, err)
+	home, _ := os.UserHomeDir() // without one it is no project's neighbor
+	return savedtools.ProjectOf(dir, home)
 }
 
-// brokenPipe reports whether err is that nobody reads our output any more:
-// whoever stopped reading wants to hear nothing of it.
-func brokenPipe(err error, stdout *os.File) bool {
-	var path *fs.PathError
-	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
+// An app is the pieces of the program, wired together for a command that runs
+// code.
+type app struct {
+	bridge  *bridge.Server
+	runtime *oci.Runtime
+	proxy   *mcpproxy.Proxy
+	watcher *discovery.Watcher // nil unless the config files are watched
+	store   *rootfs.Store
 }
 
-// flagsFirst moves the flags of a command before its arguments: people write
-// them in any order, and the cli package wants them first. What follows "--"
-// stays where it is. The "--" itself is an argument of exec alone, which has to
-// tell its own from those of the code.
-func flagsFirst(app *cli.App, args []string) []string {
-	var command *cli.Command
-	at := 1
-	for commands := app.Commands; at < len(args); at++ {
-		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[at]) })
-		if i < 0 {
-			break
-		}
-		command, commands = commands[i], commands[i].Subcommands
+// openApp wires everything. Nothing is started or fetched yet. Refresh is called
+// when there is work to do on the image in the background. Found are the user's
+// servers, which are kept up to date if watch is set.
+func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask bool), found *discovered, watch bool) (*app, error) {
+	d, err := settings.FindDirs(s.StateDir)
+	if err != nil {
+		return nil, err
 	}
-	if command == nil || command.SkipFlagParsing {
-		return args
+	if err := settings.CheckMounts(s, d); err != nil {
+		return nil, err
 	}
-	takesValue := map[string]bool{}
-	for _, f := range command.Flags {
-		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
-			for _, name := range f.Names() {
-				takesValue[name] = true
-			}
-		}
+	store, err := openStore(d, s)
+	if err != nil {
+		return nil, err
 	}
-	ordered, rest := slices.Clone(args[:at]), []string(nil)
-	for ; at < len(args); at++ {
-		arg := args[at]
-		if arg == "--" {
-			if command.Name != execName {
-				at++
-			}
-			rest = append(rest, args[at:]...)
-			break
-		}
-		if arg == "-" || !strings.HasPrefix(arg, "-") {
-			rest = append(rest, arg)
-			continue
-		}
-		ordered = append(ordered, arg)
-		if takesValue[strings.TrimLeft(arg, "-")] && at+1 < len(args) {
-			at++
-			ordered = append(ordered, args[at])
-		}
+	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
+	if err != nil {
+		return nil, d.Explain(err)
 	}
-	return append(append(ordered, "--"), rest...)
+	runtime, err := oci.Open(d.Run, s.UID, s.GID)
+	if err != nil {
+		return nil, d.Explain(err)
+	}
+	runtime.Mount(s.Mounts)
+	proxy := mcpproxy.New(found.config, mcpproxy.Options{
+		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
+		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(),
+	})
+	var upstreams hostapi.Upstreams = proxy
+	var watcher *discovery.Watcher
+	if watch {
+		upstreams, watcher = found.keepCurrent(proxy)
+	}
+	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: refresh}
+	server := bridge.New(bridge.Options{
+		Rootfs:      images.Get,
+		Cached:      images.Cached,
+		Warm:        runtime.Warm,
+		Preload:     s.Preload,
+		Sandbox:     sandbox{runtime, d},
+		Upstreams:   upstreams,
+		RunnerDir:   runnerDir,
+		ToolsDir:    d.Tools(),
+		Project:     project(),
+		Policy:      loadPolicy(s, log),
+		RunsDir:     filepath.Join(d.State, "runs"),
+		Files:       s.Files,
+		Pictures:    s.Pictures,
+		Version:     version,
+		Timeout:     s.Timeout,
+		MaxTimeout:  s.MaxTimeout,
+		Limits:      s.Limits,
+		MaxParallel: maxParallel(s.Sessions),
+		Sessions:    s.Sessions,
+		SessionIdle: s.SessionIdle,
+		SessionsDir: sessionsDir(d, watch),
+		Output:      s.Output,
+		Missing:     func() []string { return runtime.Missing(s.Limits) },
+		Isolation:   func() string { return runtime.Isolation(s.Limits) },
+		Log:         log,
+	})
+	return &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
 }
 
-func newApp(s *console.Streams) *cli.App {
-	return &cli.App{
-		Name:      "toolcell",
-		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
-		UsageText: "toolcell COMMAND [flags]\n\nOn a terminal start with: toolcell doctor; toolcell exec -c 'print(1+1)'",
-		Version:   version,
-		Reader:    s.In,
-		Writer:    s.Out,
-		ErrWriter: s.Err,
-		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
-			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
-			completionCommand(s), completeCommand(s), manCommand(s),
-		},
-		OnUsageError:    usageError,
-		HideVersion:     true,
-		ExitErrHandler:  func(*cli.Context, error) {}, // report prints
-		CommandNotFound: func(*cli.Context, string) {},
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return console.Usagef("there is no command %q", c.Args().First())
-			}
-			return cli.ShowAppHelp(c)
-		},
+// sessionsDir is where it is noted which sessions there are. Those of a command
+// end with it, and nobody asks for them again.
+func sessionsDir(d settings.Dirs, serves bool) string {
+	if !serves {
+		return ""
 	}
+	return filepath.Join(d.State, "sessions")
 }
 
-func usageError(_ *cli.Context, err error, _ bool) error {
-	return &console.ExitError{Code: console.ExitUsage, Err: err}
+// Close ends everything, what uses before what is used.
+func (p *app) Close() error {
+	p.bridge.Close()
+	if p.watcher != nil {
+		p.watcher.Close()
+	}
+	return errors.Join(p.proxy.Close(), p.runtime.Close(), p.store.Close())
 }
 
-// report prints err for the user, with its cure, and gives the exit code.
-func report(w *os.File, err error) int {
-	if err == nil {
-		return console.ExitOK
+func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
+	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
+		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.Ca,
+	})
+	if err != nil {
+		return nil, d.Explain(err)
 	}
-	code := console.ExitFail
-	var hint *oci.HintError
-	if errors.As(err, &hint) {
-		code = console.ExitHost
-	}
-	var exit *console.ExitError
-	if errors.As(err, &exit) {
-		code = exit.Code
-	}
-	color := console.ColorsFor(w)
-	if err.Error() != "" {
-		fmt.Fprintf(w, "%s %v\n", color.Red("toolcell:"), err)
-	}
-	if hint != nil {
-		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), hint.Hint)
-	}
-	if code == console.ExitUsage {
-		fmt.Fprintln(w, color.Cyan("hint:"), "toolcell --help")
-	}
-	return code
+	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.Bytes, int(s.MaxImage.Files)
+	return store, nil
 }
 
-// jsonFlag is the flag of every command that shows something.
-func jsonFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "json", Usage: "print one JSON array of objects"}
+// A sandbox is the runtime, whose errors say what to do about the folders.
+type sandbox struct {
+	*oci.Runtime
+	dirs settings.Dirs
+}
+
+func (s sandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
+	exit, err := s.Runtime.Run(ctx, p)
+	return exit, s.dirs.Explain(err)
+}
+
+// Descriptors that a sandbox needs while it starts, and that everything else
+// needs.
+const (
+	sandboxFiles = 24
+	otherFiles   = 24
+)
+
+// maxParallel is how many runs go on at once, beside idle sessions: no more
+// than the limit of open files carries, so that the others wait instead of
+// failing.
+func maxParallel(sessions int) int {
+	const most = 16
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > uint64(otherFiles+(most+sessions)*sandboxFiles) {
+		return most
+	}
+	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
+}
+
+// newLogger writes structured lines to stderr: stdout is the protocol.
+func newLogger(s settings.Settings, w *os.File) *slog.Logger {
+	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
+	if s.Runtime != "auto" && s.Runtime != "" {
+		log.Warn("MCP_BRIDGE_RUNTIME is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)
+	}
+	return log
 }

@@ -113,21 +113,21 @@ func (t *typed) tools() (all []candidate) {
 	return all
 }
 
-// findings gives the user's servers; none is started.
-func (t *typed) findings() *findings {
+// discovered returns the user's servers; none is started.
+func (t *typed) discovered() *discovered {
 	settings, err := settings.Read(t.c)
 	if err != nil {
-		return &findings{}
+		return &discovered{}
 	}
-	found, err := findServers(settings, slog.New(slog.DiscardHandler))
+	found, err := discoverServers(settings, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return &findings{}
+		return &discovered{}
 	}
 	return found
 }
 
 func (t *typed) servers() (all []candidate) {
-	for _, s := range t.findings().config.Servers {
+	for _, s := range t.discovered().config.Servers {
 		all = append(all, candidate{s.Name, s.Description})
 	}
 	return all
@@ -135,7 +135,7 @@ func (t *typed) servers() (all []candidate) {
 
 // inputs gives the servers that ask for values and, after one, what it asks for.
 func (t *typed) inputs() (all []candidate) {
-	for _, in := range t.findings().config.Inputs {
+	for _, in := range t.discovered().config.Inputs {
 		if len(t.args) == 0 {
 			all = append(all, candidate{value: in.Server})
 		} else if in.Server == t.args[0] {

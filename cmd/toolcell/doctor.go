@@ -114,7 +114,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 
 // tryPython runs one line of Python in a sandbox.
 func tryPython(ctx context.Context, settings settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
-	p, err := open(settings, newLogger(settings, s.Err), func(string, bool) {}, &findings{}, false) // a check changes nothing and calls no server
+	p, err := openApp(settings, newLogger(settings, s.Err), func(string, bool) {}, &discovered{}, false) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err
 	}

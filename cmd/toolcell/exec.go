@@ -70,7 +70,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	if !settings.OutputNamed {
 		// As in any pipeline, what nobody reads is not worth going on for.
 		broken := func() { cancel(unix.EPIPE) }
-		req.Stdout, req.Stderr = live{s.Out, ctx, broken}, live{s.Err, ctx, broken}
+		req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
 	}
 	r := p.bridge.Run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
@@ -84,7 +84,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 		printResult(r, s, c.Bool("quiet"))
 	}
 	if !c.Bool("quiet") {
-		printLeavings(r, s)
+		printFiles(r, s)
 	}
 	return exitOf(r)
 }
@@ -114,11 +114,11 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 	defer cancel(nil)
 	broken := func() { cancel(unix.EPIPE) }
 	req := shellRequest(c, s, settings, first.argv)
-	req.Stdout, req.Stderr = live{s.Out, ctx, broken}, live{s.Err, ctx, broken}
+	req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
 	show := func(r *bridge.Result) {
 		printResult(r, s, c.Bool("quiet"))
 		if !c.Bool("quiet") {
-			printLeavings(r, s)
+			printFiles(r, s)
 		}
 	}
 	err = repl.Run(ctx, repl.Options{
@@ -133,17 +133,17 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 }
 
 // openForShell opens what it takes to run code for the user of a shell.
-func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings) (*parts, error) {
+func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings) (*app, error) {
 	log := newLogger(settings, s.Err)
-	found, err := findServers(settings, log)
+	found, err := discoverServers(settings, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := found.ask(c.Context, s); err != nil {
+	if err := found.askTrust(c.Context, s); err != nil {
 		return nil, err
 	}
-	found.report()
-	return open(settings, log, newRefresher(c, true, log).start, found, false)
+	found.logProblems()
+	return openApp(settings, log, newRefresher(c, true, log).start, found, false)
 }
 
 func shellRequest(c *cli.Context, s *console.Streams, settings settings.Settings, argv []string) bridge.Request {
@@ -154,16 +154,16 @@ func shellRequest(c *cli.Context, s *console.Streams, settings settings.Settings
 	return req
 }
 
-// live is a stream that shows what the code writes as it is written. It tells
+// A liveWriter shows what the code writes as it is written. It tells
 // when its reader is gone, and one that does not read holds nothing up once ctx
 // has ended.
-type live struct {
+type liveWriter struct {
 	file   *os.File
 	ctx    context.Context
 	broken func()
 }
 
-func (l live) Write(b []byte) (int, error) {
+func (l liveWriter) Write(b []byte) (int, error) {
 	wrote, kept := make(chan error, 1), bytes.Clone(b)
 	go func() {
 		_, err := l.file.Write(kept)
@@ -209,8 +209,8 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 	}
 }
 
-// printLeavings says where the files and pictures of a run are.
-func printLeavings(r *bridge.Result, s *console.Streams) {
+// printFiles says where the files and pictures of a run are.
+func printFiles(r *bridge.Result, s *console.Streams) {
 	for _, l := range r.Leavings() {
 		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", l.Path, l.Text)
 	}

@@ -80,7 +80,7 @@ func openInstaller(c *cli.Context, s *console.Streams) (*installer.Installer, er
 		return nil, err
 	}
 	log := newLogger(conf, s.Err)
-	found, err := findServers(conf, log)
+	found, err := discoverServers(conf, log)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func listClients(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := findServers(settings, newLogger(settings, s.Err))
+	found, err := discoverServers(settings, newLogger(settings, s.Err))
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestManPageIsClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := newApp(&console.Streams{Out: file, Err: os.Stderr}).Run([]string{"toolcell", "man"}); err != nil {
+	if err := newCommandLine(&console.Streams{Out: file, Err: os.Stderr}).Run([]string{"toolcell", "man"}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file.Name())
@@ -64,7 +64,7 @@ func TestManPageIsClean(t *testing.T) {
 			look(above+" "+c.Name, c.Subcommands)
 		}
 	}
-	look("toolcell", newApp(&console.Streams{}).Commands)
+	look("toolcell", newCommandLine(&console.Streams{}).Commands)
 	want = append(want, "128+n", "NO_COLOR", "toolcell exec -c 'print(1+1)'", "[-i] [-c CODE | FILE | -] [-- ARGUMENT…]")
 	if missing := slices.DeleteFunc(want, func(w string) bool { return strings.Contains(shownPage, w) }); len(missing) > 0 {
 		t.Errorf("the page does not have %q\n%s", missing, shownPage)

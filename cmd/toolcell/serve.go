@@ -35,12 +35,12 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	log := newLogger(settings, s.Err)
 	refresh := newRefresher(c, false, log)
 	defer refresh.close()
-	found, err := findServers(settings, log)
+	found, err := discoverServers(settings, log)
 	if err != nil {
 		return err
 	}
-	found.report()
-	p, err := open(settings, log, refresh.start, found, true)
+	found.logProblems()
+	p, err := openApp(settings, log, refresh.start, found, true)
 	if err != nil {
 		return err
 	}

@@ -55,15 +55,15 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		return err
 	}
 	log := newLogger(settings, s.Err)
-	found, err := findServers(settings, log)
+	found, err := discoverServers(settings, log)
 	if err != nil {
 		return err
 	}
-	if err := found.ask(c.Context, s); err != nil {
+	if err := found.askTrust(c.Context, s); err != nil {
 		return err
 	}
 	if name := c.Command.Name; name != "list" && name != "check" { // which say it themselves
-		found.report()
+		found.logProblems()
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, ClientVersion: version, TokenDir: settings.TokenDir(), CatalogDir: settings.CatalogDir(),

@@ -51,7 +51,7 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	several.SetLimit(4)
 	for i := range rows {
 		if rows[i].Status == "idle" {
-			several.Go(func() error { rows[i].start(c.Context, p); return nil })
+			several.Go(func() error { rows[i].check(c.Context, p); return nil })
 		}
 	}
 	_ = several.Wait() // each row has its own outcome
@@ -69,7 +69,7 @@ func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
 	})
 }
 
-func (r *checked) start(ctx context.Context, p *mcpproxy.Proxy) {
+func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	began := time.Now()
 	tools, err := p.Tools(ctx, r.Name)
 	r.Tools, r.Millis, r.Status = len(tools), time.Since(began).Milliseconds(), "ready"

@@ -35,7 +35,7 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := findServers(settings, newLogger(settings, s.Err))
+	found, err := discoverServers(settings, newLogger(settings, s.Err))
 	if err != nil {
 		return err
 	}

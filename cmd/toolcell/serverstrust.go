@@ -40,7 +40,7 @@ type trusting struct {
 
 // eachProjectFile runs action on every file that the command line names. What
 // it tells is for people: with --json the rows are printed.
-func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Writer, f *findings, file string) (trusting, error)) error {
+func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Writer, f *discovered, file string) (trusting, error)) error {
 	if !c.Args().Present() {
 		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
@@ -54,7 +54,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Wri
 		tell = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
-		found, err := findServers(settings, newLogger(settings, s.Err))
+		found, err := discoverServers(settings, newLogger(settings, s.Err))
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Wri
 	return nil
 }
 
-func trustFile(tell io.Writer, f *findings, file string) (trusting, error) {
+func trustFile(tell io.Writer, f *discovered, file string) (trusting, error) {
 	if _, err := os.Stat(file); err != nil {
 		return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
 	}
@@ -106,7 +106,7 @@ func trustFile(tell io.Writer, f *findings, file string) (trusting, error) {
 	return trusting{file, true, false}, nil
 }
 
-func untrustFile(tell io.Writer, f *findings, file string) (trusting, error) {
+func untrustFile(tell io.Writer, f *discovered, file string) (trusting, error) {
 	was, err := f.trust.Forget(file)
 	if err != nil {
 		return trusting{}, fmt.Errorf("taking trust from %s: %w", file, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 )
 
-// findings are the user's servers, and what the user said of their files.
-type findings struct {
+// discovered are the user's servers, and what the user said of their files.
+type discovered struct {
 	options discovery.Options
 	trust   discovery.Trust
 	values  discovery.Values
@@ -26,8 +26,8 @@ type findings struct {
 	config  config.Config
 }
 
-// findServers reads the config files of all MCP clients.
-func findServers(s settings.Settings, log *slog.Logger) (*findings, error) {
+// discoverServers reads the config files of all MCP clients.
+func discoverServers(s settings.Settings, log *slog.Logger) (*discovered, error) {
 	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func findServers(s settings.Settings, log *slog.Logger) (*findings, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // trust is kept by path: one for each file
 	}
-	f := &findings{trust: discovery.NewTrust(d.State), values: discovery.NewValues(d.State), log: log}
+	f := &discovered{trust: discovery.NewTrust(d.State), values: discovery.NewValues(d.State), log: log}
 	f.options = discovery.Options{
 		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: settings.Self(),
 		Trusted: f.trust.State, Values: f.values.Of,
@@ -46,11 +46,11 @@ func findServers(s settings.Settings, log *slog.Logger) (*findings, error) {
 	return f, nil
 }
 
-// report logs what had to be left out, one line for each file that waits for
+// logProblems logs what had to be left out, one line for each file that waits for
 // trust.
-func (f *findings) report() { reportProblems(f.log, f.config) }
+func (f *discovered) logProblems() { logProblems(f.log, f.config) }
 
-func reportProblems(log *slog.Logger, cfg config.Config) {
+func logProblems(log *slog.Logger, cfg config.Config) {
 	for _, p := range cfg.Problems {
 		if !p.Skipped && p.Status != config.StatusUntrusted {
 			log.Warn("leaving out a server", "reason", p.String())
@@ -64,10 +64,10 @@ func reportProblems(log *slog.Logger, cfg config.Config) {
 
 // keepCurrent lets the proxy follow changes of the config files. Every run
 // looks anew, in case the kernel has not told of a change yet, or cannot.
-func (f *findings) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *discovery.Watcher) {
+func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *discovery.Watcher) {
 	w := discovery.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
-		reportProblems(f.log, config)
+		logProblems(f.log, config)
 		proxy.Update(config)
 	}, f.trust.File(), f.values.File())
 	return current{proxy, w}, w
@@ -85,9 +85,9 @@ func (c current) Servers() []mcpproxy.ServerStatus {
 	return c.Proxy.Servers()
 }
 
-// ask asks, once for each file and on a terminal only, whether the files of
+// askTrust asks, once for each file and on a terminal only, whether the files of
 // the project may start commands.
-func (f *findings) ask(ctx context.Context, s *console.Streams) error {
+func (f *discovered) askTrust(ctx context.Context, s *console.Streams) error {
 	if !console.Terminal(s.In) || !console.Terminal(s.Err) {
 		return nil
 	}
