@@ -105,8 +105,8 @@ func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask
 	return &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
 }
 
-// sessionsDir is where it is noted which sessions there are. Those of a command
-// end with it, and nobody asks for them again.
+// sessionsDir returns the folder of records about sessions. The sessions of a
+// command end with it and need none.
 func sessionsDir(d settings.Dirs, serves bool) string {
 	if !serves {
 		return ""
@@ -114,7 +114,7 @@ func sessionsDir(d settings.Dirs, serves bool) string {
 	return filepath.Join(d.State, "sessions")
 }
 
-// Close ends everything, what uses before what is used.
+// Close ends everything, users before what they use.
 func (p *app) Close() error {
 	p.bridge.Close()
 	if p.watcher != nil {

@@ -44,8 +44,8 @@ func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
 	return printError(stderr, err)
 }
 
-// brokenPipe reports whether err is that nobody reads our output any more:
-// whoever stopped reading wants to hear nothing of it.
+// brokenPipe reports whether the reader of our output is gone. That is no error
+// to print: the reader wanted no more.
 func brokenPipe(err error, stdout *os.File) bool {
 	var path *fs.PathError
 	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()

@@ -63,7 +63,7 @@ func logProblems(log *slog.Logger, cfg config.Config) {
 }
 
 // keepCurrent lets the proxy follow changes of the config files. Every run
-// looks anew, in case the kernel has not told of a change yet, or cannot.
+// looks anew, in case the kernel has not reported a change yet, or cannot.
 func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *discovery.Watcher) {
 	w := discovery.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))

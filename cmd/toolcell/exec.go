@@ -68,7 +68,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
 	if !settings.OutputNamed {
-		// As in any pipeline, what nobody reads is not worth going on for.
+		// As in any pipeline, the run ends when its output has no reader.
 		broken := func() { cancel(unix.EPIPE) }
 		req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
 	}
@@ -154,9 +154,8 @@ func shellRequest(c *cli.Context, s *console.Streams, settings settings.Settings
 	return req
 }
 
-// A liveWriter shows what the code writes as it is written. It tells
-// when its reader is gone, and one that does not read holds nothing up once ctx
-// has ended.
+// A liveWriter shows output of the code at once. It calls broken when its reader
+// is gone; a reader that does not read holds nothing up once ctx has ended.
 type liveWriter struct {
 	file   *os.File
 	ctx    context.Context

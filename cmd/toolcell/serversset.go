@@ -71,7 +71,7 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 	return err
 }
 
-// A valueSet is the row of servers set. The value itself is nobody's to see.
+// A valueSet is the row of servers set. The value itself is not shown.
 type valueSet struct {
 	Server string `json:"server"`
 	Input  string `json:"input"`

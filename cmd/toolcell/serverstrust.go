@@ -38,9 +38,9 @@ type trusting struct {
 	Changed bool   `json:"changed"` // by this command
 }
 
-// eachProjectFile runs action on every file that the command line names. What
-// it tells is for people: with --json the rows are printed.
-func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Writer, f *discovered, file string) (trusting, error)) error {
+// eachProjectFile runs action on every file that the command line names. Its
+// messages are for people: with --json the rows are printed instead.
+func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writer, f *discovered, file string) (trusting, error)) error {
 	if !c.Args().Present() {
 		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
@@ -49,9 +49,9 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Wri
 		return err
 	}
 	var rows []trusting
-	var tell io.Writer = s.Out
+	var out io.Writer = s.Out
 	if c.Bool("json") {
-		tell = io.Discard
+		out = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
 		found, err := discoverServers(settings, newLogger(settings, s.Err))
@@ -65,7 +65,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Wri
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 			file = filepath.Join(dir, filepath.Base(file))
 		}
-		row, err := action(tell, found, file)
+		row, err := action(out, found, file)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(tell io.Wri
 	return nil
 }
 
-func trustFile(tell io.Writer, f *discovered, file string) (trusting, error) {
+func trustFile(out io.Writer, f *discovered, file string) (trusting, error) {
 	if _, err := os.Stat(file); err != nil {
 		return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
 	}
@@ -93,8 +93,8 @@ func trustFile(tell io.Writer, f *discovered, file string) (trusting, error) {
 		if err := f.trust.Set(file, p.Sum, true); err != nil {
 			return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
 		}
-		fmt.Fprintf(tell, "trusted as it is now: %s\n", file)
-		showStarts(tell, p)
+		fmt.Fprintf(out, "trusted as it is now: %s\n", file)
+		showStarts(out, p)
 		return trusting{file, true, true}, nil
 	}
 	for _, p := range config.Problems {
@@ -102,19 +102,19 @@ func trustFile(tell io.Writer, f *discovered, file string) (trusting, error) {
 			return trusting{}, fmt.Errorf("trusting %s: %s", file, p.Reason)
 		}
 	}
-	fmt.Fprintf(tell, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
+	fmt.Fprintf(out, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
 	return trusting{file, true, false}, nil
 }
 
-func untrustFile(tell io.Writer, f *discovered, file string) (trusting, error) {
+func untrustFile(out io.Writer, f *discovered, file string) (trusting, error) {
 	was, err := f.trust.Forget(file)
 	if err != nil {
 		return trusting{}, fmt.Errorf("taking trust from %s: %w", file, err)
 	}
 	if !was {
-		fmt.Fprintf(tell, "nothing to do: %s was not trusted\n", file)
+		fmt.Fprintf(out, "nothing to do: %s was not trusted\n", file)
 		return trusting{file, false, false}, nil
 	}
-	fmt.Fprintf(tell, "no longer trusted: %s\n", file)
+	fmt.Fprintf(out, "no longer trusted: %s\n", file)
 	return trusting{file, false, true}, nil
 }

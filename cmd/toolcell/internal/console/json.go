@@ -11,7 +11,7 @@ func PrintJSON[T any](w io.Writer, list []T) error {
 		list = []T{}
 	}
 	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false) // nobody puts it into a page, and people read it
+	e.SetEscapeHTML(false) // it is for people, not for a web page
 	e.SetIndent("", "  ")
 	return e.Encode(list)
 }

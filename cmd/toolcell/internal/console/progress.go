@@ -60,8 +60,8 @@ func (b *Bars) Close() {
 	b.all.Wait()
 }
 
-// PullProgress tells on stderr what a first run waits for: nothing in the
-// first second, then a line every other second.
+// PullProgress returns a function that reports on w how far a pull is: nothing in
+// the first second, then a line every other second.
 func PullProgress(w *os.File) func(done, total int64, text string) {
 	next := time.Now().Add(time.Second)
 	return func(done, total int64, text string) {

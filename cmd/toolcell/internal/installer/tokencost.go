@@ -15,7 +15,7 @@ import (
 )
 
 // A tokenCost is what servers cost in each request of a client that has them
-// directly: the model is told all their tools.
+// directly: the model gets the definitions of all their tools.
 type tokenCost struct {
 	rows  []serverCost
 	total int

@@ -9,8 +9,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// Uninstall takes back what install did to a file. As long as nobody changed it
-// since, it becomes what it was to the byte; otherwise the entry is taken out of
+// Uninstall takes back what install did to a file. If it was not changed
+// since, it becomes what it was, to the byte; otherwise the entry is taken out of
 // the text, and servers that were moved are put back into it.
 func (i *Installer) Uninstall() error {
 	record, known, err := i.installs.Of(i.target.File)
@@ -26,7 +26,7 @@ func (i *Installer) Uninstall() error {
 	if err := u.plan(known); err != nil {
 		return fmt.Errorf("%s: %w", i.target.File, err)
 	}
-	if !i.file.changed() && !u.gone && u.moved == nil {
+	if !i.file.changed() && !u.absent && u.moved == nil {
 		fmt.Fprintf(i.Streams.Out, "nothing to do: toolcell is not in %s\n", i.target.File)
 		return i.installs.Forget(i.target.File)
 	}
@@ -41,7 +41,7 @@ type undoing struct {
 	*Installer
 	record install.Record
 	moved  *editedFile // the file with servers that were moved; nil if none were
-	gone   bool        // the client's file was not there before
+	absent bool        // the client's file was not there before
 	exact  bool
 }
 
@@ -54,7 +54,7 @@ func (u *undoing) plan(known bool) (err error) {
 	}
 	untouched := known && u.record.Sum == sumOf(u.file.before) && (u.moved == nil || u.record.MovedSum == sumOf(u.moved.before))
 	if untouched && u.record.Backup == "" {
-		u.gone, u.exact, u.file.after = true, true, nil
+		u.absent, u.exact, u.file.after = true, true, nil
 		return nil
 	}
 	if untouched {
@@ -78,9 +78,10 @@ func (u *undoing) plan(known bool) (err error) {
 	return err
 }
 
-// write puts the client's file right first: what is in both files counts once.
+// write writes the client's file first: a server that is in both files counts
+// once.
 func (u *undoing) write() error {
-	if u.gone {
+	if u.absent {
 		if err := u.file.remove(); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (u *undoing) write() error {
 		return err
 	}
 	switch {
-	case u.gone:
+	case u.absent:
 		fmt.Fprintf(u.Streams.Out, "removed: %s, which was not there before\n", u.target.File)
 	case u.exact:
 		fmt.Fprintf(u.Streams.Out, "restored as it was before: %s\n", u.target.File)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds on what is kept of what was typed.
+// Bounds on the history.
 const (
 	maxHistory     = 1000    // lines
 	maxHistoryLine = 4 << 10 // bytes

@@ -73,8 +73,8 @@ func (e *editor) line(ctx context.Context, mark string) (string, error) {
 
 func (e *editor) close() { _ = e.state.Close() } // nothing can be done about a terminal that is gone
 
-// plainLines are the lines of what is no terminal, or of one that can do no
-// more than show them.
+// plainLines reads lines from a pipe or a file, or from a terminal that cannot
+// edit them.
 type plainLines struct {
 	s         *console.Streams
 	show      bool // the marks
