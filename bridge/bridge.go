@@ -16,7 +16,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/imaging"
-	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -88,8 +87,8 @@ type Server struct {
 	sessions  *sessions
 	artifacts *artifacts.Store
 	slots     chan struct{}
-	spare     chan *output.Pipes // of the next run
-	awake     sync.Once          // a client is there
+	pipes     *sparePipes
+	awake     sync.Once // a client is there
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -125,9 +124,10 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		slots: make(chan struct{}, o.MaxParallel), spare: make(chan *output.Pipes, 1), said: map[string]bool{},
+		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.pipes = newSparePipes(o.MaxOutput, s.life.Done())
 	s.sessions = newSessions(s.life, s.o)
 	return s
 }
@@ -137,7 +137,7 @@ func New(o Options) *Server {
 func (s *Server) Close() {
 	s.end()
 	s.artifacts.Close()
-	s.dropSpare()
+	s.pipes.close()
 	s.runs.Wait()
 	s.sessions.close()
 }

@@ -59,8 +59,7 @@ func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
 	}
 }
 
-// TestEndBeforeTheCodeIsDone breaks the talk, as any frame where it may not
-// come.
+// TestEndBeforeTheCodeIsDone breaks off, as any frame where it may not come.
 func TestEndBeforeTheCodeIsDone(t *testing.T) {
 	s := newServer(t, nil, nil)
 	r := s.Run(t.Context(), Request{Code: `import os; os.write(3, b'\0\0\0\x0e{"type":"end"}'); import time; time.sleep(20)`})

@@ -64,7 +64,7 @@ func (s *Server) interpreter(ctx context.Context, sess *session, progress func(d
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
 func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, error) {
-	pipes, err := s.takePipes()
+	pipes, err := s.pipes.take()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 		close(in.control)
 		close(in.ended)
 		s.sessions.sandboxEnded(sess, in)
-		time.AfterFunc(afterAnswer, s.makeSpare)
+		time.AfterFunc(afterAnswer, s.pipes.refill)
 	})
 	return in, nil
 }
@@ -141,6 +141,10 @@ func lastWins(env []string) []string {
 	}
 	return out
 }
+
+// afterAnswer is how long what makes ready for the next run waits, so that it does
+// not take the processor from the answer.
+const afterAnswer = 2 * time.Millisecond
 
 // A runnerSandbox is the sandbox of an interpreter as its connection sees it.
 type runnerSandbox struct{ in *interpreter }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -32,53 +31,15 @@ func withStatus(status string, err error) error {
 	return &statusError{status, err}
 }
 
-// report puts together the result of a run whose code has ended.
-func (s *Server) report(p plan, in *interpreter, e ending) *Result {
-	r := p.result()
-	var cutOut, cutErr bool
-	r.Stdout, cutOut = in.pipes.Stdout.Lines()
-	r.Stderr, cutErr = in.pipes.Stderr.Lines()
-	r.Truncated = cutOut || cutErr
-	r.standing = slices.Clone(in.image.Notes)
-	if s.o.Missing != nil {
-		r.standing = append(r.standing, s.o.Missing()...)
-	}
-	if s.o.Isolation != nil {
-		r.Isolation = s.o.Isolation()
-	}
-	if err := s.stopped(p, e, r.Stderr); err != nil {
-		if errors.Is(e.why, runner.ErrTimeout) && statusOf(err) == StatusTimeout {
-			r.TimeoutSeconds, r.Stack = wholeSeconds(p.timeout), e.done.Stack
-		}
-		return r.fail(err)
-	}
-	if e.err != nil {
-		// The code is done; that its sandbox is hard to remove is not its fault.
-		s.o.Log.Error("ending a sandbox", "err", e.err)
-	}
-	code := e.exit.Code
-	r.ExitCode, r.Result = &code, text.Bound(e.done.Result, s.o.MaxOutput)
-	if code == 0 {
-		r.Status = StatusSuccess
-		return r
-	}
-	r.Status, r.Error = StatusError, text.Bound(e.done.Error, maxErrorText)
-	if r.Error == "" {
-		r.Error = describeExit(code)
-	}
-	r.Hint = missingHint(r.Error, in.image.Name)
-	return r
-}
-
 // stopped tells the ways apart in which something other than the code ends a run,
 // in this one place. It returns nil if the code came to its end.
-func (s *Server) stopped(p plan, e ending, stderr []string) error {
+func stopped(p plan, e ending, stderr []string, limits oci.Limits) error {
 	unfinished := !e.done.Reported || e.exit.Signal != 0
 	switch {
 	case errors.Is(e.why, runner.ErrProtocol) && !e.done.Reported:
 		return withStatus(StatusError, fmt.Errorf("the code broke the connection to the host: %w", e.why))
 	case e.exit.OOM && (!e.done.Reported || e.exit.Code != 0):
-		return withStatus(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(s.o.Limits.Memory)))
+		return withStatus(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(limits.Memory)))
 	case errors.Is(e.why, runner.ErrTimeout) && unfinished && !e.done.Ready:
 		return withStatus(StatusTimeout, fmt.Errorf("the %s of the run were over before Python had started", seconds(p.timeout)))
 	case errors.Is(e.why, runner.ErrTimeout) && unfinished:
@@ -102,25 +63,14 @@ func statusOf(err error) string {
 	return StatusSandbox
 }
 
-// fail makes r the result of a call that could not be carried out, or not to its
-// end.
-func (r *Result) fail(err error) *Result {
-	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
-	var h *oci.HintError
-	if errors.As(err, &h) {
-		r.Hint = h.Hint
-	}
-	return r
-}
-
 // limitNotes says which limits the code hit and how large they are, as far as it
 // is no status of its own.
-func (s *Server) limitNotes(e ending) (notes []string) {
+func limitNotes(e ending, limits oci.Limits) (notes []string) {
 	hit := []string{e.done.Limit}
 	if e.exit.PIDs {
 		hit = append(hit, "pids")
 	}
-	words := s.o.Limits.Words()
+	words := limits.Words()
 	for _, limit := range slices.Compact(hit) {
 		if words[limit] != "" {
 			notes = append(notes, "the code hit a limit: "+words[limit])

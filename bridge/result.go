@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/toon"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // The ways in which a run ends. All but the first are errors to the client.
@@ -61,6 +63,17 @@ func (r *Result) Cause() error { return r.cause }
 
 // IsError reports whether the run counts as failed.
 func (r *Result) IsError() bool { return r.Status != StatusSuccess }
+
+// fail makes r the result of a call that could not be carried out, or not to its
+// end.
+func (r *Result) fail(err error) *Result {
+	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
+	var h *oci.HintError
+	if errors.As(err, &h) {
+		r.Hint = h.Hint
+	}
+	return r
+}
 
 // An OutputMode is a form in which results are written.
 type OutputMode string

@@ -48,7 +48,7 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 
 // run is the story of one call, from top to bottom.
 func (s *Server) run(ctx context.Context, req Request) *Result {
-	plan, err := s.validate(req)
+	plan, err := validate(req, s.o)
 	if err != nil {
 		return plan.fail(err)
 	}
@@ -90,7 +90,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	ended := s.sessions.endRun(sess, r, end)
 	r.Session = cmp.Or(ended.state, begun.state)
-	r.Notes = slices.Concat(plan.notes, begun.notes, r.standing, api.Notes(), left.Notes, s.limitNotes(end), ended.notes)
+	r.Notes = slices.Concat(plan.notes, begun.notes, r.standing, api.Notes(), left.Notes, limitNotes(end, s.o.Limits), ended.notes)
 	return r
 }
 
@@ -129,6 +129,44 @@ func (s *Server) start(p plan, req Request) runner.Start {
 		})
 	}
 	return start
+}
+
+// report puts together the result of a run whose code has ended.
+func (s *Server) report(p plan, in *interpreter, e ending) *Result {
+	r := p.result()
+	var cutOut, cutErr bool
+	r.Stdout, cutOut = in.pipes.Stdout.Lines()
+	r.Stderr, cutErr = in.pipes.Stderr.Lines()
+	r.Truncated = cutOut || cutErr
+	r.standing = slices.Clone(in.image.Notes)
+	if s.o.Missing != nil {
+		r.standing = append(r.standing, s.o.Missing()...)
+	}
+	if s.o.Isolation != nil {
+		r.Isolation = s.o.Isolation()
+	}
+	if err := stopped(p, e, r.Stderr, s.o.Limits); err != nil {
+		if errors.Is(e.why, runner.ErrTimeout) && statusOf(err) == StatusTimeout {
+			r.TimeoutSeconds, r.Stack = wholeSeconds(p.timeout), e.done.Stack
+		}
+		return r.fail(err)
+	}
+	if e.err != nil {
+		// The code is done; that its sandbox is hard to remove is not its fault.
+		s.o.Log.Error("ending a sandbox", "err", e.err)
+	}
+	code := e.exit.Code
+	r.ExitCode, r.Result = &code, text.Bound(e.done.Result, s.o.MaxOutput)
+	if code == 0 {
+		r.Status = StatusSuccess
+		return r
+	}
+	r.Status, r.Error = StatusError, text.Bound(e.done.Error, maxErrorText)
+	if r.Error == "" {
+		r.Error = describeExit(code)
+	}
+	r.Hint = missingHint(r.Error, in.image.Name)
+	return r
 }
 
 // cleanFiles removes the files of old runs in the background.

@@ -56,13 +56,13 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 		oom         bool
 		stop        func(s *Server, cancel context.CancelCauseFunc) // once a call hangs
 	}{
-		"error":        {"1/0", StatusError, false, nil},
-		"exit":         {"import os; os._exit(3)", StatusError, false, nil},
-		"broken talk":  {"import os; os.write(3, b'\\xff' * 100); import time; time.sleep(60)", StatusError, false, nil},
-		"memory limit": {"import os; os.kill(os.getpid(), 9)", StatusMemory, true, nil},
-		"timeout":      {hang, StatusTimeout, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(runner.ErrTimeout) }},
-		"cancelled":    {hang, StatusCancelled, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(nil) }},
-		"closed":       {hang, StatusCancelled, false, func(s *Server, _ context.CancelCauseFunc) { go s.Close() }},
+		"error":           {"1/0", StatusError, false, nil},
+		"exit":            {"import os; os._exit(3)", StatusError, false, nil},
+		"broken protocol": {"import os; os.write(3, b'\\xff' * 100); import time; time.sleep(60)", StatusError, false, nil},
+		"memory limit":    {"import os; os.kill(os.getpid(), 9)", StatusMemory, true, nil},
+		"timeout":         {hang, StatusTimeout, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(runner.ErrTimeout) }},
+		"cancelled":       {hang, StatusCancelled, false, func(_ *Server, cancel context.CancelCauseFunc) { cancel(nil) }},
+		"closed":          {hang, StatusCancelled, false, func(s *Server, _ context.CancelCauseFunc) { go s.Close() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hanging := make(chan struct{}, 1)

@@ -30,7 +30,7 @@ type sessions struct {
 }
 
 // A session is a name for which a sandbox is kept. Runs that name none have
-// one of their own, without a name, that nobody else finds.
+// one of their own, without a name, that no other call finds.
 type session struct {
 	name string
 	turn chan struct{} // has room for one: the run that goes on

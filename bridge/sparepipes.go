@@ -1,48 +1,54 @@
 package bridge
 
-import (
-	"time"
+import "github.com/toolcell/toolcell/bridge/output"
 
-	"github.com/toolcell/toolcell/bridge/output"
-)
+// sparePipes keeps the pipes for the next run ready, so that it need not wait for
+// the kernel to make them.
+type sparePipes struct {
+	limit int // bytes kept of each stream
+	spare chan *output.Pipes
+	done  <-chan struct{} // of the server
+}
 
-// afterAnswer is how long what makes ready for the next run waits, so that it
-// does not take the processor from the answer.
-const afterAnswer = 2 * time.Millisecond
+func newSparePipes(limit int, done <-chan struct{}) *sparePipes {
+	return &sparePipes{limit: limit, spare: make(chan *output.Pipes, 1), done: done}
+}
 
-// takePipes returns the spare pipes, or new ones.
-func (s *Server) takePipes() (*output.Pipes, error) {
+// take returns the spare pipes, or new ones.
+func (p *sparePipes) take() (*output.Pipes, error) {
 	select {
-	case w := <-s.spare:
+	case w := <-p.spare:
 		return w, nil
 	default:
-		return output.Open(s.o.MaxOutput)
+		return output.Open(p.limit)
 	}
 }
 
-// makeSpare makes pipes for the next run, unless there are some.
-func (s *Server) makeSpare() {
-	if len(s.spare) > 0 || s.life.Err() != nil {
+// refill makes pipes for the next run, unless there are some.
+func (p *sparePipes) refill() {
+	if len(p.spare) > 0 {
 		return
 	}
-	w, err := output.Open(s.o.MaxOutput)
+	w, err := output.Open(p.limit)
 	if err != nil {
 		return // the next run reports it
 	}
 	select {
-	case s.spare <- w:
+	case p.spare <- w:
 	default:
 		w.Close()
 	}
-	if s.life.Err() != nil {
-		s.dropSpare()
+	select {
+	case <-p.done:
+		p.close()
+	default:
 	}
 }
 
-// dropSpare closes the spare pipes when the server ends.
-func (s *Server) dropSpare() {
+// close closes the spare pipes. The server has ended.
+func (p *sparePipes) close() {
 	select {
-	case w := <-s.spare:
+	case w := <-p.spare:
 		w.Close()
 	default:
 	}

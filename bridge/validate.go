@@ -26,22 +26,22 @@ type plan struct {
 }
 
 // validate looks at everything in a request that can be wrong.
-func (s *Server) validate(req Request) (plan, error) {
-	p := plan{timeout: s.o.Timeout}
+func validate(req Request, o Options) (plan, error) {
+	p := plan{timeout: o.Timeout}
 	err := errors.Join(checkCode(req.Code), checkSession(req.Session))
 	switch {
 	case err != nil:
 	case req.Timeout < 0:
 		err = errors.New("timeout must be more than 0 seconds")
-	case req.Timeout > s.o.MaxTimeout:
-		p.timeout, p.lowered = s.o.MaxTimeout, true
+	case req.Timeout > o.MaxTimeout:
+		p.timeout, p.lowered = o.MaxTimeout, true
 		p.notes = append(p.notes, fmt.Sprintf("the timeout was lowered to the maximum of %s", seconds(p.timeout)))
 	case req.Timeout > 0:
 		p.timeout = req.Timeout
 	}
 	if err == nil {
-		p.servers = hostapi.UsableServers(s.o.Upstreams)
-		p.granted, err = s.grant(req.Servers, p.servers)
+		p.servers = hostapi.UsableServers(o.Upstreams)
+		p.granted, err = grant(req.Servers, p.servers, o.Upstreams)
 	}
 	return p, withStatus(StatusValidation, err)
 }
@@ -85,7 +85,7 @@ func checkSession(name string) error {
 }
 
 // grant resolves the names of the servers that a run may call.
-func (s *Server) grant(names []string, all []mcpproxy.ServerStatus) (map[string]bool, error) {
+func grant(names []string, all []mcpproxy.ServerStatus, up hostapi.Upstreams) (map[string]bool, error) {
 	granted := map[string]bool{}
 	for _, name := range names {
 		if name == "*" {
@@ -94,7 +94,7 @@ func (s *Server) grant(names []string, all []mcpproxy.ServerStatus) (map[string]
 			}
 			continue
 		}
-		server, err := s.o.Upstreams.Lookup(name)
+		server, err := up.Lookup(name)
 		if err != nil {
 			return nil, err
 		}

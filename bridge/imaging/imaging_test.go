@@ -125,7 +125,7 @@ func TestScalingKeepsTheColours(t *testing.T) {
 	}
 }
 
-// TestTransparencyIsWhiteInJPEG, and not black, on which nobody could read.
+// TestTransparencyIsWhiteInJPEG, and not black, on which no text could be read.
 func TestTransparencyIsWhiteInJPEG(t *testing.T) {
 	m := noise(700, 700)
 	for i := 0; i < len(m.Pix)/2; i++ {

@@ -26,7 +26,7 @@ type liveOutput struct {
 
 	mu    sync.Mutex
 	begun []byte   // a line that has not ended
-	lines []string // that nobody was told yet, the last ones
+	lines []string // the last ones that were not passed on yet
 	more  int      // before those
 	timer *time.Timer
 }

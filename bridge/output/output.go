@@ -76,7 +76,7 @@ func (w *Pipes) Tee(stdout, stderr io.Writer) {
 }
 
 // KeepWhole writes streams that are too long for the result of a run to files
-// as well, which create makes. A stream that somebody sees in full anyway is not
+// as well, which create makes. A stream that is seen in full anyway is not
 // kept.
 func (w *Pipes) KeepWhole(create func(name string) (*os.File, error), stdoutSeen, stderrSeen bool) {
 	if !stdoutSeen {
@@ -128,7 +128,7 @@ func (w *Pipes) Drain(all bool) {
 }
 
 // takeIn reads what is in a pipe now. With once it takes no more than there was
-// at first (FIONREAD), for somebody may write without end.
+// at first (FIONREAD), since a process may write without end.
 func (w *Pipes) takeIn(r *os.File, once bool) {
 	to := w.Stdout
 	if r == w.readers[1] {

@@ -138,7 +138,7 @@ func (c *Conn) writeLoop() {
 			}
 			w.done <- err
 			if err != nil {
-				c.Close() // nobody hears us
+				c.Close() // the client does not read any more
 				return
 			}
 		case <-c.closed:
@@ -157,7 +157,7 @@ func (c *Conn) readLoop(in *bufio.Reader) {
 			}
 		}
 		if err != nil {
-			// Answers that nobody takes must not keep us.
+			// Answers that the client does not read must not keep us.
 			time.AfterFunc(lastWords, func() { c.Close() })
 			c.hand(received{err: err})
 			return

@@ -134,7 +134,7 @@ func TestStalledClientIsNotReadOn(t *testing.T) {
 }
 
 // TestClientThatIsGoneEndsTheConn holds in both ways in which a client leaves:
-// nobody reads our answers, or takes them.
+// the client does not read our answers.
 func TestClientThatIsGoneEndsTheConn(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		in, send := io.Pipe()
