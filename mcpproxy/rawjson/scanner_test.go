@@ -2,8 +2,11 @@ package rawjson
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+
+	fastjson "github.com/segmentio/encoding/json"
 )
 
 // FuzzScan checks that the scanner accepts exactly JSON, except for values that
@@ -23,15 +26,83 @@ func FuzzScan(f *testing.F) {
 		if ok = ok && s.Offset == len(text); ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
 			t.Errorf("takes %.200q: %v", text, ok)
 		}
+		if tok := fastjson.NewTokenizer(text); (tok.Next() && tokenized(tok, 1000) && !tok.Next() && tok.Err == nil) != ok {
+			t.Errorf("the tokenizer differs about %.200q: %v", text, ok)
+		}
 	})
 }
 
-func BenchmarkScan(b *testing.B) {
-	text, _ := json.Marshal(strings.Repeat("2026-11-21 10:00:00 \"GET /index.html\" 200 5120 ms=12\n", 1<<20/53))
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if s := (Scanner{Text: text}); !s.value(1) {
-			b.Fatal("it is no JSON")
+func TestScannerRefusesDeepNesting(t *testing.T) {
+	for _, open := range []string{"[", `{"":`} {
+		s := Scanner{Text: []byte(strings.Repeat(open, 4<<20))}
+		if _, ok := s.Value(MaxDepth); ok || s.Offset > 2*len(open)*MaxDepth {
+			t.Errorf("%s: %v at %d", open, ok, s.Offset)
 		}
 	}
+}
+
+// BenchmarkScan compares the scanner with segmentio's tokenizer and its parser, which
+// architecture.md says why it does not use.
+func BenchmarkScan(b *testing.B) {
+	rows := make([]map[string]any, 12_000)
+	for i := range rows {
+		rows[i] = map[string]any{"id": i, "name": fmt.Sprintf("row number %d", i), "price": float64(i) / 7, "ok": i%2 == 0, "tags": []string{"a", "b"}}
+	}
+	for name, value := range map[string]any{
+		"text":    strings.Repeat("0123456789abcdef", 1<<16),
+		"lines":   strings.Repeat("2026-11-21 10:00:00 \"GET /index.html\" 200 5120 ms=12\n", 1<<20/53),
+		"umlauts": strings.Repeat("Straßenbahn fährt über die Brücke ", 1<<15),
+		"records": rows,
+	} {
+		text, err := json.Marshal(map[string]any{"content": value})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for by, valid := range map[string]func() bool{
+			"scanner": func() bool { return (&Scanner{Text: text}).value(MaxDepth) },
+			"tokenizer": func() bool {
+				t := fastjson.NewTokenizer(text)
+				return t.Next() && tokenized(t, MaxDepth) && !t.Next() && t.Err == nil
+			},
+			"parser": func() bool {
+				var raw fastjson.RawMessage
+				rest, err := fastjson.Parse(text, &raw, fastjson.DontCopyRawMessage)
+				return err == nil && len(rest) == 0
+			},
+		} {
+			b.Run(name+"/"+by, func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					if !valid() {
+						b.Fatal("it is no JSON")
+					}
+				}
+			})
+		}
+	}
+}
+
+// tokenized checks the grammar, which the tokenizer does not, of the value that t is
+// at.
+func tokenized(t *fastjson.Tokenizer, depth int) bool {
+	opens := t.Delim
+	if depth < 0 || opens != 0 && opens != '{' && opens != '[' {
+		return false
+	}
+	if opens == 0 || !t.Next() {
+		return opens == 0
+	}
+	closes := opens + 2 // in ASCII
+	for first := true; first && t.Delim != closes || t.Delim == ','; first = false {
+		if !first && !t.Next() {
+			return false
+		}
+		if opens == '{' && (!t.Value.String() || !t.Next() || t.Delim != ':' || !t.Next()) {
+			return false
+		}
+		if !tokenized(t, depth-1) || !t.Next() {
+			return false
+		}
+	}
+	return t.Delim == closes
 }
