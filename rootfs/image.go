@@ -37,12 +37,13 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err != nil {
 		return nil, err
 	}
-	m := unpack.NewMerger(root, unpack.NewBudget(s.MaxBytes, s.MaxEntries))
-	records, err := s.mergeLayers(ctx, m, layers, newMeter(img, ref, progress))
+	budget := unpack.NewBudget(s.MaxBytes, s.MaxEntries)
+	m := unpack.NewMerger(root, budget)
+	records, err := s.mergeLayers(ctx, m, budget, layers, newMeter(img, ref, progress))
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Finish(); err != nil {
+	if err := m.SetDirModes(); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(makeMountPoints(root), addEtcFiles(root)); err != nil {
@@ -68,19 +69,19 @@ const layersAtOnce = 3
 
 // mergeLayers unpacks all layers, some at a time, and merges each as soon as it
 // and those below it are there.
-func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, meter *meter) ([]*unpack.Record, error) {
+func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, b *unpack.Budget, layers []v1.Layer, meter *meter) ([]*layerRecord, error) {
 	done := make([]chan struct{}, len(layers))
 	for i := range done {
 		done[i] = make(chan struct{})
 	}
-	records := make([]*unpack.Record, len(layers))
+	records := make([]*layerRecord, len(layers))
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		unpacking, inner := errgroup.WithContext(inner)
 		unpacking.SetLimit(layersAtOnce)
 		for i, l := range layers {
 			unpacking.Go(func() (err error) {
-				records[i], err = s.unpackLayer(inner, l, m.Budget, meter.layer(i))
+				records[i], err = s.unpackLayer(inner, l, b, meter.layer(i))
 				if err == nil {
 					close(done[i])
 				}
@@ -112,7 +113,7 @@ func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.L
 	return records, err
 }
 
-func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, meter *layerMeter) (*unpack.Record, error) {
+func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, meter *layerMeter) (*layerRecord, error) {
 	digest, err := l.Digest()
 	if err != nil {
 		return nil, err

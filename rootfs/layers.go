@@ -19,13 +19,24 @@ import (
 // unpacked anew.
 const layerFormat = 1
 
+// layerRecord is layer.json in a layer's folder. Its presence says that the layer is
+// complete.
+type layerRecord struct {
+	Format  int    `json:"format"`
+	DiffID  string `json:"diffID"`
+	Size    int64  `json:"size"` // bytes on disk
+	Entries int    `json:"entries"`
+}
+
+func (r *layerRecord) usage() unpack.Usage { return unpack.Usage{Bytes: r.Size, Entries: r.Entries} }
+
 func (s *Store) layerDir(diffID string) string {
 	return filepath.Join(s.dir, layersFolder, dirName(diffID))
 }
 
 // loadLayer returns the record of a complete layer, or nil.
-func (s *Store) loadLayer(diffID string) *unpack.Record {
-	var rec unpack.Record
+func (s *Store) loadLayer(diffID string) *layerRecord {
+	var rec layerRecord
 	err := readJSON(filepath.Join(s.layerDir(diffID), "layer.json"), &rec)
 	if err != nil || rec.Format != layerFormat || rec.DiffID != diffID {
 		return nil
@@ -34,14 +45,14 @@ func (s *Store) loadLayer(diffID string) *unpack.Record {
 }
 
 // ensureLayer unpacks a layer into the store unless it is there.
-func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, read func(n int)) (*unpack.Record, error) {
+func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
 	hash, err := l.DiffID()
 	if err != nil {
 		return nil, err
 	}
 	diffID := hash.String()
 	if rec := s.loadLayer(diffID); rec != nil {
-		return rec, b.Layer(rec)
+		return rec, b.Spend(rec.usage())
 	}
 	unlock, err := s.locks.wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
 	if err != nil {
@@ -49,18 +60,20 @@ func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, r
 	}
 	defer unlock()
 	if rec := s.loadLayer(diffID); rec != nil {
-		return rec, b.Layer(rec)
+		return rec, b.Spend(rec.usage())
 	}
-	rec := &unpack.Record{Format: layerFormat, DiffID: diffID}
+	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
 	return rec, s.buildAtomic(layersFolder, dirName(diffID), func(dir string) error {
 		r, err := images.Open(l, read)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		if err := rec.Unpack(dir, &cancelReader{ctx, r}, b); err != nil {
+		used, err := unpack.Extract(dir, &cancelReader{ctx, r}, b)
+		if err != nil {
 			return err
 		}
+		rec.Size, rec.Entries = used.Bytes, used.Entries
 		return writeJSON(filepath.Join(dir, "layer.json"), rec)
 	})
 }

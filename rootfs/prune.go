@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
 // Remove removes an image, named as for Find. Named by one of several
@@ -112,7 +111,7 @@ func (s *Store) collect() (freed int64, err error) {
 			continue
 		}
 		dir := filepath.Join(s.dir, layersFolder, l.Name())
-		var rec unpack.Record
+		var rec layerRecord
 		if readJSON(filepath.Join(dir, "layer.json"), &rec) == nil {
 			freed += rec.Size
 		}

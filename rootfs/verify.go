@@ -1,7 +1,6 @@
 package rootfs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,37 +55,13 @@ func (s *Store) verifyLayer(ctx context.Context, diffID string, d *damageList) e
 		d.add("layer %s is gone", diffID)
 		return nil
 	}
-	sum, buf := sha256.New(), make([]byte, 256<<10)
-	err := unpack.ReadEntries(unpack.EntriesFile(dir), func(e *unpack.Entry) error {
-		if e.File == 0 {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		f, err := unpack.OpenContent(unpack.ContentFile(dir, e.File))
-		if err != nil {
-			d.add("%s: %v", rootdir.Quote(e.Name), err)
-			return nil
-		}
-		defer f.Close()
-		sum.Reset()
-		if _, err := io.CopyBuffer(sum, onlyReader{f}, buf); err != nil {
-			d.add("%s: %v", rootdir.Quote(e.Name), err)
-		} else if !bytes.Equal(sum.Sum(nil), e.Sum[:]) {
-			d.add("%s: its content has changed", rootdir.Quote(e.Name))
-		}
-		return nil
-	})
+	err := unpack.Verify(ctx, dir, func(name string, problem error) { d.add("%s: %v", rootdir.Quote(name), problem) })
 	if err != nil && ctx.Err() == nil {
 		d.add("layer %s: %v", diffID, err)
 		return nil
 	}
 	return err
 }
-
-// onlyReader hides the other methods of a file, so that a buffer is used.
-type onlyReader struct{ io.Reader }
 
 // verifyRoot merges the layers anew and compares the roots, name by name.
 func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) error {
@@ -118,7 +93,7 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 			return err
 		}
 	}
-	if err := errors.Join(m.Finish(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
+	if err := errors.Join(m.SetDirModes(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(image.Dir)

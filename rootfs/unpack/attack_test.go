@@ -178,7 +178,7 @@ func TestAttackTenMillionEntries(t *testing.T) {
 	}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := (&unpack.Record{}).Unpack(t.TempDir(), flood, unpack.NewBudget(1<<30, most))
+	_, err := unpack.Extract(t.TempDir(), flood, unpack.NewBudget(1<<30, most))
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") {
 		t.Errorf("got %v", err)
@@ -196,7 +196,7 @@ func TestAttackNamesTakeRoomToo(t *testing.T) {
 	flood := &endlessTar{entry: func(n int) *tar.Header {
 		return &tar.Header{Name: fmt.Sprintf("%s%d", strings.Repeat("d/", 1900), n), Typeflag: tar.TypeDir, Format: tar.FormatGNU}
 	}}
-	err := (&unpack.Record{}).Unpack(t.TempDir(), flood, unpack.NewBudget(10<<20, 1_000_000))
+	_, err := unpack.Extract(t.TempDir(), flood, unpack.NewBudget(10<<20, 1_000_000))
 	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}

@@ -31,15 +31,15 @@ func NewBudget(maxBytes int64, maxEntries int) *Budget {
 	return &Budget{maxBytes: maxBytes, maxEntries: maxEntries}
 }
 
-// Layer counts a layer that is in the store already.
-func (b *Budget) Layer(rec *Record) error {
-	if err := b.count(rec.Entries); err != nil {
+// Spend counts a layer that was extracted before.
+func (b *Budget) Spend(u Usage) error {
+	if err := b.spendEntries(u.Entries); err != nil {
 		return err
 	}
-	return b.file(rec.Size)
+	return b.spendBytes(u.Bytes)
 }
 
-func (b *Budget) count(entries int) error {
+func (b *Budget) spendEntries(entries int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.entries += entries; b.entries > b.maxEntries {
@@ -48,9 +48,9 @@ func (b *Budget) count(entries int) error {
 	return nil
 }
 
-// entry counts one entry of a layer.
-func (b *Budget) entry(hdr *tar.Header) error {
-	if err := b.count(1); err != nil {
+// spendEntry counts one entry of a layer.
+func (b *Budget) spendEntry(hdr *tar.Header) error {
+	if err := b.spendEntries(1); err != nil {
 		return err
 	}
 	if n := max(len(hdr.Name), len(hdr.Linkname)); n > rootdir.MaxPath {
@@ -59,8 +59,8 @@ func (b *Budget) entry(hdr *tar.Header) error {
 	return nil
 }
 
-// file counts the bytes of a file before one of them is written.
-func (b *Budget) file(size int64) error {
+// spendBytes counts the bytes of a file before one of them is written.
+func (b *Budget) spendBytes(size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if size > b.maxBytes-b.bytes {
@@ -70,8 +70,8 @@ func (b *Budget) file(size int64) error {
 	return nil
 }
 
-// name counts the memory that a directory's name takes.
-func (b *Budget) name(full string) error {
+// spendName counts the memory that a directory's name takes.
+func (b *Budget) spendName(full string) error {
 	if b.names += len(full); b.names > maxNames {
 		return fmt.Errorf("the names of the image's directories have more bytes than the limit of %d", maxNames)
 	}
@@ -92,9 +92,9 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sane keeps a time within what every file system can store. Zip, which Python
+// storable keeps a time within what every file system can store. Zip, which Python
 // uses too, begins in 1980; the epoch will do for us.
-func sane(t time.Time) time.Time {
+func storable(t time.Time) time.Time {
 	if first := time.Unix(0, 0); t.Before(first) {
 		return first
 	}

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// An Entry is one entry of a layer's tar, as far as a root needs it. Owners,
+// An entry is one entry of a layer's tar, as far as a root needs it. Owners,
 // devices, setuid bits and extended attributes are not in it.
-type Entry struct {
+type entry struct {
 	Name string // as the tar has it
 	Link string // target of a symlink or hard link
 	Type byte   // of package tar
@@ -29,8 +29,8 @@ type Entry struct {
 
 // newEntry takes over what we keep of a header. It reports false if there is
 // nothing to keep: a sandbox has its own /dev, and may make no devices.
-func newEntry(hdr *tar.Header) (e Entry, kept bool, err error) {
-	e = Entry{Name: hdr.Name, Type: hdr.Typeflag, Time: sane(hdr.ModTime)}
+func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
+	e = entry{Name: hdr.Name, Type: hdr.Typeflag, Time: storable(hdr.ModTime)}
 	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
 	// and on the host the file may belong to root.
 	e.Mode = hdr.FileInfo().Mode().Perm()
@@ -52,18 +52,18 @@ func newEntry(hdr *tar.Header) (e Entry, kept bool, err error) {
 	return e, true, nil
 }
 
-// whiteout reports whether the entry only says that something is not there.
-func (e *Entry) whiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
+// isWhiteout reports whether the entry only says that something is not there.
+func (e *entry) isWhiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
 
-// ReadEntries calls each for the entries in a file, in the order of the tar.
-func ReadEntries(file string, each func(*Entry) error) error {
+// readEntries calls each for the entries in a file, in the order of the tar.
+func readEntries(file string, each func(*entry) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for dec := gob.NewDecoder(bufio.NewReaderSize(f, 64<<10)); ; {
-		var e Entry
+		var e entry
 		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {

@@ -50,11 +50,12 @@ func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	m := unpack.NewMerger(r, unpack.NewBudget(1<<20, 1000))
+	b := unpack.NewBudget(1<<20, 1000)
+	m := unpack.NewMerger(r, b)
 	for _, l := range layers {
-		if err := unpacktest.Unpack(t, m, bytes.NewReader(l)); err != nil {
+		if err := unpacktest.Unpack(t, m, b, bytes.NewReader(l)); err != nil {
 			return root, err
 		}
 	}
-	return root, m.Finish()
+	return root, m.SetDirModes()
 }

@@ -16,35 +16,33 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// A Record says what a layer is, as layer.json.
-type Record struct {
-	Format  int    `json:"format"`
-	DiffID  string `json:"diffID"`
-	Size    int64  `json:"size"` // bytes on disk, of contents and entries
-	Entries int    `json:"entries"`
+// Usage is what a layer takes of a Budget.
+type Usage struct {
+	Bytes   int64 // on disk, of contents and entries
+	Entries int   // of its tar
 }
 
-// EntriesFile is the file of a layer's folder that has its entries.
-func EntriesFile(layerDir string) string { return filepath.Join(layerDir, "entries") }
+// entriesFile is the file of a layer's folder that has its entries.
+func entriesFile(layerDir string) string { return filepath.Join(layerDir, "entries") }
 
 // filesPerFolder keeps the folders of contents small.
 const filesPerFolder = 4096
 
-// ContentFile is where content n of a layer is.
-func ContentFile(layerDir string, n int) string {
+// contentFile is where content n of a layer is.
+func contentFile(layerDir string, n int) string {
 	return filepath.Join(layerDir, "files", strconv.Itoa(n/filesPerFolder), strconv.Itoa(n))
 }
 
-// Unpack fills an empty folder with a layer. It reads to the very end, where
-// the reader says whether the digests were right.
-func (rec *Record) Unpack(dir string, layer io.Reader, b *Budget) (err error) {
-	index, err := os.OpenFile(EntriesFile(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// Extract fills an empty folder with the entries and contents of a layer's tar. It
+// reads to the very end, where the reader says whether the digests were right.
+func Extract(dir string, layer io.Reader, b *Budget) (used Usage, err error) {
+	index, err := os.OpenFile(entriesFile(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return Usage{}, err
 	}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	out := bufio.NewWriterSize(index, 64<<10)
-	w := &layerWriter{Record: rec, dir: dir, budget: b, sum: sha256.New(), buf: make([]byte, 256<<10)}
+	w := &layerWriter{dir: dir, budget: b, sum: sha256.New(), buf: make([]byte, 256<<10)}
 	w.index = gob.NewEncoder(io.MultiWriter(out, w))
 	// Everything of a tar that is not content is headers; this bounds floods
 	// of them, and of zeros after the end.
@@ -55,21 +53,21 @@ func (rec *Record) Unpack(dir string, layer io.Reader, b *Budget) (err error) {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("reading tar: %w", err)
+			return w.used, fmt.Errorf("reading tar: %w", err)
 		}
 		if err := w.add(hdr, r); err != nil {
-			return fmt.Errorf("unpacking %s: %w", rootdir.Quote(hdr.Name), err)
+			return w.used, fmt.Errorf("unpacking %s: %w", rootdir.Quote(hdr.Name), err)
 		}
 	}
 	if _, err := io.Copy(io.Discard, layer); err != nil {
-		return err
+		return w.used, err
 	}
-	return out.Flush()
+	return w.used, out.Flush()
 }
 
 // A layerWriter puts the entries of one tar into a layer's folder.
 type layerWriter struct {
-	*Record
+	used   Usage
 	dir    string
 	budget *Budget
 	index  *gob.Encoder
@@ -80,20 +78,20 @@ type layerWriter struct {
 
 // Write counts the bytes of the index: names take room too.
 func (w *layerWriter) Write(p []byte) (int, error) {
-	w.Size += int64(len(p))
-	return len(p), w.budget.file(int64(len(p)))
+	w.used.Bytes += int64(len(p))
+	return len(p), w.budget.spendBytes(int64(len(p)))
 }
 
 func (w *layerWriter) add(hdr *tar.Header, content io.Reader) error {
-	if err := w.budget.entry(hdr); err != nil {
+	if err := w.budget.spendEntry(hdr); err != nil {
 		return err
 	}
-	w.Entries++
+	w.used.Entries++
 	e, kept, err := newEntry(hdr)
 	if err != nil || !kept {
 		return err
 	}
-	if e.Type == tar.TypeReg && !e.whiteout() {
+	if e.Type == tar.TypeReg && !e.isWhiteout() {
 		if err := w.file(&e, hdr.Size, content); err != nil {
 			return err
 		}
@@ -102,14 +100,14 @@ func (w *layerWriter) add(hdr *tar.Header, content io.Reader) error {
 }
 
 // file writes a content and notes it in its entry.
-func (w *layerWriter) file(e *Entry, size int64, content io.Reader) (err error) {
-	if err := w.budget.file(size); err != nil {
+func (w *layerWriter) file(e *entry, size int64, content io.Reader) (err error) {
+	if err := w.budget.spendBytes(size); err != nil {
 		return err
 	}
 	w.files++
-	w.Size += size
+	w.used.Bytes += size
 	e.File, e.Size = w.files, size
-	name := ContentFile(w.dir, e.File)
+	name := contentFile(w.dir, e.File)
 	if e.File == 1 || e.File%filesPerFolder == 0 {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
@@ -130,7 +128,7 @@ func (w *layerWriter) file(e *Entry, size int64, content io.Reader) (err error) 
 
 // setFile gives a content the mode and the time of its entry. All its names
 // will share them, as they share the file.
-func setFile(f *os.File, e *Entry) error {
+func setFile(f *os.File, e *entry) error {
 	if err := f.Chmod(e.Mode); err != nil {
 		return err
 	}

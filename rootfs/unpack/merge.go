@@ -22,7 +22,7 @@ import (
 // (package rootdir).
 type Merger struct {
 	root        *os.Root
-	Budget      *Budget
+	budget      *Budget
 	directories map[string]dirEntry // what to give them at the end
 	from        string              // folder of the layer at hand
 	layer       *layerPaths
@@ -36,14 +36,14 @@ type dirEntry struct {
 
 // NewMerger merges layers into root, which is empty.
 func NewMerger(root *os.Root, b *Budget) *Merger {
-	return &Merger{root: root, Budget: b, directories: map[string]dirEntry{}}
+	return &Merger{root: root, budget: b, directories: map[string]dirEntry{}}
 }
 
 // Merge puts one layer on top of those before.
 func (m *Merger) Merge(layerDir string) error {
 	defer m.parent.forget()
 	m.layer, m.from = newLayerPaths(), layerDir
-	return ReadEntries(EntriesFile(layerDir), func(e *Entry) error {
+	return readEntries(entriesFile(layerDir), func(e *entry) error {
 		if err := m.add(e); err != nil {
 			return fmt.Errorf("unpacking %s: %w", rootdir.Quote(e.Name), err)
 		}
@@ -52,7 +52,7 @@ func (m *Merger) Merge(layerDir string) error {
 }
 
 // add merges one file, directory, link or whiteout.
-func (m *Merger) add(e *Entry) error {
+func (m *Merger) add(e *entry) error {
 	name, err := rootdir.Clean(e.Name)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (m *Merger) add(e *Entry) error {
 
 // create makes one entry in its parent directory, in the place of what an
 // earlier layer or entry had there.
-func (m *Merger) create(parent parentDir, base string, e *Entry) error {
+func (m *Merger) create(parent parentDir, base string, e *entry) error {
 	full := path.Join(parent.path, base)
 	m.layer.add(full)
 	switch e.Type {
@@ -108,17 +108,17 @@ func (m *Merger) replace(parent parentDir, base string, makeIt func() error) err
 	return makeIt()
 }
 
-func (m *Merger) directory(parent parentDir, base string, e *Entry) error {
+func (m *Merger) directory(parent parentDir, base string, e *entry) error {
 	full := path.Join(parent.path, base)
 	info, err := parent.root.Lstat(base)
 	if err == nil && info.IsDir() {
-		return m.noteDir(full, e)
+		return m.keepDirMode(full, e)
 	}
 	// The image's own mode comes at the end: it may forbid us to go in.
 	if err := m.replace(parent, base, func() error { return parent.root.Mkdir(base, 0o700) }); err != nil {
 		return err
 	}
-	return m.noteDir(full, e)
+	return m.keepDirMode(full, e)
 }
 
 // remove removes a file or a whole directory. The path is a resolved one.
@@ -130,8 +130,8 @@ func (m *Merger) remove(full string) error {
 
 // file links a content to its name. What cannot be linked is copied: some file
 // systems have no links, and none has any number of them.
-func (m *Merger) file(parent parentDir, base string, e *Entry) error {
-	content := ContentFile(m.from, e.File)
+func (m *Merger) file(parent parentDir, base string, e *entry) error {
+	content := contentFile(m.from, e.File)
 	err := unix.Linkat(unix.AT_FDCWD, content, parent.fd(), base, 0)
 	switch {
 	case err == nil:
@@ -142,13 +142,13 @@ func (m *Merger) file(parent parentDir, base string, e *Entry) error {
 	return &os.LinkError{Op: "link", Old: content, New: path.Join(parent.path, base), Err: err}
 }
 
-func (m *Merger) copyFile(parent parentDir, base, content string, e *Entry) (err error) {
-	from, err := OpenContent(content)
+func (m *Merger) copyFile(parent parentDir, base, content string, e *entry) (err error) {
+	from, err := openContent(content)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if err := m.Budget.file(e.Size); err != nil {
+	if err := m.budget.spendBytes(e.Size); err != nil {
 		return err
 	}
 	f, err := parent.root.OpenFile(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -165,9 +165,9 @@ func (m *Merger) copyFile(parent parentDir, base, content string, e *Entry) (err
 	return parent.setTime(base, e.Time)
 }
 
-// OpenContent opens a content to read it, also if the image has forbidden that
+// openContent opens a content to read it, also if the image has forbidden that
 // to its owner.
-func OpenContent(name string) (*os.File, error) {
+func openContent(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if !errors.Is(err, fs.ErrPermission) {
 		return f, err
@@ -207,17 +207,18 @@ func (m *Merger) hardlink(parent parentDir, base, target string) error {
 	return m.replace(parent, base, func() error { return m.root.Link(old, full) })
 }
 
-func (m *Merger) noteDir(full string, e *Entry) error {
-	if err := m.Budget.name(full); err != nil {
+// keepDirMode remembers what SetDirModes gives a directory.
+func (m *Merger) keepDirMode(full string, e *entry) error {
+	if err := m.budget.spendName(full); err != nil {
 		return err
 	}
 	m.directories[full] = dirEntry{mode: e.Mode, mtime: e.Time}
 	return nil
 }
 
-// Finish gives the directories their modes and times, which merging into them
+// SetDirModes gives the directories their modes and times, which merging into them
 // would have undone.
-func (m *Merger) Finish() error {
+func (m *Merger) SetDirModes() error {
 	for full, d := range m.directories {
 		real, err := rootdir.Resolve(m.root, full)
 		if rootdir.IsMissing(err) || err == nil && real != full {

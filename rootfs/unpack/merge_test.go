@@ -177,7 +177,7 @@ func TestUnpackReadsToTheEnd(t *testing.T) {
 	// the tar.
 	bad := errors.New("digest is wrong")
 	r := &endReader{bytes.NewReader(pack(t, file("a", "b"))), bad}
-	if err := (&unpack.Record{}).Unpack(t.TempDir(), r, unpack.NewBudget(1<<20, 10)); !errors.Is(err, bad) {
+	if _, err := unpack.Extract(t.TempDir(), r, unpack.NewBudget(1<<20, 10)); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,11 +1,10 @@
 // Package unpack turns the layers of an image into the directory that is the
 // root of a sandbox. Whatever an image says, nothing outside that directory
 // changes, nothing in it is a device or has setuid, and no image takes more than
-// its Budget. It verifies no digests: the reader of a layer does.
+// its Budget. It verifies no digests of layers: the reader of a layer does.
 //
 // A layer is kept once, however many images have it, in a folder of its own:
 //
-//	layer.json   what it is; its presence says that it is complete
 //	entries      the entries of its tar, in order
 //	files/N/N    the contents of its regular files, by number
 //

@@ -76,13 +76,13 @@ func Tar(t testing.TB, entries ...Entry) []byte {
 }
 
 // Unpack unpacks a layer into a folder of its own and merges it.
-func Unpack(t testing.TB, m *unpack.Merger, layer io.Reader) error {
+func Unpack(t testing.TB, m *unpack.Merger, b *unpack.Budget, layer io.Reader) error {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "layer")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&unpack.Record{}).Unpack(dir, layer, m.Budget); err != nil {
+	if _, err := unpack.Extract(dir, layer, b); err != nil {
 		return err
 	}
 	return m.Merge(dir)
@@ -97,11 +97,12 @@ func Root(t *testing.T, entries ...Entry) *os.Root {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	m := unpack.NewMerger(root, unpack.NewBudget(1<<20, 1000))
-	if err := Unpack(t, m, bytes.NewReader(Tar(t, entries...))); err != nil {
+	b := unpack.NewBudget(1<<20, 1000)
+	m := unpack.NewMerger(root, b)
+	if err := Unpack(t, m, b, bytes.NewReader(Tar(t, entries...))); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Finish(); err != nil {
+	if err := m.SetDirModes(); err != nil {
 		t.Fatal(err)
 	}
 	return root
