@@ -15,7 +15,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // aged makes the list of a record older than it is.
@@ -348,7 +347,7 @@ func TestASummaryOfAMegabyteIsShort(t *testing.T) {
 	s, set := givenServer(t)
 	set(`{"name":"a","description":` + string(long) + `}`)
 	docs, err := proxyFor(t, Options{}, s).Docs(t.Context(), "fake", "a", false)
-	if err != nil || len(docs[0].Description) > text.MaxSummary+10 || !strings.HasSuffix(docs[0].Description, "instructions. […]") {
+	if err != nil || len(docs[0].Description) > 410 || !strings.HasSuffix(docs[0].Description, "instructions. […]") {
 		t.Errorf("the summary is %q, %v", docs, err)
 	}
 }

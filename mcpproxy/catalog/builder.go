@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	maxTools      = 20_000
-	maxToolBytes  = 64 << 20 // all definitions of one server, as it sends them
-	maxKeptBytes  = 32 << 20 // and as they are kept
-	maxToolName   = 512
-	maxTitle      = 200 // characters
-	maxAnnotation = 2 << 10
-	maxLeftOut    = 20
+	maxTools       = 20_000
+	maxToolBytes   = 64 << 20 // all definitions of one server, as it sends them
+	maxKeptBytes   = 32 << 20 // and as they are kept
+	maxToolName    = 512
+	maxTitle       = 200  // characters
+	maxDescription = 4000 // characters
+	maxAnnotation  = 2 << 10
+	maxLeftOut     = 20
 )
 
 // Builder makes definitions of what a server sends, whatever that is.
@@ -82,7 +83,7 @@ func readTool(raw json.RawMessage) (Tool, error) {
 	}
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
-	t.Description = text.CutAfter(text.Clean(t.Description), text.MaxDescription)
+	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
 	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
 	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
 	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {

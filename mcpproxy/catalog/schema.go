@@ -25,7 +25,7 @@ func sanitize(schema json.RawMessage) json.RawMessage {
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
 		schema = editTexts(schema, func(txt string) string {
 			if txt = text.Clean(txt); long {
-				txt = text.CutAfter(txt, text.MaxDescription)
+				txt = text.CutAfter(txt, maxDescription)
 			}
 			return txt
 		})

@@ -7,11 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// How much of foreign text is passed on.
-const (
-	MaxDescription = 4000 // characters of a description
-	MaxSummary     = 400  // characters of one in a list
-)
+// maxSummary is how many characters of a description are passed on in a list.
+const maxSummary = 400
 
 // Clean takes out of foreign text what a terminal would obey and what a person
 // would not see: escape sequences, control characters, overrides of the writing
@@ -121,10 +118,10 @@ func CutAfter(s string, n int) string {
 	return fmt.Sprintf("%s\n[… %d more characters were cut]", cut, utf8.RuneCountInString(rest))
 }
 
-// Summary returns the first sentences of s that fit into MaxSummary characters,
+// Summary returns the first sentences of s that fit into maxSummary characters,
 // at least part of one. A short text stays whole.
 func Summary(s string) string {
-	cut, rest := SplitAt(s, MaxSummary)
+	cut, rest := SplitAt(s, maxSummary)
 	if rest == "" {
 		return s
 	}

@@ -47,7 +47,7 @@ func FuzzClean(f *testing.F) {
 		if again := Clean(got); again != got {
 			t.Errorf("cleaning %q twice gives %q", got, again)
 		}
-		if sum := Summary(got); utf8.RuneCountInString(sum) > MaxSummary+4 {
+		if sum := Summary(got); utf8.RuneCountInString(sum) > maxSummary+4 {
 			t.Errorf("a summary of %d characters", utf8.RuneCountInString(sum))
 		}
 	})

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 )
@@ -49,20 +48,4 @@ func EditDistance(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// QuoteList lists names for a message, at most n of them.
-func QuoteList(names []string, n int) string {
-	var b strings.Builder
-	for i, name := range names {
-		if i == n {
-			fmt.Fprintf(&b, " and %d more", len(names)-n)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", name)
-	}
-	return b.String()
 }

@@ -4,6 +4,7 @@
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,4 +31,50 @@ func Clip(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// Bound makes s valid UTF-8 and cuts it to at most n bytes, and says how much is
+// left out.
+func Bound(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(" [… %d bytes left out …]", len(s)-n)
+}
+
+// OneLine makes foreign text one line without what a terminal would obey, and
+// cuts it to at most most bytes, and says so.
+func OneLine(s string, most int) string {
+	return Bound(strings.Join(strings.Fields(strings.Map(DropControl, s)), " "), most)
+}
+
+// DropControl is a mapping for strings.Map that leaves out what a terminal would
+// obey.
+func DropControl(r rune) rune {
+	if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+		return r
+	}
+	return -1
+}
+
+// Size writes a number of bytes as a person would.
+func Size(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(unit.bytes)), ".0") + " " + unit.name
+		}
+	}
+	return Plural(int(n), "byte")
+}
+
+// Plural returns a count with a noun, in the plural unless it is 1.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
