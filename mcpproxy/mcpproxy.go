@@ -22,7 +22,7 @@
 //	policy      what may be called, and how often
 //	redact      takes a server's secrets out of texts
 //
-// text, statefile, jsonl, rawjson and pyname are small tools that these share.
+// text, match, statefile, jsonl, rawjson and pyname are small tools that these share.
 // Here they come together: upstream.go is the life of one server, refresh.go how
 // its tools are listed, search.go a search over all servers, and call.go one call
 // from name to answer.
@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
@@ -188,7 +189,7 @@ func noServer(name string, servers []config.Server, problems []config.Problem) e
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	near := text.Nearest(name, names, 1)
+	near := match.Nearest(name, names, 1)
 	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
 		text.Printable(name, config.MaxNameLength), text.QuoteList(near, 1), text.QuoteList(names, 20))
 }

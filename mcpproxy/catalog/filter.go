@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -20,7 +21,7 @@ func filterOf(s config.Server) toolFilter { return toolFilter{s.AllowTools, s.De
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {
 	for _, pattern := range f.deny {
-		if text.MatchGlob([]rune(pattern), []rune(name)) {
+		if match.Glob([]rune(pattern), []rune(name)) {
 			return fmt.Sprintf("%s excludes %q", f.source, pattern)
 		}
 	}
@@ -28,7 +29,7 @@ func (f toolFilter) refuses(name string) string {
 		return ""
 	}
 	for _, pattern := range f.allow {
-		if text.MatchGlob([]rune(pattern), []rune(name)) {
+		if match.Glob([]rune(pattern), []rune(name)) {
 			return ""
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -110,7 +111,7 @@ func (l *List) Missing(server, tool string) error {
 	for i, t := range l.tools {
 		names[i] = t.Name
 	}
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(match.Nearest(tool, names, 3), 3))
 }
 
 func checkToolName(name string) error {

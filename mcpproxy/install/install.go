@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/match"
 )
 
 // A Target is the config file of a client that this program can be put into, and
@@ -102,7 +102,7 @@ func TargetOf(o discovery.Options, client string, project bool) (Target, error) 
 		}
 		names = append(names, t.name)
 	}
-	return Target{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, text.Nearest(client, names, 1)[0], strings.Join(names, ", "))
+	return Target{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, match.Nearest(client, names, 1)[0], strings.Join(names, ", "))
 }
 
 func placeOf(o discovery.Options, t client, project bool) (Target, error) {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -35,7 +36,7 @@ func (g glob) matches(name string) bool {
 	if name == "" {
 		return false
 	}
-	return text.MatchGlob(g.runes, []rune(strings.ToLower(name)))
+	return match.Glob(g.runes, []rune(strings.ToLower(name)))
 }
 
 // everything reports whether the glob matches all names.

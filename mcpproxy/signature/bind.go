@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -190,7 +191,7 @@ func (s *Signature) unknown(name string) string {
 	for i := range s.Parameters {
 		names[i] = s.Parameters[i].python()
 	}
-	if meant := text.Nearest(name, names, 1)[0]; likely(name, meant) {
+	if meant := match.Nearest(name, names, 1)[0]; likely(name, meant) {
 		txt += " (did you mean " + quote(meant) + "?)"
 	}
 	return txt
@@ -202,7 +203,7 @@ func likely(a, b string) bool {
 	if len(a) > 2 && strings.Contains(b, a) || len(b) > 2 && strings.Contains(a, b) {
 		return true
 	}
-	return 2*text.EditDistance(a, b) <= max(len(a), len(b))
+	return 2*match.EditDistance(a, b) <= max(len(a), len(b))
 }
 
 func (s *Signature) tooMany(tool string, n int) error {
@@ -244,7 +245,7 @@ func (p *Parameter) check(tool string, value json.RawMessage) error {
 	}
 	near := ""
 	if len(known) > shownLiterals {
-		near = "; the nearest is " + quote(text.Nearest(txt, known, 1)[0])
+		near = "; the nearest is " + quote(match.Nearest(txt, known, 1)[0])
 	}
 	return &ArgumentError{ValueError, fmt.Sprintf("%s() got %s for %s, which must be one of %s%s",
 		tool, text.Printable(text.Clip(string(value), shownLiteral), shownLiteral), p.python(), strings.Join(first20(shown), ", "), near)}

@@ -1,6 +1,5 @@
 // Package text makes text from outside fit to show: it removes what a terminal
-// would obey and what a reader cannot see, cuts it, quotes it, and finds similar
-// names.
+// would obey and what a reader cannot see, cuts it and quotes it.
 package text
 
 import (

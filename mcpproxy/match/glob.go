@@ -1,9 +1,9 @@
-package text
+package match
 
-// MatchGlob reports whether pattern matches all of name: * stands for any
+// Glob reports whether pattern matches all of name: * stands for any
 // characters, ? for one, and every other character for itself. It takes no longer
 // than the product of both lengths.
-func MatchGlob(pattern, name []rune) bool {
+func Glob(pattern, name []rune) bool {
 	i, j := 0, 0          // in pattern and name
 	star, resume := -1, 0 // the last *, and the name that comes after what it took
 	for j < len(name) {

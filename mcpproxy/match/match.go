@@ -1,4 +1,6 @@
-package text
+// Package match compares names: with a pattern, and with other names for the ones most
+// like them.
+package match
 
 import (
 	"sort"
@@ -11,10 +13,10 @@ func Nearest(want string, names []string, n int) []string {
 		name     string
 		distance int
 	}
-	want = strings.ToLower(Clip(want, 64))
+	want = fold(want)
 	all := make([]scored, 0, len(names))
 	for _, name := range names {
-		low := strings.ToLower(Clip(name, 64))
+		low := fold(name)
 		d := 2 * EditDistance(want, low)
 		if want != "" && (strings.Contains(low, want) || strings.Contains(want, low)) {
 			d /= 4 // "issue" means "create_issue" more than it means "tissue"
@@ -27,6 +29,16 @@ func Nearest(want string, names []string, n int) []string {
 		best = append(best, s.name)
 	}
 	return best
+}
+
+// maxCompared is how many bytes of a name are compared, as the time for it grows with
+// the square.
+const maxCompared = 64
+
+// fold returns what of a name is compared.
+func fold(name string) string {
+	name = strings.ToLower(name)
+	return name[:min(len(name), maxCompared)]
 }
 
 // EditDistance is the Levenshtein distance in bytes.
