@@ -49,218 +49,221 @@ type timeoutField struct {
 // codeSettings are what VS Code and the editors made from it put in values.
 const codeSettings = envColon | folders | fileRefs
 
-// ClaudeProject is the file that most clients share by now.
-var ClaudeProject = Dialect{
-	Client: "claude", Project: []string{".mcp.json"},
-	Keys:   []string{"mcpServers"},
-	syntax: braces | defaults, timeouts: claudeTimeouts,
-}
+// The dialects.
+var (
+	// ClaudeProject is the file that most clients share by now.
+	ClaudeProject = Dialect{
+		Client: "claude", Project: []string{".mcp.json"},
+		Keys:   []string{"mcpServers"},
+		syntax: braces | defaults, timeouts: claudeTimeouts,
+	}
 
-// Claude is the dialect of Claude Code's own file.
-var Claude = Dialect{
-	Client: "claude", User: []string{"${CLAUDE_CONFIG_DIR:-~}/.claude.json"},
-	Keys: []string{"mcpServers"}, settings: true, Projects: true,
-	syntax: braces | defaults, timeouts: claudeTimeouts,
-}
+	// Claude is the dialect of Claude Code's own file.
+	Claude = Dialect{
+		Client: "claude", User: []string{"${CLAUDE_CONFIG_DIR:-~}/.claude.json"},
+		Keys: []string{"mcpServers"}, settings: true, Projects: true,
+		syntax: braces | defaults, timeouts: claudeTimeouts,
+	}
+
+	// Generic is for files that belong to no client: they are in the dialect that
+	// their key tells, and in Claude's with what others add to it if it is
+	// mcpServers, which most of them share.
+	Generic = Dialect{
+		Client: "", guess: true,
+		Keys:   []string{"mcpServers", "servers"},
+		syntax: braces | defaults | codeSettings | inputRefs,
+		Fields: fields{
+			url: []string{"url", "serverUrl"}, envFile: []string{"envFile"},
+			deny: []string{"disabledTools", "disabled_tools", "excludeTools"}, allow: []string{"enabledTools", "enabled_tools", "includeTools"},
+		},
+	}
+
+	// Dialects are all of them, in the order in which the files of the user's
+	// clients count.
+	Dialects = []*Dialect{
+		&ClaudeProject,
+		&Claude,
+		{
+			Client: "shared", Project: []string{".agents/mcp.json"},
+			User: []string{"${XDG_CONFIG_HOME:-~/.config}/mcp/mcp.json", "${XDG_CONFIG_HOME:-~/.config}/mcp/servers/*"},
+			Keys: Generic.Keys, syntax: Generic.syntax, Fields: Generic.Fields,
+		},
+		{
+			Client: "claude-desktop",
+			User: []string{
+				"${XDG_CONFIG_HOME:-~/.config}/Claude/claude_desktop_config.json",
+				"${XDG_CONFIG_HOME:-~/.config}/claude/claude_desktop_config.json",
+			},
+			Keys: []string{"mcpServers"}, settings: true,
+			syntax: braces | defaults,
+		},
+		{
+			Client: "cursor", Project: []string{".cursor/mcp.json"}, User: []string{"~/.cursor/mcp.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: codeSettings, Fields: fields{envFile: []string{"envFile"}},
+		},
+		{
+			Client: "vscode", Project: []string{".vscode/mcp.json"}, User: []string{"EDITOR/mcp.json"},
+			Keys: []string{"servers"}, settings: true, // a file with inputs alone is in order
+			syntax: codeSettings | inputRefs, Fields: fields{envFile: []string{"envFile"}},
+		},
+		{
+			Client: "codex", Project: []string{".codex/config.toml"}, User: []string{"${CODEX_HOME:-~/.codex}/config.toml"},
+			Keys: []string{"mcp_servers"}, settings: true,
+			bare: config.HTTP, // Codex has no SSE
+			Fields: fields{
+				headers: []string{"http_headers"}, allow: []string{"enabled_tools"}, deny: []string{"disabled_tools"},
+				passedEnv: []string{"env_vars"},
+			},
+			timeouts: []timeoutField{
+				{"startup_timeout_sec", time.Second, false},
+				{"startup_timeout_ms", time.Millisecond, false},
+				{"tool_timeout_sec", time.Second, true},
+			},
+		},
+		{
+			Client: "gemini", Project: []string{".gemini/settings.json"}, User: []string{"~/.gemini/settings.json"},
+			Keys: []string{"mcpServers"}, settings: true,
+			syntax: braces | defaults | dollar,
+			bare:   config.SSE, // and httpUrl is streamable HTTP
+			Fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
+			timeouts: []timeoutField{
+				{"timeout", time.Millisecond, true},
+			},
+		},
+		{
+			Client: "opencode",
+			Project: []string{
+				"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc",
+			},
+			User: []string{
+				"${OPENCODE_CONFIG}",
+				"${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc",
+				"${XDG_CONFIG_HOME:-~/.config}/opencode/config.json",
+			},
+			Content: "OPENCODE_CONFIG_CONTENT",
+			Keys:    []string{"mcp.servers", "mcp"}, settings: true,
+			syntax: curly,
+			Fields: fields{CommandList: true, Env: []string{"environment"}},
+			timeouts: []timeoutField{
+				{"timeout", time.Millisecond, false}, {"timeout.startup", time.Millisecond, false}, {"timeout.request", time.Millisecond, true},
+			},
+		},
+		{
+			Client: "windsurf",
+			User:   []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: envColon | fileRefs,
+			Fields: fields{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
+		},
+		{
+			Client: "copilot",
+			User: []string{
+				"${COPILOT_HOME:-~/.copilot}/mcp-config.json",
+				"${XDG_CONFIG_HOME}/copilot/mcp-config.json", "${XDG_CONFIG_HOME}/.copilot/mcp-config.json",
+			},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | dollar | envColon,
+			Fields: fields{allow: []string{"tools"}},
+			timeouts: []timeoutField{
+				{"timeout", time.Millisecond, true},
+			},
+		},
+		{
+			Client: "zed", Project: []string{".zed/settings.json"}, User: []string{"${XDG_CONFIG_HOME:-~/.config}/zed/settings.json"},
+			Keys: []string{"context_servers"}, settings: true,
+			syntax: braces | defaults | envColon,
+			Fields: fields{commandObject: true},
+			own:    map[string]bool{"extension": true},
+		},
+		{
+			Client: "cline",
+			User: []string{
+				"${CLINE_MCP_SETTINGS_PATH}",
+				"EDITOR/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+				"~/.cline/data/settings/cline_mcp_settings.json",
+			},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts,
+		},
+		{
+			Client: "roo", Project: []string{".roo/mcp.json"},
+			User:   []string{"EDITOR/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fields{deny: []string{"disabledTools"}},
+		},
+		{
+			Client: "kilo", Project: []string{".kilocode/mcp.json"},
+			User: []string{
+				"~/.kilocode/cli/global/settings/mcp_settings.json",
+				"EDITOR/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
+			},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fields{deny: []string{"disabledTools"}},
+		},
+		{
+			Client: "continue", Project: []string{".continue/mcpServers/*"},
+			User: []string{"~/.continue/config.yaml", "~/.continue/mcpServers/*"},
+			Keys: []string{"mcpServers"}, settings: true,
+			syntax:   secretRefs | braces | defaults,
+			timeouts: []timeoutField{{"connectionTimeout", time.Millisecond, false}},
+		},
+		{
+			Client: "goose",
+			User:   []string{"${XDG_CONFIG_HOME:-~/.config}/goose/config.yaml"},
+			Keys:   []string{"extensions"}, settings: true,
+			syntax: braces | defaults | dollar,
+			Fields: fields{
+				Command: []string{"cmd"}, Env: []string{"envs"}, url: []string{"uri"}, passedEnv: []string{"env_keys"},
+				allow: []string{"available_tools"},
+			},
+			allowAll: true,
+			timeouts: []timeoutField{{"timeout", time.Second, true}},
+			own:      map[string]bool{"builtin": true, "platform": true, "frontend": true, "inline_python": true},
+		},
+		{
+			Client: "kiro", Project: []string{".kiro/settings/mcp.json"}, User: []string{"~/.kiro/settings/mcp.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | envColon, Fields: fields{deny: []string{"disabledTools"}},
+			timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
+		},
+		{
+			Client: "crush", Project: []string{"crush.json", ".crush.json"},
+			User: []string{"${XDG_CONFIG_HOME:-~/.config}/crush/crush.json"},
+			Keys: []string{"mcp"}, settings: true,
+			syntax: braces | defaults | dollar | commands, Fields: fields{deny: []string{"disabled_tools"}, allow: []string{"enabled_tools"}},
+			timeouts: []timeoutField{{"timeout", time.Second, false}},
+		},
+		{
+			Client: "lmstudio", User: []string{"~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | envColon,
+		},
+		{
+			Client: "amazonq", Project: []string{".amazonq/mcp.json"}, User: []string{"~/.aws/amazonq/mcp.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults | envColon, timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
+		},
+		{
+			Client: "sema4", User: []string{"~/.sema4ai/sema4ai-studio/mcp_servers.json"},
+			Keys:   []string{"mcpServers"},
+			syntax: braces | defaults,
+		},
+		{
+			Client: "hermes", User: []string{"~/.hermes/config.yaml"},
+			Keys: []string{"mcp_servers"}, settings: true,
+			syntax: braces | defaults,
+		},
+		{
+			Client: "tabnine", Project: []string{".tabnine/agent/settings.json"}, User: []string{"~/.tabnine/agent/settings.json"},
+			Keys: []string{"mcpServers"}, settings: true,
+			syntax: braces | defaults | dollar,
+			Fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
+		},
+	}
+)
 
 var claudeTimeouts = []timeoutField{{"timeout", time.Millisecond, true}}
-
-// Generic is for files that belong to no client: they are in the dialect that
-// their key tells, and in Claude's with what others add to it if it is
-// mcpServers, which most of them share.
-var Generic = Dialect{
-	Client: "", guess: true,
-	Keys:   []string{"mcpServers", "servers"},
-	syntax: braces | defaults | codeSettings | inputRefs,
-	Fields: fields{
-		url: []string{"url", "serverUrl"}, envFile: []string{"envFile"},
-		deny: []string{"disabledTools", "disabled_tools", "excludeTools"}, allow: []string{"enabledTools", "enabled_tools", "includeTools"},
-	},
-}
-
-// Dialects are all of them, in the order in which the files of the user's
-// clients count.
-var Dialects = []*Dialect{
-	&ClaudeProject,
-	&Claude,
-	{
-		Client: "shared", Project: []string{".agents/mcp.json"},
-		User: []string{"${XDG_CONFIG_HOME:-~/.config}/mcp/mcp.json", "${XDG_CONFIG_HOME:-~/.config}/mcp/servers/*"},
-		Keys: Generic.Keys, syntax: Generic.syntax, Fields: Generic.Fields,
-	},
-	{
-		Client: "claude-desktop",
-		User: []string{
-			"${XDG_CONFIG_HOME:-~/.config}/Claude/claude_desktop_config.json",
-			"${XDG_CONFIG_HOME:-~/.config}/claude/claude_desktop_config.json",
-		},
-		Keys: []string{"mcpServers"}, settings: true,
-		syntax: braces | defaults,
-	},
-	{
-		Client: "cursor", Project: []string{".cursor/mcp.json"}, User: []string{"~/.cursor/mcp.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: codeSettings, Fields: fields{envFile: []string{"envFile"}},
-	},
-	{
-		Client: "vscode", Project: []string{".vscode/mcp.json"}, User: []string{"EDITOR/mcp.json"},
-		Keys: []string{"servers"}, settings: true, // a file with inputs alone is in order
-		syntax: codeSettings | inputRefs, Fields: fields{envFile: []string{"envFile"}},
-	},
-	{
-		Client: "codex", Project: []string{".codex/config.toml"}, User: []string{"${CODEX_HOME:-~/.codex}/config.toml"},
-		Keys: []string{"mcp_servers"}, settings: true,
-		bare: config.HTTP, // Codex has no SSE
-		Fields: fields{
-			headers: []string{"http_headers"}, allow: []string{"enabled_tools"}, deny: []string{"disabled_tools"},
-			passedEnv: []string{"env_vars"},
-		},
-		timeouts: []timeoutField{
-			{"startup_timeout_sec", time.Second, false},
-			{"startup_timeout_ms", time.Millisecond, false},
-			{"tool_timeout_sec", time.Second, true},
-		},
-	},
-	{
-		Client: "gemini", Project: []string{".gemini/settings.json"}, User: []string{"~/.gemini/settings.json"},
-		Keys: []string{"mcpServers"}, settings: true,
-		syntax: braces | defaults | dollar,
-		bare:   config.SSE, // and httpUrl is streamable HTTP
-		Fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
-		timeouts: []timeoutField{
-			{"timeout", time.Millisecond, true},
-		},
-	},
-	{
-		Client: "opencode",
-		Project: []string{
-			"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc",
-		},
-		User: []string{
-			"${OPENCODE_CONFIG}",
-			"${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc",
-			"${XDG_CONFIG_HOME:-~/.config}/opencode/config.json",
-		},
-		Content: "OPENCODE_CONFIG_CONTENT",
-		Keys:    []string{"mcp.servers", "mcp"}, settings: true,
-		syntax: curly,
-		Fields: fields{CommandList: true, Env: []string{"environment"}},
-		timeouts: []timeoutField{
-			{"timeout", time.Millisecond, false}, {"timeout.startup", time.Millisecond, false}, {"timeout.request", time.Millisecond, true},
-		},
-	},
-	{
-		Client: "windsurf",
-		User:   []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: envColon | fileRefs,
-		Fields: fields{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
-	},
-	{
-		Client: "copilot",
-		User: []string{
-			"${COPILOT_HOME:-~/.copilot}/mcp-config.json",
-			"${XDG_CONFIG_HOME}/copilot/mcp-config.json", "${XDG_CONFIG_HOME}/.copilot/mcp-config.json",
-		},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | dollar | envColon,
-		Fields: fields{allow: []string{"tools"}},
-		timeouts: []timeoutField{
-			{"timeout", time.Millisecond, true},
-		},
-	},
-	{
-		Client: "zed", Project: []string{".zed/settings.json"}, User: []string{"${XDG_CONFIG_HOME:-~/.config}/zed/settings.json"},
-		Keys: []string{"context_servers"}, settings: true,
-		syntax: braces | defaults | envColon,
-		Fields: fields{commandObject: true},
-		own:    map[string]bool{"extension": true},
-	},
-	{
-		Client: "cline",
-		User: []string{
-			"${CLINE_MCP_SETTINGS_PATH}",
-			"EDITOR/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			"~/.cline/data/settings/cline_mcp_settings.json",
-		},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | codeSettings, timeouts: clineTimeouts,
-	},
-	{
-		Client: "roo", Project: []string{".roo/mcp.json"},
-		User:   []string{"EDITOR/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fields{deny: []string{"disabledTools"}},
-	},
-	{
-		Client: "kilo", Project: []string{".kilocode/mcp.json"},
-		User: []string{
-			"~/.kilocode/cli/global/settings/mcp_settings.json",
-			"EDITOR/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
-		},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fields{deny: []string{"disabledTools"}},
-	},
-	{
-		Client: "continue", Project: []string{".continue/mcpServers/*"},
-		User: []string{"~/.continue/config.yaml", "~/.continue/mcpServers/*"},
-		Keys: []string{"mcpServers"}, settings: true,
-		syntax:   secretRefs | braces | defaults,
-		timeouts: []timeoutField{{"connectionTimeout", time.Millisecond, false}},
-	},
-	{
-		Client: "goose",
-		User:   []string{"${XDG_CONFIG_HOME:-~/.config}/goose/config.yaml"},
-		Keys:   []string{"extensions"}, settings: true,
-		syntax: braces | defaults | dollar,
-		Fields: fields{
-			Command: []string{"cmd"}, Env: []string{"envs"}, url: []string{"uri"}, passedEnv: []string{"env_keys"},
-			allow: []string{"available_tools"},
-		},
-		allowAll: true,
-		timeouts: []timeoutField{{"timeout", time.Second, true}},
-		own:      map[string]bool{"builtin": true, "platform": true, "frontend": true, "inline_python": true},
-	},
-	{
-		Client: "kiro", Project: []string{".kiro/settings/mcp.json"}, User: []string{"~/.kiro/settings/mcp.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | envColon, Fields: fields{deny: []string{"disabledTools"}},
-		timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
-	},
-	{
-		Client: "crush", Project: []string{"crush.json", ".crush.json"},
-		User: []string{"${XDG_CONFIG_HOME:-~/.config}/crush/crush.json"},
-		Keys: []string{"mcp"}, settings: true,
-		syntax: braces | defaults | dollar | commands, Fields: fields{deny: []string{"disabled_tools"}, allow: []string{"enabled_tools"}},
-		timeouts: []timeoutField{{"timeout", time.Second, false}},
-	},
-	{
-		Client: "lmstudio", User: []string{"~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | envColon,
-	},
-	{
-		Client: "amazonq", Project: []string{".amazonq/mcp.json"}, User: []string{"~/.aws/amazonq/mcp.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults | envColon, timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
-	},
-	{
-		Client: "sema4", User: []string{"~/.sema4ai/sema4ai-studio/mcp_servers.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults,
-	},
-	{
-		Client: "hermes", User: []string{"~/.hermes/config.yaml"},
-		Keys: []string{"mcp_servers"}, settings: true,
-		syntax: braces | defaults,
-	},
-	{
-		Client: "tabnine", Project: []string{".tabnine/agent/settings.json"}, User: []string{"~/.tabnine/agent/settings.json"},
-		Keys: []string{"mcpServers"}, settings: true,
-		syntax: braces | defaults | dollar,
-		Fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
-	},
-}
 
 var clineTimeouts = []timeoutField{{"timeout", time.Second, true}}
 

@@ -17,7 +17,7 @@ import (
 const (
 	maxArgs        = 4096
 	maxEnv         = 4096
-	MaxDescription = 64 << 10
+	maxDescription = 64 << 10
 	maxTimeout     = 24 * time.Hour
 )
 
@@ -27,6 +27,45 @@ type ClientPart string
 
 func (p ClientPart) Error() string {
 	return "part of " + string(p) + " itself, so nothing else can start it"
+}
+
+// An Entry is an entry of a file.
+type Entry struct {
+	Name     string
+	Server   config.Server
+	Disabled bool
+	Inputs   []config.Input // that it names, with a value or without
+	Err      error          // what is wrong with it, a missing value too
+}
+
+// Parse reads one entry, whatever is in it.
+func (f *File) Parse(e rawjson.Member) (r Entry) {
+	r.Name = e.Name
+	if r.Err = config.CheckName(e.Name); r.Err != nil {
+		return r
+	}
+	if f.off[e.Name] {
+		r.Disabled = true
+		return r
+	}
+	x := newExpander(f)
+	r.Server, r.Disabled, r.Err = parseEntry(f, e, x)
+	r.Inputs = x.names
+	for i := range r.Inputs {
+		r.Inputs[i].Source, r.Inputs[i].Server = f.Location.Path, e.Name
+	}
+	if len(x.missing) > 0 && r.Err == nil && !r.Disabled {
+		r.Err = config.NewMissingValueError(e.Name, x.missing)
+	}
+	r.Server.Name, r.Server.Source, r.Server.Client = e.Name, f.Location.Path, f.Dialect.Client
+	return r
+}
+
+// AsWritten reads an entry without expanding the variables in it. Of a broken
+// one it gives what can be read.
+func (f *File) AsWritten(e rawjson.Member) (config.Server, error) {
+	s, _, err := parseEntry(f, e, &expander{raw: true})
+	return s, err
 }
 
 // parseEntry turns one entry into a server that can be used as it stands:
@@ -43,7 +82,7 @@ func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabl
 	}
 	kind, urlKey := e.transport()
 	s.Transport = kind
-	s.Description = text.Clip(e.text("description"), MaxDescription)
+	s.Description = text.Clip(e.text("description"), maxDescription)
 	s.AllowTools, s.DenyTools = e.tools(f.Dialect.Fields.allow), e.tools(f.Dialect.Fields.deny)
 	if len(s.AllowTools) == 0 && f.Dialect.allowAll || len(s.AllowTools) == 1 && s.AllowTools[0] == "*" {
 		s.AllowTools = nil
@@ -60,10 +99,7 @@ func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabl
 	if e.err != nil || len(x.missing) > 0 {
 		return s, false, e.err // half of its values are not known: there is no more to check
 	}
-	if kind == config.Stdio {
-		return s, false, config.CheckCommand(s)
-	}
-	return s, false, config.CheckRemote(s)
+	return s, false, s.Check()
 }
 
 // stdio reads the fields of a server that is started.

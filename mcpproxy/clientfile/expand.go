@@ -61,8 +61,8 @@ type expander struct {
 	missing []config.Input // and those of them that have no value
 }
 
-// expander makes one for the entries of a file.
-func (f *File) expander() *expander {
+// newExpander returns an expander for the entries of a file.
+func newExpander(f *File) *expander {
 	o := f.options
 	return &expander{
 		syntax: f.Dialect.syntax, variable: o.Variable, inputs: f.inputs,

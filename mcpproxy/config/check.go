@@ -35,8 +35,16 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckCommand refuses what execve would refuse, in words that help.
-func CheckCommand(s Server) error {
+// Check refuses an entry that cannot be started or reached.
+func (s Server) Check() error {
+	if s.Transport == Stdio {
+		return s.checkCommand()
+	}
+	return s.checkRemote()
+}
+
+// checkCommand refuses what execve would refuse, in words that help.
+func (s Server) checkCommand() error {
 	if strings.TrimSpace(s.Command) == "" {
 		return errors.New(`"command" is empty`)
 	}
@@ -63,8 +71,8 @@ func CheckCommand(s Server) error {
 // headerName is a token, as RFC 9110 calls it in section 5.6.2.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// CheckRemote refuses what no request can be made of.
-func CheckRemote(s Server) error {
+// checkRemote refuses what no request can be made of.
+func (s Server) checkRemote() error {
 	u, err := url.Parse(s.URL)
 	switch {
 	case s.URL == "":

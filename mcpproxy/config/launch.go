@@ -32,7 +32,7 @@ func (s Server) Launch() string {
 // LookPath finds the executable for command the way clients written for Node
 // do: in the PATH of the entry's own environment if it sets one. Empty means
 // there is none. base is the directory this process runs in.
-func LookPath(s Server, base, command string) string {
+func (s Server) LookPath(base, command string) string {
 	dir := s.Dir
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)

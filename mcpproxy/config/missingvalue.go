@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -18,20 +17,14 @@ func envName(s string) string {
 	}, strings.ToUpper(s))
 }
 
-// A missingValue is an entry that uses a variable or an input without a value.
-type missingValue struct{ text string }
+// A MissingValueError says that an entry uses a variable or an input without a value.
+type MissingValueError struct{ text string }
 
-func (n missingValue) Error() string { return n.text }
+func (e *MissingValueError) Error() string { return e.text }
 
-// IsMissingValue reports whether err is from MissingValues.
-func IsMissingValue(err error) bool {
-	var n missingValue
-	return errors.As(err, &n)
-}
-
-// MissingValues returns an error that names what has no value, and both ways to
-// give it one.
-func MissingValues(server string, missing []Input) error {
+// NewMissingValueError returns an error that names what has no value, and both ways
+// to give it one.
+func NewMissingValueError(server string, missing []Input) error {
 	var asked, variables []string
 	for _, in := range missing[:min(len(missing), 8)] {
 		if !in.Asked {
@@ -51,7 +44,7 @@ func MissingValues(server string, missing []Input) error {
 	if len(asked) > 0 {
 		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
 	}
-	return missingValue{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
+	return &MissingValueError{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
 		strings.Join(parts, " and "), text.ShellWord(server), text.ShellWord(missing[0].ID), missing[0].Variable())}
 }
 

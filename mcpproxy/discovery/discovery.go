@@ -39,6 +39,12 @@ type found struct {
 	shown string // what it starts, as the file writes it
 }
 
+// lacksValue reports whether only a value is missing.
+func (e found) lacksValue() bool {
+	var missing *config.MissingValueError
+	return errors.As(e.Err, &missing)
+}
+
 // readFolder reads every config file in it, in the order of their names.
 func (d *collector) readFolder(p candidate) {
 	entries, err := os.ReadDir(p.Path)
@@ -130,7 +136,7 @@ func (d *collector) leaveOut(f openedFile, e found) {
 		p.Status, p.Reason, p.Skipped = config.StatusDisabled, "disabled", true
 	case errors.As(e.Err, &part):
 		p.Reason, p.Skipped = e.Err.Error(), true
-	case config.IsMissingValue(e.Err):
+	case e.lacksValue():
 		p.Status, p.Reason = config.StatusNeedsValue, e.Err.Error()
 	case e.Err != nil:
 		p.Server, p.Reason = text.Printable(e.Name, 64), e.Err.Error()

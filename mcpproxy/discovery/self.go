@@ -91,7 +91,7 @@ func (o Options) isSelf(s config.Server, command string) bool {
 	if o.Self == "" || command == "" {
 		return false
 	}
-	path := config.LookPath(s, o.Dir, command)
+	path := s.LookPath(o.Dir, command)
 	if path == "" {
 		return false
 	}

@@ -26,7 +26,7 @@ func (d *collector) trusted(f openedFile, all []found) bool {
 	}
 	p := config.Project{Path: f.Location.Path, Client: f.Dialect.Client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
 	for _, e := range all {
-		if e.Err != nil && !config.IsMissingValue(e.Err) || e.Disabled || !d.o.AllowSelf && d.o.StartsSelf(e.Server) {
+		if e.Err != nil && !e.lacksValue() || e.Disabled || !d.o.AllowSelf && d.o.StartsSelf(e.Server) {
 			d.leaveOut(f, e)
 			continue
 		}

@@ -64,7 +64,7 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	path := config.LookPath(s, cwd, s.Command)
+	path := s.LookPath(cwd, s.Command)
 	if path == "" {
 		return nil, &CommandError{s.Command, s.Source}
 	}
