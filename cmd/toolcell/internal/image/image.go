@@ -22,122 +22,133 @@ import (
 // before the registry is asked again.
 const retryDefault = 10 * time.Minute
 
+// A Store keeps images unpacked, as rootfs.Store does.
+type Store interface {
+	Ensure(ctx context.Context, ref string, progress func(rootfs.Progress)) (*rootfs.Root, error)
+	Cached(ctx context.Context, ref string) *rootfs.Root
+	Due(ref string) bool
+}
+
 // A Source finds the image that code runs on. Its exported fields are set before
 // the first call and not changed after.
 type Source struct {
-	Store *rootfs.Store
-	Ref   string
-	Named bool
+	Store Store
+	Ref   string // of the image
+	Named bool   // the user named it: nothing may stand in for it
 
-	Runner  string // written again if it was removed
-	Dirs    settings.Dirs
-	Mounts  []oci.Mount
+	Runner string // folder of the runner, written again if it was removed
+	Dirs   settings.Dirs
+	Mounts []oci.Mount
+	// Refresh starts work on an image in the background: asking the registry
+	// whether the tag has moved, if ask is set, and compiling modules.
 	Refresh func(ref string, ask bool)
 
-	mu      sync.Mutex
-	last    bridge.Image // found at lastAt
-	lastAt  time.Time
-	instead string    // why the host's Python stands in, if it does
-	until   time.Time // until then
+	mu           sync.Mutex
+	last         bridge.Image // found at lastAt
+	lastAt       time.Time
+	standInNote  string // why the host's Python stands in, if it does
+	standInUntil time.Time
 }
 
 // Get makes the image ready. The default image may be out of reach, and then
-// the host's own Python serves, which is said; an image that the user named
+// the host's own Python serves, which a note says; an image that the user named
 // is never replaced by another.
-func (i *Source) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
-	i.mu.Lock()
-	last, at := i.last, i.lastAt
-	i.mu.Unlock()
-	if time.Since(at) < lookAgain && there(last.Root.Dir) && there(i.Runner) {
+func (s *Source) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+	s.mu.Lock()
+	last, at := s.last, s.lastAt
+	s.mu.Unlock()
+	if time.Since(at) < lookAgain && exists(last.Root.Dir) && exists(s.Runner) {
 		return last, nil
 	}
-	image, err := i.find(ctx, progress)
+	image, err := s.prepare(ctx, progress)
 	if err == nil {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.last, i.lastAt = image, time.Now()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.last, s.lastAt = image, time.Now()
 	}
 	return image, err
 }
 
-// lookAgain is how long what was found is not looked at again: many short runs
-// come one after another, and to look takes as long as some of them.
+// lookAgain is how long an image that was found is used without another look:
+// short runs come one after another, and a look takes as long as some of them.
 const lookAgain = time.Second
 
-func there(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// find makes the image ready, as get says.
-func (i *Source) find(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+// prepare makes the image ready, as Get says.
+func (s *Source) prepare(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	settings.LeaveRemovedFolder()
-	if _, err := os.Stat(filepath.Join(i.Runner, filepath.Base(runner.Program))); err != nil {
-		if _, err := runner.Write(filepath.Dir(i.Runner)); err != nil {
-			return bridge.Image{}, i.Dirs.Explain(err)
+	if _, err := os.Stat(filepath.Join(s.Runner, filepath.Base(runner.Program))); err != nil {
+		if _, err := runner.Write(filepath.Dir(s.Runner)); err != nil {
+			return bridge.Image{}, s.Dirs.Explain(err)
 		}
 	}
-	if note := i.standIn(); note != "" {
-		return i.ensure(ctx, "host", note, progress)
+	if note := s.standIn(); note != "" {
+		return s.ensure(ctx, "host", note, progress)
 	}
-	image, err := i.ensure(ctx, i.Ref, "", progress)
-	if err == nil || i.Named || ctx.Err() != nil {
+	image, err := s.ensure(ctx, s.Ref, "", progress)
+	if err == nil || s.Named || ctx.Err() != nil {
 		return image, err
 	}
 	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
-	image, hostErr := i.ensure(ctx, "host", note, progress)
+	image, hostErr := s.ensure(ctx, "host", note, progress)
 	if hostErr != nil {
 		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
 	}
-	i.mu.Lock()
-	i.instead, i.until = note, time.Now().Add(retryDefault)
-	i.mu.Unlock()
+	s.mu.Lock()
+	s.standInNote, s.standInUntil = note, time.Now().Add(retryDefault)
+	s.mu.Unlock()
 	return image, nil
 }
 
-// Cached gives the image if it is there already.
-func (i *Source) Cached(ctx context.Context) (bridge.Image, bool) {
-	root := i.Store.Cached(ctx, i.Ref)
-	if root == nil || settings.MakeRoom(root, i.Mounts) != nil { // the first run says why
+// Cached returns the image if it is in the store already.
+func (s *Source) Cached(ctx context.Context) (bridge.Image, bool) {
+	root := s.Store.Cached(ctx, s.Ref)
+	if root == nil || settings.MakeRoom(root, s.Mounts) != nil { // the first run says why
 		return bridge.Image{}, false
 	}
-	return i.image(i.Ref, root), true
+	return s.image(s.Ref, root), true
 }
 
-func (i *Source) standIn() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if time.Now().After(i.until) {
+// standIn returns the note that says why the host's Python stands in, or "" if
+// the image is to be tried.
+func (s *Source) standIn() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().After(s.standInUntil) {
 		return ""
 	}
-	return i.instead
+	return s.standInNote
 }
 
-func (i *Source) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
-	root, err := i.Store.Ensure(ctx, ref, func(p rootfs.Progress) {
+func (s *Source) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+	root, err := s.Store.Ensure(ctx, ref, func(p rootfs.Progress) {
 		if progress != nil {
 			progress(p.Done, p.Total, p.Text)
 		}
 	})
 	if err != nil {
-		return bridge.Image{}, i.Dirs.Explain(err)
+		return bridge.Image{}, s.Dirs.Explain(err)
 	}
-	if err := settings.MakeRoom(root, i.Mounts); err != nil {
-		return bridge.Image{}, i.Dirs.Explain(err)
+	if err := settings.MakeRoom(root, s.Mounts); err != nil {
+		return bridge.Image{}, s.Dirs.Explain(err)
 	}
-	if ask := i.Store.Due(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(i.Runner) {
-		i.Refresh(ref, ask)
+	if ask := s.Store.Due(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(s.Runner) {
+		s.Refresh(ref, ask)
 	}
-	image := i.image(ref, root)
+	image := s.image(ref, root)
 	if note != "" {
 		image.Notes = append(image.Notes, note)
 	}
 	return image, nil
 }
 
-func (i *Source) image(ref string, root *rootfs.Root) bridge.Image {
+func (s *Source) image(ref string, root *rootfs.Root) bridge.Image {
 	return bridge.Image{
-		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(i.Runner), Env: root.Env,
+		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
 	}
 }
 

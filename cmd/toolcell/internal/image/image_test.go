@@ -1,0 +1,215 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+)
+
+const ref = "registry.invalid/python:3"
+
+// fakeStore has roots and errors by reference, and records what it was asked for.
+type fakeStore struct {
+	roots map[string]*rootfs.Root
+	errs  map[string]error
+	due   bool
+	asked []string
+}
+
+func (s *fakeStore) Ensure(_ context.Context, ref string, progress func(rootfs.Progress)) (*rootfs.Root, error) {
+	s.asked = append(s.asked, ref)
+	progress(rootfs.Progress{Done: 1, Total: 2, Text: "pulling"})
+	return s.roots[ref], s.errs[ref]
+}
+
+func (s *fakeStore) Cached(_ context.Context, ref string) *rootfs.Root { return s.roots[ref] }
+func (s *fakeStore) Due(string) bool                                   { return s.due }
+
+// newSource returns a source of the image ref, whose store has that and the
+// host's Python.
+func newSource(t *testing.T) (*Source, *fakeStore) {
+	t.Helper()
+	store := &fakeStore{roots: map[string]*rootfs.Root{}, errs: map[string]error{}}
+	for name, digest := range map[string]string{ref: "sha256:1", "host": "host"} {
+		dir := filepath.Join(t.TempDir(), "root")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		store.roots[name] = &rootfs.Root{Dir: dir, Ref: name, Digest: digest, Python: "/usr/bin/python3"}
+	}
+	folder, err := runner.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Source{Store: store, Ref: ref, Runner: folder, Refresh: func(string, bool) {}}, store
+}
+
+func TestHostStandsInForTheDefaultImage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, store := newSource(t)
+		store.errs[ref] = errors.New("no route to host")
+		for range 2 {
+			got, err := s.Get(t.Context(), nil)
+			if err != nil || got.Name != "host" || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "no route to host") {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			time.Sleep(lookAgain)
+		}
+		if want := []string{ref, "host", "host"}; !slices.Equal(store.asked, want) {
+			t.Errorf("asked for %q, want %q: the registry must not be asked at every run", store.asked, want)
+		}
+		delete(store.errs, ref)
+		time.Sleep(retryDefault)
+		if got, err := s.Get(t.Context(), nil); err != nil || got.Name != ref || len(got.Notes) > 0 {
+			t.Errorf("with the registry back: %+v, %v", got, err)
+		}
+	})
+}
+
+func TestNamedImageIsNeverReplaced(t *testing.T) {
+	s, store := newSource(t)
+	s.Named = true
+	store.errs[ref] = errors.New("no route to host")
+	got, err := s.Get(t.Context(), nil)
+	if !errors.Is(err, store.errs[ref]) || !slices.Equal(store.asked, []string{ref}) {
+		t.Errorf("got %+v, %v, after asking for %q", got, err, store.asked)
+	}
+}
+
+// TestCancelledPullIsNotReplaced: the user ended it, so nothing is to run.
+func TestCancelledPullIsNotReplaced(t *testing.T) {
+	s, store := newSource(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	store.errs[ref] = ctx.Err()
+	got, err := s.Get(ctx, nil)
+	if !errors.Is(err, context.Canceled) || !slices.Equal(store.asked, []string{ref}) {
+		t.Errorf("got %+v, %v, after asking for %q", got, err, store.asked)
+	}
+}
+
+func TestErrorNamesTheImageAndTheHost(t *testing.T) {
+	s, store := newSource(t)
+	store.errs[ref], store.errs["host"] = errors.New("no route to host"), errors.New("no python3")
+	for range 2 { // the failure is not taken for a stand-in
+		_, err := s.Get(t.Context(), nil)
+		if !errors.Is(err, store.errs[ref]) || !errors.Is(err, store.errs["host"]) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if want := []string{ref, "host", ref, "host"}; !slices.Equal(store.asked, want) {
+		t.Errorf("asked for %q, want %q", store.asked, want)
+	}
+}
+
+// TestImageIsFoundOnceInAWhile: runs in quick succession share one look at the
+// store, unless what it found is gone.
+func TestImageIsFoundOnceInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, store := newSource(t)
+		get := func(looks int, when string) {
+			t.Helper()
+			store.asked = nil
+			got, err := s.Get(t.Context(), nil)
+			if err != nil || got.Name != ref || got.Root.Dir != store.roots[ref].Dir || got.Python != "/usr/bin/python3" {
+				t.Errorf("%s: got %+v, %v", when, got, err)
+			}
+			if len(store.asked) != looks {
+				t.Errorf("%s: asked for %q", when, store.asked)
+			}
+		}
+		get(1, "at first")
+		get(0, "at once")
+		time.Sleep(lookAgain)
+		get(1, "later")
+		store.roots[ref].Dir = t.TempDir()
+		if err := os.Remove(s.last.Root.Dir); err != nil {
+			t.Fatal(err)
+		}
+		get(1, "after the root was removed")
+		if err := os.RemoveAll(s.Runner); err != nil {
+			t.Fatal(err)
+		}
+		get(1, "after the runner was removed")
+		if _, err := os.Stat(filepath.Join(s.Runner, filepath.Base(runner.Program))); err != nil {
+			t.Errorf("the runner was not written again: %v", err)
+		}
+	})
+}
+
+func TestRefreshIsStartedForWhatIsMissing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ref  string
+		due  bool
+		want []bool // ask of each call
+	}{
+		"modules to compile":          {ref, false, []bool{false}},
+		"the registry to ask as well": {ref, true, []bool{true}},
+		"nothing, on the host":        {"host", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, store := newSource(t)
+			s.Ref, store.due = tt.ref, tt.due
+			var asks []bool
+			s.Refresh = func(got string, ask bool) {
+				if got != tt.ref {
+					t.Errorf("refreshed %q", got)
+				}
+				asks = append(asks, ask)
+			}
+			if _, err := s.Get(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(asks, tt.want) {
+				t.Errorf("refreshed with ask = %v, want %v", asks, tt.want)
+			}
+		})
+	}
+}
+
+func TestCachedIsTheImageInTheStore(t *testing.T) {
+	s, store := newSource(t)
+	if got, ok := s.Cached(t.Context()); !ok || got.Name != ref || got.Root.Dir != store.roots[ref].Dir {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+	s.Mounts = []oci.Mount{{Source: t.TempDir(), Target: "/usr/bin"}} // where its Python is
+	if got, ok := s.Cached(t.Context()); ok {
+		t.Errorf("with a mount that it has no room for: %+v", got)
+	}
+	if _, err := s.Get(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_MOUNTS") {
+		t.Errorf("with a mount that it has no room for: %v", err)
+	}
+	s.Mounts, store.asked = nil, nil
+	delete(store.roots, ref)
+	if got, ok := s.Cached(t.Context()); ok || len(store.asked) > 0 {
+		t.Errorf("got %+v, after asking for %q", got, store.asked)
+	}
+}
+
+func TestProgressIsPassedOn(t *testing.T) {
+	s, _ := newSource(t)
+	var got []any
+	if _, err := s.Get(t.Context(), func(done, total int64, text string) { got = append(got, done, total, text) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []any{int64(1), int64(2), "pulling"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestSandboxRootHasTheBinds(t *testing.T) {
+	got := SandboxRoot(&rootfs.Root{Dir: "/r", Binds: []rootfs.Bind{{Source: "/usr", Target: "/usr"}}})
+	if want := []oci.Bind{{Source: "/usr", Target: "/usr"}}; got.Dir != "/r" || !slices.Equal(got.Binds, want) {
+		t.Errorf("got %+v", got)
+	}
+}
