@@ -471,10 +471,12 @@ ctypes.CDLL(None).printf(b'from C\n')`, stdout: "{\"type\":\"done\",\"exitCode\"
 		{name: "lone surrogates can be printed", code: `print('a\ud800\xe9')`, stdout: "a\\ud800é\n"},
 		{name: "lone surrogates in the result", code: `'\ud800'`, result: `'\ud800'`},
 		{name: "atexit and threads end as in Python", code: `
-import atexit, threading, time
+import atexit, threading
 atexit.register(print, 'atexit')
-threading.Thread(target=lambda: (time.sleep(.05), print('thread'))).start()
-print('main')`, stdout: "main\nthread\natexit\n"},
+said = threading.Event()
+threading.Thread(target=lambda: (said.wait(), print('thread'))).start()
+print('main')
+said.set()`, stdout: "main\nthread\natexit\n"},
 		{name: "a long result is cut", code: "out = 'é' * 50000\nout", result: "'" + strings.Repeat("é", 32753) + " ... cut: 100002 bytes in all"},
 		{name: "subprocesses get no socket", code: `
 import subprocess, sys

@@ -132,14 +132,14 @@ func TestEndOfASessionIsSaid(t *testing.T) {
 		"quit with a code":       {"quit(4)", StatusError, false, "the code ended it"},
 		"os._exit":               {"import os; os._exit(5)", StatusError, true, "the process ended with exit code 5"},
 		"a crash":                {"import os; os.kill(os.getpid(), 11)", StatusError, true, "the process was ended by signal 11"},
-		"a timeout":              {"while True: pass", StatusTimeout, true, "a run was stopped after 1 s"},
+		"a timeout":              {"while True: pass", StatusTimeout, true, "a run was stopped after 4 s"},
 		"a frame of no runner's": {`import os, time; os.write(3, b"\0\0\0\2{}"); time.sleep(20)`, StatusError, true, "a run broke the connection to the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSessionServer(t, nil, nil)
 			s.in(t, "a", "x = 1").notes(t)
-			r := s.Run(t.Context(), Request{Code: tt.code, Session: "a", Timeout: time.Second})
+			r := s.Run(t.Context(), Request{Code: tt.code, Session: "a", Timeout: 4 * time.Second})
 			if r.Status != tt.status || r.Session != sessionEnded {
 				t.Errorf("%s: %s; the session is %q", r.Status, r.Error, r.Session)
 			}

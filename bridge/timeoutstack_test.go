@@ -54,7 +54,7 @@ func cutBoth(a, b, at string) (string, string, bool) {
 
 func TestTimeoutNamesTasksThatWait(t *testing.T) {
 	s := newServer(t, nil, nil)
-	r := s.Run(t.Context(), Request{Code: "async def part(n):\n    await asyncio.sleep(60 + n)\nawait asyncio.gather(*(part(n) for n in range(9)))", Timeout: time.Second})
+	r := s.Run(t.Context(), Request{Code: "async def part(n):\n    await asyncio.sleep(60 + n)\nawait asyncio.gather(*(part(n) for n in range(9)))", Timeout: 3 * time.Second})
 	got := strings.Join(r.Stack, "\n")
 	if !strings.HasPrefix(got, "task Task-1:\nline 3, in <module>: await asyncio.gather(") || !strings.Contains(got, "task Task-2:\nline 2, in part: await asyncio.sleep(60 + n)") || strings.Count(got, "task ") != 4 {
 		t.Errorf("got:\n%s", got)
@@ -66,7 +66,7 @@ func TestTimeoutOfASessionSaysWhere(t *testing.T) {
 	if r := s.Run(t.Context(), Request{Code: "import time\ndef busy():\n    return sum(range(10**13))", Session: "a"}); r.IsError() {
 		t.Fatalf("%+v", r)
 	}
-	r := s.Run(t.Context(), Request{Code: "x = 1\n\nbusy()", Session: "a", Timeout: time.Second})
+	r := s.Run(t.Context(), Request{Code: "x = 1\n\nbusy()", Session: "a", Timeout: 3 * time.Second})
 	got := strings.Join(r.Stack, "\n")
 	if r.Status != StatusTimeout || !strings.HasPrefix(got, "line 3, in <module>: busy()\nline 3, in busy") {
 		t.Errorf("status %s, stack:\n%s", r.Status, got)
@@ -87,7 +87,7 @@ func TestForgedStacksAreBounded(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, nil, nil)
 			start := time.Now()
-			r := s.Run(t.Context(), Request{Timeout: time.Second, Code: `
+			r := s.Run(t.Context(), Request{Timeout: 3 * time.Second, Code: `
 import os, signal, time
 data = (` + forged + `).encode('latin1')
 def forge(*_):

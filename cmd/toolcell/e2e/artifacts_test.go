@@ -70,7 +70,7 @@ func TestFilesOutliveTheRun(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				args := map[string]any{"code": leave + end.code}
 				if end.status == "timeout" {
-					args["timeout"] = 2
+					args["timeout"] = 5
 				}
 				r := c.call(t, args)
 				if end.status != "" && r.status() != end.status {
