@@ -264,7 +264,7 @@ func TestRunStatuses(t *testing.T) {
 func TestTimeoutKeepsOutputSoFar(t *testing.T) {
 	s := newServer(t, nil, nil)
 	r := s.Run(t.Context(), Request{Code: "print('a', end='')\nwhile True: pass", Timeout: 3 * time.Second})
-	if r.Status != StatusTimeout || len(r.Stdout) != 1 || r.Stdout[0] != "a" || r.TimeoutSeconds != 1 {
+	if r.Status != StatusTimeout || len(r.Stdout) != 1 || r.Stdout[0] != "a" || r.TimeoutSeconds != 3 {
 		t.Errorf("got %+v", r)
 	}
 }
