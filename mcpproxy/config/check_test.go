@@ -1,0 +1,90 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+func TestChecksSayWhatIsWrong(t *testing.T) {
+	command := func(change func(*config.Server)) config.Server {
+		s := config.Server{Transport: config.Stdio, Command: "server"}
+		change(&s)
+		return s
+	}
+	url := func(address string, headers map[string]string) config.Server {
+		return config.Server{Transport: config.Remote, URL: address, Headers: headers}
+	}
+	for name, tt := range map[string]struct {
+		server config.Server
+		want   string
+	}{
+		"no command":           {command(func(s *config.Server) { s.Command = " " }), `"command" is empty`},
+		"NUL in the command":   {command(func(s *config.Server) { s.Command = "a\x00b" }), "NUL character"},
+		"NUL in an argument":   {command(func(s *config.Server) { s.Args = []string{"a\x00b"} }), "NUL character"},
+		"NUL in a value":       {command(func(s *config.Server) { s.Env = map[string]string{"A": "\x00"} }), "NUL character"},
+		"a variable with =":    {command(func(s *config.Server) { s.Env = map[string]string{"A=B": "c"} }), `"A=B" is no name for an environment variable`},
+		"a variable of none":   {command(func(s *config.Server) { s.Env = map[string]string{"": "c"} }), `"" is no name for an environment variable`},
+		"more than execve has": {command(func(s *config.Server) { s.Args = []string{strings.Repeat("x", 1<<20)} }), "too long"},
+
+		"no URL":                  {url("", nil), `"url" is empty`},
+		"not a URL":               {url("http://s3cret\x7f@x", nil), "its URL is no URL"},
+		"another scheme":          {url("file:///etc/passwd", nil), `begins with "file:"; only http and https are supported`},
+		"no host":                 {url("https://:443/mcp", nil), "names no host"},
+		"a long URL":              {url("https://x/"+strings.Repeat("y", 20_000), nil), "its URL is too long"},
+		"no name for a header":    {url("https://x", map[string]string{"A B": "c"}), `"A B" is no name for a header`},
+		"a header within another": {url("https://x", map[string]string{"A": "s3cret\r\nHost: evil"}), `the value of the header "A"`},
+		"headers without end":     {url("https://x", map[string]string{"A": strings.Repeat("s3cret", 100_000)}), "its headers are too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tt.server.Check()
+			mcptest.WantError(t, err, tt.want)
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error has a secret: %v", err)
+			}
+		})
+	}
+	for name, s := range map[string]config.Server{
+		"a command": command(func(s *config.Server) { s.Args, s.Env, s.Dir = []string{"", "-y"}, map[string]string{"A": ""}, "/x" }),
+		"a URL":     url("http://localhost:8080/mcp?key=value", map[string]string{"X-Api-Key": "a\tb", "authorization": ""}),
+	} {
+		if err := s.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNamesThatCannotBeShownAreRefused(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "empty", " \t": "empty", strings.Repeat("ä", config.MaxNameLength+1): "longer than 128 characters", "a\x1b[31m": "control characters", "a\nb": "control characters",
+	} {
+		mcptest.WantError(t, config.CheckName(name), want)
+	}
+	for _, name := range []string{"files", "my files", "é/@x", strings.Repeat("ä", config.MaxNameLength)} {
+		if err := config.CheckName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestMissingValuesNameBothCures(t *testing.T) {
+	token := config.Input{ID: "API_TOKEN"}
+	asked := config.Input{ID: "my key", Asked: true, Description: "the key\x1b of the service"}
+	for name, tt := range map[string]struct {
+		missing []config.Input
+		want    []string
+	}{
+		"a variable": {[]config.Input{token}, []string{"needs the variable API_TOKEN: run toolcell servers set 'my files' API_TOKEN, or start toolcell with API_TOKEN set"}},
+		"an input":   {[]config.Input{asked}, []string{`needs a value for "my key" (the key of the service)`, "with MCP_BRIDGE_INPUT_MY_KEY set"}},
+		"both":       {[]config.Input{token, {ID: "B"}, asked}, []string{"needs the variables API_TOKEN and B and needs a value for"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mcptest.WantError(t, config.NewMissingValueError("my files", tt.missing), tt.want...)
+		})
+	}
+	if err := config.NewMissingValueError("x", make([]config.Input, 10_000)); len(err.Error()) > 1000 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
+}

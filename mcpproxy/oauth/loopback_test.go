@@ -1,0 +1,102 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
+	a := newAuthority(t)
+	s := a.open(t.TempDir())
+	o := Options{ClientID: "known", ClientSecret: "known-s3cret", Scopes: []string{"read", "write"}, Show: browser(t)}
+	if err := s.LogIn(t.Context(), a.challenge(t.Context(), http.StatusUnauthorized), o); err != nil {
+		t.Fatal(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !strings.Contains(a.scopes, "read") || !strings.Contains(a.scopes, "write") || len(a.forms) != 1 || a.forms[0].Get("code_verifier") == "" || a.forms[0].Get("resource") != s.url {
+		t.Errorf("asked for %q with %v", a.scopes, a.forms)
+	}
+	if got := s.secrets.Text("access-token-1 refresh-token-1 known-s3cret"); got != "[token] [token] [token]" {
+		t.Errorf("secrets in a text: %q", got)
+	}
+}
+
+func TestServerThatAsksForNoLoginIsNamed(t *testing.T) {
+	a := newAuthority(t)
+	challenge := a.challenge(t.Context(), http.StatusOK)
+	challenge.Header.Del("Www-Authenticate")
+	challenge.Request.URL.Path = "/none"
+	challenge.Request.URL.Host = "127.0.0.1:1"
+	err := a.open(t.TempDir()).LogIn(t.Context(), challenge, Options{Show: func(string) { t.Error("a browser is asked for") }})
+	mcptest.WantError(t, err, "does not ask for a login")
+}
+
+// fetched waits for the browser at a loopback. act is what comes to it.
+func fetched(t *testing.T, ctx context.Context, act func(callback string)) (code string, err error) {
+	t.Helper()
+	b, err := newLoopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var browsing sync.WaitGroup
+	defer browsing.Wait()
+	defer b.close()
+	got, err := b.fetch(ctx, "https://authority.example/authorize?state=the+state", func(string) { browsing.Go(func() { act(b.url) }) })
+	if err != nil {
+		return "", err
+	}
+	return got.Code, nil
+}
+
+// TestStrangersEndNoLogin: any program of this host can reach the port.
+func TestStrangersEndNoLogin(t *testing.T) {
+	code, err := fetched(t, t.Context(), func(callback string) {
+		for _, strange := range []string{
+			callback, callback + "?code=stolen", callback + "?code=stolen&state=", callback + "?code=stolen&state=another",
+			callback + "?error=access_denied", strings.Replace(callback, "/callback", "/", 1), callback + "/more?code=c&state=the+state",
+		} {
+			if status, _ := get(t, strange); status != http.StatusBadRequest && status != http.StatusNotFound {
+				t.Errorf("%s: status %d", strange, status)
+			}
+		}
+		resp, err := http.PostForm(callback, url.Values{"code": {"stolen"}, "state": {"the state"}})
+		if err != nil {
+			t.Error(err)
+		} else if resp.Body.Close(); resp.StatusCode != http.StatusNotFound {
+			t.Errorf("a POST: status %d", resp.StatusCode)
+		}
+		if status, page := get(t, callback+"?code=good&state=the+state"); status != http.StatusOK || !strings.Contains(page, "close this page") {
+			t.Errorf("status %d: %s", status, page)
+		}
+	})
+	if err != nil || code != "good" {
+		t.Errorf("got %q, %v", code, err)
+	}
+}
+
+func TestRefusedLoginSaysWhy(t *testing.T) {
+	_, err := fetched(t, t.Context(), func(callback string) {
+		if _, page := get(t, callback+"?error=access_denied&error_description=not%1B%5B31m+you&state=the+state"); !strings.Contains(page, "refused") {
+			t.Errorf("the page says %s", page)
+		}
+	})
+	mcptest.WantError(t, err, "refused: access_denied not[31m you")
+	_, err = fetched(t, t.Context(), func(callback string) { get(t, callback+"?state=the+state") })
+	mcptest.WantError(t, err, "the authorization server refused")
+}
+
+func TestLoginEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the user left")
+	if _, err := fetched(t, ctx, func(string) { cancel(gone) }); !errors.Is(err, gone) {
+		t.Errorf("err = %v", err)
+	}
+}
