@@ -10,6 +10,8 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -21,9 +23,19 @@ import (
 	"github.com/toolcell/toolcell/oci"
 )
 
-// A Sandbox runs a process where it can do no harm. *oci.Runtime is one.
+// Sandboxes start processes where they can do no harm, as oci.Runtime does.
+type Sandboxes interface {
+	Start(ctx context.Context, p oci.Process) (Sandbox, error)
+}
+
+// A Sandbox is one that has started. *oci.Sandbox is one.
 type Sandbox interface {
-	Run(ctx context.Context, p oci.Process) (oci.Exit, error)
+	Conn() net.Conn
+	Workspace() *os.File
+	Signal()
+	Finished(code int)
+	Wait() (oci.Exit, error)
+	Close() error
 }
 
 // An Image is a root file system with a Python in it.
@@ -40,11 +52,11 @@ type Image struct {
 // progress gets bytes done and in total, and what is being done.
 type RootfsFunc func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
 
-// Options are what a Server works with. Rootfs, Sandbox, Upstreams and
+// Options are what a Server works with. Rootfs, Sandboxes, Upstreams and
 // RunnerDir are needed.
 type Options struct {
 	Rootfs    RootfsFunc
-	Sandbox   Sandbox
+	Sandboxes Sandboxes
 	Upstreams hostapi.Upstreams
 	RunnerDir string           // the runner on the host, as runner.Write left it
 	Preload   []string         // modules to import before a run begins

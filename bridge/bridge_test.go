@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,61 +22,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
 )
-
-// hostSandbox is a Sandbox that is none: it runs the host's python3, so that
-// the bridge is tested without any privilege.
-type hostSandbox struct {
-	dir  string
-	fake func(ctx context.Context, p oci.Process) (oci.Exit, error) // instead, if set
-}
-
-func (h hostSandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
-	defer func() {
-		p.Stdout.Close()
-		p.Stderr.Close()
-	}()
-	if h.fake != nil {
-		return h.fake(ctx, p)
-	}
-	args := slices.Clone(p.Args)
-	args[len(args)-1] = p.Binds[0].Source
-	c := exec.Command(args[0], args[1:]...)
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return oci.Exit{}, err
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
-	defer ours.Close()
-	defer theirs.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return oci.Exit{}, err
-	}
-	p.Control(conn)
-	c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = h.dir, p.Env, p.Stdout, p.Stderr, []*os.File{theirs}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := c.Start(); err != nil {
-		return oci.Exit{}, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })()
-	theirs.Close()
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-p.Urge:
-			_ = syscall.Kill(c.Process.Pid, syscall.SIGURG)
-		case <-over:
-		}
-	}()
-	_ = c.Wait()
-	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // a pid namespace would end with its first process
-	ws := c.ProcessState.Sys().(syscall.WaitStatus)
-	if ws.Signaled() {
-		return oci.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, nil
-	}
-	return oci.Exit{Code: ws.ExitStatus()}, nil
-}
 
 // fakeUpstreams are servers whose tools are Go functions.
 type fakeUpstreams map[string]map[string]func(ctx context.Context, args json.RawMessage) (string, error)
@@ -204,7 +146,7 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 		Rootfs: func(context.Context, func(int64, int64, string)) (Image, error) {
 			return Image{Python: python}, nil
 		},
-		Sandbox: hostSandbox{dir: t.TempDir()}, Upstreams: up, RunnerDir: runnerDir, ToolsDir: filepath.Join(t.TempDir(), "tools"),
+		Sandboxes: hostSandboxes{t.TempDir()}, Upstreams: up, RunnerDir: runnerDir, ToolsDir: filepath.Join(t.TempDir(), "tools"),
 	}
 	if change != nil {
 		change(&o)
@@ -475,7 +417,9 @@ import time; time.sleep(0.3)`)
 func TestSandboxThatDoesNotStart(t *testing.T) {
 	fail := func(err error) func(*Options) {
 		return func(o *Options) {
-			o.Sandbox = hostSandbox{fake: func(context.Context, oci.Process) (oci.Exit, error) { return oci.Exit{}, err }}
+			o.Sandboxes = startFunc(func(_ context.Context, p oci.Process) (Sandbox, error) {
+				return nil, errors.Join(p.Stdout.Close(), p.Stderr.Close(), err)
+			})
 		}
 	}
 	r := runCode(t, newServer(t, nil, fail(&oci.HintError{Err: errors.New("no user namespace"), Hint: "sudo sysctl"})), "1")
@@ -483,10 +427,10 @@ func TestSandboxThatDoesNotStart(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	r = runCode(t, newServer(t, nil, func(o *Options) {
-		o.Sandbox = hostSandbox{fake: func(_ context.Context, p oci.Process) (oci.Exit, error) {
+		o.Sandboxes = exitsAfter(func(p oci.Process) oci.Exit {
 			fmt.Fprintln(p.Stderr, "exec: no such file")
-			return oci.Exit{Code: 127}, nil
-		}}
+			return oci.Exit{Code: 127}
+		})
 	}), "1")
 	if r.Status != StatusSandbox || !strings.Contains(r.Error, "no such file") {
 		t.Errorf("got %+v", r)
@@ -496,13 +440,10 @@ func TestSandboxThatDoesNotStart(t *testing.T) {
 // TestResultOutlivesFailedCleanUp: a sandbox that cannot be removed must not
 // cost the caller what the code has printed.
 func TestResultOutlivesFailedCleanUp(t *testing.T) {
-	var inner Sandbox
 	s := newServer(t, nil, func(o *Options) {
-		inner = o.Sandbox
-		o.Sandbox = hostSandbox{fake: func(ctx context.Context, p oci.Process) (oci.Exit, error) {
-			exit, err := inner.Run(ctx, p)
+		o.Sandboxes = withExit(o.Sandboxes, func(exit oci.Exit, err error) (oci.Exit, error) {
 			return exit, errors.Join(err, errors.New("removing the sandbox: busy"))
-		}}
+		})
 	})
 	if r := runCode(t, s, "print('kept')"); r.Status != StatusSuccess || strings.Join(r.Stdout, "") != "kept" {
 		t.Errorf("got %+v", r)
@@ -512,9 +453,7 @@ func TestResultOutlivesFailedCleanUp(t *testing.T) {
 func TestMemoryLimitIsNamed(t *testing.T) {
 	r := runCode(t, newServer(t, nil, func(o *Options) {
 		o.Limits.Memory = 64 << 20
-		o.Sandbox = hostSandbox{fake: func(_ context.Context, p oci.Process) (oci.Exit, error) {
-			return oci.Exit{Code: 137, OOM: true}, nil
-		}}
+		o.Sandboxes = exitsAfter(func(oci.Process) oci.Exit { return oci.Exit{Code: 137, OOM: true} })
 	}), "1")
 	if r.Status != StatusMemory || !strings.Contains(r.Error, "64 MiB") {
 		t.Errorf("got %+v", r)
@@ -536,14 +475,14 @@ func TestManyRunsAtOnceAreQueued(t *testing.T) {
 	var now, most atomic.Int32
 	s := newServer(t, nil, func(o *Options) {
 		o.MaxParallel = 3
-		o.Sandbox = hostSandbox{fake: func(_ context.Context, p oci.Process) (oci.Exit, error) {
+		o.Sandboxes = exitsAfter(func(oci.Process) oci.Exit {
 			n := now.Add(1)
 			defer now.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
 			time.Sleep(time.Millisecond)
-			return oci.Exit{Code: 1}, nil
-		}}
+			return oci.Exit{Code: 1}
+		})
 	})
 	var all sync.WaitGroup
 	for range 50 {

@@ -20,15 +20,14 @@ import (
 func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
 	text := strings.Repeat("x", 60<<10) // what a pipe holds
 	s := newServer(t, nil, func(o *Options) {
-		o.Sandbox = hostSandbox{fake: func(ctx context.Context, p oci.Process) (oci.Exit, error) {
+		o.Sandboxes = startFunc(func(ctx context.Context, p oci.Process) (Sandbox, error) {
 			kept, err := syscall.Dup(int(p.Stdout.Fd()))
 			if err != nil {
-				return oci.Exit{}, err
+				return nil, err
 			}
 			t.Cleanup(func() { syscall.Close(kept) })
 			ours, theirs := net.Pipe()
 			t.Cleanup(func() { theirs.Close() })
-			p.Control(ours)
 			go func() {
 				for _, frame := range []string{`{"type":"ready"}`, "", `{"type":"done"}`, `{"type":"end","exitCode":7}`} {
 					if frame == "" { // the code has come
@@ -41,13 +40,19 @@ func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
 					_, _ = fmt.Fprintf(theirs, "%c%c%c%c%s", 0, 0, 0, len(frame), frame)
 				}
 			}()
-			select {
-			case code := <-p.Ended:
-				return oci.Exit{Code: code}, nil
-			case <-ctx.Done():
-				return oci.Exit{Code: 137, Signal: syscall.SIGKILL}, nil
-			}
-		}}
+			sb := startFake(ctx, func(ctx context.Context, finished <-chan int) (oci.Exit, error) {
+				defer p.Stdout.Close()
+				defer p.Stderr.Close()
+				select {
+				case code := <-finished:
+					return oci.Exit{Code: code}, nil
+				case <-ctx.Done():
+					return oci.Exit{Code: 137, Signal: syscall.SIGKILL}, nil
+				}
+			})
+			sb.conn = ours
+			return sb, nil
+		})
 	})
 	start := time.Now()
 	r := s.Run(t.Context(), Request{Code: "pass"})

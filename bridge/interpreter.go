@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"slices"
@@ -19,22 +18,18 @@ import (
 
 // An interpreter is a Python in a sandbox, that of one run or of a session.
 type interpreter struct {
-	image   Image
-	conn    *runner.Conn
-	pipes   *output.Pipes
-	control chan net.Conn // gives the connection once, or is closed if there is none
-	urge    chan struct{} // has the process say where it is
-	said    chan int      // gets the exit code if the runner says that it has ended
-	kill    context.CancelCauseFunc
-	ended   chan struct{} // then exit and err are known
+	image Image
+	conn  *runner.Conn
+	pipes *output.Pipes
+	kill  context.CancelCauseFunc
 
-	// Once the connection came, or cannot: /workspace, or why it cannot be had.
-	workspaceDir *os.File
-	workspace    *artifacts.Workspace // nil if there is none
-	workspaceErr error
+	started   chan struct{}        // then these two are known
+	sandbox   Sandbox              // nil if it did not start
+	workspace *artifacts.Workspace // nil if there is none
 
-	exit oci.Exit
-	err  error
+	ended chan struct{} // then these two are
+	exit  oci.Exit
+	err   error
 }
 
 // An ending is what is known once the code of a run has ended.
@@ -69,28 +64,35 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, pipes: pipes, control: make(chan net.Conn, 1), said: make(chan int, 1), ended: make(chan struct{}),
-		urge: make(chan struct{}, 1),
+		image: image, pipes: pipes, started: make(chan struct{}), ended: make(chan struct{}),
 	}
 	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir)
 	sess.interpreter = in
 	ctx, kill := context.WithCancelCause(s.life)
 	in.kill = kill
 	p := s.process(image, pipes)
-	p.Workspace = func(dir *os.File, err error) {
-		if in.workspaceDir, in.workspaceErr = dir, err; dir != nil {
-			in.workspace = artifacts.NewWorkspace(dir)
-		}
-	}
-	p.Control, p.Ended, p.Kept, p.Urge = func(c net.Conn) { in.control <- c }, in.said, sess.name != "", in.urge
+	p.Session = sess.name != ""
 	s.runs.Go(func() {
-		in.exit, in.err = s.o.Sandbox.Run(ctx, p)
-		close(in.control)
+		in.exit, in.err = in.supervise(s.o.Sandboxes.Start(ctx, p))
 		close(in.ended)
 		s.sessions.sandboxEnded(sess, in)
 		time.AfterFunc(afterAnswer, s.pipes.refill)
 	})
 	return in, nil
+}
+
+// supervise takes over a sandbox that was started, and returns once it has ended.
+func (in *interpreter) supervise(sb Sandbox, err error) (oci.Exit, error) {
+	if err != nil {
+		close(in.started)
+		return oci.Exit{}, err
+	}
+	if dir := sb.Workspace(); dir != nil {
+		in.workspace = artifacts.NewWorkspace(dir)
+	}
+	in.sandbox = sb
+	close(in.started)
+	return sb.Wait()
 }
 
 // process says what to start: the runner, in the image, as its only program.
@@ -111,7 +113,7 @@ func (s *Server) process(image Image, w *output.Pipes) oci.Process {
 		Limits:  s.o.Limits,
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
-		Control: func(c net.Conn) { c.Close() },
+		Control: true,
 		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: commonModules, Preload: s.o.Preload},
 	}
 }
@@ -150,19 +152,24 @@ const afterAnswer = 2 * time.Millisecond
 type runnerSandbox struct{ in *interpreter }
 
 func (s runnerSandbox) Connect() (net.Conn, error) {
-	if c, ok := <-s.in.control; ok {
-		return c, nil
+	<-s.in.started
+	if s.in.sandbox != nil && s.in.sandbox.Conn() != nil {
+		return s.in.sandbox.Conn(), nil
 	}
 	return nil, errors.New("the sandbox has ended")
 }
 
 func (s runnerSandbox) Signal() bool {
 	select {
-	case s.in.urge <- struct{}{}:
-		return true
+	case <-s.in.started:
 	default:
 		return false
 	}
+	if s.in.sandbox == nil {
+		return false
+	}
+	s.in.sandbox.Signal()
+	return true
 }
 
 func (s runnerSandbox) Kill(why error)         { s.in.kill(why) }
@@ -195,7 +202,7 @@ func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.
 		return ending{done: done, exit: oci.Exit{Code: done.ExitCode}}
 	}
 	if done.Ended {
-		in.said <- done.ExitCode // there is room, and it comes once
+		in.sandbox.Finished(done.ExitCode)
 	}
 	<-in.ended
 	in.pipes.Drain(done.Ended)
@@ -204,16 +211,12 @@ func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.
 
 // collect takes in what a run has left in /workspace/out, and its streams. The
 // run has ended: nothing more of it is taken in, and no call is being answered.
-// The error says why files cannot be had.
-func (in *interpreter) collect(files *artifacts.Run) (artifacts.Published, error) {
-	var err error
+func (in *interpreter) collect(files *artifacts.Run) artifacts.Published {
 	if in.workspace != nil {
 		files.Collect(in.workspace)
-	} else if !errors.Is(in.workspaceErr, fs.ErrNotExist) { // it ended before it had one
-		err = in.workspaceErr
 	}
 	in.pipes.Finish(func(k output.Spilled, named func(uri string)) { files.AddStream(k.Path, k.Name, k.Size, named) })
-	return files.Finish(), err
+	return files.Finish()
 }
 
 // end ends the sandbox, if it has not ended, and releases what it used.
@@ -221,8 +224,8 @@ func (in *interpreter) end(why error) {
 	in.kill(why)
 	<-in.ended
 	in.conn.Close()
-	in.pipes.Close()
-	if in.workspaceDir != nil {
-		in.workspaceDir.Close()
+	if in.sandbox != nil {
+		_ = in.sandbox.Close() // the run has had the error of Wait
 	}
+	in.pipes.Close()
 }

@@ -75,10 +75,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	api := s.hostAPI(plan, progress, files.Display)
 	in.follow(req, progress, files)
 	end := in.run(ctx, s.start(plan, req), api)
-	left, err := in.collect(files)
-	if err != nil {
-		s.o.Log.Warn("files in /workspace/out cannot be kept here", "err", err)
-	}
+	left := in.collect(files)
 
 	r := s.report(plan, in, end)
 	r.folder, r.Files, r.Pictures = left.Folder, left.Files, left.Pictures

@@ -67,13 +67,11 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hanging := make(chan struct{}, 1)
 			s := newServer(t, effectTools(hanging), func(o *Options) {
-				real := o.Sandbox
 				if tt.oom {
-					o.Sandbox = hostSandbox{fake: func(ctx context.Context, p oci.Process) (oci.Exit, error) {
-						exit, err := real.Run(ctx, p)
+					o.Sandboxes = withExit(o.Sandboxes, func(exit oci.Exit, err error) (oci.Exit, error) {
 						exit.OOM = true
 						return exit, err
-					}}
+					})
 				}
 			})
 			ctx, cancel := context.WithCancelCause(t.Context())

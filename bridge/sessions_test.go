@@ -403,9 +403,7 @@ func TestSessionNames(t *testing.T) {
 // TestOutOfMemoryEndsTheSession with the words of the limit.
 func TestOutOfMemoryEndsTheSession(t *testing.T) {
 	s := newSessionServer(t, nil, func(o *Options) {
-		host := o.Sandbox
-		o.Sandbox = sandboxFunc(func(ctx context.Context, p oci.Process) (oci.Exit, error) {
-			exit, err := host.Run(ctx, p)
+		o.Sandboxes = withExit(o.Sandboxes, func(exit oci.Exit, err error) (oci.Exit, error) {
 			exit.OOM = exit.Code == 137
 			return exit, err
 		})
@@ -417,7 +415,3 @@ func TestOutOfMemoryEndsTheSession(t *testing.T) {
 	}
 	s.in(t, "a", "1").notes(t, `session "a" was ended: a run needed more than the limit of 64 MiB of memory; this is a new one, without its variables and files`)
 }
-
-type sandboxFunc func(ctx context.Context, p oci.Process) (oci.Exit, error)
-
-func (f sandboxFunc) Run(ctx context.Context, p oci.Process) (oci.Exit, error) { return f(ctx, p) }

@@ -3,8 +3,8 @@ package oci
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +76,7 @@ func newLab(t *testing.T, w pool.Options, preload []string, modules map[string]s
 		Binds:  []spec.Bind{{Source: dir, Target: spec.OwnDir + "/lab"}},
 		Args:   []string{python, "-s", "-B", "-u", program},
 		Env:    []string{"PATH=/usr/bin:/bin", "HOME=/workspace", "PYTHONPATH=" + spec.OwnDir + "/lab"},
-		Limits: spec.Limits{Memory: 256 << 20, PIDs: 64},
+		Limits: spec.Limits{Memory: 256 << 20, PIDs: 64}, Control: true,
 		Python: &spec.Python{Interpreter: []string{python, "-s", "-B", "-u"}, Program: program, Base: []string{"random"}, Preload: preload},
 	}}
 }
@@ -96,12 +96,6 @@ func (l *lab) run(t *testing.T, code string) (string, container.Exit) {
 	p := l.p
 	p.Stdout, p.Stderr = w, w
 	defer errs.Close()
-	p.Control = func(c net.Conn) {
-		body := []byte(code)
-		n := len(body)
-		_, _ = c.Write(append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...))
-		t.Cleanup(func() { c.Close() })
-	}
 	text := make(chan string, 1)
 	go func() {
 		b, _ := io.ReadAll(out)
@@ -109,9 +103,14 @@ func (l *lab) run(t *testing.T, code string) (string, container.Exit) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	exit, err := l.r.Run(ctx, p)
+	sb, err := l.r.Start(ctx, p)
 	if err != nil {
-		t.Fatalf("Run: %v", err)
+		t.Fatalf("Start: %v", err)
+	}
+	sendCode(sb, code)
+	exit, err := sb.Wait()
+	if err := errors.Join(err, sb.Close()); err != nil {
+		t.Fatalf("Wait and Close: %v", err)
 	}
 	return <-text, exit
 }

@@ -24,10 +24,14 @@ func TestMain(m *testing.M) {
 func helper(dir, root, marker string) {
 	r, err := Open(dir, 65534, 65534)
 	if err == nil {
-		_, err = r.Run(context.Background(), Process{
+		var sb *Sandbox
+		sb, err = r.Start(context.Background(), Process{
 			Root: spec.Root{Dir: root, Binds: []spec.Bind{{Source: "/usr", Target: "/usr"}}},
 			Args: []string{"/bin/sleep", marker},
 		})
+		if err == nil {
+			_, err = sb.Wait()
+		}
 	}
 	fmt.Fprintln(os.Stderr, "helper:", err)
 }

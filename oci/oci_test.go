@@ -2,6 +2,7 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -53,9 +54,13 @@ func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	exit, err := r.Run(ctx, p)
+	sb, err := r.Start(ctx, p)
 	if err != nil {
-		t.Fatalf("Run: %v", err)
+		t.Fatalf("Start: %v", err)
+	}
+	exit, err := sb.Wait()
+	if err := errors.Join(err, sb.Close()); err != nil {
+		t.Fatalf("Wait and Close: %v", err)
 	}
 	return <-text, exit
 }

@@ -2,14 +2,16 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"io"
-	"net"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/oci/template"
@@ -53,31 +55,174 @@ func streams(t *testing.T, p *Process) io.Reader {
 }
 
 // sendCode has the program of a lab run code.
-func sendCode(c net.Conn, code string) {
+func sendCode(sb *Sandbox, code string) {
 	n := len(code)
-	_, _ = c.Write(append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, code...))
+	_, _ = sb.Conn().Write(append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, code...))
 }
+
+// start has a sandbox of the lab run code, which first prints "up", and returns
+// once it has.
+func (l *lab) start(t *testing.T, ctx context.Context, p Process, code string) (sb *Sandbox, out io.Reader) {
+	t.Helper()
+	out = streams(t, &p)
+	sb, err := l.r.Start(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sb.Close() })
+	sendCode(sb, "print('up', flush=True)\n"+code)
+	if _, err := io.ReadFull(out, make([]byte, len("up\n"))); err != nil {
+		t.Fatal(err)
+	}
+	return sb, out
+}
+
+const sleep = "import time; time.sleep(600)"
 
 // TestEndOfContextKills, which is no error.
 func TestEndOfContextKills(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
-		p := l.p
-		out := streams(t, &p)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p.Control = func(c net.Conn) {
-			t.Cleanup(func() { c.Close() })
-			sendCode(c, "print('up', flush=True)\nimport time; time.sleep(600)")
-			go func() {
-				_, _ = io.ReadFull(out, make([]byte, 3))
-				cancel()
-			}()
-		}
-		exit, err := l.r.Run(ctx, p)
+		sb, _ := l.start(t, ctx, l.p, sleep)
+		cancel()
+		exit, err := sb.Wait()
 		if err != nil || exit.Signal != unix.SIGKILL || exit.OOM {
 			t.Errorf("exit %+v, %v", exit, err)
 		}
 	})
+}
+
+// TestEndOfContextWhileItStarts: there may be a sandbox by then, or none.
+func TestEndOfContextWhileItStarts(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		for after := time.Duration(0); after < 50*time.Millisecond; after = 2*after + time.Millisecond {
+			p := l.p
+			out := streams(t, &p)
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			sb, err := l.r.Start(ctx, p)
+			switch {
+			case err == nil:
+				if exit, err := sb.Wait(); err != nil || exit.Signal != unix.SIGKILL {
+					t.Errorf("ended after %s: exit %+v, %v", after, exit, err)
+				}
+				sb.Close()
+			case !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("ended after %s: %v", after, err)
+			}
+			if _, err := io.ReadAll(out); err != nil {
+				t.Errorf("the streams are open: %v", err)
+			}
+			cancel()
+		}
+	})
+}
+
+// TestWaitMayBeCalledAgain, also at once, and after Close.
+func TestWaitMayBeCalledAgain(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		sb, _ := l.start(t, t.Context(), l.p, "raise SystemExit(7)")
+		var all sync.WaitGroup
+		wait := func() {
+			if exit, err := sb.Wait(); err != nil || exit != (Exit{Code: 7}) {
+				t.Errorf("exit %+v, %v", exit, err)
+			}
+		}
+		for range 4 {
+			all.Go(wait)
+		}
+		all.Wait()
+		if err := sb.Close(); err != nil {
+			t.Error(err)
+		}
+		wait()
+	})
+}
+
+// TestCloseKillsAndWaits, and does no harm a second time.
+func TestCloseKillsAndWaits(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		sb, out := l.start(t, t.Context(), l.p, sleep)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if err := sb.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := io.ReadAll(out); err != nil {
+			t.Errorf("a process is left: %v", err)
+		}
+		if exit, err := sb.Wait(); err != nil || exit.Signal != unix.SIGKILL || exit.OOM {
+			t.Errorf("exit %+v, %v", exit, err)
+		}
+		if sb.Conn().Close() == nil || sb.Workspace().Close() == nil {
+			t.Error("a descriptor of the sandbox is still open")
+		}
+	})
+}
+
+// TestFinishedCountsOnce: Wait believes the first code, and what is left is
+// killed.
+func TestFinishedCountsOnce(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		sb, out := l.start(t, t.Context(), l.p, sleep)
+		sb.Finished(7)
+		sb.Finished(8)
+		if exit, err := sb.Wait(); err != nil || exit != (Exit{Code: 7}) {
+			t.Errorf("exit %+v, %v", exit, err)
+		}
+		sb.Finished(9)
+		if exit, err := sb.Wait(); err != nil || exit.Code != 7 {
+			t.Errorf("then exit %+v, %v", exit, err)
+		}
+		if _, err := io.ReadAll(out); err != nil {
+			t.Errorf("a process is left: %v", err)
+		}
+	})
+}
+
+// TestSignalReachesTheProcess, and nobody once it has ended.
+func TestSignalReachesTheProcess(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		sb, out := l.start(t, t.Context(), l.p, `
+import signal, time
+heard = []
+signal.signal(signal.SIGURG, lambda *a: heard.append(1))
+print("listens", flush=True)
+while not heard: time.sleep(.01)
+print("heard", flush=True)`)
+		if _, err := io.ReadFull(out, make([]byte, len("listens\n"))); err != nil {
+			t.Fatal(err)
+		}
+		sb.Signal()
+		if b, err := io.ReadAll(out); err != nil || string(b) != "heard\n" {
+			t.Errorf("read %q, %v", b, err)
+		}
+		if exit, err := sb.Wait(); err != nil || exit != (Exit{}) {
+			t.Errorf("exit %+v, %v", exit, err)
+		}
+		sb.Signal()
+	})
+}
+
+// TestProcessWithoutControl has neither socket nor workspace.
+func TestProcessWithoutControl(t *testing.T) {
+	sb, err := openRuntime(t).Start(t.Context(), Process{Root: ocitest.HostRoot(t), Args: []string{"/bin/true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sb.Conn() != nil || sb.Workspace() != nil {
+		t.Error("there is a socket or a workspace")
+	}
+	if exit, err := sb.Wait(); err != nil || exit != (Exit{}) {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+	if err := sb.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStreamsAreClosed whether the sandbox starts or not.
@@ -96,24 +241,20 @@ func TestStreamsAreClosed(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				p := l.p
-				p.Control = func(c net.Conn) {
-					sendCode(c, "pass")
-					c.Close()
-				}
 				out := streams(t, &p)
 				tt.prepare(&p)
-				_, err := l.r.Run(tt.ctx, p)
+				sb, err := l.r.Start(tt.ctx, p)
 				if (err == nil) != tt.starts {
 					t.Errorf("started: %v", err)
 				}
+				if p.Stdout.Close() == nil || p.Stderr.Close() == nil {
+					t.Error("a stream is still open")
+				}
+				if sb != nil {
+					sb.Close()
+				}
 				if b, err := io.ReadAll(out); err != nil || len(b) > 0 {
 					t.Errorf("read %q, %v, want the end", b, err)
-				}
-				if err := p.Stdout.Close(); err == nil {
-					t.Error("stdout is still open")
-				}
-				if err := p.Stderr.Close(); err == nil {
-					t.Error("stderr is still open")
 				}
 			})
 		}
@@ -180,26 +321,17 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 // holds as many sandboxes ready as were at work.
 func TestSessionLeavesTheRunningCountAtOnce(t *testing.T) {
 	l := newLab(t, pool.Options{Start: pool.StartContainer, Max: 2}, nil, map[string]string{})
-	for name, tt := range map[string]struct {
-		kept bool
-		want int
-	}{"run": {false, 1}, "session": {true, 0}} {
+	for name, want := range map[string]int{"run": 1, "session": 0} {
 		t.Run(name, func(t *testing.T) {
 			p := l.p
-			out := streams(t, &p)
-			p.Kept = tt.kept
-			running := -1
-			p.Control = func(c net.Conn) {
-				defer c.Close()
-				sendCode(c, "print('up', flush=True)")
-				_, _ = io.ReadFull(out, make([]byte, 3))
-				running = l.r.pool.State().Running
+			p.Session = name == "session"
+			sb, _ := l.start(t, t.Context(), p, sleep)
+			if running := l.r.pool.State().Running; running != want {
+				t.Errorf("%d at work, want %d", running, want)
 			}
-			if _, err := l.r.Run(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if after := l.r.pool.State().Running; running != tt.want || after != 0 {
-				t.Errorf("%d at work, then %d; want %d, then 0", running, after, tt.want)
+			sb.Close()
+			if running := l.r.pool.State().Running; running != 0 {
+				t.Errorf("%d at work after it", running)
 			}
 		})
 	}

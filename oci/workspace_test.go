@@ -1,32 +1,28 @@
 package oci
 
 import (
-	"net"
-	"os"
 	"testing"
 
+	"github.com/toolcell/toolcell/oci/ocitest"
 	"golang.org/x/sys/unix"
 )
 
 // TestWorkspaceOutlivesTheSandbox that is killed: what was written before can
 // be read, and nothing above it.
 func TestWorkspaceOutlivesTheSandbox(t *testing.T) {
-	r := openRuntime(t)
-	var workspace *os.File
-	p := Process{
-		Control: func(c net.Conn) { c.Close() },
-		Workspace: func(dir *os.File, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			workspace = dir
-		},
+	sb, err := openRuntime(t).Start(t.Context(), Process{
+		Root: ocitest.HostRoot(t), Control: true,
+		Args: []string{"/bin/sh", "-c", "echo kept >/workspace/file; kill -9 $$"},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, exit := sh(t.Context(), t, r, p, "echo kept >/workspace/file; kill -9 $$")
-	if workspace == nil || exit.Code != 137 {
-		t.Fatalf("no workspace; exit %+v", exit)
+	defer sb.Close()
+	exit, err := sb.Wait()
+	workspace := sb.Workspace()
+	if workspace == nil || err != nil || exit.Code != 137 {
+		t.Fatalf("no workspace; exit %+v, %v", exit, err)
 	}
-	defer workspace.Close()
 	fd, err := unix.Openat(int(workspace.Fd()), "file", unix.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		t.Fatal(err)

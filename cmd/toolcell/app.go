@@ -80,7 +80,7 @@ func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask
 		Cached:      images.Cached,
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,
-		Sandbox:     sandbox{runtime, d},
+		Sandboxes:   sandboxes{runtime, d},
 		Upstreams:   upstreams,
 		RunnerDir:   runnerDir,
 		ToolsDir:    d.Tools(),
@@ -134,14 +134,28 @@ func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
 	return store, nil
 }
 
-// A sandbox is the runtime, whose errors say what to do about the folders.
+// sandboxes are those of the runtime, whose errors say what to do about the
+// folders.
+type sandboxes struct {
+	runtime *oci.Runtime
+	dirs    settings.Dirs
+}
+
+func (s sandboxes) Start(ctx context.Context, p oci.Process) (bridge.Sandbox, error) {
+	sb, err := s.runtime.Start(ctx, p)
+	if err != nil {
+		return nil, s.dirs.Explain(err)
+	}
+	return sandbox{sb, s.dirs}, nil
+}
+
 type sandbox struct {
-	*oci.Runtime
+	*oci.Sandbox
 	dirs settings.Dirs
 }
 
-func (s sandbox) Run(ctx context.Context, p oci.Process) (oci.Exit, error) {
-	exit, err := s.Runtime.Run(ctx, p)
+func (s sandbox) Wait() (oci.Exit, error) {
+	exit, err := s.Sandbox.Wait()
 	return exit, s.dirs.Explain(err)
 }
 

@@ -173,10 +173,15 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 	defer cancel()
 	compile := func(binds ...oci.Bind) python.Run {
 		return func(ctx context.Context, args []string, out *os.File) error {
-			exit, err := runtime.Run(ctx, oci.Process{
+			sb, err := runtime.Start(ctx, oci.Process{
 				Root: image.SandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
 				Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
 			})
+			if err != nil {
+				return err
+			}
+			defer sb.Close()
+			exit, err := sb.Wait()
 			if err == nil && exit.Code != 0 && ctx.Err() == nil {
 				err = fmt.Errorf("the image's Python ended with status %d", exit.Code)
 			}

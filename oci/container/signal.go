@@ -9,29 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SignalEach passes on each value that comes as a signal, until stop is called.
-func SignalEach(each <-chan struct{}, s Sandbox) (stop func()) {
-	over, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-each:
-				_ = signalProgram(s.PID()) // a process that is gone needs no signal
-			case <-over:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(over)
-		<-done
-	}
-}
-
-// signalProgram sends SIGURG, which a process without a handler ignores
-// (signal(7)), to the process that pid 1 of a sandbox has started: its first child.
-func signalProgram(pid1 int) error {
+// Signal sends SIGURG, which a process without a handler ignores (signal(7)), to
+// the process that pid 1 of s has started: its first child.
+func Signal(s Sandbox) error {
+	pid1 := s.PID()
 	child, err := firstChild(pid1)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 package container
 
 import (
-	"errors"
+	"fmt"
 	"net"
 	"os"
 	"time"
@@ -15,24 +15,21 @@ type Standby struct {
 	Sandbox
 	Conn *net.UnixConn // to the program, which has the other end as descriptor 3
 	// Workspace is the sandbox's /workspace (pid1.Lifeline.Receive). It belongs
-	// to the run once Attach has succeeded.
+	// to the caller once Attach has succeeded.
 	Workspace *os.File
 	Alive     func() bool // it has not ended
 	Runtime   *Runtime
 }
 
-// ErrGone says that a standby sandbox has ended, and that nothing of a run has
-// happened in it.
-var ErrGone = errors.New("the standby sandbox has ended")
-
-// Attach gives the program its streams, and with that lets it begin. If it
-// fails it discards the sandbox, and the error is ErrGone.
+// Attach gives the program its streams, and with that lets it begin. If the
+// sandbox has ended, it discards it and returns an error: nothing of a run has
+// happened in it then.
 func (s *Standby) Attach(stdout, stderr *os.File) error {
 	// Fd makes them block, which programs expect of their streams.
 	_, _, err := s.Conn.WriteMsgUnix([]byte("s"), unix.UnixRights(int(stdout.Fd()), int(stderr.Fd())), nil)
 	if err != nil {
 		s.Discard()
-		return ErrGone
+		return fmt.Errorf("handing a standby sandbox its streams: %w", err)
 	}
 	return nil
 }

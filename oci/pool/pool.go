@@ -143,12 +143,13 @@ func (o *Pool) Prepare(p spec.Process, h spec.Host) {
 	o.fill()
 }
 
-// Acquire gives a standby sandbox, nil if a fresh one is to serve, and what ends its use.
+// Acquire gives a standby sandbox, nil if a fresh one is to serve, and what to
+// call once when its use ends.
 func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
 	o.mu.Lock()
 	if o.closed || o.options.Max <= 0 {
 		o.mu.Unlock()
-		return nil, nil
+		return nil, func() {}
 	}
 	o.retarget(p, h)
 	o.countRuns(1)

@@ -1,0 +1,130 @@
+package bridge
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+
+	"github.com/toolcell/toolcell/oci"
+)
+
+// hostSandboxes start none: they run the host's python3, so that the bridge is
+// tested without any privilege.
+type hostSandboxes struct{ dir string }
+
+func (h hostSandboxes) Start(ctx context.Context, p oci.Process) (Sandbox, error) {
+	defer p.Stdout.Close()
+	defer p.Stderr.Close()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer ours.Close()
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Clone(p.Args)
+	args[len(args)-1] = p.Binds[0].Source
+	c := exec.Command(args[0], args[1:]...)
+	c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = h.dir, p.Env, p.Stdout, p.Stderr, []*os.File{theirs}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	sb := startFake(ctx, func(ctx context.Context, _ <-chan int) (oci.Exit, error) {
+		defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })()
+		_ = c.Wait()
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // a pid namespace would end with its first process
+		ws := c.ProcessState.Sys().(syscall.WaitStatus)
+		if ws.Signaled() {
+			return oci.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, nil
+		}
+		return oci.Exit{Code: ws.ExitStatus()}, nil
+	})
+	sb.conn, sb.process = conn, c.Process
+	return sb, nil
+}
+
+// A fakeSandbox is the handle of a function that runs in place of a sandbox.
+type fakeSandbox struct {
+	conn     net.Conn
+	process  *os.Process // that is signaled, if there is one
+	finished chan int
+	kill     context.CancelFunc
+	ended    chan struct{} // then exit and err are known
+	exit     oci.Exit
+	err      error
+}
+
+// startFake runs a function until ctx ends. It is given what Finished is.
+func startFake(ctx context.Context, run func(ctx context.Context, finished <-chan int) (oci.Exit, error)) *fakeSandbox {
+	ctx, kill := context.WithCancel(ctx)
+	f := &fakeSandbox{finished: make(chan int, 1), kill: kill, ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		f.exit, f.err = run(ctx, f.finished)
+	}()
+	return f
+}
+
+func (f *fakeSandbox) Conn() net.Conn      { return f.conn }
+func (f *fakeSandbox) Workspace() *os.File { return nil }
+func (f *fakeSandbox) Finished(code int)   { f.finished <- code }
+
+func (f *fakeSandbox) Signal() {
+	if f.process != nil {
+		_ = f.process.Signal(syscall.SIGURG)
+	}
+}
+
+func (f *fakeSandbox) Wait() (oci.Exit, error) {
+	<-f.ended
+	return f.exit, f.err
+}
+
+func (f *fakeSandbox) Close() error {
+	f.kill()
+	<-f.ended
+	if f.conn != nil {
+		f.conn.Close()
+	}
+	return f.err
+}
+
+// A startFunc is Sandboxes that are one function.
+type startFunc func(ctx context.Context, p oci.Process) (Sandbox, error)
+
+func (f startFunc) Start(ctx context.Context, p oci.Process) (Sandbox, error) { return f(ctx, p) }
+
+// exitsAfter starts sandboxes without a runner that end when run returns.
+func exitsAfter(run func(p oci.Process) oci.Exit) Sandboxes {
+	return startFunc(func(ctx context.Context, p oci.Process) (Sandbox, error) {
+		return startFake(ctx, func(context.Context, <-chan int) (oci.Exit, error) {
+			defer p.Stdout.Close()
+			defer p.Stderr.Close()
+			return run(p), nil
+		}), nil
+	})
+}
+
+// withExit changes how the sandboxes of inner end.
+func withExit(inner Sandboxes, change func(exit oci.Exit, err error) (oci.Exit, error)) Sandboxes {
+	return startFunc(func(ctx context.Context, p oci.Process) (Sandbox, error) {
+		sb, err := inner.Start(ctx, p)
+		return changedExit{sb, change}, err
+	})
+}
+
+type changedExit struct {
+	Sandbox
+	change func(exit oci.Exit, err error) (oci.Exit, error)
+}
+
+func (c changedExit) Wait() (oci.Exit, error) { return c.change(c.Sandbox.Wait()) }

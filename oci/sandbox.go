@@ -1,0 +1,135 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/limits"
+	"github.com/toolcell/toolcell/oci/spec"
+	"golang.org/x/sys/unix"
+)
+
+// A Sandbox is the handle of a process that Start has started. It is safe for
+// concurrent use.
+type Sandbox struct {
+	sandbox   container.Sandbox
+	watch     *limits.Watch
+	stopWatch func() bool        // with the end of the context
+	kill      context.CancelFunc // ends the context
+	conn      net.Conn
+	workspace *os.File
+	finished  chan int // has room for one exit code
+	closeOnce sync.Once
+
+	ended chan struct{} // closed once exit and err are known
+	exit  Exit
+	err   error
+}
+
+// newSandbox makes the handle of s, and the context that bounds its life.
+func newSandbox(ctx context.Context, s container.Sandbox) (*Sandbox, context.Context) {
+	ctx, kill := context.WithCancel(ctx)
+	return &Sandbox{sandbox: s, kill: kill, finished: make(chan int, 1), ended: make(chan struct{})}, ctx
+}
+
+// Conn returns the host's end of the stream socket that the process has as
+// descriptor 3, nil if it has none. Close closes it.
+func (s *Sandbox) Conn() net.Conn { return s.conn }
+
+// Workspace returns the sandbox's /workspace as a descriptor to open files below
+// (openat(2)), nil if it has no stream socket or ended before it had one. It can
+// be read even if the sandbox was killed, until Close closes it.
+func (s *Sandbox) Workspace() *os.File { return s.workspace }
+
+// Signal sends SIGURG to the process: one that does not listen to it is not
+// disturbed (signal(7)).
+func (s *Sandbox) Signal() {
+	select {
+	case <-s.ended:
+	default:
+		_ = container.Signal(s.sandbox) // a process that is gone needs no signal
+	}
+}
+
+// Finished says that the process, which was started ahead of its use, has
+// announced its exit code: it has nothing more to say, and is alone. Wait then
+// returns at once, and what is left is killed. Only the first call counts, and
+// only while Wait would block.
+func (s *Sandbox) Finished(code int) {
+	select {
+	case s.finished <- code:
+	default:
+	}
+}
+
+// Wait returns once every process in the sandbox has ended, and says how the
+// first one did. It may be called more than once. An error says that the sandbox
+// could not be waited for or removed; the exit is good in the second case.
+func (s *Sandbox) Wait() (Exit, error) {
+	<-s.ended
+	return s.exit, s.err
+}
+
+// Close kills what is left of the sandbox, waits for its end, and closes Conn and
+// Workspace. It returns what Wait does, and may be called more than once.
+func (s *Sandbox) Close() error {
+	s.kill()
+	<-s.ended
+	s.closeOnce.Do(func() {
+		if s.conn != nil {
+			s.conn.Close()
+		}
+		if s.workspace != nil {
+			s.workspace.Close()
+		}
+	})
+	return s.err
+}
+
+// keepLimits keeps the limits of the sandbox from now on, and kills it when ctx
+// ends.
+func (s *Sandbox) keepLimits(ctx context.Context, l Limits, h spec.Host) {
+	s.watch = limits.Start(s.sandbox, l, h.Host)
+	s.stopWatch = context.AfterFunc(ctx, s.watch.Stop)
+}
+
+// supervise waits for the end of the sandbox, and has it removed.
+func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
+	defer close(s.ended)
+	exit, persists, err := s.awaitEnd()
+	killed := exit.Signal == unix.SIGKILL && ctx.Err() == nil
+	oom, pids := s.watch.End(killed, persists)
+	s.stopWatch()
+	if err != nil {
+		err = fmt.Errorf("waiting for the sandbox: %w", err)
+	} else {
+		exit.OOM, exit.PIDs = oom, pids
+	}
+	s.kill() // frees what the context holds
+	s.exit, s.err = exit, errors.Join(err, remove())
+}
+
+// awaitEnd waits until the sandbox has ended, or Finished says that it has, and
+// reports whether its cgroup is certainly still there.
+func (s *Sandbox) awaitEnd() (exit Exit, cgroupPersists bool, err error) {
+	type result struct {
+		exit Exit
+		err  error
+	}
+	waited := make(chan result, 1)
+	go func() {
+		exit, err := s.sandbox.Wait()
+		waited <- result{exit, err}
+	}()
+	select {
+	case r := <-waited:
+		return r.exit, s.sandbox.CgroupPersists() && r.exit.Signal == 0 && r.err == nil, r.err
+	case code := <-s.finished:
+		return Exit{Code: code}, true, nil
+	}
+}

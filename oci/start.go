@@ -1,0 +1,102 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// Start starts p in a sandbox of its own, which has to be closed. When ctx ends,
+// every process in the sandbox is killed at once; that is not an error. p's
+// Stdout and Stderr belong to Start, also if it fails.
+func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
+	defer p.closeFiles()
+	h, err := r.containers.Host()
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := h.CheckMounts(); err != nil {
+		return nil, err
+	}
+	// Another server must not sweep our folder, even if we start nothing new.
+	if _, err := r.containers.StateDir(); err != nil {
+		return nil, fmt.Errorf("making the sandbox state folder again: %w", err)
+	}
+	standby, release := r.acquireStandby(ctx, p, h)
+	if p.Session {
+		release()
+	}
+	if standby != nil && standby.Attach(p.Stdout, p.Stderr) == nil {
+		return r.superviseStandby(ctx, p, h, standby, release), nil
+	}
+	s, err := r.startCold(ctx, p, h, release)
+	if err != nil {
+		release()
+	}
+	return s, err
+}
+
+// acquireStandby returns a sandbox for p that is ready, or quickly made, nil if
+// there is none; and what to call when p is no longer at work, more than once if
+// need be.
+func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*container.Standby, func()) {
+	if p.Python == nil || !p.Control || p.Stdout == nil || p.Stderr == nil {
+		return nil, func() {}
+	}
+	standby, release := r.pool.Acquire(ctx, p.sandboxed(r.uid, r.gid), h)
+	return standby, sync.OnceFunc(release)
+}
+
+// superviseStandby returns the handle of a standby sandbox that has its streams.
+// Removing it can wait until after the answer.
+func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, s *container.Standby, release func()) *Sandbox {
+	sb, ctx := newSandbox(ctx, s)
+	sb.keepLimits(ctx, p.Limits, h)
+	sb.conn, sb.workspace = s.Conn, s.Workspace
+	go sb.supervise(ctx, func() error {
+		r.containers.Later(container.AfterAnswer, func() { _ = s.Destroy() })
+		release()
+		return nil
+	})
+	return sb
+}
+
+// startCold starts p in a new container.
+func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release func()) (*Sandbox, error) {
+	c, line, h, err := r.containers.Start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
+	if err != nil {
+		return nil, explainStart(err)
+	}
+	p.closeFiles()
+	sb, ctx := newSandbox(ctx, c)
+	sb.keepLimits(ctx, p.Limits, h)
+	if p.Control {
+		// If no control socket arrives, the sandbox is exiting; Wait reports why.
+		if conn, workspace, err := line.Receive(); err == nil {
+			sb.conn, sb.workspace = conn, workspace
+		}
+	}
+	go sb.supervise(ctx, func() error {
+		defer release()
+		defer line.Close()
+		return c.Destroy()
+	})
+	return sb, nil
+}
+
+// explainStart says why a sandbox could not be started, if the host is to blame.
+func explainStart(err error) error {
+	var s *container.StartError
+	if !errors.As(err, &s) {
+		return err
+	}
+	return doctor.ExplainStart(s.Err, s.Host, s.Dir, s.Root)
+}
