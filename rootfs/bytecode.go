@@ -19,7 +19,9 @@ import (
 // bytecodeRetry is how long a failed attempt is not repeated.
 const bytecodeRetry = time.Hour
 
-// bytecodeRecord is bytecode.json beside a root.
+const bytecodeName = "bytecode.json"
+
+// bytecodeRecord is such a file beside a root.
 type bytecodeRecord struct {
 	Format int               `json:"format"`
 	Files  map[string]string `json:"files,omitempty"` // path relative to the root → SHA-256 of its content
@@ -27,9 +29,7 @@ type bytecodeRecord struct {
 	Error  string            `json:"error,omitempty"`
 }
 
-func (r *Root) bytecodeFile() string {
-	return filepath.Join(filepath.Dir(r.Dir), "bytecode.json")
-}
+func (r *Root) bytecodeFile() string { return filepath.Join(filepath.Dir(r.Dir), bytecodeName) }
 
 // NeedsBytecode reports whether AddBytecode has something to do.
 func (r *Root) NeedsBytecode() bool {

@@ -123,8 +123,8 @@ func openStore(t testing.TB) *Store {
 // leftovers lists what is in the store beside finished images.
 func leftovers(t *testing.T, s *Store) (found []string) {
 	t.Helper()
-	for _, folder := range []string{rootsFolder, layersFolder, "refs"} {
-		entries, err := os.ReadDir(filepath.Join(s.dir, folder))
+	for _, folder := range []string{s.images.dir, s.layers.dir, s.tags.dir} {
+		entries, err := os.ReadDir(folder)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,16 +18,16 @@ import (
 // hostDigest stands for a digest in the root of the host's own system.
 const hostDigest = "host"
 
-// host returns a root made of the host's own /usr: a skeleton of directories,
+// hostRoot returns a root made of the host's own /usr: a skeleton of directories,
 // links and a minimal /etc, and the bind mounts that fill it. The skeleton's name
 // is the hash of all that, so that a changed host gets a new one and processes
 // that see the same host share it.
-func (s *Store) host(ctx context.Context) (*Root, error) {
+func hostRoot(ctx context.Context, d imageDir) (*Root, error) {
 	plan, err := planHost(ctx, "/")
 	if err != nil {
 		return nil, fmt.Errorf("using the host's own system as image: %w", err)
 	}
-	root, err := s.ready(ctx, "host-"+plan.key(), hostDigest, "host", plan.build)
+	root, err := d.ensure(ctx, "host-"+plan.key(), hostDigest, "host", plan.build)
 	if err != nil {
 		return nil, fmt.Errorf("using the host's own system as image: %w", err)
 	}

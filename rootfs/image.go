@@ -18,7 +18,7 @@ const maxEnv = 128 << 10
 
 // unpackImage fills an empty directory with an image and makes it ready to be
 // the root of a sandbox.
-func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref string, progress func(Progress)) (*record, error) {
+func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, b *unpack.Budget, meter *meter) (*record, error) {
 	config, err := img.ConfigFile()
 	if err != nil {
 		return nil, err
@@ -37,9 +37,8 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 	if err != nil {
 		return nil, err
 	}
-	budget := unpack.NewBudget(s.MaxBytes, s.MaxEntries)
-	m := unpack.NewMerger(root, budget)
-	records, err := s.mergeLayers(ctx, m, budget, layers, newMeter(img, ref, progress))
+	m := unpack.NewMerger(root, b)
+	records, err := mergeLayers(ctx, m, layers, store, b, meter)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +66,9 @@ func (s *Store) unpackImage(ctx context.Context, dir string, img v1.Image, ref s
 // Each takes some megabytes of buffers.
 const layersAtOnce = 3
 
-// mergeLayers unpacks all layers, some at a time, and merges each as soon as it
-// and those below it are there.
-func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, b *unpack.Budget, layers []v1.Layer, meter *meter) ([]*layerRecord, error) {
+// mergeLayers puts all layers into the store, some at a time, and merges each as
+// soon as it and those below it are there.
+func mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, store layerDir, b *unpack.Budget, meter *meter) ([]*layerRecord, error) {
 	done := make([]chan struct{}, len(layers))
 	for i := range done {
 		done[i] = make(chan struct{})
@@ -81,7 +80,7 @@ func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, b *unpack.Bud
 		unpacking.SetLimit(layersAtOnce)
 		for i, l := range layers {
 			unpacking.Go(func() (err error) {
-				records[i], err = s.unpackLayer(inner, l, b, meter.layer(i))
+				records[i], err = ensureLayer(inner, l, store, b, meter.layer(i))
 				if err == nil {
 					close(done[i])
 				}
@@ -100,7 +99,7 @@ func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, b *unpack.Bud
 			case <-inner.Done():
 				return context.Cause(inner)
 			}
-			if err := m.Merge(s.layerDir(records[i].DiffID)); err != nil {
+			if err := m.Merge(store.path(records[i].DiffID)); err != nil {
 				return fmt.Errorf("layer %s: %w", records[i].DiffID, err)
 			}
 		}
@@ -113,15 +112,15 @@ func (s *Store) mergeLayers(ctx context.Context, m *unpack.Merger, b *unpack.Bud
 	return records, err
 }
 
-func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, meter *layerMeter) (*layerRecord, error) {
+func ensureLayer(ctx context.Context, l v1.Layer, store layerDir, b *unpack.Budget, meter *layerMeter) (*layerRecord, error) {
 	digest, err := l.Digest()
 	if err != nil {
 		return nil, err
 	}
-	rec, err := s.ensureLayer(ctx, l, b, meter.read)
+	rec, err := store.ensure(ctx, l, b, meter.addBytes)
 	if err != nil {
 		return nil, fmt.Errorf("layer %s: %w", digest, err)
 	}
-	meter.finish()
+	meter.layerDone()
 	return rec, nil
 }

@@ -2,25 +2,32 @@ package rootfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
 
-// A layer is in layers/sha256-…, under the digest of its uncompressed tar, as
-// package unpack writes it.
+// A layerDir has a folder for each layer, under the digest of its uncompressed tar:
+// the files of package unpack, and layer.json.
+type layerDir struct {
+	dir   string
+	locks lockDir
+}
 
 // layerFormat is the version of a layer's folder. Those of another one are
 // unpacked anew.
 const layerFormat = 1
 
-// layerRecord is layer.json in a layer's folder. Its presence says that the layer is
-// complete.
+// layerRecord is layer.json. Its presence says that the layer is complete.
 type layerRecord struct {
 	Format  int    `json:"format"`
 	DiffID  string `json:"diffID"`
@@ -30,40 +37,41 @@ type layerRecord struct {
 
 func (r *layerRecord) usage() unpack.Usage { return unpack.Usage{Bytes: r.Size, Entries: r.Entries} }
 
-func (s *Store) layerDir(diffID string) string {
-	return filepath.Join(s.dir, layersFolder, dirName(diffID))
-}
+func layerRecordFile(layerDir string) string { return filepath.Join(layerDir, "layer.json") }
 
-// loadLayer returns the record of a complete layer, or nil.
-func (s *Store) loadLayer(diffID string) *layerRecord {
+func (d layerDir) path(diffID string) string { return filepath.Join(d.dir, dirName(diffID)) }
+
+// load returns the record of a complete layer, or nil.
+func (d layerDir) load(diffID string) *layerRecord {
 	var rec layerRecord
-	err := readJSON(filepath.Join(s.layerDir(diffID), "layer.json"), &rec)
+	err := readJSON(layerRecordFile(d.path(diffID)), &rec)
 	if err != nil || rec.Format != layerFormat || rec.DiffID != diffID {
 		return nil
 	}
 	return &rec
 }
 
-// ensureLayer unpacks a layer into the store unless it is there.
-func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
+// ensure extracts a layer unless it is there, and calls read for the compressed
+// bytes that come.
+func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
 	hash, err := l.DiffID()
 	if err != nil {
 		return nil, err
 	}
 	diffID := hash.String()
-	if rec := s.loadLayer(diffID); rec != nil {
+	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
-	unlock, err := s.locks.wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
+	unlock, err := d.locks.wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
 	defer unlock()
-	if rec := s.loadLayer(diffID); rec != nil {
+	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
 	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
-	return rec, s.buildAtomic(layersFolder, dirName(diffID), func(dir string) error {
+	return rec, buildAtomic(d.dir, dirName(diffID), func(dir string) error {
 		r, err := images.Open(l, read)
 		if err != nil {
 			return err
@@ -74,7 +82,7 @@ func (s *Store) ensureLayer(ctx context.Context, l v1.Layer, b *unpack.Budget, r
 			return err
 		}
 		rec.Size, rec.Entries = used.Bytes, used.Entries
-		return writeJSON(filepath.Join(dir, "layer.json"), rec)
+		return writeJSON(layerRecordFile(dir), rec)
 	})
 }
 
@@ -89,4 +97,54 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.inner.Read(p)
+}
+
+// removeUnused removes the layers whose folders are not needed, unless a pull goes
+// on. It returns their size in bytes.
+func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed int64, err error) {
+	unlock, err := d.locks.try(pullsLock, unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	keep, err := needed()
+	if err != nil {
+		return 0, err
+	}
+	layers, err := os.ReadDir(d.dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range layers {
+		if keep[l.Name()] || strings.HasPrefix(l.Name(), tempPrefix) {
+			continue
+		}
+		dir := filepath.Join(d.dir, l.Name())
+		var rec layerRecord
+		if readJSON(layerRecordFile(dir), &rec) == nil {
+			freed += rec.Size
+		}
+		_ = os.Remove(layerRecordFile(dir)) // without it the rest counts as absent
+		if rmErr := rootdir.RemoveAll(dir); rmErr != nil {
+			err = errors.Join(err, rmErr)
+		}
+	}
+	return freed, err
+}
+
+// verify compares the contents of a layer with the digests that they had.
+func (d layerDir) verify(ctx context.Context, diffID string, damage *damageList) error {
+	if d.load(diffID) == nil {
+		damage.add("layer %s is gone", diffID)
+		return nil
+	}
+	err := unpack.Verify(ctx, d.path(diffID), func(name string, problem error) { damage.add("%s: %v", rootdir.Quote(name), problem) })
+	if err != nil && ctx.Err() == nil {
+		damage.add("layer %s: %v", diffID, err)
+		return nil
+	}
+	return err
 }

@@ -1,14 +1,11 @@
 package rootfs
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toolcell/toolcell/images"
 )
 
 // Image is one image of the store.
@@ -27,39 +24,27 @@ type Image struct {
 	InUse    bool      `json:"inUse"` // by any process, now
 }
 
-// List returns the images of the store, those used last first.
-func (s *Store) List() ([]Image, error) {
-	all, err := s.list()
-	if err != nil {
-		return nil, fmt.Errorf("listing images: %w", err)
-	}
-	return all, nil
-}
-
-func (s *Store) list() ([]Image, error) {
-	refs, err := s.references()
-	if err != nil {
-		return nil, err
-	}
-	folders, err := os.ReadDir(filepath.Join(s.dir, rootsFolder))
+// list returns the images, those used last first, with the references that each
+// digest has.
+func (d imageDir) list(refs map[string][]string) ([]Image, error) {
+	folders, err := os.ReadDir(d.dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []Image
 	for _, f := range folders {
-		dir := filepath.Join(s.dir, rootsFolder, f.Name())
-		file := filepath.Join(dir, "image.json")
-		info, err := os.Stat(file)
+		dir := d.path(f.Name())
+		info, err := os.Stat(recordFile(dir))
 		if err != nil {
 			continue
 		}
-		rec := readRecord(file)
+		rec := readRecord(dir)
 		if rec == nil || f.Name() != dirName(rec.Digest) {
 			continue // unfinished, or the host's skeleton
 		}
 		all = append(all, Image{
 			Refs: refs[rec.Digest], Digest: rec.Digest, Platform: rec.Platform, Layers: rec.Layers, Env: rec.Env, Python: rec.Python,
-			Dir: filepath.Join(dir, "root"), Created: rec.Created, LastUsed: info.ModTime(), InUse: s.inUse(f.Name()),
+			Dir: filepath.Join(dir, "root"), Created: rec.Created, LastUsed: info.ModTime(), InUse: inUse(d.locks, f.Name()),
 		})
 	}
 	countSizes(all)
@@ -92,55 +77,17 @@ func countSizes(all []Image) {
 	}
 }
 
-// references returns the names that each digest has.
-func (s *Store) references() (map[string][]string, error) {
-	files, err := os.ReadDir(filepath.Join(s.dir, "refs"))
-	if err != nil {
-		return nil, err
-	}
-	refs := map[string][]string{}
-	for _, f := range files {
-		var t tag
-		if !strings.HasPrefix(f.Name(), newPrefix) && readJSON(filepath.Join(s.dir, "refs", f.Name()), &t) == nil {
-			refs[t.Digest] = append(refs[t.Digest], t.Ref)
-		}
-	}
-	return refs, nil
-}
-
 // minDigest is how much of a digest must be given to mean an image.
 const minDigest = 6
 
-// Find returns the image of the store that a user means by a reference, or by
-// a digest or its beginning, with or without "sha256:".
-func (s *Store) Find(name string) (*Image, error) {
-	all, err := s.List()
-	if err != nil {
-		return nil, err
-	}
-	r, parseErr := images.Parse(name)
-	if parseErr == nil {
-		var t tag
-		if readJSON(s.refFile(r), &t) == nil && t.Name == r.Name {
-			for i := range all {
-				if all[i].Digest == t.Digest {
-					return &all[i], nil
-				}
-			}
-		}
-	}
-	var found []*Image
+// byDigest returns the images whose digests begin with a prefix, with or without
+// "sha256:".
+func byDigest(all []Image, prefix string) (found []*Image) {
+	hex := strings.TrimPrefix(prefix, "sha256:")
 	for i := range all {
-		hex := strings.TrimPrefix(name, "sha256:")
 		if len(hex) >= minDigest && strings.HasPrefix(strings.TrimPrefix(all[i].Digest, "sha256:"), hex) {
 			found = append(found, &all[i])
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return nil, fmt.Errorf("there is no image %q here; `toolcell images list` shows what is", name)
-	}
-	return nil, fmt.Errorf("%d images begin with %q; give more of the digest", len(found), name)
+	return found
 }

@@ -16,6 +16,17 @@ import (
 // removing one would let two holders lock two files of one name.
 type lockDir string
 
+// The names of locks. A root is locked under the name of its folder while it is
+// made or checked.
+const (
+	tagsLock  = "refs"  // while a tag is written
+	pullsLock = "pulls" // shared by pulls, so that no process removes their layers before their image is there
+)
+
+func layerLock(name string) string { return "layer-" + name } // while a layer is made
+func useLock(name string) string   { return "use-" + name }   // shared by the processes that use a root
+func pullLock(key string) string   { return "ref-" + key }    // while a reference is pulled
+
 // wait takes a lock, exclusively (LOCK_EX) or shared (LOCK_SH), as soon as it is
 // free.
 func (d lockDir) wait(ctx context.Context, name string, how int) (unlock func(), err error) {

@@ -95,7 +95,7 @@ func TestWaitingForAnotherPullIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := s.locks.try("ref-"+s.refKey(r), unix.LOCK_EX)
+	unlock, err := s.locks.try(pullLock(s.tags.key(r)), unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestKilledWhileNotingTheTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(s.refFile(r), newName(s.refFile(r))); err != nil {
+	if err := os.Rename(s.tags.file(r), newName(s.tags.file(r))); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := s.List(); err != nil || len(all) != 1 || len(all[0].Refs) != 0 {

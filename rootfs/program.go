@@ -74,7 +74,7 @@ func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, r
 	}
 	if err != nil {
 		err = fmt.Errorf("compiling %s for %s: %w", filepath.Base(program), r.Ref, err)
-		return errors.Join(err, os.RemoveAll(temp), os.RemoveAll(path), replaceWhole(path, nil))
+		return errors.Join(err, os.RemoveAll(temp), os.RemoveAll(path), writeFile(path, nil))
 	}
 	return errors.Join(os.RemoveAll(path), os.Rename(filepath.Join(temp, "__pycache__"), path))
 }

@@ -8,14 +8,14 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Progress tells how far a pull is.
+// Progress is how far a pull is.
 type Progress struct {
 	Text        string
 	Done, Total int64 // compressed bytes; Total is 0 if it is not known
 	Layers      []LayerProgress
 }
 
-// LayerProgress tells how far one layer is.
+// LayerProgress is how far one layer of a pull is.
 type LayerProgress struct {
 	Digest      string
 	Done, Total int64 // as in Progress
@@ -54,8 +54,8 @@ type layerMeter struct {
 
 func (m *meter) layer(n int) *layerMeter { return &layerMeter{m, n} }
 
-// read takes note of bytes that came.
-func (l *layerMeter) read(n int) {
+// addBytes counts compressed bytes that came.
+func (l *layerMeter) addBytes(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done += int64(n)
@@ -67,9 +67,9 @@ func (l *layerMeter) read(n int) {
 	}
 }
 
-// finish takes note that the layer is unpacked. One that was in the store had
-// nothing to read.
-func (l *layerMeter) finish() {
+// layerDone counts the layer as unpacked. One that was in the store had nothing to
+// read.
+func (l *layerMeter) layerDone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.n < len(l.layers) {
@@ -79,7 +79,7 @@ func (l *layerMeter) finish() {
 	l.flush()
 }
 
-// flush reports. The caller has the lock.
+// flush reports how far the pull is. The caller has the lock.
 func (m *meter) flush() {
 	m.reported = m.done
 	p := Progress{Layers: slices.Clone(m.layers)}

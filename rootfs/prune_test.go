@@ -30,7 +30,7 @@ func ensureAll(t *testing.T, s *Store, refs ...string) []*Root {
 
 func layersIn(t *testing.T, s *Store) int {
 	t.Helper()
-	found, err := os.ReadDir(filepath.Join(s.dir, layersFolder))
+	found, err := os.ReadDir(s.layers.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestImageInUseIsNotRemoved(t *testing.T) {
 	if _, err := other.Remove(ref); !errors.Is(err, ErrInUse) {
 		t.Errorf("removed: %v", err)
 	}
-	if removed, _, err := other.Prune(Pruning{Unused: 1, Size: 1}); err != nil || len(removed) != 0 {
+	if removed, _, err := other.Prune(PruneOptions{Unused: 1, Size: 1}); err != nil || len(removed) != 0 {
 		t.Errorf("pruned: %v, %v", removed, err)
 	}
 	if _, err := os.Stat(filepath.Join(root.Dir, "usr/bin/python3.12")); err != nil {
@@ -134,15 +134,15 @@ func TestPrune(t *testing.T) {
 	reg := newRegistry(t)
 	layer := func(name string) []byte { return pack(t, file(name, strings.Repeat(name, 10_000))) }
 	for name, c := range map[string]struct {
-		how  Pruning
+		how  PruneOptions
 		want []string // that stay
 	}{
-		"no limit":        {Pruning{}, []string{"new", "mid", "old"}},
-		"by age":          {Pruning{Unused: 36 * time.Hour}, []string{"new", "mid"}},
-		"by size":         {Pruning{Size: 45_000}, []string{"new"}},
-		"by a large size": {Pruning{Size: 1 << 30}, []string{"new", "mid", "old"}},
-		"by a tiny size":  {Pruning{Size: 1}, nil},
-		"all that is old": {Pruning{Unused: 1}, nil},
+		"no limit":        {PruneOptions{}, []string{"new", "mid", "old"}},
+		"by age":          {PruneOptions{Unused: 36 * time.Hour}, []string{"new", "mid"}},
+		"by size":         {PruneOptions{Size: 45_000}, []string{"new"}},
+		"by a large size": {PruneOptions{Size: 1 << 30}, []string{"new", "mid", "old"}},
+		"by a tiny size":  {PruneOptions{Size: 1}, nil},
+		"all that is old": {PruneOptions{Unused: 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t)
@@ -189,7 +189,7 @@ func TestPruneRemovesImagesWithoutAName(t *testing.T) {
 		t.Fatalf("got %+v, %v", fresh, err)
 	}
 	s.Close()
-	removed, _, err := s.Prune(Pruning{})
+	removed, _, err := s.Prune(PruneOptions{})
 	if err != nil || len(removed) != 1 || removed[0].Digest != old.Digest {
 		t.Errorf("removed %+v, %v", removed, err)
 	}
@@ -205,7 +205,7 @@ func TestPruneRemovesRootsOfAnotherFormat(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(old, "image.json"), []byte(`{"format":1}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Prune(Pruning{}); err != nil {
+	if _, _, err := s.Prune(PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
@@ -233,7 +233,7 @@ func TestLayersOfAPullThatGoesOnAreKept(t *testing.T) {
 		ended <- err
 	}()
 	<-asked
-	if _, _, err := s.Prune(Pruning{Unused: 1}); err != nil {
+	if _, _, err := s.Prune(PruneOptions{Unused: 1}); err != nil {
 		t.Error(err)
 	}
 	close(release)
@@ -252,7 +252,7 @@ func TestInterruptedPullKeepsItsCompleteLayers(t *testing.T) {
 		if strings.HasSuffix(r.URL.Path, last.String()) {
 			// Until the first layer is there.
 			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if whole, _ := filepath.Glob(filepath.Join(s.dir, layersFolder, "[^.]*")); len(whole) > 0 {
+				if whole, _ := filepath.Glob(filepath.Join(s.layers.dir, "[^.]*")); len(whole) > 0 {
 					break
 				}
 			}
@@ -329,7 +329,7 @@ func TestDue(t *testing.T) {
 	}
 	age := func(r images.Reference) {
 		long := time.Now().Add(-2 * time.Hour)
-		if err := os.Chtimes(s.refFile(r), long, long); err != nil {
+		if err := os.Chtimes(s.tags.file(r), long, long); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -326,7 +326,7 @@ func TestDamagedRefsAreNotTrusted(t *testing.T) {
 	}
 	r, _ := images.Parse(ref)
 	for _, content := range []string{"", "{", `{"name":"` + r.Name + `","digest":"../../.."}`, `{"name":"other"}`} {
-		if err := os.WriteFile(s.refFile(r), []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(s.tags.file(r), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if root, err := s.Ensure(ctx, ref, nil); err != nil || !strings.HasPrefix(root.Dir, s.dir) {
@@ -337,8 +337,8 @@ func TestDamagedRefsAreNotTrusted(t *testing.T) {
 
 func TestOpenRemovesLeftoversThatNobodyHolds(t *testing.T) {
 	s := openStore(t)
-	free := filepath.Join(s.dir, "rootfs", tempPrefix+"sha256-aa-1")
-	held := filepath.Join(s.dir, "rootfs", tempPrefix+"sha256-bb-1")
+	free := filepath.Join(s.images.dir, tempPrefix+"sha256-aa-1")
+	held := filepath.Join(s.images.dir, tempPrefix+"sha256-bb-1")
 	for _, dir := range []string{free, held} {
 		if err := os.MkdirAll(filepath.Join(dir, "root/ro/deep"), 0o755); err != nil {
 			t.Fatal(err)
@@ -445,9 +445,11 @@ func TestProgressTellsLayersAndBytes(t *testing.T) {
 func TestOnePlatformDoesNotAnswerForAnother(t *testing.T) {
 	s := openStore(t)
 	r, _ := images.Parse("py:3")
-	other := openStore(t)
-	other.puller.Platform = v1.Platform{OS: "linux", Architecture: "s390x"}
-	if s.refKey(r) == other.refKey(r) {
+	other, err := Open(t.TempDir(), images.Puller{Platform: v1.Platform{OS: "linux", Architecture: "s390x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.tags.key(r) == other.tags.key(r) {
 		t.Error("two platforms share the meaning of a tag")
 	}
 }

@@ -18,25 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Verify reads an image again, all of it: each layer's contents against the
-// digests they had when the layer's own digest was found right, and the root
-// against a new merge of the layers. It returns what is wrong, at most
-// maxDamage of it, or an error if it could not find out.
-func (s *Store) Verify(ctx context.Context, image *Image) (damage []string, err error) {
-	d := &damageList{}
-	for _, l := range image.Layers {
-		if err := s.verifyLayer(ctx, l.DiffID, d); err != nil {
-			return nil, fmt.Errorf("verifying layer %s: %w", l.DiffID, err)
-		}
-	}
-	if len(d.found) == 0 {
-		if err := s.verifyRoot(ctx, image, d); err != nil {
-			return nil, fmt.Errorf("verifying image %s: %w", image.Digest, err)
-		}
-	}
-	return d.found, nil
-}
-
 // maxDamage keeps a list of damage readable.
 const maxDamage = 20
 
@@ -48,36 +29,22 @@ func (d *damageList) add(format string, args ...any) {
 	}
 }
 
-// verifyLayer compares the contents of a layer with what its entries say.
-func (s *Store) verifyLayer(ctx context.Context, diffID string, d *damageList) error {
-	dir := s.layerDir(diffID)
-	if s.loadLayer(diffID) == nil {
-		d.add("layer %s is gone", diffID)
-		return nil
-	}
-	err := unpack.Verify(ctx, dir, func(name string, problem error) { d.add("%s: %v", rootdir.Quote(name), problem) })
-	if err != nil && ctx.Err() == nil {
-		d.add("layer %s: %v", diffID, err)
-		return nil
-	}
-	return err
-}
-
-// verifyRoot merges the layers anew and compares the roots, name by name.
-func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) error {
-	// What is made here has an unfinished root's name, and whoever opens the
-	// store sweeps those that nobody has locked.
-	making, err := s.locks.wait(ctx, dirName(image.Digest), unix.LOCK_SH)
+// verifyRoot merges the layers of an image anew, and compares the roots name by
+// name.
+func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, b *unpack.Budget, damage *damageList) error {
+	// The new root has an unfinished root's name, and each process that opens the
+	// store sweeps those that are not locked.
+	making, err := d.locks.wait(ctx, dirName(image.Digest), unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	defer making()
-	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := d.locks.wait(ctx, pullsLock, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	defer pulling()
-	temp, err := os.MkdirTemp(filepath.Join(s.dir, rootsFolder), tempPrefix+dirName(image.Digest)+"-")
+	temp, err := os.MkdirTemp(d.dir, tempPrefix+dirName(image.Digest)+"-")
 	if err != nil {
 		return err
 	}
@@ -87,29 +54,34 @@ func (s *Store) verifyRoot(ctx context.Context, image *Image, d *damageList) err
 		return err
 	}
 	defer fresh.Close()
-	m := unpack.NewMerger(fresh, unpack.NewBudget(s.MaxBytes, s.MaxEntries))
+	m := unpack.NewMerger(fresh, b)
 	for _, l := range image.Layers {
-		if err := m.Merge(s.layerDir(l.DiffID)); err != nil {
+		if err := m.Merge(layers.path(l.DiffID)); err != nil {
 			return err
 		}
 	}
 	if err := errors.Join(m.SetDirModes(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(image.Dir)
+	return compareRoots(ctx, fresh, image.Dir, damage)
+}
+
+// compareRoots compares the root of an image with one that is as it should be.
+func compareRoots(ctx context.Context, want *os.Root, dir string, damage *damageList) error {
+	got, err := os.OpenRoot(dir)
 	if err != nil {
-		d.add("%v", err)
+		damage.add("%v", err)
 		return nil
 	}
-	defer root.Close()
-	c := comparison{ctx: ctx, want: fresh, got: root, damage: d}
-	if err := readJSON(filepath.Join(filepath.Dir(image.Dir), "bytecode.json"), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.add("bytecode.json: %v", err)
+	defer got.Close()
+	c := comparison{ctx: ctx, want: want, got: got, damage: damage}
+	if err := readJSON(filepath.Join(filepath.Dir(dir), bytecodeName), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		damage.add("%s: %v", bytecodeName, err)
 	}
-	if c.points, err = readMountPoints(filepath.Join(filepath.Dir(image.Dir), mountPointsName)); err != nil {
-		d.add("%s: %v", mountPointsName, err)
+	if c.points, err = readMountPoints(filepath.Join(filepath.Dir(dir), mountPointsName)); err != nil {
+		damage.add("%s: %v", mountPointsName, err)
 	}
-	return c.dir(".")
+	return c.compareDir(".")
 }
 
 // A comparison finds where two trees differ.
@@ -121,7 +93,7 @@ type comparison struct {
 	damage    *damageList
 }
 
-func (c *comparison) dir(dir string) error {
+func (c *comparison) compareDir(dir string) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
@@ -134,23 +106,23 @@ func (c *comparison) dir(dir string) error {
 		c.damage.add("%v", err)
 		return nil
 	}
-	extra := map[string]bool{}
+	rest := map[string]bool{}
 	for _, e := range got {
-		extra[e.Name()] = true
+		rest[e.Name()] = true
 	}
 	for _, e := range want {
-		delete(extra, e.Name())
-		if err := c.entry(path.Join(dir, e.Name())); err != nil {
+		delete(rest, e.Name())
+		if err := c.compareEntry(path.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
-	for name := range extra {
-		c.extra(path.Join(dir, name))
+	for name := range rest {
+		c.checkExtra(path.Join(dir, name))
 	}
 	return nil
 }
 
-func (c *comparison) entry(name string) error {
+func (c *comparison) compareEntry(name string) error {
 	want, err := c.want.Lstat(name)
 	if err != nil {
 		return err
@@ -158,13 +130,13 @@ func (c *comparison) entry(name string) error {
 	got, err := c.got.Lstat(name)
 	switch {
 	case c.added.Files[name] != "": // better bytecode than the image's own
-		c.extra(name)
+		c.checkExtra(name)
 	case err != nil:
 		c.damage.add("%v", err)
 	case got.Mode() != want.Mode():
 		c.damage.add("%s: is %s and should be %s", rootdir.Quote(name), got.Mode(), want.Mode())
 	case want.IsDir():
-		return c.dir(name)
+		return c.compareDir(name)
 	case want.Mode()&fs.ModeSymlink != 0:
 		a, errA := c.want.Readlink(name)
 		b, errB := c.got.Readlink(name)
@@ -184,8 +156,8 @@ func (c *comparison) sameContent(name string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// extra looks at what no layer has. Bytecode that was added is as it was then.
-func (c *comparison) extra(name string) {
+// checkExtra checks a name that no layer has. Bytecode that was added is as it was then.
+func (c *comparison) checkExtra(name string) {
 	info, err := c.got.Lstat(name)
 	point := slices.Contains(c.points, name)
 	if err == nil && point && info.Mode().IsRegular() && info.Size() == 0 {
@@ -197,7 +169,7 @@ func (c *comparison) extra(name string) {
 			c.damage.add("%v", err)
 		}
 		for _, e := range entries {
-			c.extra(path.Join(name, e.Name()))
+			c.checkExtra(path.Join(name, e.Name()))
 		}
 		return
 	}
@@ -222,28 +194,4 @@ func hashFile(root *os.Root, name string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// Discard makes an image and those of its layers that are damaged count as
-// absent, so that the next pull fetches them again. The error is ErrInUse if a
-// process uses the image.
-func (s *Store) Discard(ctx context.Context, image *Image) error {
-	name := dirName(image.Digest)
-	release, err := s.claim(name)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for _, l := range image.Layers {
-		d := &damageList{}
-		if err := s.verifyLayer(ctx, l.DiffID, d); err != nil {
-			return err
-		}
-		if len(d.found) > 0 {
-			if err := rootdir.RemoveAll(s.layerDir(l.DiffID)); err != nil {
-				return err
-			}
-		}
-	}
-	return rootdir.RemoveAll(filepath.Join(s.dir, rootsFolder, name))
 }

@@ -47,7 +47,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.damage(root.Dir, filepath.Join(s.dir, layersFolder)); err != nil {
+			if err := c.damage(root.Dir, s.layers.dir); err != nil {
 				t.Fatal(err)
 			}
 			damage, err := s.Verify(ctx, image)

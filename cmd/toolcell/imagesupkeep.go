@@ -38,7 +38,7 @@ func imagesPrune(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("images prune takes no arguments, got %q", c.Args().First())
 	}
-	var p rootfs.Pruning
+	var p rootfs.PruneOptions
 	if v := c.String("unused"); v != "" {
 		days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
 		if err != nil || days < 0 || days > 1e5 {

@@ -1,0 +1,106 @@
+package rootfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+	"golang.org/x/sys/unix"
+)
+
+// tempPrefix begins the names of unfinished roots and layers. The name that they
+// will have, which is also the name of the builder's lock, follows.
+const tempPrefix = ".tmp-"
+
+// buildAtomic fills an empty folder and gives it its name in parent in one step.
+// The caller has the lock of the name.
+func buildAtomic(parent, name string, fill func(dir string) error) (err error) {
+	removeUnfinished(parent, name)
+	temp, err := os.MkdirTemp(parent, tempPrefix+name+"-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, rootdir.RemoveAll(temp))
+		}
+	}()
+	if err := fill(temp); err != nil {
+		return err
+	}
+	return publish(temp, filepath.Join(parent, name))
+}
+
+// publish gives a finished folder its name. If something has that name already,
+// it could not be loaded, and goes.
+func publish(temp, final string) error {
+	err := os.Rename(temp, final)
+	if err == nil {
+		return syncDir(filepath.Dir(final))
+	}
+	if _, statErr := os.Lstat(final); statErr != nil {
+		return err
+	}
+	if err := os.Rename(final, temp+"-old"); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, final); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(filepath.Dir(final)), rootdir.RemoveAll(temp+"-old"))
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// An unfinished folder of buildAtomic.
+type unfinished struct {
+	dir  string
+	name string // that it was to have
+}
+
+func findUnfinished(parent string) (found []unfinished) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), tempPrefix)
+		if !ok {
+			continue
+		}
+		// sha256-<hex>-<random>
+		if parts := strings.SplitN(rest, "-", 3); len(parts) == 3 {
+			found = append(found, unfinished{filepath.Join(parent, e.Name()), parts[0] + "-" + parts[1]})
+		}
+	}
+	return found
+}
+
+// removeUnfinished removes the unfinished folders of one name. The caller has its
+// lock, so the processes that made them have died.
+func removeUnfinished(parent, name string) {
+	for _, u := range findUnfinished(parent) {
+		if u.name == name {
+			_ = rootdir.RemoveAll(u.dir)
+		}
+	}
+}
+
+// sweepUnfinished removes all unfinished folders that no process works on any
+// more. What cannot be removed is in nothing's way, and is tried again next time.
+func sweepUnfinished(parent string, locks lockDir, lockName func(name string) string) {
+	for _, u := range findUnfinished(parent) {
+		unlock, err := locks.try(lockName(u.name), unix.LOCK_EX)
+		if err != nil {
+			continue
+		}
+		_ = rootdir.RemoveAll(u.dir)
+		unlock()
+	}
+}

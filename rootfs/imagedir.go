@@ -1,0 +1,179 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+	"golang.org/x/sys/unix"
+)
+
+// An imageDir has a folder for each unpacked image, and for the host's own system:
+//
+//	root/        what a sandbox sees as its root
+//	image.json   a record
+//
+// Beside them is what was added to the root later: bytecode and mount points.
+type imageDir struct {
+	dir    string
+	locks  lockDir
+	leases *leases
+}
+
+// format is the version of an image's folder. Images of another one are unpacked
+// anew.
+const format = 3
+
+// record is image.json. Its presence under the folder's final name says that the
+// root is complete.
+type record struct {
+	Format   int       `json:"format"`
+	Ref      string    `json:"ref"` // of the first pull
+	Digest   string    `json:"digest"`
+	Created  time.Time `json:"created"`
+	Platform string    `json:"platform,omitempty"`
+	Layers   []Layer   `json:"layers,omitempty"` // lowest first
+	Env      []string  `json:"env,omitempty"`
+	Python   string    `json:"python"`
+	Binds    []Bind    `json:"binds,omitempty"`
+}
+
+// Layer is one layer of an image.
+type Layer struct {
+	DiffID string `json:"diffID"` // digest of its uncompressed tar
+	Size   int64  `json:"size"`   // bytes on disk
+}
+
+// dirName is the folder of an image or a layer: "sha256-…", as a colon in a path
+// would be trouble for everything that lists paths.
+func dirName(digest string) string { return strings.Replace(digest, ":", "-", 1) }
+
+func recordFile(imageDir string) string { return filepath.Join(imageDir, "image.json") }
+
+// readRecord reads the record of an image's folder, and returns nil if it is of no
+// use.
+func readRecord(imageDir string) *record {
+	var rec record
+	if err := readJSON(recordFile(imageDir), &rec); err != nil || rec.Format != format {
+		return nil
+	}
+	return &rec
+}
+
+func (d imageDir) path(name string) string { return filepath.Join(d.dir, name) }
+
+// load returns the complete root in a folder, or nil. From then on no process
+// removes it while this one lives.
+func (d imageDir) load(name, digest, ref string) (root *Root) {
+	if !filepath.IsLocal(name) || !d.leases.acquire(name) {
+		return nil
+	}
+	defer func() {
+		if root == nil {
+			d.leases.release(name)
+		}
+	}()
+	rec := readRecord(d.path(name))
+	if rec == nil || rec.Digest != digest {
+		return nil
+	}
+	dir := filepath.Join(d.path(name), "root")
+	// The ids of a sandbox are not the user's own: what has lost its mode (a
+	// chmod -R on the home folder) is of no use to them.
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o555 != 0o555 {
+		return nil
+	}
+	// The modification time is when the image was last used. In a store that
+	// another user shares with us it cannot be set, and need not be.
+	now := time.Now()
+	_ = os.Chtimes(recordFile(d.path(name)), now, now)
+	return &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, locks: d.locks}
+}
+
+// ensure returns the root in a folder. If there is none, fill makes it in an empty
+// directory, which then gets its name in one step.
+func (d imageDir) ensure(ctx context.Context, name, digest, ref string, fill func(dir string) (*record, error)) (*Root, error) {
+	if root := d.load(name, digest, ref); root != nil {
+		return root, nil
+	}
+	unlock, err := d.locks.wait(ctx, name, unix.LOCK_EX)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another process: %w", err)
+	}
+	defer unlock()
+	if root := d.load(name, digest, ref); root != nil {
+		return root, nil
+	}
+	if err := d.build(name, digest, ref, fill); err != nil {
+		return nil, err
+	}
+	if root := d.load(name, digest, ref); root != nil {
+		return root, nil
+	}
+	return nil, errors.New("the unpacked image vanished: something else is changing the image store")
+}
+
+// build makes the folder of an image. The caller has the lock.
+func (d imageDir) build(name, digest, ref string, fill func(dir string) (*record, error)) error {
+	return buildAtomic(d.dir, name, func(temp string) error {
+		root := filepath.Join(temp, "root")
+		if err := os.Mkdir(root, 0o755); err != nil {
+			return err
+		}
+		rec, err := fill(root)
+		if err != nil {
+			return err
+		}
+		rec.Format, rec.Ref, rec.Digest, rec.Created = format, ref, digest, time.Now().UTC()
+		if err := writeJSON(recordFile(temp), rec); err != nil {
+			return err
+		}
+		// Not sooner: until now it is open to this user only.
+		return errors.Join(os.Chmod(root, 0o755), os.Chmod(temp, 0o755))
+	})
+}
+
+// remove removes an image's folder. The caller has locked it. The file that makes
+// it count as complete goes first.
+func (d imageDir) remove(name string) error {
+	if err := os.Remove(recordFile(d.path(name))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return rootdir.RemoveAll(d.path(name))
+}
+
+// removeUnusable removes the images that no version of this program can use any
+// more: those of an older format, and damaged ones.
+func (d imageDir) removeUnusable() (err error) {
+	dirs, err := filepath.Glob(d.path("sha256-*"))
+	for _, dir := range dirs {
+		if readRecord(dir) != nil {
+			continue
+		}
+		// A process that is about to make it has its lock.
+		if unlock, lockErr := lockUnused(d.locks, filepath.Base(dir)); lockErr == nil {
+			err = errors.Join(err, rootdir.RemoveAll(dir))
+			unlock()
+		}
+	}
+	return err
+}
+
+// layers returns the folders of the layers that the images have.
+func (d imageDir) layers() (map[string]bool, error) {
+	names := map[string]bool{}
+	dirs, err := filepath.Glob(d.path("*"))
+	for _, dir := range dirs {
+		if rec := readRecord(dir); rec != nil {
+			for _, l := range rec.Layers {
+				names[dirName(l.DiffID)] = true
+			}
+		}
+	}
+	return names, err
+}

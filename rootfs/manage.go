@@ -1,0 +1,139 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+)
+
+// List returns the images of the store, those used last first.
+func (s *Store) List() ([]Image, error) {
+	refs, err := s.tags.refs()
+	if err != nil {
+		return nil, fmt.Errorf("listing images: %w", err)
+	}
+	all, err := s.images.list(refs)
+	if err != nil {
+		return nil, fmt.Errorf("listing images: %w", err)
+	}
+	return all, nil
+}
+
+// Find returns the image of the store that a user means by a reference, or by
+// a digest or its beginning, with or without "sha256:".
+func (s *Store) Find(name string) (*Image, error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	if r, err := images.Parse(name); err == nil {
+		digest := s.tags.digest(r)
+		if i := slices.IndexFunc(all, func(i Image) bool { return i.Digest == digest }); i >= 0 {
+			return &all[i], nil
+		}
+	}
+	switch found := byDigest(all, name); len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, fmt.Errorf("there is no image %q here; `toolcell images list` shows what is", name)
+	default:
+		return nil, fmt.Errorf("%d images begin with %q; give more of the digest", len(found), name)
+	}
+}
+
+// Remove removes an image, named as for Find. Named by one of several
+// references it loses that name only. It returns how many bytes are free now.
+// The error is ErrInUse if a process uses the image.
+func (s *Store) Remove(name string) (freed int64, err error) {
+	image, err := s.Find(name)
+	if err != nil {
+		return 0, err
+	}
+	if r, err := images.Parse(name); err == nil && len(image.Refs) > 1 {
+		err := os.Remove(s.tags.file(r))
+		if err == nil {
+			return 0, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return 0, fmt.Errorf("removing the name %q: %w", name, err)
+		}
+	}
+	if err := s.removeImage(image); err != nil {
+		return 0, fmt.Errorf("removing image %q: %w", name, err)
+	}
+	return s.layers.removeUnused(s.images.layers)
+}
+
+// removeImage removes an image and its names, but not its layers.
+func (s *Store) removeImage(image *Image) error {
+	unlock, err := lockUnused(s.locks, dirName(image.Digest))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.tags.removeAll(image.Digest); err != nil {
+		return err
+	}
+	return s.images.remove(dirName(image.Digest))
+}
+
+// Prune removes images that are not in use. It returns them, and how many
+// bytes are free now.
+func (s *Store) Prune(o PruneOptions) (removed []Image, freed int64, err error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, 0, err
+	}
+	removed, err = prune(all, o, s.removeImage)
+	freed, layersErr := s.layers.removeUnused(s.images.layers)
+	return removed, freed, errors.Join(err, s.images.removeUnusable(), layersErr)
+}
+
+// Verify reads an image again, all of it: each layer's contents against the
+// digests they had when the layer's own digest was found right, and the root
+// against a new merge of the layers. It returns what is wrong, at most
+// maxDamage of it, or an error if it could not find out.
+func (s *Store) Verify(ctx context.Context, image *Image) (damage []string, err error) {
+	d := &damageList{}
+	for _, l := range image.Layers {
+		if err := s.layers.verify(ctx, l.DiffID, d); err != nil {
+			return nil, fmt.Errorf("verifying layer %s: %w", l.DiffID, err)
+		}
+	}
+	if len(d.found) == 0 {
+		if err := verifyRoot(ctx, image, s.images, s.layers, s.budget(), d); err != nil {
+			return nil, fmt.Errorf("verifying image %s: %w", image.Digest, err)
+		}
+	}
+	return d.found, nil
+}
+
+// Discard makes an image and those of its layers that are damaged count as
+// absent, so that the next pull fetches them again. The error is ErrInUse if a
+// process uses the image.
+func (s *Store) Discard(ctx context.Context, image *Image) error {
+	unlock, err := lockUnused(s.locks, dirName(image.Digest))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, l := range image.Layers {
+		d := &damageList{}
+		if err := s.layers.verify(ctx, l.DiffID, d); err != nil {
+			return err
+		}
+		if len(d.found) > 0 {
+			if err := rootdir.RemoveAll(s.layers.path(l.DiffID)); err != nil {
+				return err
+			}
+		}
+	}
+	return rootdir.RemoveAll(s.images.path(dirName(image.Digest)))
+}

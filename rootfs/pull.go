@@ -1,0 +1,158 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/unpack"
+	"golang.org/x/sys/unix"
+)
+
+// Ensure returns the root for ref, pulling and unpacking it if it is not
+// cached. A tag of a registry that was pulled once needs no network again,
+// unless the policy says so. Calls at the same time, also of other processes,
+// share the work. Progress may be nil.
+func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
+	r, err := images.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind == images.Host {
+		return hostRoot(ctx, s.images)
+	}
+	if root := s.cached(r, ref); root != nil {
+		return root, nil
+	}
+	if s.Policy == PullNever && !r.Local() {
+		return nil, fmt.Errorf("reading image %q: %w; fetch it with: toolcell images pull %s", ref, ErrNotHere, ref)
+	}
+	return s.pull(ctx, r, ref, s.cached, progress)
+}
+
+// Cached returns the root that Ensure would return without any network, or nil.
+func (s *Store) Cached(ctx context.Context, ref string) *Root {
+	r, err := images.Parse(ref)
+	if err != nil {
+		return nil
+	}
+	if r.Kind == images.Host {
+		root, err := hostRoot(ctx, s.images)
+		if err != nil {
+			return nil
+		}
+		return root
+	}
+	return s.cached(r, ref)
+}
+
+// cached returns the root that a registry's reference meant at its last pull, if
+// the policy allows its use, or nil. A local source is never answered from here,
+// as its content may have changed.
+func (s *Store) cached(r images.Reference, ref string) *Root {
+	if r.Local() || s.Policy == PullAlways && !r.Pinned() && s.tags.lastAsked(r).Before(s.opened) {
+		return nil
+	}
+	digest := s.tags.digest(r)
+	if digest == "" {
+		return nil
+	}
+	return s.images.load(dirName(digest), digest, ref)
+}
+
+// recheckAfter is how long a tag is taken for what it last was.
+const recheckAfter = time.Hour
+
+// Due reports whether it is time to ask the registry again, in the background,
+// which image a cached tag means. If so, it records that the registry is asked.
+func (s *Store) Due(ref string) bool {
+	r, err := images.Parse(ref)
+	if err != nil || s.Policy != PullMissing || r.Kind != images.Registry || r.Pinned() {
+		return false
+	}
+	asked := s.tags.lastAsked(r)
+	if asked.IsZero() || time.Since(asked) < recheckAfter {
+		return false
+	}
+	return s.tags.recordAsked(r)
+}
+
+// Pull does what Ensure does, but asks the registry again which image a tag
+// means now.
+func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
+	r, err := images.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind == images.Host {
+		return hostRoot(ctx, s.images)
+	}
+	return s.pull(ctx, r, ref, func(images.Reference, string) *Root { return nil }, progress)
+}
+
+// pull resolves a reference and unpacks its image if it is not here. The lock on
+// the reference makes a second caller wait for the first, whose root cached then
+// returns.
+func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached func(images.Reference, string) *Root, progress func(Progress)) (*Root, error) {
+	unlock, err := s.lockReference(ctx, r, ref, progress)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another pull of %q: %w", ref, err)
+	}
+	defer unlock()
+	if root := cached(r, ref); root != nil {
+		return root, nil
+	}
+	report(progress, Progress{Text: "looking up " + ref})
+	img, err := s.puller.Image(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return nil, fmt.Errorf("reading image %q: %w", ref, err)
+	}
+	root, err := s.ensureUnpacked(ctx, img, digest.String(), ref, progress)
+	if err != nil {
+		return nil, fmt.Errorf("pulling image %q: %w", ref, err)
+	}
+	if err := s.tags.record(ctx, r, ref, digest.String()); err != nil {
+		return nil, fmt.Errorf("noting image %q: %w", ref, err)
+	}
+	return root, nil
+}
+
+func (s *Store) lockReference(ctx context.Context, r images.Reference, ref string, progress func(Progress)) (unlock func(), err error) {
+	name := pullLock(s.tags.key(r))
+	unlock, err = s.locks.try(name, unix.LOCK_EX)
+	if err == nil {
+		return unlock, nil
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		report(progress, Progress{Text: "waiting for another process that pulls " + ref})
+	}
+	return s.locks.wait(ctx, name, unix.LOCK_EX)
+}
+
+// ensureUnpacked returns the root of an image. If it fails for good, such as on a
+// full disk, nothing stays of it; after an interruption its complete layers do, so
+// that the next pull has less to do.
+func (s *Store) ensureUnpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
+	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.images.ensure(ctx, dirName(digest), digest, ref, func(dir string) (*record, error) {
+		return unpackImage(ctx, dir, img, s.layers, s.budget(), newMeter(img, ref, progress))
+	})
+	pulling()
+	if err != nil && ctx.Err() == nil && !errors.Is(err, images.ErrUnavailable) {
+		_, removeErr := s.layers.removeUnused(s.images.layers)
+		err = errors.Join(err, removeErr)
+	}
+	return root, err
+}
+
+func (s *Store) budget() *unpack.Budget { return unpack.NewBudget(s.MaxBytes, s.MaxEntries) }

@@ -1,0 +1,118 @@
+package rootfs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/images"
+)
+
+// A tagDir has a file for each reference that was pulled: which image it meant.
+type tagDir struct {
+	dir      string
+	locks    lockDir
+	platform string // one tag means different images on different platforms, which may share a home directory
+}
+
+// tag is such a file. Its modification time is when the registry was last asked.
+type tag struct {
+	Ref    string `json:"ref"`  // as the user wrote it
+	Name   string `json:"name"` // normalized
+	Digest string `json:"digest"`
+}
+
+func (d tagDir) file(r images.Reference) string { return filepath.Join(d.dir, d.key(r)+".json") }
+
+// key names a reference in the store.
+func (d tagDir) key(r images.Reference) string {
+	sum := sha256.Sum256([]byte(d.platform + "\n" + r.Name))
+	return hex.EncodeToString(sum[:])
+}
+
+// digest returns which image a reference meant when it was last pulled, or "".
+func (d tagDir) digest(r images.Reference) string {
+	var t tag
+	if err := readJSON(d.file(r), &t); err != nil || t.Name != r.Name {
+		return ""
+	}
+	return t.Digest
+}
+
+// record keeps which image a reference means now.
+func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest string) error {
+	unlock, err := d.locks.wait(ctx, tagsLock, unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, before := tag{Ref: ref, Name: r.Name, Digest: digest}, tag{}
+	if readJSON(d.file(r), &before) == nil && before == now && d.recordAsked(r) {
+		return nil // a layout is looked up anew in every run, and a write to the disk takes long
+	}
+	return writeJSON(d.file(r), now)
+}
+
+// lastAsked returns when the registry was last asked which image a reference
+// means, the zero time if it never was.
+func (d tagDir) lastAsked(r images.Reference) time.Time {
+	info, err := os.Stat(d.file(r))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// recordAsked records that the registry is asked now. It reports whether it could.
+func (d tagDir) recordAsked(r images.Reference) bool {
+	now := time.Now()
+	return os.Chtimes(d.file(r), now, now) == nil
+}
+
+// each calls do with each file and its tag.
+func (d tagDir) each(do func(file string, t tag) error) error {
+	files, err := os.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		var t tag
+		file := filepath.Join(d.dir, f.Name())
+		if readJSON(file, &t) != nil {
+			continue
+		}
+		if err := do(file, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refs returns the references of each digest.
+func (d tagDir) refs() (map[string][]string, error) {
+	refs := map[string][]string{}
+	err := d.each(func(file string, t tag) error {
+		if strings.HasPrefix(filepath.Base(file), newPrefix) {
+			return nil
+		}
+		refs[t.Digest] = append(refs[t.Digest], t.Ref)
+		return nil
+	})
+	return refs, err
+}
+
+// removeAll removes all references of an image.
+func (d tagDir) removeAll(digest string) error {
+	return d.each(func(file string, t tag) error {
+		if t.Digest != digest {
+			return nil
+		}
+		return os.Remove(file)
+	})
+}
