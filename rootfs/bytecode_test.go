@@ -95,3 +95,90 @@ func TestCancelledBytecodeIsStillToBeDone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// writes is a sandbox that writes a text.
+func writes(text string) python.Run {
+	return func(_ context.Context, _ []string, out *os.File) error {
+		_, err := out.WriteString(text)
+		return err
+	}
+}
+
+// bytecodeOf is how a sandbox writes the bytecode of a module.
+func bytecodeOf(content string) string {
+	const name = "__pycache__/main.cpython-314.pyc"
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(name)))
+	return string(binary.BigEndian.AppendUint32(head, uint32(len(content)))) + name + content
+}
+
+func programRoot(t *testing.T) *Root {
+	t.Helper()
+	reg, s := newRegistry(t), openStore(t)
+	return ensureAll(t, s, reg.push(t, "py:3", pythonImage(t)))[0]
+}
+
+func TestProgramIsCompiledOnce(t *testing.T) {
+	root := programRoot(t)
+	const one, other = "/host/runner-1", "/host/runner-2"
+	if root.ProgramBytecode(one) != "" || !root.NeedsProgramBytecode(one) {
+		t.Fatal("there is bytecode before it was made")
+	}
+	if err := root.AddProgramBytecode(ctx, one, "/runner", writes(bytecodeOf("code"))); err != nil {
+		t.Fatal(err)
+	}
+	dir := root.ProgramBytecode(one)
+	file := filepath.Join(dir, "main.cpython-314.pyc")
+	if got, err := os.ReadFile(file); err != nil || string(got) != "code" || filepath.Base(dir) != "runner-1.bytecode" {
+		t.Errorf("%s: got %q, %v", file, got, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("not every id of a sandbox can read it: %v, %v", info, err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("not every id of a sandbox can read its folder: %v, %v", info, err)
+	}
+	if err := root.AddProgramBytecode(ctx, one, "/runner", writes(bytecodeOf("again"))); err != nil || root.NeedsProgramBytecode(one) {
+		t.Errorf("it is needed again: %v", err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "code" {
+		t.Errorf("it was made again: %q", got)
+	}
+	if root.ProgramBytecode(other) != "" || !root.NeedsProgramBytecode(other) {
+		t.Error("another version of the program takes this one's")
+	}
+}
+
+func TestProgramThatFailsIsTriedAgainLater(t *testing.T) {
+	root := programRoot(t)
+	const program = "/host/runner"
+	broken := func(_ context.Context, _ []string, out *os.File) error {
+		_, _ = out.WriteString(bytecodeOf("half of the code")[:50])
+		return errors.New("the sandbox broke")
+	}
+	if err := root.AddProgramBytecode(ctx, program, "/runner", broken); err == nil || !strings.Contains(err.Error(), "the sandbox broke") {
+		t.Errorf("got %v", err)
+	}
+	if root.ProgramBytecode(program) != "" || root.NeedsProgramBytecode(program) {
+		t.Error("what failed is used, or tried again at once")
+	}
+	old := time.Now().Add(-2 * bytecodeRetry)
+	if err := os.Chtimes(root.programPath(program), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if !root.NeedsProgramBytecode(program) {
+		t.Error("it is never tried again")
+	}
+}
+
+func TestCancelledProgramIsStillToBeDone(t *testing.T) {
+	root := programRoot(t)
+	ctx, cancel := context.WithCancel(ctx)
+	err := root.AddProgramBytecode(ctx, "/host/runner", "/runner", func(ctx context.Context, _ []string, _ *os.File) error {
+		cancel()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, context.Canceled) || !root.NeedsProgramBytecode("/host/runner") {
+		t.Errorf("got %v", err)
+	}
+}

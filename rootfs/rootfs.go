@@ -7,6 +7,13 @@
 // its end, and the directory gets its final name last. It does not promise to
 // keep owners, devices, setuid bits or extended attributes; a sandbox without
 // capabilities has no use for them.
+//
+// A store is a folder of
+//
+//	rootfs/  unpacked images, whose files are links to those of layers (imageDir)
+//	layers/  their layers, each kept once (layerDir)
+//	refs/    which image each reference meant when it was last pulled (tagDir)
+//	locks/   what the processes that share the store lock (lockDir)
 package rootfs
 
 import (
