@@ -295,7 +295,7 @@ func TestPicturesBeyondTheBoundAreFiles(t *testing.T) {
 
 // TestPicturesOfARunThatWasStopped are there as far as they were displayed.
 func TestPicturesOfARunThatWasStopped(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": "2"})
+	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": "5"})
 	if r, all := c.pictures(t, pngOf+"display(P(3, 3))\nwhile True: pass"); r.status() != "timeout" || len(all) != 1 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
 	}
