@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -59,7 +60,7 @@ func onPython(path string) func(*Options) {
 }
 
 func TestSessionKeepsWhatRunsMake(t *testing.T) {
-	rtEach(t, func(t *testing.T, py rtPython) { testKeeping(t, newSessionServer(t, nil, onPython(py.path))) })
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) { testKeeping(t, newSessionServer(t, nil, onPython(py.Path))) })
 }
 
 func testKeeping(t *testing.T, s *Server) {

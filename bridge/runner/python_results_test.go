@@ -1,16 +1,18 @@
-package bridge
+package runner
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 )
 
 // rtSome runs a test under the oldest and the newest Python and one between,
 // another one for each case.
-func rtSome(t *testing.T, number int, test func(t *testing.T, py rtPython)) {
+func rtSome(t *testing.T, number int, test func(t *testing.T, py bridgetest.Python)) {
 	t.Helper()
-	all := rtPythons()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	all := bridgetest.Pythons(t)
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		if py == all[0] || py == all[len(all)-1] || py == all[number%len(all)] {
 			test(t, py)
 		}
@@ -52,7 +54,7 @@ func TestRunnerBoundsLongValues(t *testing.T) {
 		{"an own repr inside", "class A:\n    def __repr__(self): return 'a' * 10000\n[A()]", 4100, []string{"… (10,000 characters)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rtSome(t, i, func(t *testing.T, py rtPython) {
+			rtSome(t, i, func(t *testing.T, py bridgetest.Python) {
 				out := rtHost{}.run(t, py, c.code)
 				result, _ := out.done[0]["result"].(string)
 				if out.exit != 0 || len([]rune(result)) > c.most {
@@ -90,9 +92,9 @@ func TestRunnerSaysWhatWasMeant(t *testing.T) {
 		{"key of a server's answer", "answer = await mcp_github.echo(total=3)\nanswer['arguments']['totla']", "Did you mean: 'total'?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rtSome(t, i, func(t *testing.T, py rtPython) {
+			rtSome(t, i, func(t *testing.T, py bridgetest.Python) {
 				want := c.want
-				if py.minor < 10 { // which does not know the names of its modules
+				if py.Minor < 10 { // which does not know the names of its modules
 					switch c.name {
 					case "module not imported":
 						want = "is not defined"
@@ -129,7 +131,7 @@ func TestRunnerErrorsSurviveHostileObjects(t *testing.T) {
 		"no traceback":     "import traceback\ntraceback.TracebackException = None\n{}['x']",
 	} {
 		t.Run(name, func(t *testing.T) {
-			rtSome(t, len(name), func(t *testing.T, py rtPython) {
+			rtSome(t, len(name), func(t *testing.T, py bridgetest.Python) {
 				out := rtHost{}.run(t, py, code)
 				if out.exit != 1 || len(out.done) != 1 || out.stderr == "" || len(out.stderr) > 20000 || strings.Contains(out.stderr, "runner") {
 					t.Errorf("exit %d, %d done, %d bytes of stderr: %.2000s", out.exit, len(out.done), len(out.stderr), out.stderr)

@@ -1,4 +1,4 @@
-package bridge
+package runner
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/bridgetest"
+
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
@@ -31,64 +31,6 @@ import (
 
 // rtObject is a JSON object on its way to or from the runner.
 type rtObject = map[string]any
-
-// rtPython is an interpreter the runner is tested with.
-type rtPython struct {
-	path  string
-	minor int
-}
-
-// rtPythons finds one interpreter of each minor version from 3.9 on. A command
-// in TOOLCELL_TEST_RUNNER_PYTHON is the only one.
-var rtPythons = sync.OnceValue(func() []rtPython {
-	if name := os.Getenv("TOOLCELL_TEST_RUNNER_PYTHON"); name != "" {
-		out, err := exec.Command(name, "-c", "import sys; print(sys.version_info[1])").CombinedOutput()
-		minor, notNumber := strconv.Atoi(strings.TrimSpace(string(out)))
-		if err := errors.Join(err, notNumber); err != nil {
-			panic(fmt.Sprintf("%s: %v: %s", name, err, out))
-		}
-		return []rtPython{{name, minor}}
-	}
-	names := []string{"python3", "/usr/bin/python3"}
-	for minor := 9; minor <= 14; minor++ {
-		names = append(names, fmt.Sprintf("python3.%d", minor))
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		more, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/*/bin/python3"))
-		names = append(names, more...)
-	}
-	byMinor := map[int]rtPython{}
-	for _, name := range names {
-		out, err := exec.Command(name, "-c", "import sys; print(*sys.version_info[:2], sys.executable)").Output()
-		f := strings.Fields(string(out))
-		if err != nil || len(f) != 3 || f[0] != "3" {
-			continue // a shim without a version behind it, or Python 2
-		}
-		if minor, _ := strconv.Atoi(f[1]); minor >= 9 {
-			byMinor[minor] = rtPython{f[2], minor}
-		}
-	}
-	var found []rtPython
-	for _, p := range byMinor {
-		found = append(found, p)
-	}
-	slices.SortFunc(found, func(a, b rtPython) int { return a.minor - b.minor })
-	return found
-})
-
-// rtEach runs a test under every Python, in parallel.
-func rtEach(t *testing.T, test func(t *testing.T, py rtPython)) {
-	t.Helper()
-	if len(rtPythons()) == 0 {
-		t.Skip("no Python from 3.9 on was found")
-	}
-	for _, py := range rtPythons() {
-		t.Run(fmt.Sprintf("3.%d", py.minor), func(t *testing.T) {
-			t.Parallel()
-			test(t, py)
-		})
-	}
-}
 
 // rtHost is the other end of fd 3.
 type rtHost struct {
@@ -142,7 +84,7 @@ var rtServers = []rtObject{
 }
 
 // run starts the runner, speaks with it until it hangs up, and waits for it.
-func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
+func (h rtHost) run(t *testing.T, py bridgetest.Python, code string) rtOutcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 	defer cancel()
@@ -150,7 +92,7 @@ func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
 	defer ours.Close()
 
 	var stdout, stderr rtBuffer
-	cmd := exec.CommandContext(ctx, py.path, "-s", "-B", "-u", "-X", "utf8", rtRunnerFile(t))
+	cmd := exec.CommandContext(ctx, py.Path, "-s", "-B", "-u", "-X", "utf8", rtRunnerFile(t))
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Dir, cmd.SysProcAttr = t.TempDir(), h.attr
@@ -163,7 +105,7 @@ func (h rtHost) run(t *testing.T, py rtPython, code string) rtOutcome {
 
 	var out rtOutcome
 	ready := rtReceive(ours)
-	if v, _ := ready["python"].(string); ready["type"] != "ready" || !strings.HasPrefix(v, fmt.Sprintf("3.%d.", py.minor)) {
+	if v, _ := ready["python"].(string); ready["type"] != "ready" || !strings.HasPrefix(v, fmt.Sprintf("3.%d.", py.Minor)) {
 		t.Errorf("first message = %v", ready)
 	}
 	start := rtObject{"type": "start", "code": code, "servers": rtServers, "saved": []string{}}
@@ -293,11 +235,11 @@ func rtToolAnswer(params rtObject) (any, error) {
 // rtRunnerFile returns the file of the package that Python starts.
 func rtRunnerFile(t *testing.T) string {
 	t.Helper()
-	dir, err := runner.Write(t.TempDir())
+	dir, err := Write(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, filepath.Base(runner.Program))
+	return filepath.Join(dir, filepath.Base(Program))
 }
 
 func rtSocketPair(t *testing.T) (net.Conn, *os.File) {
@@ -391,11 +333,11 @@ func (c rtCase) check(t *testing.T, out rtOutcome) {
 // share them: what differs between versions shows at the ends first.
 func rtTable(t *testing.T, host rtHost, cases []rtCase) {
 	t.Helper()
-	all := rtPythons()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	all := bridgetest.Pythons(t)
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		atEnd := py == all[0] || py == all[len(all)-1]
 		for i, c := range cases {
-			if py.minor >= c.from && (atEnd || i%3 == py.minor%3) {
+			if py.Minor >= c.from && (atEnd || i%3 == py.Minor%3) {
 				t.Run(c.name, func(t *testing.T) { c.check(t, host.run(t, py, c.code)) })
 			}
 		}
@@ -552,7 +494,7 @@ raise ExceptionGroup('both', errors)`, exit: 1, err: "ExceptionGroup: both (2 su
 
 func TestRunnerRefusesBrokenCode(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		for _, code := range []string{`x = "\u0000"`, `x = "\ud800"`, `\u0000\u0001\u007f\u0000ELF`} {
 			host := rtHost{start: rtObject{"code": json.RawMessage(`"` + strings.ReplaceAll(code, `"`, `\"`) + `"`)}}
 			out := host.run(t, py, "")
@@ -746,7 +688,7 @@ assert all(getattr(runtime, n).__doc__ for n in runtime.__all__)`},
 
 func TestRunnerAsksNothingUnasked(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		out := rtHost{}.run(t, py, "repr((mcp_github, mcp_github.echo, mcp_servers))\nimport mcp.servers.github\nfrom mcp import runtime\nruntime.discovered_servers()\nprint('asyncio' in __import__('sys').modules, 'linecache' in __import__('sys').modules)")
 		if len(out.calls) != 0 {
 			t.Errorf("calls = %v", out.calls)
@@ -831,7 +773,7 @@ func TestRunnerCallsRunInParallel(t *testing.T) {
 		"gather":  "print(sum([r.arguments.n for r in await asyncio.gather(*[mcp_github.echo(n=n) for n in range(10)])]))",
 		"threads": "import threading\nfrom mcp import runtime\nts = [threading.Thread(target=runtime.search_tool_docs_sync, args=('x',)) for n in range(10)]\n[t.start() for t in ts] and [t.join() for t in ts]\nprint(45)",
 	}
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		for name, code := range code {
 			var all sync.WaitGroup
 			all.Add(10)
@@ -925,7 +867,7 @@ print(numbers == list(range(200)), lengths == [2] * 50)`, stdout: "True True\n"}
 // its answers are not taken is not waited for in vain.
 func TestRunnerSendsToAHostThatAnswersFirst(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		host := rtHost{script: func(conn net.Conn, _ *rtBuffer) {
 			for msg := rtReceive(conn); msg != nil; msg = rtReceive(conn) {
 				if msg["type"] == "call" {
@@ -945,7 +887,7 @@ print(sum([r.named.n for r in got]))`)
 
 func TestRunnerLargeValues(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		out := rtHost{}.run(t, py, `
 for size in (1 << 16, 1 << 20, 1 << 24):
     text = 'x' * size
@@ -964,7 +906,7 @@ print('x' * (1 << 20))`)
 
 func TestRunnerSavesTools(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		saved := rtObject{}
 		var failed sync.Map // why, by name
 		host := rtHost{answer: func(method string, params rtObject) (any, error) {
@@ -1059,7 +1001,7 @@ func TestRunnerEndsWithTheCodesStatus(t *testing.T) {
 		{"error without stderr", "import os\nos.close(2)\n1/0", "", 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rtEach(t, func(t *testing.T, py rtPython) {
+			bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 				out := rtHost{}.run(t, py, c.code)
 				if out.exit != c.exit || out.stdout != c.stdout || len(out.done) != c.done || out.stderr != "" {
 					t.Errorf("%+v, want exit %d, stdout %q, %d done, no stderr", out, c.exit, c.stdout, c.done)
@@ -1077,7 +1019,7 @@ def ask():
     try: return runtime.list_servers_sync()
     except runtime.MCPError as e: return str(e)[:30]
 print(ask()); print(ask()); print(ask()); print(ask())`
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		host := rtHost{script: func(conn net.Conn, _ *rtBuffer) {
 			deep := `{"type":"reply","id":2,"result":` + strings.Repeat("[", 200000) + strings.Repeat("]", 200000) + `}`
 			for i, frames := range [][]string{

@@ -1,4 +1,4 @@
-package bridge
+package runner
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
@@ -157,7 +158,7 @@ from mcp import runtime
 // there were signatures.
 func TestRunnerCallCostsOneQuestion(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		out := rtHost{answer: rtSigned}.run(t, py, "for n in range(3): await mcp_github.create_issue('o', str(n))\nimport sys\nprint('inspect' in sys.modules, 'typing' in sys.modules)")
 		if len(out.calls) != 3 || out.exit != 0 {
 			t.Errorf("%d calls: %v, stderr %s", len(out.calls), out.calls, out.stderr)
@@ -174,11 +175,11 @@ func TestRunnerCallCostsOneQuestion(t *testing.T) {
 // longer to import than most runs take.
 func TestRunnerStartsLean(t *testing.T) {
 	t.Parallel()
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		heavy := "print({'json', 're', 'enum', 'functools', 'linecache', 'asyncio', 'threading', 'typing'}.intersection(sys.modules))"
 		out := rtHost{}.run(t, py, "import sys\n"+heavy)
 		// What the interpreter itself brings along differs.
-		bare, err := exec.Command(py.path, "-s", "-u", "-X", "utf8", "-c", "import sys\n"+heavy).Output()
+		bare, err := exec.Command(py.Path, "-s", "-u", "-X", "utf8", "-c", "import sys\n"+heavy).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

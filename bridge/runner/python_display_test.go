@@ -1,4 +1,4 @@
-package bridge
+package runner
 
 import (
 	"encoding/base64"
@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 )
 
 // shownTo plays a host that takes pictures, and gives what came as "name data",
 // or refuses all.
-func shownTo(t *testing.T, py rtPython, refuse bool, code string) (rtOutcome, []string) {
+func shownTo(t *testing.T, py bridgetest.Python, refuse bool, code string) (rtOutcome, []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var shown []string
@@ -37,7 +39,7 @@ func shownTo(t *testing.T, py rtPython, refuse bool, code string) (rtOutcome, []
 }
 
 func TestDisplayAsksAValueWhatItIs(t *testing.T) {
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		for name, tt := range map[string]struct {
 			code  string
 			print string
@@ -64,7 +66,7 @@ func TestDisplayAsksAValueWhatItIs(t *testing.T) {
 }
 
 func TestDisplaySaysWhatItCannotDraw(t *testing.T) {
-	rtEach(t, func(t *testing.T, py rtPython) {
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		const broken = "class B:\n  def _repr_png_(self): raise OSError('no ink')\n  def __repr__(self): return 'B'\n"
 		out, _ := shownTo(t, py, false, broken+"display(B())")
 		if out.stdout != "B\n" || !strings.Contains(out.stderr, "display: this B cannot be drawn: OSError: no ink") {
