@@ -12,13 +12,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/imaging"
-	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -90,66 +88,4 @@ type Options struct {
 	Missing   func() []string
 	Isolation func() string
 	Log       *slog.Logger
-}
-
-// A Server runs code for callers. It is safe for concurrent use.
-type Server struct {
-	o         Options
-	saved     savedtools.Store
-	sessions  *sessions
-	artifacts *artifacts.Store
-	slots     chan struct{}
-	pipes     *sparePipes
-	awake     sync.Once // a client is there
-
-	life context.Context // ends with Close
-	end  context.CancelFunc
-	runs sync.WaitGroup
-
-	mu   sync.Mutex
-	said map[string]bool // notes that the client has had
-}
-
-// New makes a server.
-func New(o Options) *Server {
-	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxTimeout <= 0 {
-		o.MaxTimeout = 120 * time.Second
-	}
-	o.Timeout = min(o.Timeout, o.MaxTimeout)
-	if o.MaxOutput <= 0 {
-		o.MaxOutput = 1 << 20
-	}
-	if o.MaxParallel <= 0 {
-		o.MaxParallel = 16
-	}
-	if o.SessionIdle <= 0 {
-		o.SessionIdle = 30 * time.Minute
-	}
-	if o.Output == "" {
-		o.Output = OutputCompact
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Server{
-		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
-	}
-	s.life, s.end = context.WithCancel(context.Background())
-	s.pipes = newSparePipes(o.MaxOutput, s.life.Done())
-	s.sessions = newSessions(s.life, s.o)
-	return s
-}
-
-// Close ends every run that goes on, and every session, and waits until their
-// sandboxes are gone.
-func (s *Server) Close() {
-	s.end()
-	s.artifacts.Close()
-	s.pipes.close()
-	s.runs.Wait()
-	s.sessions.close()
 }
