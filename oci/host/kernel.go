@@ -1,14 +1,6 @@
 package host
 
-import (
-	"bytes"
-	"errors"
-	"io"
-	"os"
-	"strconv"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // SeccompError reports whether filters can be loaded. The kernel reads the
 // filter before anything else, so that without one it fails with EFAULT; it
@@ -31,59 +23,4 @@ func LandlockVersion() int {
 		return 0
 	}
 	return int(version)
-}
-
-// OpenKernelFile opens a file of the kernel's that never makes a reader wait.
-// os.Open would have the poller wait for it, in three times as many calls.
-func OpenKernelFile(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// ReadAgain gives what is in a short file of the kernel's at this moment.
-func ReadAgain(f *os.File) ([]byte, error) {
-	b := make([]byte, 4096)
-	n, err := f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return b[:n], nil
-}
-
-// ReadKernelFile reads a file that the kernel makes, such as one of /proc.
-func ReadKernelFile(path string) ([]byte, error) {
-	f, err := OpenKernelFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadAgain(f)
-}
-
-// CountOf reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
-func CountOf(file []byte, name string) int64 {
-	for line := range bytes.Lines(file) {
-		fields := bytes.Fields(line)
-		if len(fields) >= 2 && string(bytes.TrimSuffix(fields[0], []byte(":"))) == name {
-			n, err := strconv.ParseInt(string(fields[1]), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
-}
-
-// MemoryAvailable is how much memory programs could have without swapping
-// (proc(5), MemAvailable); plenty, if the kernel does not tell.
-func MemoryAvailable() int64 {
-	b, err := ReadKernelFile("/proc/meminfo")
-	if n := CountOf(b, "MemAvailable"); err == nil && n > 0 {
-		return n << 10
-	}
-	return 1 << 62
 }
