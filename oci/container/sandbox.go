@@ -7,7 +7,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
-	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/kernelfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +20,7 @@ type Sandbox interface {
 	// left.
 	Wait() (Exit, error)
 	Cgroup() (cgroups.Manager, error)
-	// Counter reads what a controller of its cgroup counts (host.counterOf).
+	// Counter reads what a controller of its cgroup counts (kernelfile.ReadCounter).
 	Counter(controller string) ([]byte, error)
 	// CgroupPersists says that the cgroup is still there after wait, also if it is
 	// systemd's, unless the first process was killed.
@@ -73,7 +73,7 @@ func (s *Container) Counter(controller string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return host.ReadCounter(m, controller)
+	return kernelfile.ReadCounter(m, controller)
 }
 
 // Cgroup returns the manager of the container's cgroup.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -33,7 +34,7 @@ type Sandbox interface {
 	PID() int // of its first process
 	Kill()
 	Cgroup() (cgroups.Manager, error)
-	// Counter reads what a controller of its cgroup counts (host.ReadCounter).
+	// Counter reads what a controller of its cgroup counts (kernelfile.ReadCounter).
 	Counter(controller string) ([]byte, error)
 	// OOM gives a value each time that the memory limit is hit, and is closed
 	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
@@ -142,7 +143,7 @@ func (w *Watch) watchSlice() {
 	}
 	file := filepath.Join(filepath.Dir(m.Path("")), "memory.events")
 	if b, err := os.ReadFile(file); err == nil {
-		w.slice, w.before = file, host.CountOf(b, "oom_kill")
+		w.slice, w.before = file, kernelfile.Number(b, "oom_kill")
 	}
 }
 
@@ -151,7 +152,7 @@ func (w *Watch) watchSlice() {
 // be known.
 func (w *Watch) sliceKilled() bool {
 	b, err := os.ReadFile(w.slice)
-	return err != nil || host.CountOf(b, "oom_kill") > w.before
+	return err != nil || kernelfile.Number(b, "oom_kill") > w.before
 }
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
@@ -160,7 +161,7 @@ func (w *Watch) countOOM() int64 {
 	if err != nil {
 		return 0
 	}
-	return host.CountOf(b, "oom_kill")
+	return kernelfile.Number(b, "oom_kill")
 }
 
 // notePIDs reads whether the cgroup has refused a process. Where systemd has
@@ -169,7 +170,7 @@ func (w *Watch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}
-	if b, err := w.s.Counter("pids"); err == nil && host.CountOf(b, "max") > 0 {
+	if b, err := w.s.Counter("pids"); err == nil && kernelfile.Number(b, "max") > 0 {
 		w.pids.Store(true)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -138,10 +138,10 @@ func (w *memoryWatch) tooMuch() bool {
 		if err != nil {
 			continue // it has ended
 		}
-		resident += host.CountOf(status, "VmRSS") << 10
-		kernel += host.CountOf(status, "VmPTE") << 10
-		kernel += max(0, host.CountOf(status, "FDSize")-freeFiles) * fileBytes
-		threads += host.CountOf(status, "Threads")
+		resident += kernelfile.Number(status, "VmRSS") << 10
+		kernel += kernelfile.Number(status, "VmPTE") << 10
+		kernel += max(0, kernelfile.Number(status, "FDSize")-freeFiles) * fileBytes
+		threads += kernelfile.Number(status, "Threads")
 	}
 	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
 		w.full.Store(true)
@@ -158,7 +158,7 @@ func (w *memoryWatch) tooMuch() bool {
 	var private int64
 	for _, dir := range dirs {
 		if rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup")); err == nil {
-			private += host.CountOf(rollup, "Pss_Anon") << 10
+			private += kernelfile.Number(rollup, "Pss_Anon") << 10
 		}
 	}
 	return private+kernel > w.limits.Memory

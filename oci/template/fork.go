@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
@@ -230,7 +231,7 @@ func (f *fork) openCounters() {
 		if !there {
 			continue
 		}
-		if file, err := host.OpenKernelFile(host.CounterPath(f.manager, controller)); err == nil {
+		if file, err := kernelfile.Open(kernelfile.CounterPath(f.manager, controller)); err == nil {
 			f.counters[controller] = file
 		}
 	}
@@ -238,13 +239,13 @@ func (f *fork) openCounters() {
 
 func (f *fork) Counter(controller string) ([]byte, error) {
 	if file := f.counters[controller]; file != nil {
-		return host.ReadAgain(file)
+		return kernelfile.ReadAgain(file)
 	}
 	m, err := f.Cgroup()
 	if err != nil {
 		return nil, err
 	}
-	return host.ReadCounter(m, controller) // there were no descriptors left then
+	return kernelfile.ReadCounter(m, controller) // there were no descriptors left then
 }
 
 // CgroupPersists: pid 1 waits until we have asked.

@@ -1,4 +1,6 @@
-package host
+// Package kernelfile reads the small files that the kernel makes, in /proc and
+// in cgroups, and the numbers in them.
+package kernelfile
 
 import (
 	"bytes"
@@ -22,7 +24,7 @@ func counterOf(controller string, v2 bool) string {
 
 // ReadCounter reads the file in which a controller of a cgroup counts.
 func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
-	return ReadKernelFile(CounterPath(m, controller))
+	return read(CounterPath(m, controller))
 }
 
 // CounterPath returns the file in which the kernel counts for a controller.
@@ -30,9 +32,9 @@ func CounterPath(m cgroups.Manager, controller string) string {
 	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }
 
-// OpenKernelFile opens a file of the kernel's that never makes a reader wait.
+// Open opens a file of the kernel's that never makes a reader wait.
 // os.Open would have the poller wait for it, in three times as many calls.
-func OpenKernelFile(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -50,9 +52,9 @@ func ReadAgain(f *os.File) ([]byte, error) {
 	return b[:n], nil
 }
 
-// ReadKernelFile reads a file that the kernel makes, such as one of /proc.
-func ReadKernelFile(path string) ([]byte, error) {
-	f, err := OpenKernelFile(path)
+// read reads a file that the kernel makes, such as one of /proc.
+func read(path string) ([]byte, error) {
+	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +62,8 @@ func ReadKernelFile(path string) ([]byte, error) {
 	return ReadAgain(f)
 }
 
-// CountOf reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
-func CountOf(file []byte, name string) int64 {
+// Number reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".
+func Number(file []byte, name string) int64 {
 	for line := range bytes.Lines(file) {
 		fields := bytes.Fields(line)
 		if len(fields) >= 2 && string(bytes.TrimSuffix(fields[0], []byte(":"))) == name {
@@ -78,8 +80,8 @@ func CountOf(file []byte, name string) int64 {
 // MemoryAvailable is how much memory programs could have without swapping
 // (proc(5), MemAvailable); plenty, if the kernel does not tell.
 func MemoryAvailable() int64 {
-	b, err := ReadKernelFile("/proc/meminfo")
-	if n := CountOf(b, "MemAvailable"); err == nil && n > 0 {
+	b, err := read("/proc/meminfo")
+	if n := Number(b, "MemAvailable"); err == nil && n > 0 {
 		return n << 10
 	}
 	return 1 << 62
