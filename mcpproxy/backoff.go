@@ -1,6 +1,12 @@
 package mcpproxy
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/transport"
+)
 
 const (
 	firstPause = 250 * time.Millisecond
@@ -35,3 +41,21 @@ func (b *backoff) failed(now time.Time, lived time.Duration) {
 
 // pause is how long no start may be made yet.
 func (b *backoff) pause(now time.Time) time.Duration { return b.until.Sub(now) }
+
+// waitBackoff waits until the server may be started again, if that is soon.
+func waitBackoff(ctx context.Context, u *upstream, pause time.Duration, failure error) error {
+	if pause > shortPause {
+		return fmt.Errorf("server %q failed and is not started again before %v have passed: %w",
+			u.server.Name, max(pause.Round(time.Second), time.Second), transport.UnwrapStart(failure))
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-u.ctx.Done():
+		return errClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for server %q to be started again: %w", u.server.Name, context.Cause(ctx))
+	}
+}

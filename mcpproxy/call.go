@@ -2,24 +2,18 @@ package mcpproxy
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
-	"github.com/toolcell/toolcell/mcpproxy/transport/message"
-	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 )
-
-const maxErrorText = 64 << 10
 
 // ErrCallLost is in the error of a call whose server ended before it answered.
 // Whether the call took effect is not known, so it is never made again by itself.
@@ -48,56 +42,7 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 	if err != nil {
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
 	}
-	return with(p, r.Server, func(u *upstream) (CallResult, error) { return p.callOf(ctx, u, r, args) })
-}
-
-func (p *Proxy) callOf(ctx context.Context, u *upstream, r CallRequest, args json.RawMessage) (CallResult, error) {
-	if err := r.Run.ServerDenied(policyNames(u.server)); err != nil {
-		return CallResult{}, err
-	}
-	if limit := cmp.Or(u.server.CallTimeout, p.options.CallTimeout); limit > 0 {
-		cause := fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, cause)
-		defer cancel()
-	}
-	if err := u.turns.Acquire(ctx, 1); err != nil {
-		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
-	}
-	defer u.turns.Release(1)
-	return u.call(ctx, r, args)
-}
-
-func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage) (CallResult, error) {
-	s, release, err := u.acquire(ctx)
-	if err != nil {
-		return CallResult{}, err
-	}
-	defer release()
-	t, err := u.resolve(ctx, s, r.Tool)
-	if err != nil {
-		return CallResult{}, err
-	}
-	if err := r.authorize(u.server, t); err != nil {
-		return CallResult{}, err
-	}
-	res, err := s.Request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})
-	if err != nil {
-		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
-		if cause := context.Cause(ctx); cause != nil {
-			return CallResult{}, fmt.Errorf("%s: %w", what, cause)
-		}
-		return CallResult{}, u.explainError(s, err, what, ErrCallLost)
-	}
-	if err := res.Check(); err != nil {
-		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
-	}
-	if res.IsError { // others are the data that the user asked for and stay as they are
-		if res.Result, err = u.secrets.JSON(res.Result); err != nil {
-			return CallResult{}, fmt.Errorf("calling tool %q of server %q: the tool failed, with a result that is left out: %w", t.Name, u.server.Name, err)
-		}
-	}
-	return CallResult{res.Result, res.IsError}, nil
+	return with(p, r.Server, func(u *upstream) (CallResult, error) { return u.callInTurn(ctx, r, args) })
 }
 
 // authorize asks the policy whether the call may be made, and reports to Sent
@@ -112,61 +57,87 @@ func (r CallRequest) authorize(s config.Server, t catalog.Tool) error {
 	return nil
 }
 
-// resolve finds the tool. Before it gives up it asks the server again: some
-// change their tools without saying so.
-func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string) (catalog.Tool, error) {
-	list, fresh, err := u.currentTools(ctx, s)
+// ListResources returns the resources of a server as a JSON array of what it
+// wrote, all pages of it. A server without resources gives an empty one.
+func (p *Proxy) ListResources(ctx context.Context, server string) (json.RawMessage, error) {
+	return p.listItems(ctx, server, itemKind{transport.MethodListResources, "resources", "resources", hasResources})
+}
+
+// ListResourceTemplates is ListResources for the templates of URIs.
+func (p *Proxy) ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error) {
+	return p.listItems(ctx, server, itemKind{transport.MethodListTemplates, "resource templates", "resourceTemplates", hasResources})
+}
+
+// ListPrompts returns the prompts of a server as ListResources does resources.
+func (p *Proxy) ListPrompts(ctx context.Context, server string) (json.RawMessage, error) {
+	return p.listItems(ctx, server, itemKind{transport.MethodListPrompts, "prompts", "prompts", hasPrompts})
+}
+
+// ReadResource returns the ReadResourceResult as the server wrote it.
+func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error) {
+	if uri == "" || len(uri) > maxURI {
+		return nil, fmt.Errorf("reading a resource of server %q: the URI is empty or longer than %d bytes", server, maxURI)
+	}
+	r := itemRequest{transport.MethodReadResource, "resources", hasResources, fmt.Sprintf("reading resource %q", text.Printable(uri, 200))}
+	return p.requestItem(ctx, server, r, &transport.Params{URI: uri})
+}
+
+// GetPrompt returns the GetPromptResult as the server wrote it.
+func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error) {
+	params := &transport.Params{Name: name}
+	if len(args) > 0 {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			return nil, err
+		}
+		params.Arguments = raw
+	}
+	r := itemRequest{transport.MethodGetPrompt, "prompts", hasPrompts, fmt.Sprintf("getting prompt %q", text.Printable(name, maxPromptName))}
+	return p.requestItem(ctx, server, r, params)
+}
+
+func (p *Proxy) listItems(ctx context.Context, server string, kind itemKind) (json.RawMessage, error) {
+	return with(p, server, func(u *upstream) (json.RawMessage, error) { return listItems(ctx, u, kind) })
+}
+
+func (p *Proxy) requestItem(ctx context.Context, server string, r itemRequest, params *transport.Params) (json.RawMessage, error) {
+	return with(p, server, func(u *upstream) (json.RawMessage, error) { return requestItem(ctx, u, r, params) })
+}
+
+// Login lets the user log in to a server, with OAuth as the MCP specification
+// has it, and keeps the tokens in TokenDir. show gives the user the address to
+// open in a browser; when that is done, the browser comes back to a port of
+// this host. It needs a user, so nothing but a command for one may call it.
+func (p *Proxy) Login(ctx context.Context, server string, show func(address string)) error {
+	u, err := p.upstream(server)
 	if err != nil {
-		return catalog.Tool{}, err
+		return err
 	}
-	t, ok := list.Find(tool)
-	if !ok && !fresh {
-		u.record.Outdated()
-		if list, err = u.list(ctx, s); err != nil {
-			return catalog.Tool{}, err
-		}
-		t, ok = list.Find(tool)
+	s := u.server
+	switch {
+	case s.URL == "":
+		return fmt.Errorf("server %q is a command and takes no login; what it needs is in its own documentation", s.Name)
+	case u.login == nil:
+		return fmt.Errorf("server %q has an Authorization header in %s, which is what it gets; take it out to log in instead", s.Name, s.Source)
+	case p.options.TokenDir == "":
+		return errors.New("there is no folder to keep logins in")
 	}
-	if !ok {
-		return catalog.Tool{}, list.Missing(u.server.Name, tool)
+	if err := u.logIn(ctx, p.options.ClientName, show); err != nil {
+		return fmt.Errorf("logging in to server %q: %w", s.Name, u.secrets.Error(err))
 	}
-	return t, nil
+	return nil
 }
 
-// explainError puts an error of a request into words. If the connection broke, it
-// discards the session first, since how the server ended is the reason; effect is then
-// what that means for the caller, or nil.
-func (u *upstream) explainError(s *transport.Session, err error, what string, effect error) error {
-	return u.secrets.Error(u.explain(s, err, what, effect))
-}
-
-func (u *upstream) explain(s *transport.Session, err error, what string, effect error) error {
-	if u.ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", what, errClosed)
+// Logout forgets the login of a server, and reports whether there was one.
+func (p *Proxy) Logout(server string) (was bool, err error) {
+	u, err := p.upstream(server)
+	if err != nil || u.login == nil {
+		return false, err
 	}
-	var wireErr *jsonrpc.Error
-	if errors.As(err, &wireErr) {
-		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.Text(wireErr.Message), maxErrorText)})
+	if was, err = u.login.Remove(context.Background()); err != nil {
+		return was, fmt.Errorf("forgetting the login of server %q: %w", u.server.Name, err)
 	}
-	var failed *remote.Error
-	if errors.As(err, &failed) && !failed.Expired {
-		if effect != nil && failed.Lost {
-			return fmt.Errorf("%s: %w: %w", what, effect, failed)
-		}
-		return fmt.Errorf("%s: %w", what, failed)
-	}
-	if failed == nil && !transport.IsLost(err) {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	how := "the server " + u.discard(s)
-	var long *message.TooLongError
-	if errors.As(err, &long) {
-		how = "the server " + long.Error()
-	}
-	if effect == nil {
-		return fmt.Errorf("%s: %s", what, how)
-	}
-	return fmt.Errorf("%s: %w: %s", what, effect, how)
+	return was, nil
 }
 
 // RemoteError is a JSON-RPC error that a server gave instead of a result.

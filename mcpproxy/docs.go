@@ -1,11 +1,11 @@
 package mcpproxy
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/search"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -24,50 +24,6 @@ type ToolDoc struct {
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 }
 
-// Docs describes one tool of a server, by name or alias, or all of them if
-// tool is empty. It starts the server only if its tools are not known yet.
-func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]ToolDoc, error) {
-	u, list, err := p.toolsOf(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	var tools []catalog.Tool
-	if tool == "" {
-		tools = list.All()
-	} else if t, ok := list.Find(tool); ok {
-		tools = []catalog.Tool{t}
-	} else {
-		return nil, list.Missing(u.server.Name, tool)
-	}
-	docs := make([]ToolDoc, 0, len(tools))
-	for _, t := range tools {
-		docs = append(docs, newDoc(u.server, t, full))
-	}
-	return docs, nil
-}
-
-// Tools returns all tools of a server with their schemas. It starts the server
-// only if they are not known yet.
-func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
-	_, list, err := p.toolsOf(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	return list.All(), nil
-}
-
-// toolsOf finds a server and its tools, which are listed if they are not known.
-func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
-	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {
-		u = found
-		return u.tools(ctx)
-	})
-	if err == nil {
-		p.renew(u)
-	}
-	return u, list, err
-}
-
 // newDoc makes the document of a whole tool.
 func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
@@ -77,4 +33,33 @@ func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
 	}
 	doc.Signature, doc.InputSchema = signature.New(t.InputSchema, t.OutputSchema).Doc(t.Alias), t.InputSchema
 	return doc
+}
+
+// MergeRanked puts tools that belong to no server among those that a search found,
+// where each fits, and gives at most limit of them (as Search counts it). What
+// was found keeps its order: it was ranked over all servers. Tools that do not
+// answer the query are not put in.
+func MergeRanked(query string, found, others []ToolDoc, limit int) []ToolDoc {
+	if len(others) == 0 {
+		return found
+	}
+	if limit <= 0 {
+		limit = defaultHits
+	}
+	all := append(append([]ToolDoc{}, found...), others...)
+	docs := make([]search.Document, len(all))
+	for i, d := range all {
+		docs[i] = search.Document{Server: d.Server, Tool: d.Tool, Description: d.Description}
+	}
+	merged, next := []ToolDoc{}, 0
+	for _, i := range search.New(docs).Search(query, len(all)) {
+		if i >= len(found) {
+			merged = append(merged, all[i])
+		} else if next < len(found) {
+			merged = append(merged, found[next])
+			next++
+		}
+	}
+	merged = append(merged, found[next:]...)
+	return merged[:min(len(merged), limit, maxHits)]
 }

@@ -23,23 +23,19 @@
 //	redact      takes a server's secrets out of texts
 //
 // text, match, statefile, jsonl, rawjson and pyname are small tools that these share.
-// Here they come together: upstream.go is the life of one server, refresh.go how
-// its tools are listed, search.go a search over all servers, and call.go one call
-// from name to answer.
+// Here they come together: tools.go and call.go are what a Proxy offers, upstream.go
+// is the life of one server, refresh.go how its tools are listed, request.go how one
+// call goes from name to answer, and search.go a search over all servers.
 package mcpproxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
@@ -82,13 +78,6 @@ type Proxy struct {
 	closed  bool
 }
 
-// A snapshot is one Config made ready for use. It is replaced, never changed.
-type snapshot struct {
-	config    config.Config
-	upstreams []*upstream
-	byKey     map[string]*upstream
-}
-
 // current returns what is known now.
 func (p *Proxy) current() snapshot {
 	p.mu.RLock()
@@ -110,50 +99,13 @@ func New(cfg config.Config, o Options) *Proxy {
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tools.open(o.CatalogDir, o.Log)
-	p.servers = p.newSnapshot(cfg, nil)
+	p.servers = newSnapshot(cfg, nil, func(s config.Server) *life { return newLife(p, s) })
 	return p
-}
-
-// ServerStatus is the state of one configured server.
-type ServerStatus struct {
-	Name        string           `json:"name"`
-	Alias       string           `json:"alias,omitempty"`
-	Transport   config.Transport `json:"transport,omitempty"`
-	Source      string           `json:"source"`
-	Client      string           `json:"client,omitempty"` // the MCP client whose file that is
-	Also        []string         `json:"also,omitempty"`   // further files that have the same server
-	Status      string           `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
-	Description string           `json:"description,omitempty"`
-	Error       string           `json:"error,omitempty"`
-	Tools       int              `json:"tools,omitempty"` // how many, once known
 }
 
 // Servers reports every server in order of discovery, and after them those
 // that were left out, with the reason.
-func (p *Proxy) Servers() []ServerStatus {
-	now := p.current()
-	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
-	for _, u := range now.upstreams {
-		state, failure := u.status()
-		st := ServerStatus{
-			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state,
-			Description: u.described().Description, Tools: u.record.Count(),
-		}
-		if failure != nil {
-			st.Error = failure.Error()
-		}
-		all = append(all, st)
-	}
-	for _, pr := range now.config.Problems {
-		if pr.Server != "" && pr.Status != config.StatusSame {
-			all = append(all, ServerStatus{
-				Name: pr.Server, Source: pr.Source, Client: pr.Client, Transport: pr.Transport, Status: cmp.Or(pr.Status, config.StatusSkipped), Error: pr.Reason,
-			})
-		}
-	}
-	return all
-}
+func (p *Proxy) Servers() []ServerStatus { return p.current().statuses() }
 
 // Problems returns what discovery had to leave out, whole files included.
 func (p *Proxy) Problems() []config.Problem { return p.current().config.Problems }
@@ -167,31 +119,9 @@ func (p *Proxy) Lookup(nameOrAlias string) (config.Server, error) {
 	return u.described(), nil
 }
 
+// upstream finds a server as the configuration has it now.
 func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
-	now := p.current()
-	if u, ok := now.byKey[nameOrAlias]; ok && nameOrAlias != "" {
-		return u, nil
-	}
-	return nil, noServer(nameOrAlias, now.config.Servers, now.config.Problems)
-}
-
-// noServer explains why a server cannot be used, or names those that can.
-func noServer(name string, servers []config.Server, problems []config.Problem) error {
-	for _, p := range problems {
-		if p.Server == name {
-			return fmt.Errorf("server %q cannot be used: %s (%s)", name, p.Reason, p.Source)
-		}
-	}
-	if len(servers) == 0 {
-		return fmt.Errorf("there is no server %q: no servers are configured", text.Printable(name, config.MaxNameLength))
-	}
-	names := make([]string, len(servers))
-	for i, s := range servers {
-		names[i] = s.Name
-	}
-	near := match.Nearest(name, names, 1)
-	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
-		text.Printable(name, config.MaxNameLength), text.QuoteList(near, 1), text.QuoteList(names, 20))
+	return p.current().upstream(nameOrAlias)
 }
 
 // maxSwaps is how often a server is looked up again because the configuration
@@ -210,6 +140,33 @@ func with[T any](p *Proxy, server string, do func(*upstream) (T, error)) (result
 		}
 	}
 	return result, err
+}
+
+// retireWithin is how long the calls in flight of a server that was changed or
+// removed may still take.
+const retireWithin = time.Minute
+
+// Update puts another Config in place of the present one, while everything
+// runs. Servers that are started or reached as before stay as they are, with
+// their connections and tools; others are ended when their calls in flight are
+// done. A server keeps its alias as long as its name is configured.
+func (p *Proxy) Update(cfg config.Config) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	before := p.servers
+	p.servers = newSnapshot(cfg, before.upstreams, func(s config.Server) *life { return newLife(p, s) })
+	kept := map[*life]bool{}
+	for _, u := range p.servers.upstreams {
+		kept[u.life] = true
+	}
+	for _, u := range before.upstreams {
+		if !kept[u.life] {
+			p.finished.Go(func() { u.retire(retireWithin) })
+		}
+	}
 }
 
 // Close ends all servers with their process groups and waits until they are

@@ -2,10 +2,8 @@ package mcpproxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
@@ -71,9 +69,6 @@ func (u *upstream) running() *transport.Session {
 	return u.live
 }
 
-// isClosed reports whether no goroutine may be added any more. u.mu is held.
-func (u *upstream) isClosed() bool { return u.closed != nil }
-
 // list asks a running server for its tools.
 func (u *upstream) list(ctx context.Context, s *transport.Session) (*catalog.List, error) {
 	_, listing := u.startListing(s)
@@ -103,34 +98,8 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 	if err != nil {
 		return nil, u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 	}
-	u.recordInfo(s)
+	recordInfo(u.record, s)
 	return u.record.Put(d, asOf), nil
-}
-
-// listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (catalog.Definitions, error) {
-	b := catalog.NewBuilder(log)
-	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
-		var res struct {
-			Tools []json.RawMessage `json:"tools"`
-		}
-		if err := json.Unmarshal(page, &res); err != nil {
-			return false, fmt.Errorf("reading the answer: %w", err)
-		}
-		more := b.Add(res.Tools)
-		if !more {
-			log.Warn("the tool list is too long", "kept", b.Count())
-		}
-		return more, nil
-	})
-	if errors.Is(err, transport.ErrTooManyPages) {
-		log.Warn("the tool list has too many pages", "kept", b.Count())
-		err = nil
-	}
-	if err != nil {
-		return catalog.Definitions{}, err
-	}
-	return b.Definitions(), nil
 }
 
 // errNotYet is for a list that is under way.
@@ -162,29 +131,6 @@ func (u *upstream) await(ctx context.Context, key string, listing <-chan singlef
 	return nil, errNotYet
 }
 
-// recordInfo records what the server said of itself in the handshake.
-func (u *upstream) recordInfo(s *transport.Session) {
-	said := s.InitializeResult()
-	if said == nil {
-		return
-	}
-	u.record.Remember(func(m *catalog.ServerInfo) {
-		m.Instructions = text.CutAfter(text.Clean(said.Instructions), maxInstructions)
-		if info := said.ServerInfo; info != nil {
-			m.Title, _ = text.SplitAt(text.Clean(info.Title), maxInfo)
-			m.Release, _ = text.SplitAt(text.Clean(info.Version), maxInfo)
-			m.About = text.Summary(text.Clean(info.Description))
-		}
-	})
-}
-
-// Bounds on what a server says of itself, in characters; the head of a record must
-// hold it.
-const (
-	maxInstructions = 1000
-	maxInfo         = 200
-)
-
 // described returns the server with a description: the user's own, or what it
 // says of itself.
 func (u *upstream) described() config.Server {
@@ -206,7 +152,7 @@ func (u *upstream) invalidate() {
 	u.record.Outdated()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.relisting || u.live == nil || u.isClosed() {
+	if u.relisting || u.live == nil || u.closed != nil {
 		return
 	}
 	u.relisting = true
@@ -240,6 +186,21 @@ func (u *upstream) scheduleListing(turns chan struct{}, delay time.Duration, bri
 	return key, u.share(key, func() (any, error) { return u.listInTurn(turns, delay, brief) })
 }
 
+// isOld reports whether it is time to list the tools again though nothing is known
+// to have changed.
+func (u *upstream) isOld() bool {
+	u.mu.Lock()
+	recent := time.Since(u.renewedAt) < renewRetry
+	u.mu.Unlock()
+	if recent || !u.record.OlderThan(renewAfter) {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.renewedAt = time.Now()
+	return true
+}
+
 func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bool) (*catalog.List, error) {
 	if !pause(u.ctx, delay) {
 		return nil, errClosed
@@ -256,19 +217,4 @@ func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bo
 		u.expire(s) // unless a call uses it by now
 	}
 	return list, err
-}
-
-// pause waits, and reports whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

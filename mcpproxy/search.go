@@ -2,16 +2,13 @@ package mcpproxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
 const (
@@ -54,29 +51,15 @@ func (c *knownTools) open(dir string, log *slog.Logger) {
 	c.patience, c.delay = searchPatience, renewalDelay
 }
 
-// Search ranks the tools of all discovered servers by how well they fit a
-// query, best first, at most limit of them (0 is 5; 50 is the most). Servers
-// whose tools are not known yet are started. One that cannot be searched is in
-// the problems, with the reason.
-func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
-	switch {
-	case utf8.RuneCountInString(query) > maxQuery:
-		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
-	case !search.HasWords(query):
-		return nil, nil, errors.New("searching tools: the query is empty: give some words that say what the tool should do")
-	case limit < 0:
-		return nil, nil, fmt.Errorf("searching tools: limit %d is not positive", limit)
-	case limit == 0:
-		limit = defaultHits
-	}
-	upstreams := p.current().upstreams
-	lists, problems := p.gather(ctx, upstreams)
+// search ranks the tools of these servers.
+func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
+	lists, problems := c.gather(ctx, upstreams)
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", err)
 	}
-	index, places := p.index(upstreams, lists)
+	index, places := c.index(upstreams, lists)
 	found := []ToolDoc{}
-	for _, i := range index.Search(query, min(limit, maxHits)) {
+	for _, i := range index.Search(query, limit) {
 		found = append(found, places[i].doc(full))
 	}
 	return found, problems, nil
@@ -84,7 +67,7 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 
 // gather collects the tools of all servers. Those that are not known are
 // waited for together, and go on to be found out when the patience is over.
-func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []config.Problem) {
+func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []config.Problem) {
 	lists := make([]*catalog.List, len(upstreams))
 	var unknown, changed []int
 	for i, u := range upstreams {
@@ -96,10 +79,10 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.L
 		case isChanged && u.running() != nil:
 			changed = append(changed, i)
 		default:
-			p.renew(u)
+			c.renew(u)
 		}
 	}
-	p.prune(upstreams)
+	c.prune(upstreams)
 	if len(unknown)+len(changed) == 0 {
 		return lists, nil
 	}
@@ -107,7 +90,7 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.L
 	brief := len(unknown) > startsAtOnce // so many are not all kept warm
 	var all sync.WaitGroup
 	for _, i := range unknown {
-		all.Go(func() { lists[i], failures[i] = p.firstList(ctx, upstreams[i], brief) })
+		all.Go(func() { lists[i], failures[i] = c.firstList(ctx, upstreams[i], brief) })
 	}
 	for _, i := range changed {
 		all.Go(func() { lists[i], failures[i] = upstreams[i].tools(ctx) })
@@ -125,19 +108,43 @@ func (p *Proxy) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.L
 
 // firstList lists the tools of a server that no process has listed yet. It does
 // not try again what just failed.
-func (p *Proxy) firstList(ctx context.Context, u *upstream, brief bool) (*catalog.List, error) {
+func (c *knownTools) firstList(ctx context.Context, u *upstream, brief bool) (*catalog.List, error) {
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
-	key, listing := u.scheduleListing(p.tools.turns, 0, brief)
-	return u.await(ctx, key, listing, p.tools.patience)
+	key, listing := u.scheduleListing(c.turns, 0, brief)
+	return u.await(ctx, key, listing, c.patience)
 }
 
-func (u *upstream) failedJustNow() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.live == nil && !u.starting && u.failure != nil && time.Since(u.failedAt) < failureHolds {
-		return u.failure
+const (
+	renewAfter = 24 * time.Hour // a list this old is fetched again, in the background
+	renewRetry = time.Hour      // after a time that failed
+	// renewalDelay makes a renewal wait for the run that needs the tools, and saves a
+	// command that ends at once from starting a server in vain.
+	renewalDelay   = 3 * time.Second
+	renewalsAtOnce = 2
+)
+
+// renew has the tools of a server asked for again if they were not for long. It
+// returns at once, and a failure leaves what is known as it is.
+func (c *knownTools) renew(u *upstream) {
+	if u.isOld() {
+		u.scheduleListing(c.renewals, c.delay, true)
 	}
-	return nil
+}
+
+// prune forgets, once and beside other work, the servers that are gone.
+func (c *knownTools) prune(upstreams []*upstream) {
+	if len(upstreams) == 0 || c.store.Dir == "" {
+		return
+	}
+	c.pruned.Do(func() {
+		upstreams[0].inBackground(func() {
+			keep := map[string]bool{}
+			for _, u := range upstreams {
+				keep[u.record.Key()] = true
+			}
+			c.store.Prune(keep)
+		})
+	})
 }

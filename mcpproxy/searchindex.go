@@ -46,8 +46,7 @@ func (at located) doc(full bool) ToolDoc {
 // index returns the index over lists. A new one is made only if a list differs from
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
-func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
-	c := &p.tools
+func (c *knownTools) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
 	c.mu.Lock()
 	have := c.have
 	small := len(have.places) <= manyDocuments
@@ -56,7 +55,7 @@ func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Ind
 	case small || !have.covers(upstreams, lists):
 		have.index = nil
 	case !c.behind:
-		c.behind = p.inBackground(upstreams[0], func() { p.renewIndex(upstreams, lists) })
+		c.behind = upstreams[0].inBackground(func() { c.renewIndex(upstreams, lists) })
 	}
 	c.mu.Unlock()
 	if have.index == nil {
@@ -65,11 +64,11 @@ func (p *Proxy) index(upstreams []*upstream, lists []*catalog.List) (*search.Ind
 	return have.index, have.places
 }
 
-func (p *Proxy) renewIndex(upstreams []*upstream, lists []*catalog.List) {
-	p.tools.make(upstreams, lists)
-	p.tools.mu.Lock()
-	defer p.tools.mu.Unlock()
-	p.tools.behind = false
+func (c *knownTools) renewIndex(upstreams []*upstream, lists []*catalog.List) {
+	c.make(upstreams, lists)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.behind = false
 }
 
 // make makes an index, unless another goroutine did meanwhile.

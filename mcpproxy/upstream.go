@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/oauth"
-	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -29,36 +25,6 @@ var (
 type upstream struct {
 	server config.Server
 	*life
-}
-
-// life is one server over its time: started at first need, kept warm, released
-// when idle, started again after it crashed.
-type life struct {
-	record   *catalog.Record // what is known of it, whether it runs or not
-	dialer   *transport.Dialer
-	login    *oauth.Store // nil where headers of the entry authorize
-	log      *slog.Logger
-	secrets  *redact.Redactor
-	idle     time.Duration
-	turns    *semaphore.Weighted // calls at once
-	ctx      context.Context     // of the proxy; ends starts in flight
-	finished *sync.WaitGroup     // of the proxy; every goroutine is in it
-	shared   singleflight.Group  // work that several callers wait for
-
-	mu       sync.Mutex
-	live     *transport.Session // nil when it does not run
-	starting bool
-	calls    int // in flight on live
-	timer    *time.Timer
-	failure  error
-	failedAt time.Time
-	backoff  backoff
-	closed   error         // why it takes no more calls
-	drained  chan struct{} // closed when it was retired and has no more calls
-
-	relisting bool            // a goroutine lists after each change
-	underway  map[string]bool // shared work under way, by key; true if a caller stopped waiting for it
-	renewedAt time.Time       // when renewing began last, so that a broken server is not started again and again
 }
 
 // acquire returns the live session, starting the server if it must. release
@@ -84,7 +50,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 		if pause := u.backoff.pause(time.Now()); pause > 0 && !u.starting {
 			failure := u.failure
 			u.mu.Unlock()
-			if err := u.waitBackoff(ctx, pause, failure); err != nil {
+			if err := waitBackoff(ctx, u, pause, failure); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -107,24 +73,6 @@ func (u *upstream) refusal() error {
 		return fmt.Errorf("server %q: %w", u.server.Name, u.closed)
 	}
 	return u.closed
-}
-
-// waitBackoff waits until the server may be started again, if that is soon.
-func (u *upstream) waitBackoff(ctx context.Context, pause time.Duration, failure error) error {
-	if pause > shortPause {
-		return fmt.Errorf("server %q failed and is not started again before %v have passed: %w",
-			u.server.Name, max(pause.Round(time.Second), time.Second), transport.UnwrapStart(failure))
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-u.ctx.Done():
-		return errClosed
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for server %q to be started again: %w", u.server.Name, context.Cause(ctx))
-	}
 }
 
 func (u *upstream) release(s *transport.Session) {
@@ -162,18 +110,6 @@ func (u *upstream) share(key string, work func() (any, error)) <-chan singleflig
 		}()
 		return work()
 	})
-}
-
-// wait waits for shared work, or until ctx ends.
-func wait[T any](ctx context.Context, work <-chan singleflight.Result) (T, error) {
-	select {
-	case done := <-work:
-		result, _ := done.Val.(T)
-		return result, done.Err
-	case <-ctx.Done():
-		var zero T
-		return zero, ctx.Err()
-	}
 }
 
 // start starts the server.
@@ -348,4 +284,26 @@ func (u *upstream) status() (state string, failure error) {
 		state = "idle"
 	}
 	return state, failure
+}
+
+// failedJustNow returns why the server could not be started lately, or nil.
+func (u *upstream) failedJustNow() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.live == nil && !u.starting && u.failure != nil && time.Since(u.failedAt) < failureHolds {
+		return u.failure
+	}
+	return nil
+}
+
+// inBackground does work that Close of the proxy waits for, and reports false if the
+// server takes no more.
+func (u *upstream) inBackground(work func()) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed != nil {
+		return false
+	}
+	u.finished.Go(work)
+	return true
 }

@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"sync"
 
@@ -42,33 +41,4 @@ func (c *signatureCache) get(server string, t catalog.Tool) *signature.Signature
 	}
 	c.kept[key] = keptSignature{t.InputSchema, t.OutputSchema, sig}
 	return sig
-}
-
-// Signature returns a tool, by name or alias, and how it is called. It goes by
-// what is known of the server, which may have changed since: live asks the
-// running server, which is started if need be.
-func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
-	if !live {
-		u, list, err := p.toolsOf(ctx, server)
-		if err != nil {
-			return catalog.Tool{}, nil, err
-		}
-		if t, ok := list.Find(tool); ok {
-			return t, p.signatures.get(u.server.Name, t), nil
-		}
-	}
-	name := ""
-	t, err := with(p, server, func(u *upstream) (catalog.Tool, error) {
-		name = u.server.Name
-		s, release, err := u.acquire(ctx)
-		if err != nil {
-			return catalog.Tool{}, err
-		}
-		defer release()
-		return u.resolve(ctx, s, tool)
-	})
-	if err != nil {
-		return catalog.Tool{}, nil, err
-	}
-	return t, p.signatures.get(name, t), nil
 }

@@ -1,0 +1,81 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/oauth"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
+)
+
+// life is one server over its time: started at first need, kept warm, released
+// when idle, started again after it crashed.
+type life struct {
+	record      *catalog.Record // what is known of it, whether it runs or not
+	dialer      *transport.Dialer
+	login       *oauth.Store // nil where headers of the entry authorize
+	log         *slog.Logger
+	secrets     *redact.Redactor
+	idle        time.Duration
+	callTimeout time.Duration       // 0 is none
+	turns       *semaphore.Weighted // calls at once
+	ctx         context.Context     // of the proxy; ends starts in flight
+	finished    *sync.WaitGroup     // of the proxy; every goroutine is in it
+	shared      singleflight.Group  // work that several callers wait for
+
+	mu       sync.Mutex
+	live     *transport.Session // nil when it does not run
+	starting bool
+	calls    int // in flight on live
+	timer    *time.Timer
+	failure  error
+	failedAt time.Time
+	backoff  backoff
+	closed   error         // why it takes no more calls
+	drained  chan struct{} // closed when it was retired and has no more calls
+
+	relisting bool            // a goroutine lists after each change
+	underway  map[string]bool // shared work under way, by key; true if a caller stopped waiting for it
+	renewedAt time.Time       // when renewing began last, so that a broken server is not started again and again
+}
+
+// newLife makes a server that does not run yet.
+func newLife(p *Proxy, s config.Server) *life {
+	o := p.options
+	l := &life{
+		underway: map[string]bool{},
+		record:   catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
+	}
+	options := transport.Options{
+		Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverPatience,
+		ClientInfo:   &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
+		ToolsChanged: (&upstream{server: s, life: l}).invalidate, Redactor: l.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
+	}
+	if s.URL != "" && !hasHeader(s, "Authorization") {
+		l.login = oauth.NewStore(s.Name, s.URL, o.TokenDir, l.secrets)
+		options.Tokens = l.login
+	}
+	l.dialer = transport.NewDialer(s, options)
+	return l
+}
+
+// hasHeader reports whether the entry sets a header.
+func hasHeader(s config.Server, name string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(key string) bool {
+		return http.CanonicalHeaderKey(strings.TrimSpace(key)) == name
+	})
+}

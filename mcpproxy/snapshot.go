@@ -1,0 +1,142 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// ServerStatus is the state of one configured server.
+type ServerStatus struct {
+	Name        string           `json:"name"`
+	Alias       string           `json:"alias,omitempty"`
+	Transport   config.Transport `json:"transport,omitempty"`
+	Source      string           `json:"source"`
+	Client      string           `json:"client,omitempty"` // the MCP client whose file that is
+	Also        []string         `json:"also,omitempty"`   // further files that have the same server
+	Status      string           `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
+	Description string           `json:"description,omitempty"`
+	Error       string           `json:"error,omitempty"`
+	Tools       int              `json:"tools,omitempty"` // how many, once known
+}
+
+// A snapshot is one Config made ready for use. It is replaced, never changed.
+type snapshot struct {
+	config    config.Config
+	upstreams []*upstream
+	byKey     map[string]*upstream
+}
+
+// newSnapshot makes a Config ready for use. It takes over from before what can stay;
+// newLife makes the rest.
+func newSnapshot(cfg config.Config, before []*upstream, newLife func(config.Server) *life) snapshot {
+	lives, aliases := map[string]*life{}, map[string]string{}
+	for _, u := range before {
+		lives[u.server.Fingerprint()] = u.life
+		aliases[u.server.Name] = u.server.Alias
+	}
+	cfg.Servers = keepAliases(cfg.Servers, aliases)
+	now := snapshot{config: cfg, byKey: map[string]*upstream{}}
+	for _, s := range cfg.Servers {
+		u := &upstream{server: s}
+		if len(before) > 0 {
+			key := s.Fingerprint()
+			u.life = lives[key]
+			delete(lives, key) // each for one
+		}
+		if u.life == nil {
+			u.life = newLife(s)
+		}
+		now.upstreams = append(now.upstreams, u)
+		now.byKey[s.Name] = u
+	}
+	for _, u := range now.upstreams { // a name goes before another's alias
+		if _, ok := now.byKey[u.server.Alias]; !ok {
+			now.byKey[u.server.Alias] = u
+		}
+	}
+	return now
+}
+
+// keepAliases returns the servers with the aliases that those of the same name
+// had before. New ones get another where theirs is taken.
+func keepAliases(servers []config.Server, before map[string]string) []config.Server {
+	if len(before) == 0 {
+		return servers
+	}
+	servers = slices.Clone(servers)
+	taken := map[string]bool{}
+	for i, s := range servers {
+		if alias, ok := before[s.Name]; ok {
+			servers[i].Alias = alias
+			taken[alias] = true
+		}
+	}
+	for i, s := range servers {
+		if _, ok := before[s.Name]; ok {
+			continue
+		}
+		if taken[s.Alias] {
+			servers[i].Alias = pyname.Server(s.Name, taken)
+		}
+		taken[servers[i].Alias] = true
+	}
+	return servers
+}
+
+// upstream finds a server by name or alias.
+func (now snapshot) upstream(nameOrAlias string) (*upstream, error) {
+	if u, ok := now.byKey[nameOrAlias]; ok && nameOrAlias != "" {
+		return u, nil
+	}
+	return nil, noServer(nameOrAlias, now.config.Servers, now.config.Problems)
+}
+
+// noServer explains why a server cannot be used, or names those that can.
+func noServer(name string, servers []config.Server, problems []config.Problem) error {
+	for _, p := range problems {
+		if p.Server == name {
+			return fmt.Errorf("server %q cannot be used: %s (%s)", name, p.Reason, p.Source)
+		}
+	}
+	if len(servers) == 0 {
+		return fmt.Errorf("there is no server %q: no servers are configured", text.Printable(name, config.MaxNameLength))
+	}
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	near := match.Nearest(name, names, 1)
+	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
+		text.Printable(name, config.MaxNameLength), text.QuoteList(near, 1), text.QuoteList(names, 20))
+}
+
+// statuses returns the state of every server, and after them the entries left out.
+func (now snapshot) statuses() []ServerStatus {
+	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
+	for _, u := range now.upstreams {
+		state, failure := u.status()
+		st := ServerStatus{
+			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state,
+			Description: u.described().Description, Tools: u.record.Count(),
+		}
+		if failure != nil {
+			st.Error = failure.Error()
+		}
+		all = append(all, st)
+	}
+	for _, pr := range now.config.Problems {
+		if pr.Server != "" && pr.Status != config.StatusSame {
+			all = append(all, ServerStatus{
+				Name: pr.Server, Source: pr.Source, Client: pr.Client, Transport: pr.Transport, Status: cmp.Or(pr.Status, config.StatusSkipped), Error: pr.Reason,
+			})
+		}
+	}
+	return all
+}

@@ -1,0 +1,156 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/search"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
+)
+
+const maxStubNames = 1000
+
+// Docs describes one tool of a server, by name or alias, or all of them if
+// tool is empty. It starts the server only if its tools are not known yet.
+func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]ToolDoc, error) {
+	u, list, err := p.toolsOf(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	var tools []catalog.Tool
+	if tool == "" {
+		tools = list.All()
+	} else if t, ok := list.Find(tool); ok {
+		tools = []catalog.Tool{t}
+	} else {
+		return nil, list.Missing(u.server.Name, tool)
+	}
+	docs := make([]ToolDoc, 0, len(tools))
+	for _, t := range tools {
+		docs = append(docs, newDoc(u.server, t, full))
+	}
+	return docs, nil
+}
+
+// Tools returns all tools of a server with their schemas. It starts the server
+// only if they are not known yet.
+func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
+	_, list, err := p.toolsOf(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	return list.All(), nil
+}
+
+// toolsOf finds a server and its tools, which are listed if they are not known.
+func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
+	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {
+		u = found
+		return u.tools(ctx)
+	})
+	if err == nil {
+		p.tools.renew(u)
+	}
+	return u, list, err
+}
+
+// Signature returns a tool, by name or alias, and how it is called. It goes by
+// what is known of the server, which may have changed since: live asks the
+// running server, which is started if need be.
+func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
+	if !live {
+		u, list, err := p.toolsOf(ctx, server)
+		if err != nil {
+			return catalog.Tool{}, nil, err
+		}
+		if t, ok := list.Find(tool); ok {
+			return t, p.signatures.get(u.server.Name, t), nil
+		}
+	}
+	name := ""
+	t, err := with(p, server, func(u *upstream) (catalog.Tool, error) {
+		name = u.server.Name
+		s, release, err := u.acquire(ctx)
+		if err != nil {
+			return catalog.Tool{}, err
+		}
+		defer release()
+		return u.resolve(ctx, s, tool)
+	})
+	if err != nil {
+		return catalog.Tool{}, nil, err
+	}
+	return t, p.signatures.get(name, t), nil
+}
+
+// Refresh asks a server for its tools and returns them, whatever was known. The
+// server is started if it does not run.
+func (p *Proxy) Refresh(ctx context.Context, server string) ([]catalog.Tool, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	u.record.Outdated() // what was asked before now does not count
+	list, err := u.startAndList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return list.All(), nil
+}
+
+// Search ranks the tools of all discovered servers by how well they fit a
+// query, best first, at most limit of them (0 is 5; 50 is the most). Servers
+// whose tools are not known yet are started. One that cannot be searched is in
+// the problems, with the reason.
+func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
+	switch {
+	case utf8.RuneCountInString(query) > maxQuery:
+		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
+	case !search.HasWords(query):
+		return nil, nil, errors.New("searching tools: the query is empty: give some words that say what the tool should do")
+	case limit < 0:
+		return nil, nil, fmt.Errorf("searching tools: limit %d is not positive", limit)
+	case limit == 0:
+		limit = defaultHits
+	}
+	return p.tools.search(ctx, p.current().upstreams, query, min(limit, maxHits), full)
+}
+
+// Stubs writes the tools of a server, or those of them that are named, as the
+// text of a .pyi file. It is bounded, and what was cut is named at its end.
+func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
+	u, list, err := p.toolsOf(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	var tools []catalog.Tool
+	if len(names) > maxStubNames {
+		return "", fmt.Errorf("writing the stubs of server %q: %d tools are named, the most is %d; name none for all", u.server.Name, len(names), maxStubNames)
+	}
+	if len(names) == 0 {
+		tools = list.All()
+	} else {
+		for _, name := range names {
+			t, ok := list.Find(name)
+			if !ok {
+				return "", list.Missing(u.server.Name, name)
+			}
+			if !slices.ContainsFunc(tools, func(have catalog.Tool) bool { return have.Name == t.Name }) {
+				tools = append(tools, t)
+			}
+		}
+	}
+	functions := make([]signature.Function, len(tools))
+	for i, t := range tools {
+		functions[i] = signature.Function{
+			Name: t.Name, Alias: t.Alias, Description: t.Description,
+			Signature: func() *signature.Signature { return p.signatures.get(u.server.Name, t) },
+		}
+	}
+	return signature.Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil
+}
