@@ -46,14 +46,12 @@ type Image struct {
 	Notes  []string // for the caller, such as that another image stands in
 }
 
-// A RootfsFunc gives the image to run on, made ready first if need be;
-// progress gets bytes done and in total, and what is being done.
-type RootfsFunc func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
-
 // Options are what a Server works with. Rootfs, Sandboxes, Upstreams and
 // RunnerDir are needed.
 type Options struct {
-	Rootfs    RootfsFunc
+	// Rootfs returns the image to run on, made ready first if need be. progress
+	// gets bytes done and in total, and what is being done.
+	Rootfs    func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
 	Sandboxes Sandboxes
 	Upstreams hostapi.Upstreams
 	RunnerDir string           // the runner on the host, as runner.Write left it

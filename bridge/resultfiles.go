@@ -41,24 +41,24 @@ func (r *Result) leftText() string {
 	return strings.Join(left, ", ")
 }
 
-// A Leaving is a file or a picture as it is on this host.
-type Leaving struct {
+// A LocalFile is a file or a picture as it is on this host.
+type LocalFile struct {
 	Path string
 	Text string // what it is, in a few words
 }
 
-// Leavings say where on this host the user finds what the run has left. A
+// LocalFiles say where on this host the user finds what the run has left. A
 // picture that the result shows smaller than it is, is there as it was.
-func (r *Result) Leavings() []Leaving {
-	var out []Leaving
+func (r *Result) LocalFiles() []LocalFile {
+	var out []LocalFile
 	listed := map[string]bool{}
 	for _, f := range r.Files {
 		listed[f.Name] = true
-		out = append(out, Leaving{filepath.Join(r.folder, f.Name), f.Type + ", " + text.Size(f.Size)})
+		out = append(out, LocalFile{filepath.Join(r.folder, f.Name), f.Type + ", " + text.Size(f.Size)})
 	}
 	for _, p := range r.Pictures {
 		if p.URI != "" && !listed[p.Name] {
-			out = append(out, Leaving{filepath.Join(r.folder, p.Name), fmt.Sprintf("%s, %d×%d", p.Type, p.Width, p.Height)})
+			out = append(out, LocalFile{filepath.Join(r.folder, p.Name), fmt.Sprintf("%s, %d×%d", p.Type, p.Width, p.Height)})
 		}
 	}
 	return out

@@ -83,8 +83,8 @@ func (s *Server) Close() {
 	s.sessions.close()
 }
 
-// ManualURI is the resource that holds the manual.
-const ManualURI = "resource://toolcell/capabilities"
+// manualURI is the resource that holds the manual.
+const manualURI = "resource://toolcell/capabilities"
 
 // toolDescription has to say, in as few tokens as can be, what makes a model
 // use the tool well: that other servers are reached from inside, and how to
@@ -122,10 +122,10 @@ func (s *Server) MCP() *mcp.Server {
 	})
 	server.AddTool(&mcp.Tool{Name: "run_python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
-		URI: ManualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),
+		URI: manualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),
 	}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
-			{URI: ManualURI, MIMEType: "text/markdown", Text: runner.Manual},
+			{URI: manualURI, MIMEType: "text/markdown", Text: runner.Manual},
 		}}, nil
 	})
 	server.AddResourceTemplate(&mcp.ResourceTemplate{

@@ -86,7 +86,7 @@ func TestBadArguments(t *testing.T) {
 
 func TestManualResource(t *testing.T) {
 	c := connect(t, newServer(t, nil, nil))
-	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: ManualURI})
+	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: manualURI})
 	if err != nil || res.Contents[0].Text != runner.Manual {
 		t.Errorf("got %v, %v", res, err)
 	}

@@ -16,15 +16,12 @@ import (
 	"sync"
 )
 
-// Where a sandbox sees the package, and the file of it that Python starts.
+// Where a sandbox sees the package.
 const (
-	Dir     = "/run/toolcell/toolcell_runner"
-	Program = Dir + "/__main__.py"
+	Dir         = "/run/toolcell/toolcell_runner"
+	Program     = Dir + "/__main__.py" // what Python starts
+	BytecodeDir = Dir + "/__pycache__" // where Python looks for bytecode, if there is any
 )
-
-// BytecodeDir is where a sandbox sees the bytecode of the package, if there is
-// any: where Python looks for it.
-const BytecodeDir = Dir + "/__pycache__"
 
 // The folder alone would leave out __init__.py and __main__.py.
 //

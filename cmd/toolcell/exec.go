@@ -210,7 +210,7 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 
 // printFiles says where the files and pictures of a run are.
 func printFiles(r *bridge.Result, s *console.Streams) {
-	for _, l := range r.Leavings() {
+	for _, l := range r.LocalFiles() {
 		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", l.Path, l.Text)
 	}
 }
