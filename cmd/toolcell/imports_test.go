@@ -61,14 +61,15 @@ var imports = map[string][]string{
 
 	"oci":            {"oci/..."},
 	"oci/container":  {"oci/host", "oci/kernelfile", "oci/pid1", "oci/spec"},
-	"oci/doctor":     {"oci/host", "oci/spec"},
-	"oci/host":       {},
+	"oci/doctor":     {"oci/host", "oci/idmap", "oci/spec"},
+	"oci/host":       {"oci/idmap"},
+	"oci/idmap":      {},
 	"oci/kernelfile": {},
 	"oci/limits":     {"oci/host", "oci/kernelfile", "oci/spec"},
 	"oci/ocitest":    {"oci/..."},
 	"oci/pid1":       {"oci/spec"},
 	"oci/pool":       {"oci/container", "oci/spec"},
-	"oci/spec":       {"oci/host"},
+	"oci/spec":       {"oci/host", "oci/idmap"},
 	"oci/template":   {"oci/container", "oci/host", "oci/kernelfile", "oci/limits", "oci/pid1", "oci/spec"},
 
 	"rootfs":                   {"rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},

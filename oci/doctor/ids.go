@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
 )
 
 // oneID is what it costs to have no second id.
@@ -39,8 +39,8 @@ func idChecks(f *hostFacts) []Check {
 // subIDCheck looks for the user's lines in /etc/subuid and /etc/subgid.
 func subIDCheck(f *hostFacts) (Check, bool) {
 	none := func(file string, self int64) bool {
-		ranges := host.ParseSubIDFile(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
-		return host.MapAsUser(self, ranges).User < 0
+		ranges := idmap.ParseSubIDs(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
+		return idmap.AsUser(self, ranges).User < 0
 	}
 	uids, gids := none("etc/subuid", f.host.UIDs.Root), none("etc/subgid", f.host.GIDs.Root)
 	where := "/etc/subuid and /etc/subgid have no line"
@@ -90,14 +90,14 @@ const subIDCount = 65536
 // freeIDs finds a range, from where useradd starts, that overlaps neither
 // those of others nor a user or group.
 func freeIDs(f *hostFacts) (start int64, ok bool) {
-	var taken []host.IDRange
+	var taken []idmap.Range
 	for _, file := range []struct {
 		path     string
 		from, in int // the fields of the first id and of the number of them, -1: one
 	}{{"etc/subuid", 1, 2}, {"etc/subgid", 1, 2}, {"etc/passwd", 2, -1}, {"etc/group", 2, -1}} {
 		for s := bufio.NewScanner(strings.NewReader(f.Read(file.path))); s.Scan(); {
 			fields := strings.Split(strings.TrimSpace(s.Text()), ":")
-			r := host.IDRange{Size: 1}
+			r := idmap.Range{Size: 1}
 			if len(fields) <= max(file.from, file.in) {
 				continue
 			}
@@ -111,14 +111,14 @@ func freeIDs(f *hostFacts) (start int64, ok bool) {
 			}
 		}
 	}
-	slices.SortFunc(taken, func(a, b host.IDRange) int { return int(a.Start - b.Start) })
+	slices.SortFunc(taken, func(a, b idmap.Range) int { return int(a.Start - b.Start) })
 	start = 100000
 	for _, r := range taken {
 		if r.Start < start+subIDCount && start < r.Start+r.Size {
 			start = r.Start + r.Size
 		}
 	}
-	return start, start+subIDCount <= host.SandboxBase // from there on ids are ours (idmap.go)
+	return start, start+subIDCount <= idmap.Base // from there on ids are ours (idmap.go)
 }
 
 // idToolCheck looks for what keeps newuidmap and newgidmap from mapping.

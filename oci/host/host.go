@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"strconv"
 
+	"github.com/toolcell/toolcell/oci/idmap"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,8 +22,8 @@ import (
 type Host struct {
 	EUID      int
 	Admin     bool // we hold CAP_SYS_ADMIN: real root, not root of a container
-	UIDs      IDMap
-	GIDs      IDMap
+	UIDs      idmap.Map
+	GIDs      idmap.Map
 	Cgroup    Cgroup
 	NoProc    bool   // no /proc can be mounted: ours is partly covered
 	Exe       string // this program's file, for sandboxes to start from
@@ -51,27 +52,27 @@ func Probe(wantUID, wantGID uint32) (Host, error) {
 }
 
 func (h *Host) mapRoot(wantUID, wantGID uint32) error {
-	uids, err := readRanges("/proc/self/uid_map")
+	uids, err := idmap.ReadRanges("/proc/self/uid_map")
 	if err != nil {
 		return err
 	}
-	gids, err := readRanges("/proc/self/gid_map")
+	gids, err := idmap.ReadRanges("/proc/self/gid_map")
 	if err != nil {
 		return err
 	}
-	h.UIDs, h.GIDs = mapAsRoot(uids, int64(wantUID)), mapAsRoot(gids, int64(wantGID))
+	h.UIDs, h.GIDs = idmap.AsRoot(uids, int64(wantUID)), idmap.AsRoot(gids, int64(wantGID))
 	return nil
 }
 
 func (h *Host) mapUser() {
 	uid, gid := os.Geteuid(), os.Getegid()
-	h.UIDs, h.GIDs = IDMap{Root: int64(uid), User: -1}, IDMap{Root: int64(gid), User: -1}
+	h.UIDs, h.GIDs = idmap.Map{Root: int64(uid), User: -1}, idmap.Map{Root: int64(gid), User: -1}
 	if !haveMappingTools() {
 		return
 	}
 	name := UserName(uid)
-	h.UIDs = MapAsUser(int64(uid), readSubIDs("/etc/subuid", name, uid))
-	h.GIDs = MapAsUser(int64(gid), readSubIDs("/etc/subgid", name, uid))
+	h.UIDs = idmap.AsUser(int64(uid), idmap.ReadSubIDs("/etc/subuid", name, uid))
+	h.GIDs = idmap.AsUser(int64(gid), idmap.ReadSubIDs("/etc/subgid", name, uid))
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
 		// One without the other is of no use, and a map of a single id is
 		// written without the tools.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
 )
 
 // A ShownMount is a Mount with what this host says of its source.
@@ -45,7 +45,7 @@ func (h *Host) ResolveMounts(ms []Mount) {
 		switch {
 		case !closed:
 		case h.Admin && h.UIDs.User >= 0 && h.GIDs.User >= 0:
-			p.Mapped = p.Owner != 0 && p.Owner != h.UIDs.User && !h.NoIDMap && host.HasAllIDs()
+			p.Mapped = p.Owner != 0 && p.Owner != h.UIDs.User && !h.NoIDMap && idmap.HasAll()
 		case h.EUID != 0 && p.Owner == int64(h.EUID):
 			h.UIDs.User, h.GIDs.User = -1, -1
 		}

@@ -10,6 +10,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -31,9 +32,9 @@ func TestNewSpecGolden(t *testing.T) {
 	everything := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
 	v2 := everything
 	v2.Driver, v2.V2 = host.CgroupSystemd, true
-	root := host.IDMap{Root: host.SandboxBase, User: host.SandboxBase + 65534}
-	user := host.IDMap{Root: 1000, User: 100000}
-	alone := host.IDMap{Root: 1000, User: -1}
+	root := idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}
+	user := idmap.Map{Root: 1000, User: 100000}
+	alone := idmap.Map{Root: 1000, User: -1}
 	for name, tt := range map[string]struct {
 		process Process
 		host    Host
@@ -68,7 +69,7 @@ func TestNewSpecGolden(t *testing.T) {
 }
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
-	two := host.IDMap{Root: 1000, User: 100000}
+	two := idmap.Map{Root: 1000, User: 100000}
 	got := New(Process{}, Host{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
@@ -107,12 +108,12 @@ func TestSeccompProfile(t *testing.T) {
 }
 
 func TestMappingsNeverGiveMoreThanTwoIDs(t *testing.T) {
-	got := mappings(host.IDMap{Root: 1000, User: 100000}, 65534)
+	got := mappings(idmap.Map{Root: 1000, User: 100000}, 65534)
 	want := []specs.LinuxIDMapping{{ContainerID: 0, HostID: 1000, Size: 1}, {ContainerID: 65534, HostID: 100000, Size: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := mappings(host.IDMap{Root: 1000, User: -1}, 65534); len(got) != 1 {
+	if got := mappings(idmap.Map{Root: 1000, User: -1}, 65534); len(got) != 1 {
 		t.Errorf("with one id: got %+v", got)
 	}
 }

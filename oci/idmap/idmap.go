@@ -1,4 +1,6 @@
-package host
+// Package idmap chooses the host's ids that stand behind the two of a sandbox,
+// out of those that may be mapped here.
+package idmap
 
 import (
 	"bufio"
@@ -9,36 +11,36 @@ import (
 	"strings"
 )
 
-// SandboxBase is the first host id of the range that real root maps sandboxes
+// Base is the first host id of the range that real root maps sandboxes
 // to. 1879048192 to 2147483647 is not given out by systemd, useradd or
 // container engines (systemd, "Users, Groups, UIDs and GIDs on systemd
 // systems"), so nothing on the host belongs to these ids.
-const SandboxBase = 1879048192
+const Base = 1879048192
 
-// An IDRange is a run of ids that may be mapped: in the current user
+// A Range is a run of ids that may be mapped: in the current user
 // namespace, as in /proc/self/uid_map, or subordinate to the user, as in
 // /etc/subuid.
-type IDRange struct{ Start, Size int64 }
+type Range struct{ Start, Size int64 }
 
 // contains reports whether id lies in the range.
-func (r IDRange) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
+func (r Range) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
 
-// An IDMap says which host ids stand behind the only two ids that a sandbox
+// A Map says which host ids stand behind the only two ids that a sandbox
 // has: 0, which owns its files and as which nothing of the user's runs, and
 // the id the code runs as.
-type IDMap struct {
+type Map struct {
 	Root int64 // host id behind container id 0
 	User int64 // host id behind the user's id, or -1: there is no second id
 }
 
-// mapAsRoot maps both ids away from host root: 0 to 0 would make every file
+// AsRoot maps both ids away from host root: 0 to 0 would make every file
 // of the host's root writable to whoever breaks out. The host itself always
-// has enough ids for that. available is what the
-// current user namespace has (all ids on a host, 65536 in most containers).
-func mapAsRoot(available []IDRange, want int64) IDMap {
+// has enough ids for that. available is what the current user namespace has (all
+// ids on a host, 65536 in most containers).
+func AsRoot(available []Range, want int64) Map {
 	for _, r := range available {
-		if r.contains(SandboxBase) && r.contains(SandboxBase+want) {
-			return IDMap{Root: SandboxBase, User: SandboxBase + want}
+		if r.contains(Base) && r.contains(Base+want) {
+			return Map{Root: Base, User: Base + want}
 		}
 	}
 	// Inside a container: take the two highest ids that there are, which
@@ -52,27 +54,27 @@ func mapAsRoot(available []IDRange, want int64) IDMap {
 	}
 	if len(ids) < 2 {
 		// Root of a namespace that has hardly an id but 0, as unshare -r
-		// makes: 0 is some ordinary user, as in MapAsUser.
-		return IDMap{Root: 0, User: -1}
+		// makes: 0 is some ordinary user, as in AsUser.
+		return Map{Root: 0, User: -1}
 	}
-	return IDMap{Root: ids[1], User: ids[0]}
+	return Map{Root: ids[1], User: ids[0]}
 }
 
-// MapAsUser maps container root to the ordinary user herself, which needs no
-// privilege, and the user's id to her first subordinate id if she has one.
-func MapAsUser(self int64, subordinate []IDRange) IDMap {
+// AsUser maps container root to the ordinary user, which needs no privilege, and
+// the id that code runs as to the user's first subordinate id if there is one.
+func AsUser(self int64, subordinate []Range) Map {
 	for _, r := range subordinate {
 		if r.Size > 0 && !r.contains(self) {
-			return IDMap{Root: self, User: r.Start}
+			return Map{Root: self, User: r.Start}
 		}
 	}
-	return IDMap{Root: self, User: -1}
+	return Map{Root: self, User: -1}
 }
 
 // parseIDMapFile reads /proc/self/uid_map or gid_map: lines of "inside outside
 // size" (user_namespaces(7)). The ranges are of inside ids.
-func parseIDMapFile(r io.Reader) ([]IDRange, error) {
-	var out []IDRange
+func parseIDMapFile(r io.Reader) ([]Range, error) {
+	var out []Range
 	for s := bufio.NewScanner(r); s.Scan(); {
 		f := strings.Fields(s.Text())
 		if len(f) != 3 {
@@ -83,16 +85,16 @@ func parseIDMapFile(r io.Reader) ([]IDRange, error) {
 		if err1 != nil || err2 != nil {
 			return nil, fmt.Errorf("reading id map line %q", s.Text())
 		}
-		out = append(out, IDRange{start, size})
+		out = append(out, Range{start, size})
 	}
 	return out, nil
 }
 
-// ParseSubIDFile reads /etc/subuid or /etc/subgid (subuid(5)): lines of
+// ParseSubIDs reads /etc/subuid or /etc/subgid (subuid(5)): lines of
 // "name-or-uid:start:size". Lines of others and lines that make no sense are
 // passed over, as newuidmap does.
-func ParseSubIDFile(r io.Reader, name string, uid int) []IDRange {
-	var out []IDRange
+func ParseSubIDs(r io.Reader, name string, uid int) []Range {
+	var out []Range
 	for s := bufio.NewScanner(r); s.Scan(); {
 		f := strings.Split(strings.TrimSpace(s.Text()), ":")
 		if len(f) != 3 || (f[0] != name && f[0] != strconv.Itoa(uid)) {
@@ -101,20 +103,21 @@ func ParseSubIDFile(r io.Reader, name string, uid int) []IDRange {
 		start, err1 := strconv.ParseInt(f[1], 10, 64)
 		size, err2 := strconv.ParseInt(f[2], 10, 64)
 		if err1 == nil && err2 == nil && size > 0 && start > 0 {
-			out = append(out, IDRange{start, size})
+			out = append(out, Range{start, size})
 		}
 	}
 	return out
 }
 
-// HasAllIDs reports whether this is the host's own user namespace, in which
+// HasAll reports whether this is the host's own user namespace, in which
 // every id can be mapped.
-func HasAllIDs() bool {
-	ranges, err := readRanges("/proc/self/uid_map")
-	return err == nil && len(ranges) == 1 && ranges[0] == IDRange{0, 1<<32 - 1}
+func HasAll() bool {
+	ranges, err := ReadRanges("/proc/self/uid_map")
+	return err == nil && len(ranges) == 1 && ranges[0] == Range{0, 1<<32 - 1}
 }
 
-func readRanges(path string) ([]IDRange, error) {
+// ReadRanges reads /proc/self/uid_map or gid_map.
+func ReadRanges(path string) ([]Range, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the id map: %w", err)
@@ -123,12 +126,13 @@ func readRanges(path string) ([]IDRange, error) {
 	return parseIDMapFile(f)
 }
 
-// readSubIDs gives what the file grants to the user; none if there is no file.
-func readSubIDs(path, name string, uid int) []IDRange {
+// ReadSubIDs returns what a file such as /etc/subuid grants to the user; nothing if
+// there is no file.
+func ReadSubIDs(path, name string, uid int) []Range {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	return ParseSubIDFile(f, name, uid)
+	return ParseSubIDs(f, name, uid)
 }
