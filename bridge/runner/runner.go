@@ -1,6 +1,9 @@
-// Package runner has the Python package that runs code inside a sandbox. It
-// knows neither sandboxes nor servers: what it gives is files, for others to
-// mount and to start.
+// Package runner has the Python package that runs code inside a sandbox, as files
+// to mount and to start, and the host's end of the protocol that it speaks.
+//
+// It promises that Conn.Run ends with ctx or the run's time whatever the other end
+// sends, and that size and number of what is read from there are bounded. It knows
+// neither how a sandbox is made nor what a call means: a Sandbox and a Host do.
 package runner
 
 import (
