@@ -46,7 +46,7 @@ func openArchive(file string) (*tarBlobs, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := regular(f); err != nil {
+	if err := requireRegular(f); err != nil {
 		return nil, err
 	}
 	if err := refuseCompressed(f); err != nil {
@@ -64,15 +64,15 @@ func openArchive(file string) (*tarBlobs, error) {
 		if len(b.parts)+len(b.links) >= maxArchiveFiles {
 			return nil, fmt.Errorf("the archive has more than %d files", maxArchiveFiles)
 		}
-		if err := b.add(f, hdr); err != nil {
+		if err := b.addFile(f, hdr); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// add notes where a file is. The tar reader reads no further than the header,
+// addFile records where a file is. The tar reader reads no further than the header,
 // so the file's position is where the content begins.
-func (b *tarBlobs) add(f *os.File, hdr *tar.Header) error {
+func (b *tarBlobs) addFile(f *os.File, hdr *tar.Header) error {
 	name := archiveName(hdr.Name)
 	switch hdr.Typeflag {
 	case tar.TypeReg:
@@ -95,7 +95,7 @@ func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
 	name = archiveName(name)
 	for range maxArchiveLinks {
 		if p, ok := b.parts[name]; ok {
-			return b.section(p)
+			return b.openPart(p)
 		}
 		target, ok := b.links[name]
 		if !ok {
@@ -106,8 +106,8 @@ func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("too many links to %q in the archive", name)
 }
 
-// size returns the size of a file in the archive, or 0 if it is not there.
-func (b *tarBlobs) size(name string) int64 {
+// sizeOf returns the size of a file in the archive, or 0 if it is not there.
+func (b *tarBlobs) sizeOf(name string) int64 {
 	name = archiveName(name)
 	for range maxArchiveLinks {
 		if p, ok := b.parts[name]; ok {
@@ -118,9 +118,9 @@ func (b *tarBlobs) size(name string) int64 {
 	return 0
 }
 
-// section opens the archive anew for each file in it, so that an image holds no
-// descriptor that somebody would have to close.
-func (b *tarBlobs) section(p part) (io.ReadCloser, error) {
+// openPart opens the archive anew for each file in it, so that an image holds no
+// descriptor that would have to be closed.
+func (b *tarBlobs) openPart(p part) (io.ReadCloser, error) {
 	f, err := os.Open(b.file)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 )
 
 func TestDockerArchiveWithSeveralImages(t *testing.T) {
-	a := imageOf(t, HostPlatform(), layerOf(t, "a", compression.GZip))
-	b := imageOf(t, HostPlatform(), layerOf(t, "b", compression.GZip))
+	a := imageOf(t, hostPlatform(), layerOf(t, "a", compression.GZip))
+	b := imageOf(t, hostPlatform(), layerOf(t, "b", compression.GZip))
 	file := filepath.Join(t.TempDir(), "two.tar")
 	tagA, _ := name.NewTag("a:1")
 	tagB, _ := name.NewTag("b:1")
@@ -145,7 +145,7 @@ func corrupt(t *testing.T, file string, old []byte) {
 
 func TestLocalSourcesRefuseCorruptBlobs(t *testing.T) {
 	for _, comp := range []compression.Compression{compression.GZip, compression.ZStd, compression.None} {
-		img := imageOf(t, HostPlatform(), layerOf(t, "a", comp))
+		img := imageOf(t, hostPlatform(), layerOf(t, "a", comp))
 		m, err := img.Manifest()
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestLocalSourcesRefuseCorruptBlobs(t *testing.T) {
 
 func TestLayoutRefusesTruncatedAndLongBlobs(t *testing.T) {
 	for _, comp := range []compression.Compression{compression.GZip, compression.ZStd, compression.None} {
-		img := imageOf(t, HostPlatform(), layerOf(t, "a", comp))
+		img := imageOf(t, hostPlatform(), layerOf(t, "a", comp))
 		m, err := img.Manifest()
 		if err != nil {
 			t.Fatal(err)

@@ -95,12 +95,12 @@ func readCredentials(file string, keys []string) (none types.AuthConfig, err err
 	for _, key := range keys {
 		// What is stored under the very key; the library would also take the
 		// credentials of one path of a registry for those of all.
-		if auth, err := nonEmpty(c.AuthConfigs[key], nil); auth != none || err != nil {
+		if auth, err := withoutAddress(c.AuthConfigs[key], nil); auth != none || err != nil {
 			return auth, err
 		}
 	}
 	for _, key := range keys {
-		auth, err := nonEmpty(c.GetAuthConfig(key)) // asks the helpers
+		auth, err := withoutAddress(c.GetAuthConfig(key)) // asks the helpers
 		if err != nil && strings.Contains(err.Error(), exec.ErrNotFound.Error()) {
 			// A helper that went with the program that brought it, such as
 			// Docker Desktop. Most images need no credentials.
@@ -113,8 +113,9 @@ func readCredentials(file string, keys []string) (none types.AuthConfig, err err
 	return none, nil
 }
 
-// nonEmpty takes out what the library puts even into what it has not found.
-func nonEmpty(auth types.AuthConfig, err error) (types.AuthConfig, error) {
+// withoutAddress clears the field that the library fills in also where it has found no
+// credentials.
+func withoutAddress(auth types.AuthConfig, err error) (types.AuthConfig, error) {
 	auth.ServerAddress = ""
 	return auth, err
 }

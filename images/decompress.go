@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -63,105 +61,4 @@ func (d *decompressor) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
-}
-
-// An ahead reads from another reader in a goroutine of its own, some blocks
-// ahead of whoever reads from it.
-type ahead struct {
-	inner io.Reader
-	wake  func() error // makes a Read of inner that waits return
-	full  chan block
-	free  chan []byte
-	quit  chan struct{}
-	gone  chan struct{} // closed when the goroutine has ended
-	once  sync.Once
-
-	now  []byte // not read yet
-	buf  []byte // that it is in
-	done error
-}
-
-type block struct {
-	buf []byte
-	n   int
-	err error
-}
-
-const (
-	aheadBlocks = 4
-	blockSize   = 256 << 10
-)
-
-func newAhead(inner io.Reader, wake func() error) *ahead {
-	a := &ahead{
-		inner: inner, wake: wake, full: make(chan block, aheadBlocks), free: make(chan []byte, aheadBlocks),
-		quit: make(chan struct{}), gone: make(chan struct{}),
-	}
-	for range aheadBlocks {
-		a.free <- nil
-	}
-	go a.fill()
-	return a
-}
-
-func (a *ahead) fill() {
-	defer close(a.gone)
-	for {
-		var buf []byte
-		select {
-		case buf = <-a.free:
-		case <-a.quit:
-			return
-		}
-		if buf == nil {
-			buf = make([]byte, blockSize)
-		}
-		n, err := fillBlock(a.inner, buf)
-		a.full <- block{buf, n, err} // never blocks: there are no more blocks than places
-		if err != nil {
-			return
-		}
-	}
-}
-
-// fillBlock is io.ReadFull, but keeps the reader's own error.
-func fillBlock(r io.Reader, buf []byte) (n int, err error) {
-	for n < len(buf) && err == nil {
-		var more int
-		more, err = r.Read(buf[n:])
-		n += more
-	}
-	return n, err
-}
-
-func (a *ahead) Read(p []byte) (int, error) {
-	for len(a.now) == 0 {
-		if a.done != nil {
-			return 0, a.done
-		}
-		if a.buf != nil {
-			a.free <- a.buf
-			a.buf = nil
-		}
-		var b block
-		select {
-		case b = <-a.full:
-		case <-a.quit:
-			return 0, fs.ErrClosed
-		}
-		a.buf, a.now, a.done = b.buf, b.buf[:b.n], b.err
-	}
-	n := copy(p, a.now)
-	a.now = a.now[n:]
-	return n, nil
-}
-
-// Close ends the goroutine. The inner reader is at rest after that.
-func (a *ahead) Close() (err error) {
-	a.once.Do(func() {
-		close(a.quit)
-		err = a.wake()
-		<-a.gone
-	})
-	return err
 }

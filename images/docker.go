@@ -48,7 +48,7 @@ func fromDockerArchive(file, ref string) (v1.Image, error) {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
 	img := &dockerImage{blobs: b, entry: entry, config: config}
-	if err := img.describe(); err != nil {
+	if err := img.buildManifest(); err != nil {
 		return nil, err
 	}
 	return partial.CompressedToImage(img)
@@ -96,8 +96,8 @@ type dockerImage struct {
 	files    map[v1.Hash]string
 }
 
-// describe writes the manifest that the archive lacks.
-func (i *dockerImage) describe() error {
+// buildManifest makes the manifest that the archive lacks.
+func (i *dockerImage) buildManifest() error {
 	config, err := partial.ConfigFile(i)
 	if err != nil {
 		return fmt.Errorf("reading configuration: %w", err)
@@ -119,7 +119,7 @@ func (i *dockerImage) describe() error {
 	i.files = map[v1.Hash]string{}
 	for n, diffID := range config.RootFS.DiffIDs {
 		file := i.entry.Layers[n]
-		d := v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: i.blobs.size(file)}
+		d := v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: i.blobs.sizeOf(file)}
 		m.Layers = append(m.Layers, d)
 		i.layers[diffID], i.files[diffID] = d, file
 	}

@@ -14,7 +14,7 @@ import (
 // A download reads one blob of a registry. When the connection breaks it goes
 // on where it was.
 type download struct {
-	*session
+	*repository
 	path   string
 	size   int64 // as the registry says, -1 if it does not
 	ctx    context.Context
@@ -28,12 +28,12 @@ type download struct {
 	resumed int64 // where the last of them began
 }
 
-// enough is how much must come for a connection not to count as broken.
-const enough = 1 << 20
+// healthyBytes is how much must come for a connection not to count as broken.
+const healthyBytes = 1 << 20
 
-func (s *session) download(path string) (*download, error) {
-	d := &download{session: s, path: path, size: -1}
-	d.ctx, d.cancel = context.WithCancel(s.ctx)
+func (r *repository) download(path string) (*download, error) {
+	d := &download{repository: r, path: path, size: -1}
+	d.ctx, d.cancel = context.WithCancel(r.ctx)
 	if err := d.connect(); err != nil {
 		d.cancel()
 		return nil, err
@@ -99,18 +99,18 @@ func (d *download) resume() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.body.Close()
-	if d.at-d.resumed >= enough {
+	if d.at-d.resumed >= healthyBytes {
 		d.broken = 0
 	}
 	for {
 		d.broken++
-		if d.broken >= tries {
+		if d.broken >= maxTries {
 			return errGivenUp
 		}
 		select {
 		case <-d.ctx.Done():
 			return d.ctx.Err()
-		case <-time.After(backoff(d.first, d.broken)):
+		case <-time.After(backoff(d.firstPause, d.broken)):
 		}
 		err := d.connect()
 		if !errors.Is(err, ErrUnavailable) {

@@ -81,7 +81,7 @@ func imageOf(t *testing.T, p v1.Platform, layers ...v1.Layer) v1.Image {
 }
 
 func hostImage(t *testing.T) v1.Image {
-	return imageOf(t, HostPlatform(), layerOf(t, "a", compression.GZip), layerOf(t, "b", compression.GZip))
+	return imageOf(t, hostPlatform(), layerOf(t, "a", compression.GZip), layerOf(t, "b", compression.GZip))
 }
 
 // serve starts a registry behind wrap and returns its host:port.
@@ -122,7 +122,7 @@ func layoutOf(t *testing.T, images map[string]v1.Image) string {
 		t.Fatal(err)
 	}
 	for tag, img := range images {
-		if err := lay.AppendImage(img, layout.WithAnnotations(map[string]string{refName: tag}), layout.WithPlatform(HostPlatform())); err != nil {
+		if err := lay.AppendImage(img, layout.WithAnnotations(map[string]string{refName: tag}), layout.WithPlatform(hostPlatform())); err != nil {
 			t.Fatal(err)
 		}
 	}

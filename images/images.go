@@ -2,7 +2,7 @@
 // layouts and the archives that `docker save` and `skopeo` write.
 //
 // It promises that the image fits the host's platform, that manifest and
-// configuration are what their digests say, and that a layer read through Open
+// configuration are what their digests say, and that a layer read through OpenLayer
 // (or the layer's own Uncompressed) ends without an error only if both its
 // compressed and its uncompressed digest are right. It keeps nothing on disk;
 // package rootfs does.
@@ -27,7 +27,7 @@ const (
 // Puller reads images. The zero value is ready for use.
 type Puller struct {
 	Keychain  authn.Keychain    // the user's stored credentials if nil
-	Platform  v1.Platform       // HostPlatform() if zero
+	Platform  v1.Platform       // this host's if zero
 	Transport http.RoundTripper // one with short timeouts if nil
 	Backoff   time.Duration     // before the second try of a request; half a second if zero
 
@@ -75,23 +75,23 @@ func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := check(img, want); err != nil {
+	if err := checkImage(img, want); err != nil {
 		return nil, classify(ctx, err)
 	}
-	return checkedImage{img}, nil
+	return verifiedImage{img}, nil
 }
 
 // PlatformOrHost returns the platform that the images are chosen for.
 func (p Puller) PlatformOrHost() v1.Platform {
 	if p.Platform.Equals(v1.Platform{}) {
-		return HostPlatform()
+		return hostPlatform()
 	}
 	return p.Platform
 }
 
-// check refuses an image whose manifest and configuration do not belong
+// checkImage refuses an image whose manifest and configuration do not belong
 // together, or that is made for another platform.
-func check(img v1.Image, want v1.Platform) error {
+func checkImage(img v1.Image, want v1.Platform) error {
 	m, err := img.Manifest()
 	if err != nil {
 		return fmt.Errorf("reading manifest: %w", err)
@@ -124,5 +124,5 @@ func check(img v1.Image, want v1.Platform) error {
 		return fmt.Errorf("the image has %d layers but its configuration names %d",
 			len(m.Layers), len(config.RootFS.DiffIDs))
 	}
-	return fits(config, want)
+	return checkPlatform(config, want)
 }

@@ -96,7 +96,7 @@ func sources(t *testing.T, img v1.Image) map[string]string {
 
 func TestImageReadsEverySourceAndCompression(t *testing.T) {
 	for _, comp := range []compression.Compression{compression.GZip, compression.ZStd, compression.None} {
-		img := imageOf(t, HostPlatform(), layerOf(t, "a", comp), layerOf(t, "b", comp))
+		img := imageOf(t, hostPlatform(), layerOf(t, "a", comp), layerOf(t, "b", comp))
 		want, err := readAll(img)
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestOpenCountsCompressedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := 0
-	rc, err := Open(layers[0], func(n int) { count += n })
+	rc, err := OpenLayer(layers[0], func(n int) { count += n })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +268,8 @@ func TestImageRefusesEmptyImage(t *testing.T) {
 }
 
 func TestLayoutWithSeveralImages(t *testing.T) {
-	a := imageOf(t, HostPlatform(), layerOf(t, "a", compression.GZip))
-	b := imageOf(t, HostPlatform(), layerOf(t, "b", compression.GZip))
+	a := imageOf(t, hostPlatform(), layerOf(t, "a", compression.GZip))
+	b := imageOf(t, hostPlatform(), layerOf(t, "b", compression.GZip))
 	dir := layoutOf(t, map[string]v1.Image{"3.14": a, "3.11": b})
 	got, err := Puller{}.Image(context.Background(), "oci:"+dir+":3.11")
 	if err != nil {

@@ -32,8 +32,8 @@ type blobs interface {
 type dirBlobs string
 
 func (d dirBlobs) open(name string) (io.ReadCloser, error) {
-	// A symlink in a layout that somebody else made may point at any file of
-	// the user; a Root follows none that leads out.
+	// A symlink in a layout that another user made may point at any file of this
+	// one; a Root follows none that leads out.
 	root, err := os.OpenRoot(string(d))
 	if err != nil {
 		return nil, err
@@ -44,11 +44,11 @@ func (d dirBlobs) open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, regular(f)
+	return f, requireRegular(f)
 }
 
-// regular closes a file that is not a regular one and says so.
-func regular(f *os.File) error {
+// requireRegular closes a file that is not a regular one, and returns an error.
+func requireRegular(f *os.File) error {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%q is not a regular file", f.Name())
@@ -98,11 +98,11 @@ func fromLayout(b blobs, tag string, want v1.Platform) (v1.Image, error) {
 		if err := json.Unmarshal(raw, &index); err != nil {
 			return nil, fmt.Errorf("reading index: %w", err)
 		}
-		entries, err := tagged(index.Manifests, tag)
+		entries, err := withTag(index.Manifests, tag)
 		if err != nil {
 			return nil, err
 		}
-		d, err := choose(entries, want)
+		d, err := chooseManifest(entries, want)
 		if err != nil {
 			return nil, err
 		}
@@ -122,9 +122,9 @@ func fromLayout(b blobs, tag string, want v1.Platform) (v1.Image, error) {
 
 const refName = "org.opencontainers.image.ref.name"
 
-// tagged returns the entries of an index that carry the tag. Without a tag all
+// withTag returns the entries of an index that carry the tag. Without a tag all
 // are meant, but they must not be different images.
-func tagged(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
+func withTag(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
 	var found []v1.Descriptor
 	var names []string
 	for _, d := range entries {
@@ -156,7 +156,7 @@ type blobImage struct {
 	manifest []byte
 
 	mu     sync.Mutex
-	config []byte // once it was read; everybody asks for it again
+	config []byte // once it was read; it is asked for again and again
 }
 
 func (i *blobImage) MediaType() (types.MediaType, error) { return i.desc.MediaType, nil }

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// HostPlatform returns the platform that this program runs on.
-func HostPlatform() v1.Platform {
+// hostPlatform returns the platform that this program runs on.
+func hostPlatform() v1.Platform {
 	p := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	switch runtime.GOARCH {
 	case "arm":
@@ -45,8 +45,8 @@ func armVariant() string {
 	return oldest
 }
 
-// variants lists, best first, the variants that run on a host of a variant.
-func variants(p v1.Platform) []string {
+// runnableVariants lists, best first, the variants that run on a host of a platform.
+func runnableVariants(p v1.Platform) []string {
 	switch p.Architecture {
 	case "arm":
 		all := []string{"v7", "v6", "v5"}
@@ -70,24 +70,24 @@ func variants(p v1.Platform) []string {
 	return []string{p.Variant, ""}
 }
 
-// choose returns the entry of an index that fits want best. An entry that names
+// chooseManifest returns the entry of an index that fits want best. An entry that names
 // no platform fits if it is the only one.
-func choose(entries []v1.Descriptor, want v1.Platform) (v1.Descriptor, error) {
+func chooseManifest(entries []v1.Descriptor, want v1.Platform) (v1.Descriptor, error) {
 	if len(entries) == 1 && entries[0].Platform == nil {
 		return entries[0], nil
 	}
-	for _, variant := range variants(want) {
+	for _, variant := range runnableVariants(want) {
 		for _, d := range entries {
 			if p := d.Platform; p != nil && p.OS == want.OS && p.Architecture == want.Architecture && p.Variant == variant {
 				return d, nil
 			}
 		}
 	}
-	return v1.Descriptor{}, fmt.Errorf("the image has nothing for %s; it has %s", want, list(entries))
+	return v1.Descriptor{}, fmt.Errorf("the image has nothing for %s; it has %s", want, platformNames(entries))
 }
 
-// list names the platforms of an index for an error.
-func list(entries []v1.Descriptor) string {
+// platformNames lists the platforms of an index for an error.
+func platformNames(entries []v1.Descriptor) string {
 	const most = 20
 	var names []string
 	seen := map[string]bool{}
@@ -110,9 +110,9 @@ func list(entries []v1.Descriptor) string {
 	return strings.Join(names, ", ")
 }
 
-// fits refuses an image that says it is made for another platform. Many
+// checkPlatform refuses an image that says it is made for another platform. Many
 // hand-made images say nothing.
-func fits(config *v1.ConfigFile, want v1.Platform) error {
+func checkPlatform(config *v1.ConfigFile, want v1.Platform) error {
 	osFits := config.OS == "" || config.OS == want.OS
 	archFits := config.Architecture == "" || config.Architecture == want.Architecture
 	if osFits && archFits {

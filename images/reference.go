@@ -28,7 +28,7 @@ const maxReference = 5000
 // Reference is a parsed reference to an image.
 type Reference struct {
 	Kind Kind
-	// Name is the normalised reference: two references with one Name mean the
+	// Name is the normalized reference: two references with one Name mean the
 	// same image. Short names of Docker Hub are written out and paths absolute.
 	Name string
 	Path string // of a layout or an archive

@@ -24,13 +24,13 @@ import (
 func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform) (v1.Image, error) {
 	var failures []error
 	for _, mirror := range p.mirrorsOf(r.remote) {
-		img, err := p.fetch(ctx, mirror, want)
+		img, err := p.fetchManifest(ctx, mirror, want)
 		if err == nil || ctx.Err() != nil {
 			return img, classify(ctx, err)
 		}
 		failures = append(failures, fmt.Errorf("mirror %s: %w", mirror.Context().Name(), classify(ctx, err)))
 	}
-	img, err := p.fetch(ctx, p.plainIfAsked(r.remote), want)
+	img, err := p.fetchManifest(ctx, p.plainIfAllowed(r.remote), want)
 	if err == nil {
 		return img, nil
 	}
@@ -40,16 +40,16 @@ func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform)
 	return nil, err
 }
 
-// fetch reads a manifest from one registry, through its indexes to the image
+// fetchManifest reads a manifest from one registry, through its indexes to the image
 // that fits. The library's own choice knows neither variants nor a list of what
 // there is.
-func (p Puller) fetch(ctx context.Context, ref name.Reference, want v1.Platform) (v1.Image, error) {
-	s, err := p.login(ctx, ref.Context())
+func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, want v1.Platform) (v1.Image, error) {
+	repo, err := p.openRepository(ctx, ref.Context())
 	if err != nil {
 		return nil, err
 	}
 	for range maxNesting {
-		d, err := remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(s.client.Transport))
+		d, err := remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(repo.client.Transport))
 		if err != nil {
 			return nil, err
 		}
@@ -57,13 +57,13 @@ func (p Puller) fetch(ctx context.Context, ref name.Reference, want v1.Platform)
 			if d.MediaType == types.DockerManifestSchema1 || d.MediaType == types.DockerManifestSchema1Signed {
 				return nil, errors.New("the image is in Docker's schema 1 of 2013; push it again with a tool of this decade")
 			}
-			return partial.CompressedToImage(&blobImage{blobs: s, desc: d.Descriptor, manifest: d.Manifest})
+			return partial.CompressedToImage(&blobImage{blobs: repo, desc: d.Descriptor, manifest: d.Manifest})
 		}
 		index, err := v1.ParseIndexManifest(strings.NewReader(string(d.Manifest)))
 		if err != nil {
 			return nil, fmt.Errorf("reading index: %w", err)
 		}
-		chosen, err := choose(index.Manifests, want)
+		chosen, err := chooseManifest(index.Manifests, want)
 		if err != nil {
 			return nil, err
 		}
@@ -72,16 +72,15 @@ func (p Puller) fetch(ctx context.Context, ref name.Reference, want v1.Platform)
 	return nil, errors.New("the image's indexes are nested too deep")
 }
 
-// A session speaks with one repository of a registry, logged in. It is the
-// blobs of that repository.
-type session struct {
-	ctx    context.Context
-	repo   name.Repository
-	client *http.Client
-	first  time.Duration // the wait before the second try
+// A repository is one repository of a registry, logged in. It opens its blobs.
+type repository struct {
+	ctx        context.Context
+	repo       name.Repository
+	client     *http.Client
+	firstPause time.Duration // the wait before the second try
 }
 
-func (p Puller) login(ctx context.Context, repo name.Repository) (*session, error) {
+func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repository, error) {
 	keychain := p.Keychain
 	if keychain == nil {
 		keychain = credentials{}
@@ -90,7 +89,7 @@ func (p Puller) login(ctx context.Context, repo name.Repository) (*session, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading credentials for %s: %w", repo.RegistryStr(), err)
 	}
-	inner, err := p.transport(repo.RegistryStr())
+	inner, err := p.roundTripper(repo.RegistryStr())
 	if err != nil {
 		return nil, err
 	}
@@ -98,23 +97,23 @@ func (p Puller) login(ctx context.Context, repo name.Repository) (*session, erro
 	if first == 0 {
 		first = defaultBackoff
 	}
-	rt := transport.NewUserAgent(&retry{&guard{inner, p.plainHost}, first}, "toolcell")
+	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
-	return &session{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first}, nil
+	return &repository{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first}, nil
 }
 
 // open implements blobs.
-func (s *session) open(blob string) (io.ReadCloser, error) {
+func (r *repository) open(blob string) (io.ReadCloser, error) {
 	algorithm, hex, _ := strings.Cut(strings.TrimPrefix(blob, "blobs/"), "/")
-	return s.download(fmt.Sprintf("/v2/%s/blobs/%s:%s", s.repo.RepositoryStr(), algorithm, hex))
+	return r.download(fmt.Sprintf("/v2/%s/blobs/%s:%s", r.repo.RepositoryStr(), algorithm, hex))
 }
 
 // get asks for a path of the registry, from the byte at on.
-func (s *session) get(ctx context.Context, path string, at int64) (*http.Response, error) {
-	u := url.URL{Scheme: s.repo.Scheme(), Host: s.repo.RegistryStr(), Path: path}
+func (r *repository) get(ctx context.Context, path string, at int64) (*http.Response, error) {
+	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: path}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (s *session) get(ctx context.Context, path string, at int64) (*http.Respons
 	}
 	// What a server compresses on its own has another digest.
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := s.client.Do(req)
+	resp, err := r.client.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -141,15 +140,15 @@ func (p Puller) mirrorsOf(ref name.Reference) []name.Reference {
 	for _, m := range p.Mirrors[ref.Context().RegistryStr()] {
 		rest := strings.TrimPrefix(ref.Name(), ref.Context().RegistryStr())
 		if mirror, err := name.ParseReference(m + rest); err == nil {
-			all = append(all, p.plainIfAsked(mirror))
+			all = append(all, p.plainIfAllowed(mirror))
 		}
 	}
 	return all
 }
 
-// plainIfAsked lets the library try plain HTTP where the user allows it.
-func (p Puller) plainIfAsked(ref name.Reference) name.Reference {
-	if !p.plainHost(ref.Context().RegistryStr()) {
+// plainIfAllowed lets the library try plain HTTP where the user allows it.
+func (p Puller) plainIfAllowed(ref name.Reference) name.Reference {
+	if !p.allowsPlain(ref.Context().RegistryStr()) {
 		return ref
 	}
 	if plain, err := name.ParseReference(ref.Name(), name.Insecure); err == nil {
@@ -158,9 +157,9 @@ func (p Puller) plainIfAsked(ref name.Reference) name.Reference {
 	return ref
 }
 
-// plainHost reports whether the user allows plain HTTP with a host, which may
+// allowsPlain reports whether the user allows plain HTTP with a host, which may
 // have a port.
-func (p Puller) plainHost(host string) bool {
+func (p Puller) allowsPlain(host string) bool {
 	for _, allowed := range p.PlainHTTP {
 		if allowed == host || allowed == strings.Split(host, ":")[0] {
 			return true

@@ -43,7 +43,7 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestRegistryErrors(t *testing.T) {
 	closed := serve(t, nil)
-	func() { // a port that nobody listens on
+	func() { // a port without a listener
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() // connections stay in its backlog, where nobody answers
+	defer l.Close() // connections stay in its backlog, unanswered
 	tr := defaultTransport.Clone()
 	tr.TLSHandshakeTimeout, tr.ResponseHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
 	start := time.Now()
@@ -164,7 +164,7 @@ func TestPlainHTTPStaysOnThisHost(t *testing.T) {
 }
 
 func TestRedirectToPlainHTTPIsRefused(t *testing.T) {
-	g := &guard{plain: Puller{}.plainHost, inner: trip(func(r *http.Request) (*http.Response, error) {
+	g := &guardTransport{plain: Puller{}.allowsPlain, inner: trip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://cdn.invalid/blob"}}, Body: http.NoBody, Request: r}, nil
 	})}
 	resp, err := (&http.Client{Transport: g}).Get("https://registry.invalid/v2/py/blobs/x")

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	tries          = 5
+	maxTries       = 5
 	defaultBackoff = 500 * time.Millisecond
 	// maxWait is the longest that a registry may ask us to wait. Beyond that
 	// the user had better know.
@@ -26,24 +26,24 @@ func backoff(first time.Duration, n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// retry asks again when a registry has too much to do, or a connection breaks.
-// A timeout is not tried again: a network that swallows packets must not cost
+// A retryTransport asks again when a registry has too much to do, or a connection
+// breaks. A timeout is not tried again: a network that swallows packets must not cost
 // more than a few seconds.
-type retry struct {
-	inner http.RoundTripper
-	first time.Duration
+type retryTransport struct {
+	inner      http.RoundTripper
+	firstPause time.Duration
 }
 
-func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return r.inner.RoundTrip(req)
 	}
 	for n := 1; ; n++ {
 		resp, err := r.inner.RoundTrip(req)
-		if n == tries || !worthRetrying(resp, err) {
+		if n == maxTries || !worthRetrying(resp, err) {
 			return resp, err
 		}
-		wait := backoff(r.first, n)
+		wait := backoff(r.firstPause, n)
 		if err == nil {
 			asked := retryAfter(resp)
 			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection can be used again

@@ -28,7 +28,7 @@ func failing(times int32, answer func(http.ResponseWriter)) (wrap func(http.Hand
 
 func TestBusyRegistryIsAskedAgain(t *testing.T) {
 	for _, status := range []int{429, 500, 502, 503, 504} {
-		wrap, asked := failing(tries-1, func(w http.ResponseWriter) { w.WriteHeader(status) })
+		wrap, asked := failing(maxTries-1, func(w http.ResponseWriter) { w.WriteHeader(status) })
 		host := serve(t, wrap)
 		push(t, host+"/py:3", hostImage(t))
 		asked.Store(0)
@@ -41,7 +41,7 @@ func TestBusyRegistryIsAskedAgain(t *testing.T) {
 func TestRegistryThatStaysBusyIsGivenUp(t *testing.T) {
 	wrap, asked := failing(1000, func(w http.ResponseWriter) { w.WriteHeader(503) })
 	err := pullAll(Puller{}, serve(t, wrap)+"/py:3")
-	if !errors.Is(err, ErrUnavailable) || asked.Load() != tries {
+	if !errors.Is(err, ErrUnavailable) || asked.Load() != maxTries {
 		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }
@@ -128,7 +128,7 @@ func cutting(after int, ranges bool, gets *atomic.Int32) func(http.Handler) http
 }
 
 func TestBrokenDownloadGoesOnWhereItWas(t *testing.T) {
-	img := imageOf(t, HostPlatform(), layerOf(t, "a", "none")) // 240 KB
+	img := imageOf(t, hostPlatform(), layerOf(t, "a", "none")) // 240 KB
 	for name, c := range map[string]struct {
 		after  int
 		ranges bool
@@ -153,7 +153,7 @@ func TestDownloadThatAlwaysBreaksIsGivenUp(t *testing.T) {
 	host := serve(t, cutting(10, true, &gets))
 	push(t, host+"/py:3", hostImage(t))
 	err := pullAll(Puller{}, host+"/py:3")
-	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, errGivenUp) || gets.Load() != tries {
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, errGivenUp) || gets.Load() != maxTries {
 		t.Errorf("asked %d times: %v", gets.Load(), err)
 	}
 }

@@ -37,8 +37,8 @@ var defaultTransport = &http.Transport{
 	MaxIdleConnsPerHost:   4,
 }
 
-// transport gives what speaks with a registry, and what it redirects to.
-func (p Puller) transport(host string) (http.RoundTripper, error) {
+// roundTripper returns the transport to a registry, and to where it redirects.
+func (p Puller) roundTripper(host string) (http.RoundTripper, error) {
 	if p.Transport != nil {
 		return p.Transport, nil
 	}
@@ -120,29 +120,29 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return errors.New("the registry redirects without end")
 	}
 	from, to := via[0].URL.Hostname(), req.URL.Hostname()
-	if from != to && internal(to) && !internal(from) {
+	if from != to && isInternal(to) && !isInternal(from) {
 		return fmt.Errorf("the registry %s redirects to the internal address %s", from, to)
 	}
 	return nil
 }
 
-func internal(host string) bool {
+func isInternal(host string) bool {
 	ip := net.ParseIP(host)
-	return loopback(host) || ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+	return isLoopback(host) || ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
 }
 
-// guard holds every request of a pull to rules that the registry library does
+// A guardTransport holds every request of a pull to rules that the registry library does
 // not have.
-type guard struct {
+type guardTransport struct {
 	inner http.RoundTripper
 	plain func(host string) bool // whether the user allows http
 }
 
-func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// The library falls back to http for private addresses too, and a redirect
 	// may lead anywhere: credentials and unverified tags would be open to
 	// everyone on the way.
-	if req.URL.Scheme != "https" && !loopback(req.URL.Hostname()) && !g.plain(req.URL.Host) {
+	if req.URL.Scheme != "https" && !isLoopback(req.URL.Hostname()) && !g.plain(req.URL.Host) {
 		return nil, fmt.Errorf("%w: %s://%s", errPlain, req.URL.Scheme, req.URL.Host)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -159,7 +159,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}

@@ -15,31 +15,31 @@ import (
 // errCorrupt says that content is not what its digest says.
 var errCorrupt = errors.New("content is corrupt")
 
-// Open returns the uncompressed bytes of a layer. The reader reports io.EOF
-// only after both digests of the layer were found right, so whoever uses the
-// bytes must read to the end before trusting them. Read is told of the
-// compressed bytes as they come, if it is not nil.
+// OpenLayer returns the uncompressed bytes of a layer. The reader reports io.EOF
+// only after both digests of the layer were found right, so a caller must read to
+// the end before it trusts the bytes. OnRead is called with the number of compressed
+// bytes as they come, if it is not nil.
 //
 // Reading, decompressing and what the caller does go on at the same time.
-func Open(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
+func OpenLayer(l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
 	diffID, err := l.DiffID()
 	if err != nil {
 		return nil, err
 	}
-	if plain, ok := l.(checkedLayer); ok {
+	if plain, ok := l.(verifiedLayer); ok {
 		l = plain.Layer
 	}
-	body, err := openCompressed(l, read)
+	body, err := openCompressed(l, onRead)
 	if err != nil {
 		return nil, classify(context.Background(), err)
 	}
-	compressed := newAhead(body, body.Close)
+	compressed := newReadAhead(body, body.Close)
 	plain, err := newDecompressor(compressed)
 	if err != nil {
 		compressed.Close()
 		return nil, err
 	}
-	stream := stream{newAhead(plain, compressed.Close), plain}
+	stream := layerStream{newReadAhead(plain, compressed.Close), plain}
 	out, err := newVerifier(stream, diffID, -1)
 	if err != nil {
 		stream.Close()
@@ -48,21 +48,21 @@ func Open(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
 	return out, nil
 }
 
-// A stream is the uncompressed bytes of a layer.
-type stream struct {
-	*ahead
+// A layerStream is the uncompressed bytes of a layer.
+type layerStream struct {
+	*readAhead
 	from *decompressor
 }
 
-// Close lets go of the decompressor when nobody reads from it any more.
-func (s stream) Close() error {
-	err := s.ahead.Close()
+// Close releases the decompressor once no goroutine reads from it any more.
+func (s layerStream) Close() error {
+	err := s.readAhead.Close()
 	s.from.release()
 	return err
 }
 
 // openCompressed verifies and counts the compressed bytes of a layer.
-func openCompressed(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
+func openCompressed(l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
 	digest, err := l.Digest()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func openCompressed(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
 		rc.Close()
 		return nil, err
 	}
-	body.read = read
+	body.onRead = onRead
 	return body, nil
 }
 
@@ -88,11 +88,11 @@ func openCompressed(l v1.Layer, read func(n int)) (io.ReadCloser, error) {
 // they were not the expected ones.
 type verifier struct {
 	io.ReadCloser
-	hash hash.Hash
-	want v1.Hash
-	size int64 // -1 if unknown
-	got  int64
-	read func(n int)
+	hash   hash.Hash
+	want   v1.Hash
+	size   int64 // -1 if unknown
+	got    int64
+	onRead func(n int)
 }
 
 func newVerifier(rc io.ReadCloser, want v1.Hash, size int64) (*verifier, error) {
@@ -107,8 +107,8 @@ func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.ReadCloser.Read(p)
 	v.hash.Write(p[:n])
 	v.got += int64(n)
-	if v.read != nil {
-		v.read(n)
+	if v.onRead != nil {
+		v.onRead(n)
 	}
 	if v.size >= 0 && v.got > v.size {
 		return 0, fmt.Errorf("%w: %s is longer than its %d bytes", errCorrupt, v.want, v.size)
@@ -135,21 +135,21 @@ func verifyBytes(b []byte, want v1.Hash) error {
 	return err
 }
 
-// checkedImage is an image whose layers cannot be unpacked unverified.
-type checkedImage struct{ v1.Image }
+// verifiedImage is an image whose layers cannot be unpacked unverified.
+type verifiedImage struct{ v1.Image }
 
-func (i checkedImage) Layers() ([]v1.Layer, error) {
+func (i verifiedImage) Layers() ([]v1.Layer, error) {
 	layers, err := i.Image.Layers()
 	if err != nil {
 		return nil, err
 	}
 	for n := range layers {
-		layers[n] = checkedLayer{layers[n]}
+		layers[n] = verifiedLayer{layers[n]}
 	}
 	return layers, nil
 }
 
-type checkedLayer struct{ v1.Layer }
+type verifiedLayer struct{ v1.Layer }
 
-// Uncompressed is Open without a count.
-func (l checkedLayer) Uncompressed() (io.ReadCloser, error) { return Open(l.Layer, nil) }
+// Uncompressed is OpenLayer without a count.
+func (l verifiedLayer) Uncompressed() (io.ReadCloser, error) { return OpenLayer(l.Layer, nil) }

@@ -72,7 +72,7 @@ func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read
 	}
 	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
 	return rec, buildAtomic(d.dir, dirName(diffID), func(dir string) error {
-		r, err := images.Open(l, read)
+		r, err := images.OpenLayer(l, read)
 		if err != nil {
 			return err
 		}

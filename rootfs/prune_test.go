@@ -13,7 +13,7 @@ import (
 	"github.com/toolcell/toolcell/images"
 )
 
-// ensureAll pulls images and lets go of them.
+// ensureAll pulls images and ends their use.
 func ensureAll(t *testing.T, s *Store, refs ...string) []*Root {
 	t.Helper()
 	var roots []*Root
@@ -126,7 +126,7 @@ func TestImageInUseIsNotRemoved(t *testing.T) {
 	}
 	s.Close()
 	if _, err := other.Remove(ref); err != nil {
-		t.Errorf("nobody uses it any more: %v", err)
+		t.Errorf("it is not in use any more: %v", err)
 	}
 }
 

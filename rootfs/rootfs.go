@@ -65,7 +65,7 @@ type Store struct {
 	MaxEntries int   // files and directories of all layers
 }
 
-// How large an image may be unless a Store is told otherwise.
+// How large an image may be in a store whose fields are not set.
 const (
 	DefaultMaxBytes   = 16 << 30
 	DefaultMaxEntries = 2_000_000

@@ -335,7 +335,7 @@ func TestDamagedRefsAreNotTrusted(t *testing.T) {
 	}
 }
 
-func TestOpenRemovesLeftoversThatNobodyHolds(t *testing.T) {
+func TestOpenRemovesLeftoversThatAreNotLocked(t *testing.T) {
 	s := openStore(t)
 	free := filepath.Join(s.images.dir, tempPrefix+"sha256-aa-1")
 	held := filepath.Join(s.images.dir, tempPrefix+"sha256-bb-1")
@@ -412,7 +412,7 @@ func TestList(t *testing.T) {
 	}
 	s.Close()
 	if list, _ = s.List(); list[0].InUse || list[1].InUse {
-		t.Error("an image that nobody uses any more counts as in use")
+		t.Error("an image that is not in use any more counts as in use")
 	}
 }
 

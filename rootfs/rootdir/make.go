@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// MakeDir makes one directory that everybody may enter, whatever the umask is.
+// MakeDir makes one directory that every user may enter, whatever the umask is.
 // An image may have made the one above it read-only.
 func MakeDir(root *os.Root, dir string) (err error) {
 	if parent := path.Dir(dir); parent != "." {
@@ -28,7 +28,7 @@ func MakeDir(root *os.Root, dir string) (err error) {
 	return root.Chmod(dir, 0o755)
 }
 
-// MakeFile writes a file that everybody may read, and makes the directories above it.
+// MakeFile writes a file that every user may read, and makes the directories above it.
 func MakeFile(root *os.Root, name, content string) error {
 	if err := MakeDirs(root, filepath.Dir(name)); err != nil {
 		return err
@@ -39,7 +39,7 @@ func MakeFile(root *os.Root, name, content string) error {
 	return root.Chmod(name, 0o644)
 }
 
-// MakeDirs makes a directory and those above it, open to everybody.
+// MakeDirs makes a directory and those above it, open to every user.
 func MakeDirs(root *os.Root, dir string) error {
 	if dir == "." {
 		return nil

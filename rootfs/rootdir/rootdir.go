@@ -4,7 +4,7 @@
 // os.Root is the second line: it opens nothing outside, whatever is wrong here.
 //
 // An image may have closed its directories to their owner. What this package
-// writes gets in all the same, can be read by everybody whatever the umask is,
+// writes gets in all the same, can be read by every user whatever the umask is,
 // and never changes a file that another image may share.
 package rootdir
 

@@ -42,7 +42,7 @@ func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
 		e.Mode |= hdr.FileInfo().Mode()&fs.ModeSticky | 0o500
 	case tar.TypeSymlink, tar.TypeLink:
 		e.Link = hdr.Linkname
-	case tar.TypeXGlobalHeader: // comments of whoever made the tar
+	case tar.TypeXGlobalHeader: // comments by the maker of the tar
 		return e, false, nil
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
 		return e, false, nil

@@ -74,7 +74,7 @@ func (m *Merger) hideBelow(dir string) error {
 }
 
 // layerPaths is the set of paths that one layer has. It keeps hashes, as the
-// names of a hostile layer could fill the memory; the seed is random, so nobody
+// names of a hostile layer could fill the memory; the seed is random, so no image
 // can make two names collide.
 type layerPaths struct {
 	seed   maphash.Seed
