@@ -10,8 +10,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// read makes parameters of the properties of an input schema.
-func (s *Signature) read(root *node) {
+// readInputs makes parameters of the properties of an input schema.
+func readInputs(s *Signature, root *node) {
 	in := &inputs{
 		root: root, at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
 		typist: typist{root: root, left: maxTypeNodes},

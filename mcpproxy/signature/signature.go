@@ -80,7 +80,7 @@ func New(in, out json.RawMessage) *Signature {
 	s := &Signature{Parameters: []Parameter{}}
 	root, err := parseSchema(in)
 	if err == nil {
-		s.read(root)
+		readInputs(s, root)
 	} else {
 		s.Extra, s.lenient = true, true
 	}

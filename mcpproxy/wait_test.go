@@ -1,0 +1,133 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+// stopped returns a server that runs nothing, of a proxy that lives as long as ctx.
+func stopped(ctx context.Context) *upstream {
+	return &upstream{server: config.Server{Name: "fake"}, life: &life{ctx: ctx, finished: new(sync.WaitGroup), underway: map[string]bool{}}}
+}
+
+// TestOneCallerLosesItsPatience: the next ones do not wait for the same again, and
+// what was begun goes on.
+func TestOneCallerLosesItsPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, list := stopped(t.Context()), new(catalog.List)
+		starts := 0
+		await := func(patience time.Duration) (*catalog.List, error, time.Duration) {
+			begun := time.Now()
+			listing := u.share("list", func() (any, error) {
+				starts++
+				time.Sleep(10 * time.Second)
+				return list, nil
+			})
+			synctest.Wait()
+			got, err := u.await(t.Context(), "list", listing, patience)
+			return got, err, time.Since(begun)
+		}
+		if _, err, took := await(2 * time.Second); !errors.Is(err, errNotYet) || took != 2*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if _, err, took := await(time.Hour); !errors.Is(err, errNotYet) || took != 0 {
+			t.Errorf("the second caller, after %v: %v", took, err)
+		}
+		time.Sleep(9 * time.Second)
+		if got, err, took := await(time.Hour); got != list || err != nil || took != 10*time.Second || starts != 2 {
+			t.Errorf("once it was done: %v, %v after %v and %d starts", got, err, took, starts)
+		}
+		u.finished.Wait()
+		if len(u.underway) > 0 {
+			t.Errorf("under way: %v", u.underway)
+		}
+	})
+}
+
+func TestSharedWorkIsNotBegunAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := stopped(t.Context())
+		u.close()
+		_, err := wait[*catalog.List](t.Context(), u.share("list", func() (any, error) {
+			t.Error("it is begun")
+			return nil, nil
+		}))
+		if !errors.Is(err, errClosed) {
+			t.Errorf("err = %v", err)
+		}
+		if u.inBackground(func() { t.Error("it is begun") }) {
+			t.Error("work in the background is taken on")
+		}
+	})
+}
+
+func TestShortBackoffIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, begun := stopped(t.Context()), time.Now()
+		var b backoff
+		b.failed(begun, 0)
+		if err := waitBackoff(t.Context(), u, b.pause(time.Now()), nil); err != nil || time.Since(begun) != firstPause {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		for range 5 {
+			b.failed(time.Now(), time.Second)
+		}
+		begun = time.Now()
+		err := waitBackoff(t.Context(), u, b.pause(time.Now()), errors.New("it is broken"))
+		mcptest.WantError(t, err, `server "fake" failed and is not started again before 8s have passed: it is broken`)
+		if time.Since(begun) != 0 {
+			t.Errorf("it took %v", time.Since(begun))
+		}
+		for range 20 {
+			b.failed(time.Now(), time.Second)
+		}
+		if got := b.pause(time.Now()); got != longPause {
+			t.Errorf("the longest pause is %v", got)
+		}
+		b.failed(time.Now(), livedWell)
+		if got := b.pause(time.Now()); got != firstPause {
+			t.Errorf("after a long life the pause is %v", got)
+		}
+	})
+}
+
+func TestWaitingEndsWithTheCallAndTheProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proxy, end := context.WithCancel(t.Context())
+		u := stopped(proxy)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("too late"))
+		defer cancel()
+		mcptest.WantError(t, waitBackoff(ctx, u, time.Second, nil), "waiting for server \"fake\"", "too late")
+		time.AfterFunc(100*time.Millisecond, end)
+		begun := time.Now()
+		if err := waitBackoff(t.Context(), u, time.Second, nil); !errors.Is(err, errClosed) || time.Since(begun) != 100*time.Millisecond {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		if pause(proxy, time.Hour) || pause(proxy, 0) || !pause(t.Context(), time.Minute) {
+			t.Error("pause does not say whether its context goes on")
+		}
+	})
+}
+
+// TestCallsInFlightEndARetirement, or its time does.
+func TestCallsInFlightEndARetirement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := stopped(t.Context())
+		begun := time.Now()
+		u.retire(time.Minute)
+		if time.Since(begun) != 0 {
+			t.Errorf("without calls it took %v", time.Since(begun))
+		}
+		if _, _, err := u.acquire(t.Context()); !errors.Is(err, errRetired) {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
