@@ -95,7 +95,7 @@ func (s *Sandbox) Close() error {
 // ends.
 func (s *Sandbox) keepLimits(ctx context.Context, l Limits, h spec.Host) {
 	s.watch = limits.Start(s.sandbox, l, h.Host)
-	s.stopWatch = context.AfterFunc(ctx, s.watch.Stop)
+	s.stopWatch = context.AfterFunc(ctx, s.watch.Kill)
 }
 
 // supervise waits for the end of the sandbox, and has it removed.
@@ -103,7 +103,7 @@ func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 	defer close(s.ended)
 	exit, persists, err := s.awaitEnd()
 	killed := exit.Signal == unix.SIGKILL && ctx.Err() == nil
-	oom, pids := s.watch.End(killed, persists)
+	oom, pids := s.watch.Report(killed, persists)
 	s.stopWatch()
 	if err != nil {
 		err = fmt.Errorf("waiting for the sandbox: %w", err)

@@ -62,7 +62,7 @@ func sendCode(sb *Sandbox, code string) {
 
 // start has a sandbox of the lab run code, which first prints "up", and returns
 // once it has.
-func (l *lab) start(t *testing.T, ctx context.Context, p Process, code string) (sb *Sandbox, out io.Reader) {
+func (l *lab) start(ctx context.Context, t *testing.T, p Process, code string) (sb *Sandbox, out io.Reader) {
 	t.Helper()
 	out = streams(t, &p)
 	sb, err := l.r.Start(ctx, p)
@@ -84,7 +84,7 @@ func TestEndOfContextKills(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		sb, _ := l.start(t, ctx, l.p, sleep)
+		sb, _ := l.start(ctx, t, l.p, sleep)
 		cancel()
 		exit, err := sb.Wait()
 		if err != nil || exit.Signal != unix.SIGKILL || exit.OOM {
@@ -121,7 +121,7 @@ func TestEndOfContextWhileItStarts(t *testing.T) {
 // TestWaitMayBeCalledAgain, also at once, and after Close.
 func TestWaitMayBeCalledAgain(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
-		sb, _ := l.start(t, t.Context(), l.p, "raise SystemExit(7)")
+		sb, _ := l.start(t.Context(), t, l.p, "raise SystemExit(7)")
 		var all sync.WaitGroup
 		wait := func() {
 			if exit, err := sb.Wait(); err != nil || exit != (Exit{Code: 7}) {
@@ -142,7 +142,7 @@ func TestWaitMayBeCalledAgain(t *testing.T) {
 // TestCloseKillsAndWaits, and does no harm a second time.
 func TestCloseKillsAndWaits(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
-		sb, out := l.start(t, t.Context(), l.p, sleep)
+		sb, out := l.start(t.Context(), t, l.p, sleep)
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
@@ -168,7 +168,7 @@ func TestCloseKillsAndWaits(t *testing.T) {
 // killed.
 func TestFinishedCountsOnce(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
-		sb, out := l.start(t, t.Context(), l.p, sleep)
+		sb, out := l.start(t.Context(), t, l.p, sleep)
 		sb.Finished(7)
 		sb.Finished(8)
 		if exit, err := sb.Wait(); err != nil || exit != (Exit{Code: 7}) {
@@ -187,7 +187,7 @@ func TestFinishedCountsOnce(t *testing.T) {
 // TestSignalReachesTheProcess, and nobody once it has ended.
 func TestSignalReachesTheProcess(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
-		sb, out := l.start(t, t.Context(), l.p, `
+		sb, out := l.start(t.Context(), t, l.p, `
 import signal, time
 heard = []
 signal.signal(signal.SIGURG, lambda *a: heard.append(1))
@@ -325,7 +325,7 @@ func TestSessionLeavesTheRunningCountAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := l.p
 			p.Session = name == "session"
-			sb, _ := l.start(t, t.Context(), p, sleep)
+			sb, _ := l.start(t.Context(), t, p, sleep)
 			if running := l.r.pool.State().Running; running != want {
 				t.Errorf("%d at work, want %d", running, want)
 			}

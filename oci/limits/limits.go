@@ -42,7 +42,7 @@ type Sandbox interface {
 	OOM() (<-chan struct{}, error)
 }
 
-// Start watches a sandbox that has started and keeps l, until End is called.
+// Start watches a sandbox that has started and keeps l, until Report is called.
 func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w := &Watch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
@@ -54,32 +54,33 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = startMemoryWatch(s.PID(), !h.NoProc, l, w.kill)
+		w.memory = startMemoryWatch(s.PID(), !h.NoProc, l, w.killAtLimit)
 	}
 	return w
 }
 
-// Stop ends the sandbox because its time is up.
-func (w *Watch) Stop() {
+// Kill ends the sandbox because its time is up.
+func (w *Watch) Kill() {
 	if w.memory != nil {
 		w.memory.lastLook()
 	}
-	w.kill()
+	w.killAtLimit()
 }
 
-// kill ends the sandbox at once: its first process, and with that all others.
-func (w *Watch) kill() {
+// killAtLimit ends the sandbox at once: its first process, and with that all
+// others.
+func (w *Watch) killAtLimit() {
 	w.notePIDs()
 	w.s.Kill()
 }
 
-// End tells, once the sandbox has ended and is not yet destroyed, whether its
-// limits on memory and on processes were hit. It is told whether the first
-// process was killed, and not by us, and whether it is certain that the cgroup
-// is still there.
-func (w *Watch) End(killed, there bool) (oom, pids bool) {
+// Report ends the watch and tells, once the sandbox has ended and is not yet
+// destroyed, whether its limits on memory and on processes were hit. killed says
+// that the first process was killed, and not by us; there says that the cgroup
+// certainly still exists.
+func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
-		if w.memory.stopAndReport() {
+		if w.memory.stopWatch() {
 			w.oom.Store(true)
 		}
 		if w.memory.full.Load() {
@@ -125,7 +126,7 @@ func (w *Watch) watchOOM() {
 		defer close(w.events)
 		for range events { // until its last process is gone
 			w.oom.Store(true)
-			w.kill()
+			w.killAtLimit()
 		}
 	}()
 }

@@ -41,7 +41,7 @@ func TestEndTellsWhichLimitsWereHit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := host.Host{Cgroup: host.Cgroup{Driver: host.CgroupFS, V2: true, Memory: true, PIDs: true}}
 			w := Start(&fakeSandbox{counters: tt.counters}, spec.Limits{Memory: 1 << 20, PIDs: 8}, h)
-			if oom, pids := w.End(false, true); oom != tt.oom || pids != tt.pids {
+			if oom, pids := w.Report(false, true); oom != tt.oom || pids != tt.pids {
 				t.Errorf("memory %t, processes %t; want %t, %t", oom, pids, tt.oom, tt.pids)
 			}
 		})
@@ -57,7 +57,7 @@ func TestOOMEndsTheWholeSandbox(t *testing.T) {
 	s.hits <- struct{}{}
 	<-s.killed
 	close(s.hits)
-	if oom, _ := w.End(false, false); !oom {
+	if oom, _ := w.Report(false, false); !oom {
 		t.Error("the limit on memory was not noted")
 	}
 }

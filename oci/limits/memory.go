@@ -122,8 +122,8 @@ func (w *memoryWatch) lastLook() {
 	}
 }
 
-// stopAndReport stops the watch and reports whether the memory limit was passed.
-func (w *memoryWatch) stopAndReport() bool {
+// stopWatch stops the watch and reports whether the memory limit was passed.
+func (w *memoryWatch) stopWatch() bool {
 	w.once.Do(func() { close(w.stop) })
 	<-w.ended
 	return w.over.Load()
