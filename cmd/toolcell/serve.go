@@ -54,7 +54,5 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
 		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	}
-	in, end := waitable(s.In)
-	defer end()
-	return p.bridge.Serve(c.Context, in, s.Out)
+	return p.bridge.Serve(c.Context, s.In, s.Out)
 }
