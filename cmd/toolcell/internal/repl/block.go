@@ -3,10 +3,10 @@ package repl
 import "strings"
 
 // A block is code that is typed line by line, up to where Python's own prompt
-// would run it: a statement that needs no more lines at once, one that others
-// can follow in, such as a loop, after an empty line. Only what Python itself
-// does not run before more comes is waited for: a line that is wrong is handed
-// on, and Python says so.
+// would run it: a statement that needs no more lines at once, a compound one, such
+// as a loop, after an empty line. Only for what Python itself waits for does it
+// wait: a line that is wrong is handed on, and Python says so. It does not ask
+// Python's codeop, which docs/architecture.md gives the reasons for.
 type block struct {
 	lines    []string
 	open     int    // brackets
