@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -42,15 +43,7 @@ type trip func(*http.Request) (*http.Response, error)
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestRegistryErrors(t *testing.T) {
-	closed := serve(t, nil)
-	func() { // a port without a listener
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		closed = l.Addr().String()
-		l.Close()
-	}()
+	const closed = "127.0.0.1:1" // no test can take this port
 	noName := trip(func(r *http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}
 	})
@@ -132,13 +125,36 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 }
 
 func TestBodyThatStallsIsGivenUp(t *testing.T) {
-	r, w := io.Pipe()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	context.AfterFunc(ctx, func() { w.CloseWithError(context.Canceled) })
-	b := &stallBody{inner: r, ctx: ctx, cancel: cancel, timeout: time.Millisecond, left: -1}
-	if _, err := io.Copy(io.Discard, b); !errors.Is(err, ErrUnavailable) || !errors.Is(err, errStalled) {
-		t.Errorf("got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		g := &guardTransport{inner: trip(func(req *http.Request) (*http.Response, error) {
+			context.AfterFunc(req.Context(), func() { w.CloseWithError(context.Canceled) })
+			return &http.Response{StatusCode: http.StatusOK, Body: r, Request: req}, nil
+		})}
+		req, err := http.NewRequest(http.MethodGet, "https://registry.invalid/v2/py/blobs/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := g.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		go func() {
+			for range 3 { // a slow body is none that stalls
+				time.Sleep(stallTimeout - time.Second)
+				_, _ = w.Write([]byte("slow"))
+			}
+		}()
+		start := time.Now()
+		got, err := io.ReadAll(resp.Body)
+		if string(got) != "slowslowslow" || !errors.Is(err, ErrUnavailable) || !errors.Is(err, errStalled) {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if after := time.Since(start); after != 4*stallTimeout-3*time.Second {
+			t.Errorf("given up after %s", after)
+		}
+	})
 }
 
 func TestPlainHTTPStaysOnThisHost(t *testing.T) {

@@ -2,12 +2,14 @@ package images
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -55,21 +57,58 @@ func TestAnswersThatWillNotChangeAreNotAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHonoured(t *testing.T) {
-	wrap, asked := failing(1, func(w http.ResponseWriter) {
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(429)
+func TestRetryAfterIsHonored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		r := &retryTransport{firstPause: time.Millisecond, inner: trip(func(req *http.Request) (*http.Response, error) {
+			resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: req}
+			if asked++; asked == 1 {
+				resp.StatusCode = http.StatusTooManyRequests
+				resp.Header.Set("Retry-After", "30")
+			}
+			return resp, nil
+		})}
+		req, err := http.NewRequest(http.MethodGet, "https://registry.invalid/v2/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		resp, err := r.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if waited := time.Since(start); resp.StatusCode != http.StatusOK || asked != 2 || waited != 30*time.Second {
+			t.Errorf("%d after %d requests and %s", resp.StatusCode, asked, waited)
+		}
 	})
-	host := serve(t, wrap)
-	push(t, host+"/py:3", hostImage(t))
-	asked.Store(0)
-	start := time.Now()
-	if err := pullAll(Puller{}, host+"/py:3"); err != nil {
-		t.Fatal(err)
-	}
-	if waited := time.Since(start); waited < time.Second {
-		t.Errorf("asked again after %s", waited)
-	}
+}
+
+// Each pause is twice as long as the one before, less up to a half by chance.
+func TestPausesGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		r := &retryTransport{firstPause: time.Second, inner: trip(func(*http.Request) (*http.Response, error) {
+			at = append(at, time.Now())
+			return nil, io.ErrUnexpectedEOF
+		})}
+		req, err := http.NewRequest(http.MethodGet, "https://registry.invalid/v2/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := r.RoundTrip(req); !errors.Is(err, io.ErrUnexpectedEOF) {
+			resp.Body.Close()
+			t.Fatal(err)
+		}
+		if len(at) != maxTries {
+			t.Fatalf("%d tries", len(at))
+		}
+		for i, longest := 1, time.Second; i < len(at); i, longest = i+1, 2*longest {
+			if pause := at[i].Sub(at[i-1]); pause < longest/2 || pause > longest {
+				t.Errorf("pause %d is %s, want %s to %s", i, pause, longest/2, longest)
+			}
+		}
+	})
 }
 
 func TestLongRetryAfterIsToldInsteadOfWaitedFor(t *testing.T) {

@@ -3,13 +3,14 @@
 package rootfstest
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
-	"net"
-	"net/http"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -45,37 +46,52 @@ func Layout(t testing.TB, version string) string {
 // is skipped if the program is not installed.
 func StartRegistry(t testing.TB, user, pass string) (host string) {
 	t.Helper()
-	dir, addr := t.TempDir(), freeAddr(t)
-	config := fmt.Sprintf("http: {addr: %q}\n", addr)
+	config := fmt.Sprintf("http: {addr: %q}\n", freePort)
 	if user != "" {
-		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", htpasswd(t, dir, user, pass))
+		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", htpasswd(t, t.TempDir(), user, pass))
 	}
-	runRegistry(t, config, "http://"+addr+"/v2/", http.DefaultTransport)
-	return addr
+	return runRegistry(t, config)
 }
 
-// runRegistry starts docker-registry until the end of the test, and waits until
-// it answers at the URL.
-func runRegistry(t testing.TB, config, url string, rt http.RoundTripper) {
+// freePort lets the kernel choose a port of the loopback address.
+const freePort = "127.0.0.1:0"
+
+// runRegistry starts docker-registry on a free port until the end of the test, and
+// returns the host:port that its log tells.
+func runRegistry(t testing.TB, config string) (host string) {
 	t.Helper()
 	exe, err := exec.LookPath("docker-registry")
 	if err != nil {
 		t.Skip("needs docker-registry: apt install docker-registry")
 	}
 	dir := t.TempDir()
-	config = fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}}\n", filepath.Join(dir, "data")) + config
+	config = fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %q}}\n", filepath.Join(dir, "data")) + config
 	file := filepath.Join(dir, "config.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
 	cmd := exec.Command(exe, "serve", file)
-	cmd.Stdout, cmd.Stderr = &log, &log
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() { cmd.Wait(); close(ended) }()
+	log, listening, ended := bytes.Buffer{}, make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for r := bufio.NewReader(io.TeeReader(stderr, &log)); ; {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				_ = cmd.Wait()
+				return
+			}
+			if m := listeningLine.FindStringSubmatch(line); m != nil && len(listening) == 0 {
+				listening <- m[1]
+			}
+		}
+	}()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		<-ended
@@ -83,19 +99,18 @@ func runRegistry(t testing.TB, config, url string, rt http.RoundTripper) {
 			t.Logf("docker-registry: %s", log.String())
 		}
 	})
-	waitReady(t, url, rt, ended)
+	select {
+	case host = <-listening:
+	case <-ended:
+		t.Fatal("docker-registry has ended by itself")
+	case <-time.After(2 * time.Minute):
+		t.Fatal("docker-registry does not listen")
+	}
+	return host
 }
 
-// freeAddr returns a loopback address that nobody listens on.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// time="…" level=info msg="listening on 127.0.0.1:34235, tls" …
+var listeningLine = regexp.MustCompile(`"listening on ([0-9.:]+)`)
 
 // htpasswd writes a password file with bcrypt, the only kind the registry takes.
 func htpasswd(t testing.TB, dir, user, pass string) string {
@@ -112,25 +127,6 @@ func htpasswd(t testing.TB, dir, user, pass string) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-// waitReady waits until a server answers, whatever its answer is.
-func waitReady(t testing.TB, url string, rt http.RoundTripper, ended <-chan struct{}) {
-	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second, Transport: rt}
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
-		resp, err := client.Get(url)
-		if err == nil {
-			resp.Body.Close()
-			return
-		}
-		select {
-		case <-ended:
-			t.Fatal("docker-registry has ended by itself")
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	t.Fatal("docker-registry does not answer")
 }
 
 // PushLayout pushes the only image of a layout to ref, with the credentials of

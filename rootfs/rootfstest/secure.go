@@ -89,17 +89,15 @@ func (a *Authority) transport() http.RoundTripper {
 // user with the password, as Docker Hub does.
 func (a *Authority) StartTLSRegistry(t testing.TB, user, pass string) (host string) {
 	t.Helper()
-	addr := freeAddr(t)
 	tokens := httptest.NewUnstartedServer(a.tokenServer(user, pass))
 	tokens.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{a.cert.Raw}, PrivateKey: a.key}}}
 	tokens.StartTLS()
 	t.Cleanup(tokens.Close)
 	// The library refuses token servers at internal addresses, unless by name.
 	realm := strings.Replace(tokens.URL, "127.0.0.1", "localhost", 1) + "/token"
-	config := fmt.Sprintf("http: {addr: %q, tls: {certificate: %q, key: %q}}\n", addr, a.File, filepath.Join(a.dir, "key.pem")) +
+	config := fmt.Sprintf("http: {addr: %q, tls: {certificate: %q, key: %q}}\n", freePort, a.File, filepath.Join(a.dir, "key.pem")) +
 		fmt.Sprintf("auth: {token: {realm: %q, service: registry, issuer: test, rootcertbundle: %q}}\n", realm, a.File)
-	runRegistry(t, config, "https://"+addr+"/v2/", a.transport())
-	return addr
+	return runRegistry(t, config)
 }
 
 // tokenServer gives tokens (distribution's specification of token
