@@ -13,6 +13,7 @@
 //
 //	config      a server's entry, and what makes one valid
 //	clientfile  the files of MCP clients, in their dialects → entries
+//	plainjson   their formats: JSON with comments, TOML, YAML → JSON
 //	discovery   which servers the user has: files, precedence, trust, changes
 //	install     toolcell's own entry in a client's file (with inplace)
 //	transport   one session with one server; oauth logs in to it

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
@@ -50,7 +51,7 @@ func Open(p Location, o Options) (*File, error) {
 			return nil, err
 		}
 	}
-	text, err := ToJSON(p.Path, f.data)
+	text, err := plainjson.Convert(p.Path, f.data)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
+	"github.com/toolcell/toolcell/mcpproxy/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
@@ -217,7 +218,7 @@ func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clien
 	}
 	plain := bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) // parsing blanks comments out in place
 	if len(bytes.TrimSpace(plain)) > 0 {
-		if _, err := clientfile.ToJSON(p.File, plain); err != nil { // bounds how deep it is nested
+		if _, err := plainjson.Convert(p.File, plain); err != nil { // bounds how deep it is nested
 			return nil, nil, nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
+	"github.com/toolcell/toolcell/mcpproxy/plainjson"
 )
 
 // A Move is a client's servers that go behind this program, and those that
@@ -67,7 +68,7 @@ func (p Target) offSomewhere(data []byte) map[string]string {
 		Projects map[string]struct{ DisabledMcpServers []string }
 	}
 	off := map[string]string{}
-	if text, err := clientfile.ToJSON(p.File, bytes.Clone(data)); p.dialect.Client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
+	if text, err := plainjson.Convert(p.File, bytes.Clone(data)); p.dialect.Client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
 		return off
 	}
 	for _, dir := range slices.Sorted(maps.Keys(top.Projects)) {
@@ -223,7 +224,7 @@ func copyInputs(from, to *inplace.Text, data, moved []byte) error {
 	ids := map[string]bool{}
 	for _, text := range [][]byte{moved, data} {
 		var top struct{ Inputs []json.RawMessage }
-		if plain, err := clientfile.FromJSONC(bytes.Clone(text)); err == nil {
+		if plain, err := plainjson.FromJSONC(bytes.Clone(text)); err == nil {
 			_ = json.Unmarshal(plain, &top) // malformed inputs are not copied
 		}
 		for _, in := range top.Inputs {

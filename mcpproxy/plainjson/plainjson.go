@@ -1,4 +1,7 @@
-package clientfile
+// Package plainjson turns the texts of config files (JSON with comments, TOML, YAML)
+// into JSON, with the members of objects in the order of the file. What a text may
+// become is bounded.
+package plainjson
 
 import (
 	"bytes"
@@ -13,15 +16,16 @@ import (
 )
 
 const (
-	maxDepth    = 1000    // of nesting, in a file and in what its text becomes
-	maxWritten  = 1 << 20 // TOML and YAML, which people write by hand
-	maxNodes    = 200_000 // of a YAML file with its aliases followed
-	maxTOMLDots = 2000    // in one line: the time for a dotted key grows with the square
+	maxDepth     = 1000     // of nesting, in a file and in what its text becomes
+	maxWritten   = 1 << 20  // TOML and YAML, which people write by hand
+	maxNodes     = 200_000  // of a YAML file with its aliases followed
+	maxConverted = 16 << 20 // of JSON made of YAML, with its aliases followed
+	maxTOMLDots  = 2000     // in one line: the time for a dotted key grows with the square
 )
 
-// ToJSON turns the text of a config file into JSON, with the members of objects
+// Convert turns the text of a config file into JSON, with the members of objects
 // in the order of the file. Errors say where the text goes wrong.
-func ToJSON(path string, data []byte) ([]byte, error) {
+func Convert(path string, data []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, errors.New("is empty")
 	}

@@ -1,4 +1,4 @@
-package clientfile
+package plainjson
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func (w *yamlWriter) fail(n *yaml.Node, text string) {
 }
 
 func (w *yamlWriter) node(n *yaml.Node, depth int) {
-	if w.nodes++; w.nodes > maxNodes || w.out.Len() > MaxSize {
+	if w.nodes++; w.nodes > maxNodes || w.out.Len() > maxConverted {
 		w.fail(n, "its aliases stand for too much")
 	}
 	if depth > maxDepth {

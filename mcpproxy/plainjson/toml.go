@@ -1,4 +1,4 @@
-package clientfile
+package plainjson
 
 import (
 	"bytes"
