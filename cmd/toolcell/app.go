@@ -125,7 +125,7 @@ func (p *app) Close() error {
 
 func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
 	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
-		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.Ca,
+		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.CAFile,
 	})
 	if err != nil {
 		return nil, d.Explain(err)

@@ -29,29 +29,29 @@ import (
 
 // A refresher starts that process, one at a time.
 type refresher struct {
-	args []string // of `toolcell images refresh`, before the reference
-	stay bool     // it may outlive this process
-	log  *slog.Logger
+	args    []string // of `toolcell images refresh`, before the reference
+	outlive bool     // it may outlive this process
+	log     *slog.Logger
 
-	mu   sync.Mutex
-	life io.Closer // the process ends when this is closed
-	done chan struct{}
+	mu    sync.Mutex
+	stdin io.Closer // the process ends when this is closed
+	done  chan struct{}
 }
 
 // newRefresher takes over the settings that were given as flags; the others are
 // in the environment.
-func newRefresher(c *cli.Context, stay bool, log *slog.Logger) *refresher {
+func newRefresher(c *cli.Context, outlive bool, log *slog.Logger) *refresher {
 	args := []string{"images", "refresh"}
 	for _, name := range settings.ForImages {
 		if c.IsSet(name) {
 			args = append(args, "--"+name+"="+c.String(name))
 		}
 	}
-	return &refresher{args: args, stay: stay, log: log}
+	return &refresher{args: args, outlive: outlive, log: log}
 }
 
-// start is for image.Source.refresh. That it fails is nothing for a user: what is
-// to be done is tried again at a later run.
+// start is for image.Source.Refresh. A failure is not reported: a later run tries
+// again.
 func (r *refresher) start(ref string, ask bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,18 +72,18 @@ func (r *refresher) launch(ref string, ask bool) error {
 	if ask {
 		args = append(args, "--ask")
 	}
-	if !r.stay {
+	if !r.outlive {
 		args = append(args, "--until-eof")
 	}
 	cmd := exec.Command("/proc/self/exe", append(args, "--", ref)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the terminal does not end it
-	if !r.stay {
+	if !r.outlive {
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			return err
 		}
-		r.life = in
+		r.stdin = in
 	}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -97,14 +97,14 @@ func (r *refresher) launch(ref string, ask bool) error {
 	return nil
 }
 
-// close ends the process, if it is not to stay, and waits for it.
+// close ends the process, unless it may outlive us, and waits for it.
 func (r *refresher) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.life == nil {
+	if r.stdin == nil {
 		return
 	}
-	r.life.Close()
+	r.stdin.Close()
 	select {
 	case <-r.done:
 	case <-time.After(5 * time.Second): // it ends in any case

@@ -31,8 +31,8 @@ func serversUntrustCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// A trusting is a row of servers trust and servers untrust.
-type trusting struct {
+// A trustRow is a row of servers trust and servers untrust.
+type trustRow struct {
 	File    string `json:"file"`
 	Trusted bool   `json:"trusted"`
 	Changed bool   `json:"changed"` // by this command
@@ -40,7 +40,7 @@ type trusting struct {
 
 // eachProjectFile runs action on every file that the command line names. Its
 // messages are for people: with --json the rows are printed instead.
-func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writer, f *discovered, file string) (trusting, error)) error {
+func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writer, f *discovered, file string) (trustRow, error)) error {
 	if !c.Args().Present() {
 		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
@@ -48,7 +48,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 	if err != nil {
 		return err
 	}
-	var rows []trusting
+	var rows []trustRow
 	var out io.Writer = s.Out
 	if c.Bool("json") {
 		out = io.Discard
@@ -77,13 +77,13 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 	return nil
 }
 
-func trustFile(out io.Writer, f *discovered, file string) (trusting, error) {
+func trustFile(out io.Writer, f *discovered, file string) (trustRow, error) {
 	if _, err := os.Stat(file); err != nil {
-		return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
+		return trustRow{}, fmt.Errorf("trusting %s: %w", file, err)
 	}
 	f.options.Dir = discovery.ProjectOf(file)
 	if f.options.Dir == "" {
-		return trusting{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
+		return trustRow{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
 	}
 	config := discovery.Discover(f.options)
 	for _, p := range config.Projects {
@@ -91,30 +91,30 @@ func trustFile(out io.Writer, f *discovered, file string) (trusting, error) {
 			continue
 		}
 		if err := f.trust.Set(file, p.Sum, true); err != nil {
-			return trusting{}, fmt.Errorf("trusting %s: %w", file, err)
+			return trustRow{}, fmt.Errorf("trusting %s: %w", file, err)
 		}
 		fmt.Fprintf(out, "trusted as it is now: %s\n", file)
 		showStarts(out, p)
-		return trusting{file, true, true}, nil
+		return trustRow{file, true, true}, nil
 	}
 	for _, p := range config.Problems {
 		if p.Source == file && !p.Skipped {
-			return trusting{}, fmt.Errorf("trusting %s: %s", file, p.Reason)
+			return trustRow{}, fmt.Errorf("trusting %s: %s", file, p.Reason)
 		}
 	}
 	fmt.Fprintf(out, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
-	return trusting{file, true, false}, nil
+	return trustRow{file, true, false}, nil
 }
 
-func untrustFile(out io.Writer, f *discovered, file string) (trusting, error) {
+func untrustFile(out io.Writer, f *discovered, file string) (trustRow, error) {
 	was, err := f.trust.Forget(file)
 	if err != nil {
-		return trusting{}, fmt.Errorf("taking trust from %s: %w", file, err)
+		return trustRow{}, fmt.Errorf("taking trust from %s: %w", file, err)
 	}
 	if !was {
 		fmt.Fprintf(out, "nothing to do: %s was not trusted\n", file)
-		return trusting{file, false, false}, nil
+		return trustRow{file, false, false}, nil
 	}
 	fmt.Fprintf(out, "no longer trusted: %s\n", file)
-	return trusting{file, false, true}, nil
+	return trustRow{file, false, true}, nil
 }

@@ -15,36 +15,36 @@ func ColorsFor(f *os.File) Colors {
 
 // The numbers are those of Select Graphic Rendition in ECMA-48.
 
-func (i Colors) bold(s string) string { return i.with("1", s) }
+func (c Colors) bold(s string) string { return c.with("1", s) }
 
 // Red returns s in bold red.
-func (i Colors) Red(s string) string { return i.with("1;31", s) }
+func (c Colors) Red(s string) string { return c.with("1;31", s) }
 
 // Green returns s in green.
-func (i Colors) Green(s string) string { return i.with("32", s) }
+func (c Colors) Green(s string) string { return c.with("32", s) }
 
 // Yellow returns s in yellow.
-func (i Colors) Yellow(s string) string { return i.with("33", s) }
+func (c Colors) Yellow(s string) string { return c.with("33", s) }
 
 // Cyan returns s in cyan.
-func (i Colors) Cyan(s string) string { return i.with("36", s) }
+func (c Colors) Cyan(s string) string { return c.with("36", s) }
 
-func (i Colors) with(code, s string) string {
-	if !i || s == "" {
+func (c Colors) with(code, s string) string {
+	if !c || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
 // Status colors a word that says how something is.
-func (i Colors) Status(s string) string {
+func (c Colors) Status(s string) string {
 	switch s {
 	case "ok", "ready":
-		return i.Green(s)
+		return c.Green(s)
 	case "degraded", "untrusted", "needs_value", "disabled", "skipped":
-		return i.Yellow(s)
+		return c.Yellow(s)
 	case "fatal", "failed":
-		return i.Red(s)
+		return c.Red(s)
 	}
 	return s
 }

@@ -40,15 +40,15 @@ func (c *change) write() (err error) {
 	if err != nil {
 		return err
 	}
-	if record.Sum != sumOf(c.file.before) { // what undo leads back to is what there is now
+	if record.Sum != checksum(c.file.before) { // what undo leads back to is what there is now
 		record = install.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
 		if record.Backup, err = c.file.backup(); err != nil {
 			return err
 		}
 	}
-	c.backup, record.Name, record.Sum = record.Backup, c.result.Name, sumOf(c.file.after)
+	c.backup, record.Name, record.Sum = record.Backup, c.result.Name, checksum(c.file.after)
 	if c.moved != nil {
-		record.Moved, record.MovedTo, record.MovedSum = append(record.Moved, c.names()...), c.moved.path, sumOf(c.moved.after)
+		record.Moved, record.MovedTo, record.MovedSum = append(record.Moved, c.names()...), c.moved.path, checksum(c.moved.after)
 		if err := c.moved.write(); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (c *change) show(w *os.File) error {
 	if !c.file.changed() {
 		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
 	}
-	hide := hider(c.target.Secrets(c.file.before))
+	hide := secretsHider(c.target.Secrets(c.file.before))
 	text := c.Diff(c.file.path, c.file.before, c.file.after)
 	if c.moved != nil {
 		text += c.Diff(c.moved.path, c.moved.before, c.moved.after)
@@ -163,8 +163,8 @@ func colored(colors console.Colors, line string) string {
 	return line
 }
 
-// hider replaces secrets by dots, as JSON writes them too.
-func hider(secrets []string) *strings.Replacer {
+// secretsHider replaces secrets by dots, also as JSON writes them.
+func secretsHider(secrets []string) *strings.Replacer {
 	var pairs []string
 	for _, s := range secrets {
 		pairs = append(pairs, s, "…", strings.Trim(fmt.Sprintf("%q", s), `"`), "…")

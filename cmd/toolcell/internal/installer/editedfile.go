@@ -97,7 +97,7 @@ func (f *editedFile) write() (err error) {
 	return os.Rename(temp.Name(), f.real)
 }
 
-// remove takes away a file that was new.
+// remove removes a file that was new.
 func (f *editedFile) remove() error { return os.Remove(f.real) }
 
 // backup keeps the text as it was beside the file, for those who may read it.
@@ -117,7 +117,8 @@ func (f *editedFile) backup() (string, error) {
 	return b.path, nil
 }
 
-func sumOf(data []byte) string {
+// checksum returns the SHA-256 of a text, by which undo knows whether it changed.
+func checksum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

@@ -52,7 +52,7 @@ func (u *undoing) plan(known bool) (err error) {
 			return err
 		}
 	}
-	untouched := known && u.record.Sum == sumOf(u.file.before) && (u.moved == nil || u.record.MovedSum == sumOf(u.moved.before))
+	untouched := known && u.record.Sum == checksum(u.file.before) && (u.moved == nil || u.record.MovedSum == checksum(u.moved.before))
 	if untouched && u.record.Backup == "" {
 		u.absent, u.exact, u.file.after = true, true, nil
 		return nil

@@ -28,14 +28,14 @@ var follows = map[string]bool{"else": true, "elif": true, "except": true, "final
 // empty reports whether nothing waits for more lines.
 func (b *block) empty() bool { return len(b.lines) == 0 }
 
-// add takes in one more line, and gives the pieces of code that can run now.
+// add takes one more line, and returns the pieces of code that can run now.
 func (b *block) add(line string) (ready []string) {
 	if b.quote == "" && b.open == 0 && !b.joined {
 		text := strings.TrimSpace(line)
 		word := firstWord(text)
 		switch {
 		case text == "":
-			return b.rest()
+			return b.flush()
 		case strings.HasPrefix(text, "#") && b.empty():
 			return nil // nothing to run
 		case b.empty():
@@ -44,20 +44,20 @@ func (b *block) add(line string) (ready []string) {
 			b.body = true
 		case b.body && !follows[word] && text[0] != '#':
 			// Pasted code goes on without an empty line.
-			ready = b.rest()
+			ready = b.flush()
 			return append(ready, b.add(line)...)
 		}
 	}
 	b.lines = append(b.lines, line)
 	b.scan(line)
 	if b.quote == "" && b.open == 0 && !b.joined && !b.compound {
-		ready = append(ready, b.rest()...)
+		ready = append(ready, b.flush()...)
 	}
 	return ready
 }
 
-// rest gives what there is, complete or not, and begins anew.
-func (b *block) rest() []string {
+// flush returns what there is, complete or not, and begins anew.
+func (b *block) flush() []string {
 	lines := b.lines
 	*b = block{}
 	if len(lines) == 0 {

@@ -105,7 +105,7 @@ func TestBlocksOfPastedCode(t *testing.T) {
 		for line := range strings.SplitSeq(tt.code, "\n") {
 			ready = append(ready, b.add(line)...)
 		}
-		if rest := strings.Join(b.rest(), ""); !slices.Equal(ready, tt.ready) || rest != tt.rest {
+		if rest := strings.Join(b.flush(), ""); !slices.Equal(ready, tt.ready) || rest != tt.rest {
 			t.Errorf("%s: %q, then %q; want %q, then %q", tt.name, ready, rest, tt.ready, tt.rest)
 		}
 	}

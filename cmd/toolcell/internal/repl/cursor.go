@@ -23,11 +23,11 @@ type followed struct {
 }
 
 func (f followed) Write(b []byte) (int, error) {
-	f.cursor.moved(b)
+	f.cursor.advance(b)
 	return f.Writer.Write(b)
 }
 
-func (c *cursor) moved(b []byte) {
+func (c *cursor) advance(b []byte) {
 	if len(b) == 0 {
 		return
 	}

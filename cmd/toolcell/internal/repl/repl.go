@@ -99,7 +99,7 @@ func (q *prompt) loop(ctx context.Context, first string) error {
 			b = block{}
 			fmt.Fprintln(q.Streams.Err, "KeyboardInterrupt")
 		case errors.Is(err, io.EOF):
-			ready = b.rest()
+			ready = b.flush()
 		default:
 			return err
 		}

@@ -33,21 +33,21 @@ func FindDirs(one string) (Dirs, error) {
 		return Dirs{}, &console.ExitError{Code: console.ExitUsage, Err: errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
 	}
 	d := Dirs{
-		Cache: filepath.Join(XDG("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),
-		State: filepath.Join(XDG("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "toolcell"),
+		Cache: filepath.Join(xdg("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),
+		State: filepath.Join(xdg("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "toolcell"),
 	}
 	// Without a runtime folder, which some MCP clients do not pass on, the
 	// state folder serves: what a reboot leaves in it is swept.
 	d.Run = filepath.Join(d.State, "run")
-	if dir := XDG("XDG_RUNTIME_DIR", ""); dir != "" {
+	if dir := xdg("XDG_RUNTIME_DIR", ""); dir != "" {
 		d.Run = filepath.Join(dir, "toolcell")
 	}
 	return d, nil
 }
 
-// XDG reads one of the specification's variables: "All paths set in these
+// xdg reads one of the specification's variables: "All paths set in these
 // environment variables must be absolute", others count as unset.
-func XDG(name, otherwise string) string {
+func xdg(name, otherwise string) string {
 	if v := os.Getenv(name); filepath.IsAbs(v) {
 		return v
 	}
@@ -98,7 +98,7 @@ func (s Settings) PolicyFile() (file string, named bool) {
 		return s.Policy, true
 	}
 	home, err := os.UserHomeDir()
-	config := XDG("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	if !filepath.IsAbs(config) || err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
 		return "", false
 	}

@@ -112,7 +112,7 @@ func clash(m oci.Mount, others []oci.Mount) error {
 // home as a whole, and where toolcell keeps its files and reads what it allows.
 func CheckMounts(s Settings, d Dirs) error {
 	home, _ := os.UserHomeDir()
-	config := XDG("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
 			return console.Usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)

@@ -62,7 +62,7 @@ type Settings struct {
 type Registries struct {
 	Mirrors map[string][]string
 	Plain   []string // hosts that may be spoken to unencrypted
-	Ca      string   // a file of certificates
+	CAFile  string   // of certificates
 }
 
 // imageLimits bound what an image may unpack to.

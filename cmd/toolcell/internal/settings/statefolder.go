@@ -28,8 +28,8 @@ func (d Dirs) Explain(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
 	switch {
-	case errors.As(err, &path) && d.hold(path.Path):
-	case errors.As(err, &link) && d.hold(link.New):
+	case errors.As(err, &path) && d.contain(path.Path):
+	case errors.As(err, &link) && d.contain(link.New):
 	default:
 		return err
 	}
@@ -40,9 +40,9 @@ func (d Dirs) Explain(err error) error {
 		"or set MCP_BRIDGE_STATE_DIR to a folder that you can write to"}
 }
 
-// hold reports whether a path is in one of the folders, or above one. A
+// contain reports whether a path is in one of the folders, or above one. A
 // relative one is in an image that is being unpacked.
-func (d Dirs) hold(path string) bool {
+func (d Dirs) contain(path string) bool {
 	return !filepath.IsAbs(path) || slices.ContainsFunc([]string{d.Cache, d.State, d.Run}, func(dir string) bool {
 		return within(path, dir) || within(dir, path)
 	})
