@@ -218,3 +218,15 @@ func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bo
 	}
 	return list, err
 }
+
+// inBackground does work that Close of the proxy waits for, and reports false if the
+// server takes no more.
+func (u *upstream) inBackground(work func()) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed != nil {
+		return false
+	}
+	u.finished.Go(work)
+	return true
+}
