@@ -139,7 +139,7 @@ func writeJSON(file string, v any) error {
 // always the same, so that what a killed process left there is overwritten and
 // does not stay for ever.
 func writeFile(file string, content []byte) (err error) {
-	f, err := os.OpenFile(newName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(unfinishedName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func writeFile(file string, content []byte) (err error) {
 	return os.Rename(f.Name(), file)
 }
 
-const newPrefix = ".new-"
+const unfinishedPrefix = ".new-"
 
-// newName is the name of a file, or of a folder of bytecode, while it is written.
-func newName(file string) string {
-	return filepath.Join(filepath.Dir(file), newPrefix+filepath.Base(file))
+// unfinishedName is the name of a file, or of a folder of bytecode, while it is written.
+func unfinishedName(file string) string {
+	return filepath.Join(filepath.Dir(file), unfinishedPrefix+filepath.Base(file))
 }

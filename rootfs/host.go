@@ -27,7 +27,7 @@ func hostRoot(ctx context.Context, d imageDir) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("using the host's own system as image: %w", err)
 	}
-	root, err := d.ensure(ctx, "host-"+plan.key(), hostDigest, "host", plan.build)
+	root, err := d.ensure(ctx, "host-"+plan.hash(), hostDigest, "host", plan.makeSkeleton)
 	if err != nil {
 		return nil, fmt.Errorf("using the host's own system as image: %w", err)
 	}
@@ -72,9 +72,9 @@ var hostEtc = []string{
 // tests.
 func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 	p := &hostPlan{Links: map[string]string{}}
-	p.bind(sys, "usr")
+	p.addBind(sys, "usr")
 	for _, name := range hostTop {
-		p.linkOrBind(sys, name)
+		p.addLinkOrBind(sys, name)
 	}
 	for _, pattern := range hostEtc {
 		found, err := filepath.Glob(filepath.Join(sys, "etc", pattern))
@@ -82,26 +82,26 @@ func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 			return nil, err
 		}
 		for _, file := range found {
-			p.bind(sys, strings.TrimPrefix(file, filepath.Clean(sys)))
+			p.addBind(sys, strings.TrimPrefix(file, filepath.Clean(sys)))
 		}
 	}
-	p.linkOrBind(sys, "etc/localtime")
+	p.addLinkOrBind(sys, "etc/localtime")
 	python, err := python.FindOnHost(ctx, sys)
 	if err != nil {
 		return nil, err
 	}
 	p.Python = python.Exe
 	for _, dir := range python.Dirs {
-		p.bind("/", dir)
+		p.addBind("/", dir)
 	}
 	slices.SortFunc(p.Binds, func(a, b hostBind) int { return strings.Compare(a.Target, b.Target) })
 	return p, nil
 }
 
-// bind adds a file or directory of the host at its own place. What the host
+// addBind adds a file or directory of the host at its own place. What the host
 // does not have, or does not show us, is left out: what cannot be done without
 // it is found by looking for the interpreter.
-func (p *hostPlan) bind(sys, name string) {
+func (p *hostPlan) addBind(sys, name string) {
 	target := filepath.Join("/", name)
 	source, err := filepath.EvalSymlinks(filepath.Join(sys, name))
 	if err != nil || p.covers(target) {
@@ -119,23 +119,23 @@ func (p *hostPlan) covers(target string) bool {
 	return slices.ContainsFunc(p.Binds, func(b hostBind) bool { return b.Dir && rootdir.Within(target, b.Target) })
 }
 
-// linkOrBind repeats the host's symlink if it leads into /usr, and binds
+// addLinkOrBind repeats the host's symlink if it leads into /usr, and binds
 // anything else.
-func (p *hostPlan) linkOrBind(sys, name string) {
+func (p *hostPlan) addLinkOrBind(sys, name string) {
 	target, err := os.Readlink(filepath.Join(sys, name))
 	leads := target
 	if !filepath.IsAbs(leads) {
 		leads = filepath.Join("/", filepath.Dir(name), target)
 	}
 	if err != nil || !rootdir.Within(filepath.Clean(leads), "/usr") {
-		p.bind(sys, name)
+		p.addBind(sys, name)
 		return
 	}
 	p.Links[name] = target
 }
 
-// key names the plan by its content.
-func (p *hostPlan) key() string {
+// hash names the plan by its content.
+func (p *hostPlan) hash() string {
 	content, err := json.Marshal(struct {
 		Format int
 		Plan   *hostPlan
@@ -149,8 +149,8 @@ func (p *hostPlan) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// build makes the skeleton in an empty directory.
-func (p *hostPlan) build(dir string) (*record, error) {
+// makeSkeleton makes the skeleton in an empty directory.
+func (p *hostPlan) makeSkeleton(dir string) (*record, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (p *hostPlan) build(dir string) (*record, error) {
 		return nil, err
 	}
 	for _, b := range p.Binds {
-		if err := mountPoint(root, b); err != nil {
+		if err := makeBindTarget(root, b); err != nil {
 			return nil, fmt.Errorf("making mount point %s: %w", b.Target, err)
 		}
 	}
@@ -184,9 +184,9 @@ func (p *hostPlan) build(dir string) (*record, error) {
 	return rec, nil
 }
 
-// mountPoint makes what a bind is mounted on. One inside another bind would have
+// makeBindTarget makes what a bind is mounted on. One inside another bind would have
 // to exist there; covers has left those out.
-func mountPoint(root *os.Root, b hostBind) error {
+func makeBindTarget(root *os.Root, b hostBind) error {
 	name := strings.TrimPrefix(b.Target, "/")
 	if b.Dir {
 		return rootdir.MakeDirs(root, name)

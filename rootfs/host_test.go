@@ -67,13 +67,13 @@ func TestHostPlanChangesWithTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := planHost(ctx, sys)
-	if err != nil || a.key() != b.key() {
+	if err != nil || a.hash() != b.hash() {
 		t.Errorf("the same host has two keys: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(sys, "etc/alternatives"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = planHost(ctx, sys); err != nil || a.key() == b.key() {
+	if b, err = planHost(ctx, sys); err != nil || a.hash() == b.hash() {
 		t.Errorf("a changed host was not noticed: %v", err)
 	}
 }
@@ -85,9 +85,9 @@ func TestHostSkeletonHasAMountPointForEachBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.bind(sys, "home/ada/py")
+	p.addBind(sys, "home/ada/py")
 	root := t.TempDir()
-	if _, err := p.build(root); err != nil {
+	if _, err := p.makeSkeleton(root); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range p.Binds {

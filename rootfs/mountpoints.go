@@ -40,8 +40,8 @@ func makeMountPoints(root *os.Root) error {
 	return nil
 }
 
-// mountPointsName is where it is noted, beside a root, what was added to it to
-// be mounted on.
+// mountPointsName is the file beside a root that lists what was added to it to be
+// mounted on.
 const mountPointsName = "mountpoints.json"
 
 // AddMountPoint makes a place in the root at which a directory, or else a file,
@@ -62,7 +62,7 @@ func (r *Root) AddMountPoint(target string, dir bool) error {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
-	if err := addMountPoint(root, target, dir, r.noteMountPoint); err != nil {
+	if err := addMountPoint(root, target, dir, r.recordMountPoint); err != nil {
 		return fmt.Errorf("making a place for %q in the image: %w", target, err)
 	}
 	return nil
@@ -95,8 +95,8 @@ func addMountPoint(root *os.Root, target string, dir bool, note func(name string
 	return nil
 }
 
-// noteMountPoint keeps the name from being taken for damage.
-func (r *Root) noteMountPoint(name string) error {
+// recordMountPoint keeps the name from being taken for damage.
+func (r *Root) recordMountPoint(name string) error {
 	file := filepath.Join(filepath.Dir(r.Dir), mountPointsName)
 	names, err := readMountPoints(file)
 	if err != nil || slices.Contains(names, name) {

@@ -174,7 +174,7 @@ func TestKilledWhileNotingTheTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(s.tags.file(r), newName(s.tags.file(r))); err != nil {
+	if err := os.Rename(s.tags.file(r), unfinishedName(s.tags.file(r))); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := s.List(); err != nil || len(all) != 1 || len(all[0].Refs) != 0 {

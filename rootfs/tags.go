@@ -98,7 +98,7 @@ func (d tagDir) each(do func(file string, t tag) error) error {
 func (d tagDir) refs() (map[string][]string, error) {
 	refs := map[string][]string{}
 	err := d.each(func(file string, t tag) error {
-		if strings.HasPrefix(filepath.Base(file), newPrefix) {
+		if strings.HasPrefix(filepath.Base(file), unfinishedPrefix) {
 			return nil
 		}
 		refs[t.Digest] = append(refs[t.Digest], t.Ref)

@@ -37,7 +37,7 @@ func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	if err != nil {
 		return Host{}, fmt.Errorf("asking %q what it needs: %w; install a working one, for example with: apt install python3", exe, err)
 	}
-	return answer.check()
+	return answer.toHost()
 }
 
 // systemPython reports whether a path in /usr leads to an interpreter in /usr
@@ -87,9 +87,9 @@ func askPython(ctx context.Context, exe string) (*pythonAnswer, error) {
 	return &a, nil
 }
 
-// check refuses an interpreter that is too old, and one whose directories a sandbox
+// toHost refuses an interpreter that is too old, and one whose directories a sandbox
 // must not see.
-func (a *pythonAnswer) check() (Host, error) {
+func (a *pythonAnswer) toHost() (Host, error) {
 	if a.Minor < oldestMinor {
 		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", a.Executable, a.Minor, oldestMinor)
 	}

@@ -92,9 +92,9 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// storable keeps a time within what every file system can store. Zip, which Python
+// clampTime keeps a time within what every file system can store. Zip, which Python
 // uses too, begins in 1980; the epoch will do for us.
-func storable(t time.Time) time.Time {
+func clampTime(t time.Time) time.Time {
 	if first := time.Unix(0, 0); t.Before(first) {
 		return first
 	}

@@ -30,7 +30,7 @@ type entry struct {
 // newEntry takes over what we keep of a header. It reports false if there is
 // nothing to keep: a sandbox has its own /dev, and may make no devices.
 func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
-	e = entry{Name: hdr.Name, Type: hdr.Typeflag, Time: storable(hdr.ModTime)}
+	e = entry{Name: hdr.Name, Type: hdr.Typeflag, Time: clampTime(hdr.ModTime)}
 	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
 	// and on the host the file may belong to root.
 	e.Mode = hdr.FileInfo().Mode().Perm()

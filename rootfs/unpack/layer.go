@@ -55,7 +55,7 @@ func Extract(dir string, layer io.Reader, b *Budget) (used Usage, err error) {
 		if err != nil {
 			return w.used, fmt.Errorf("reading tar: %w", err)
 		}
-		if err := w.add(hdr, r); err != nil {
+		if err := w.addEntry(hdr, r); err != nil {
 			return w.used, fmt.Errorf("unpacking %s: %w", rootdir.Quote(hdr.Name), err)
 		}
 	}
@@ -82,7 +82,7 @@ func (w *layerWriter) Write(p []byte) (int, error) {
 	return len(p), w.budget.spendBytes(int64(len(p)))
 }
 
-func (w *layerWriter) add(hdr *tar.Header, content io.Reader) error {
+func (w *layerWriter) addEntry(hdr *tar.Header, content io.Reader) error {
 	if err := w.budget.spendEntry(hdr); err != nil {
 		return err
 	}
@@ -92,15 +92,15 @@ func (w *layerWriter) add(hdr *tar.Header, content io.Reader) error {
 		return err
 	}
 	if e.Type == tar.TypeReg && !e.isWhiteout() {
-		if err := w.file(&e, hdr.Size, content); err != nil {
+		if err := w.writeContent(&e, hdr.Size, content); err != nil {
 			return err
 		}
 	}
 	return w.index.Encode(e)
 }
 
-// file writes a content and notes it in its entry.
-func (w *layerWriter) file(e *entry, size int64, content io.Reader) (err error) {
+// writeContent writes a content and records it in its entry.
+func (w *layerWriter) writeContent(e *entry, size int64, content io.Reader) (err error) {
 	if err := w.budget.spendBytes(size); err != nil {
 		return err
 	}
@@ -123,12 +123,12 @@ func (w *layerWriter) file(e *entry, size int64, content io.Reader) (err error) 
 		return err
 	}
 	w.sum.Sum(e.Sum[:0])
-	return setFile(f, e)
+	return setModeAndTime(f, e)
 }
 
-// setFile gives a content the mode and the time of its entry. All its names
+// setModeAndTime gives a content the mode and the time of its entry. All its names
 // will share them, as they share the file.
-func setFile(f *os.File, e *entry) error {
+func setModeAndTime(f *os.File, e *entry) error {
 	if err := f.Chmod(e.Mode); err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ import (
 // A layer's names resolve as if the directory were the root of the file system
 // (package rootdir).
 type Merger struct {
-	root        *os.Root
-	budget      *Budget
-	directories map[string]dirEntry // what to give them at the end
-	from        string              // folder of the layer at hand
-	layer       *layerPaths
-	parent      parentCache
+	root     *os.Root
+	budget   *Budget
+	dirs     map[string]dirEntry // what SetDirModes gives each directory
+	layerDir string              // folder of the layer at hand
+	paths    *layerPaths
+	parent   parentCache
 }
 
 type dirEntry struct {
@@ -36,23 +36,23 @@ type dirEntry struct {
 
 // NewMerger merges layers into root, which is empty.
 func NewMerger(root *os.Root, b *Budget) *Merger {
-	return &Merger{root: root, budget: b, directories: map[string]dirEntry{}}
+	return &Merger{root: root, budget: b, dirs: map[string]dirEntry{}}
 }
 
 // Merge puts one layer on top of those before.
 func (m *Merger) Merge(layerDir string) error {
-	defer m.parent.forget()
-	m.layer, m.from = newLayerPaths(), layerDir
+	defer m.parent.close()
+	m.paths, m.layerDir = newLayerPaths(), layerDir
 	return readEntries(entriesFile(layerDir), func(e *entry) error {
-		if err := m.add(e); err != nil {
+		if err := m.addEntry(e); err != nil {
 			return fmt.Errorf("unpacking %s: %w", rootdir.Quote(e.Name), err)
 		}
 		return nil
 	})
 }
 
-// add merges one file, directory, link or whiteout.
-func (m *Merger) add(e *entry) error {
+// addEntry merges one file, directory, link or whiteout.
+func (m *Merger) addEntry(e *entry) error {
 	name, err := rootdir.Clean(e.Name)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (m *Merger) add(e *entry) error {
 	}
 	dir, base := path.Split(name)
 	if hidden, ok := strings.CutPrefix(base, whiteoutPrefix); ok {
-		return m.whiteout(path.Clean(dir), hidden)
+		return m.applyWhiteout(path.Clean(dir), hidden)
 	}
 	parent, err := m.openParent(path.Clean(dir))
 	if err != nil {
@@ -78,12 +78,12 @@ func (m *Merger) add(e *entry) error {
 // earlier layer or entry had there.
 func (m *Merger) create(parent parentDir, base string, e *entry) error {
 	full := path.Join(parent.path, base)
-	m.layer.add(full)
+	m.paths.add(full)
 	switch e.Type {
 	case tar.TypeDir:
-		return m.directory(parent, base, e)
+		return m.makeDirectory(parent, base, e)
 	case tar.TypeLink:
-		return m.hardlink(parent, base, e.Link)
+		return m.linkExisting(parent, base, e.Link)
 	case tar.TypeSymlink:
 		return m.replace(parent, base, func() error {
 			if err := unix.Symlinkat(e.Link, parent.fd(), base); err != nil {
@@ -92,7 +92,7 @@ func (m *Merger) create(parent parentDir, base string, e *entry) error {
 			return parent.setTime(base, e.Time)
 		})
 	}
-	return m.replace(parent, base, func() error { return m.file(parent, base, e) })
+	return m.replace(parent, base, func() error { return m.linkContent(parent, base, e) })
 }
 
 // replace makes something new, after the removal of what has the name if there
@@ -108,7 +108,7 @@ func (m *Merger) replace(parent parentDir, base string, makeIt func() error) err
 	return makeIt()
 }
 
-func (m *Merger) directory(parent parentDir, base string, e *entry) error {
+func (m *Merger) makeDirectory(parent parentDir, base string, e *entry) error {
 	full := path.Join(parent.path, base)
 	info, err := parent.root.Lstat(base)
 	if err == nil && info.IsDir() {
@@ -124,25 +124,25 @@ func (m *Merger) directory(parent parentDir, base string, e *entry) error {
 // remove removes a file or a whole directory. The path is a resolved one.
 func (m *Merger) remove(full string) error {
 	m.parent.stale = true // the way to it may lead through what goes
-	delete(m.directories, full)
+	delete(m.dirs, full)
 	return m.root.RemoveAll(full)
 }
 
-// file links a content to its name. What cannot be linked is copied: some file
+// linkContent links a content to its name. What cannot be linked is copied: some file
 // systems have no links, and none has any number of them.
-func (m *Merger) file(parent parentDir, base string, e *entry) error {
-	content := contentFile(m.from, e.File)
+func (m *Merger) linkContent(parent parentDir, base string, e *entry) error {
+	content := contentFile(m.layerDir, e.File)
 	err := unix.Linkat(unix.AT_FDCWD, content, parent.fd(), base, 0)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EMLINK), errors.Is(err, unix.EPERM), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOSYS):
-		return m.copyFile(parent, base, content, e)
+		return m.copyContent(parent, base, content, e)
 	}
 	return &os.LinkError{Op: "link", Old: content, New: path.Join(parent.path, base), Err: err}
 }
 
-func (m *Merger) copyFile(parent parentDir, base, content string, e *entry) (err error) {
+func (m *Merger) copyContent(parent parentDir, base, content string, e *entry) (err error) {
 	from, err := openContent(content)
 	if err != nil {
 		return err
@@ -183,9 +183,9 @@ func openContent(name string) (*os.File, error) {
 	return f, errors.Join(err, os.Chmod(name, info.Mode()))
 }
 
-// hardlink links to a file that has been merged before. A symlink as target
+// linkExisting links to a file that has been merged before. A symlink as target
 // is linked itself, not what it points at.
-func (m *Merger) hardlink(parent parentDir, base, target string) error {
+func (m *Merger) linkExisting(parent parentDir, base, target string) error {
 	target, err := rootdir.Clean(target)
 	if err != nil {
 		return err
@@ -212,14 +212,14 @@ func (m *Merger) keepDirMode(full string, e *entry) error {
 	if err := m.budget.spendName(full); err != nil {
 		return err
 	}
-	m.directories[full] = dirEntry{mode: e.Mode, mtime: e.Time}
+	m.dirs[full] = dirEntry{mode: e.Mode, mtime: e.Time}
 	return nil
 }
 
 // SetDirModes gives the directories their modes and times, which merging into them
 // would have undone.
 func (m *Merger) SetDirModes() error {
-	for full, d := range m.directories {
+	for full, d := range m.dirs {
 		real, err := rootdir.Resolve(m.root, full)
 		if rootdir.IsMissing(err) || err == nil && real != full {
 			continue // a later layer removed or replaced one above it

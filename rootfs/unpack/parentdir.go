@@ -33,7 +33,7 @@ type parentCache struct {
 	stale bool // to be resolved anew
 }
 
-func (c *parentCache) forget() {
+func (c *parentCache) close() {
 	if c.dir.root != nil {
 		c.dir.root.Close()
 		c.dir.dir.Close()
@@ -46,7 +46,7 @@ func (m *Merger) openParent(dir string) (parentDir, error) {
 	if m.parent.dir.root != nil && m.parent.name == dir && !m.parent.stale {
 		return m.parent.dir, nil
 	}
-	m.parent.forget()
+	m.parent.close()
 	real, err := rootdir.ResolveOrMake(m.root, dir)
 	if err != nil {
 		return parentDir{}, err

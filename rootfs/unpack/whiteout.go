@@ -17,10 +17,10 @@ const (
 	metaPrefix     = ".wh."     // AUFS kept its own notes under names with two prefixes
 )
 
-// whiteout hides a name, or everything, that lower layers have in dir. "Files
+// applyWhiteout hides a name, or everything, that lower layers have in dir. "Files
 // that are present in the same layer as a whiteout file can only be hidden by
 // whiteout files in subsequent layers."
-func (m *Merger) whiteout(dir, hidden string) error {
+func (m *Merger) applyWhiteout(dir, hidden string) error {
 	real, err := rootdir.Resolve(m.root, dir)
 	if rootdir.IsMissing(err) {
 		return nil // nothing there to hide
@@ -30,7 +30,7 @@ func (m *Merger) whiteout(dir, hidden string) error {
 	}
 	switch {
 	case hidden == opaqueMarker:
-		return m.hideBelow(real)
+		return m.hideChildren(real)
 	case strings.HasPrefix(hidden, metaPrefix):
 		return nil
 	case hidden == "" || hidden == "." || hidden == "..":
@@ -42,16 +42,16 @@ func (m *Merger) whiteout(dir, hidden string) error {
 // hide removes a path unless this layer has it too; then only what lower layers
 // have in it goes.
 func (m *Merger) hide(full string) error {
-	if m.layer.has(full) {
-		return m.hideBelow(full)
+	if m.paths.has(full) {
+		return m.hideChildren(full)
 	}
 	return m.remove(full)
 }
 
-// hideBelow hides everything in a directory. Once is enough in a layer; a
+// hideChildren hides everything in a directory. Once is enough in a layer; a
 // hostile one could make us walk the same tree for hours.
-func (m *Merger) hideBelow(dir string) error {
-	if m.layer.hidden(dir) {
+func (m *Merger) hideChildren(dir string) error {
+	if m.paths.markOpaque(dir) {
 		return nil
 	}
 	info, err := m.root.Lstat(dir)
@@ -106,8 +106,9 @@ func (l *layerPaths) has(full string) bool {
 	return ok
 }
 
-// hidden notes that a directory is opaque now, and reports whether it was.
-func (l *layerPaths) hidden(dir string) bool {
+// markOpaque records that a directory is opaque now, and reports whether it was
+// before.
+func (l *layerPaths) markOpaque(dir string) bool {
 	h := maphash.String(l.seed, dir)
 	_, was := l.opaque[h]
 	l.opaque[h] = struct{}{}
