@@ -122,7 +122,7 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 		}
 	}
 	err = repl.Run(ctx, repl.Options{
-		Streams: s, Bridge: p.bridge, Request: req, First: first.text,
+		Streams: s, Run: p.bridge.Run, Request: req, First: first.text,
 		Image: settings.Image, History: settings.HistoryFile(), Quiet: c.Bool("quiet"),
 		Show: show, ExitError: exitOf,
 	})

@@ -20,7 +20,7 @@ import (
 // History and Quiet must be set, the request's Stdout and Stderr too.
 type Options struct {
 	Streams *console.Streams
-	Bridge  *bridge.Server
+	Run     func(context.Context, bridge.Request) *bridge.Result
 	Request bridge.Request // of each block, but for its code and session
 	First   string         // code that runs before the first line, if any
 	Image   string         // for the greeting
@@ -33,8 +33,8 @@ type Options struct {
 	ExitError func(*bridge.Result) error
 }
 
-// Run reads and runs code until the input ends or the code exits, which
-// the error says.
+// Run reads and runs code until the input ends or the code exits, and returns the
+// error that ends the program.
 func Run(ctx context.Context, o Options) error {
 	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}}
 	q.Request.Stdout, q.Request.Stderr = q.cursor.follow(o.Request.Stdout), q.cursor.follow(o.Request.Stderr)
@@ -137,7 +137,7 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 	runCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	q.setCancel(cancel)
-	r := q.Bridge.Run(runCtx, req)
+	r := q.Run(runCtx, req)
 	q.setCancel(nil)
 	q.last = r
 	if ctx.Err() != nil {
