@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"slices"
@@ -186,7 +185,7 @@ func (in *interpreter) follow(req Request, progress *progress, files *artifacts.
 		return file, err
 	}
 	in.pipes.KeepWhole(create, req.Stdout != nil, req.Stderr != nil)
-	var stdout io.Writer = req.Stdout
+	stdout := req.Stdout
 	if req.Lines && progress.reports() {
 		stdout = output.Follow(req.Stdout, progress.say)
 	}
