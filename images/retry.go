@@ -14,13 +14,14 @@ import (
 const (
 	maxTries       = 5
 	defaultBackoff = 500 * time.Millisecond
-	// maxWait is the longest that a registry may ask us to wait. Beyond that
-	// the user had better know.
+	// maxWait is the longest that a registry may ask us to wait. A longer wait is an
+	// error, so that the user learns of it.
 	maxWait = time.Minute
 )
 
-// backoff is the pause before the next try, after n have failed: twice as long
-// each time, and not the same for all who were refused at once.
+// backoff returns the pause before the next try, after n have failed: twice as long
+// each time, less up to a half by chance, so that clients that were refused at the
+// same time do not come back at the same time.
 func backoff(first time.Duration, n int) time.Duration {
 	d := first << (n - 1)
 	return d/2 + rand.N(d/2+1)

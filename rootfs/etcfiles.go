@@ -10,17 +10,17 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// etcFiles are what libc looks into to turn a name into an address. Images
-// leave them out or empty, since every container runtime brings its own. There
-// is no server to ask, but without a word about it musl would ask one, and wait
-// five seconds for each name.
+// etcFiles are the files in which libc looks up names. Images have none or empty
+// ones, since every container runtime brings its own. A sandbox has no name server,
+// but unless a file says so musl asks one all the same, and waits five seconds for
+// each name.
 var etcFiles = map[string]string{
 	"etc/hosts":       "127.0.0.1\tlocalhost\n::1\tlocalhost\n",
 	"etc/resolv.conf": "options timeout:0 attempts:1\n",
 }
 
-// addEtcFiles writes those that an image has not, or has nothing in. An image
-// whose /etc is no directory has to do without.
+// addEtcFiles writes those that an image lacks or has empty. An image whose /etc is
+// not a directory gets none.
 func addEtcFiles(root *os.Root) error {
 	info, err := root.Lstat("etc")
 	if errors.Is(err, fs.ErrNotExist) {

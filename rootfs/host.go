@@ -68,8 +68,8 @@ var hostEtc = []string{
 	"ssl/certs", "pki/ca-trust/extracted", "pki/tls/certs", "mime.types", "python3*", "matplotlibrc", "fonts",
 }
 
-// planHost looks at the host, whose files are under sys; that is "/" but in
-// tests.
+// planHost looks at the host, whose files are under sys; that is "/" except
+// in tests.
 func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 	p := &hostPlan{Links: map[string]string{}}
 	p.addBind(sys, "usr")

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxEnv is what a process can be given as its environment at the least.
+// maxEnv is the size of an environment with which every Linux starts a process.
 const maxEnv = 128 << 10
 
 // unpackImage fills an empty directory with an image and makes it ready to be

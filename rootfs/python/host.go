@@ -22,10 +22,10 @@ type Host struct {
 
 // FindOnHost finds the host's interpreter: the system's own if there is one,
 // else the one that `python3` in the user's PATH starts. The host's files are
-// under sys, which is "/" but in tests.
+// under sys, which is "/" except in tests.
 func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	for _, exe := range []string{"/usr/bin/python3", "/usr/local/bin/python3"} {
-		if systemPython(sys, exe) {
+		if isSystemPython(sys, exe) {
 			return Host{Exe: exe}, nil
 		}
 	}
@@ -33,16 +33,16 @@ func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	if err != nil {
 		return Host{}, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", oldestMinor)
 	}
-	answer, err := askPython(ctx, exe)
+	report, err := askInterpreter(ctx, exe)
 	if err != nil {
 		return Host{}, fmt.Errorf("asking %q what it needs: %w; install a working one, for example with: apt install python3", exe, err)
 	}
-	return answer.toHost()
+	return report.toHost()
 }
 
-// systemPython reports whether a path in /usr leads to an interpreter in /usr
+// isSystemPython reports whether a path in /usr leads to an interpreter in /usr
 // that is not too old.
-func systemPython(sys, exe string) bool {
+func isSystemPython(sys, exe string) bool {
 	real, err := filepath.EvalSymlinks(filepath.Join(sys, exe))
 	if err != nil || !rootdir.Within(real, filepath.Join(sys, "usr")) {
 		return false
@@ -55,23 +55,23 @@ func systemPython(sys, exe string) bool {
 	return n < 0 || n >= oldestMinor
 }
 
-// pythonAnswer is what an interpreter says of itself.
-type pythonAnswer struct {
+// selfReport is what an interpreter says of itself.
+type selfReport struct {
 	Executable string `json:"executable"`
 	Prefix     string `json:"prefix"`
 	BasePrefix string `json:"base_prefix"`
 	Minor      int    `json:"minor"`
 }
 
-const pythonQuestion = `import json, sys; print(json.dumps({"executable": sys.executable, "prefix": sys.prefix, ` +
+const selfReportScript = `import json, sys; print(json.dumps({"executable": sys.executable, "prefix": sys.prefix, ` +
 	`"base_prefix": sys.base_prefix, "minor": sys.version_info[1]}))`
 
-// askPython runs an interpreter, isolated from the user's settings. It may be a
+// askInterpreter runs an interpreter, isolated from the user's settings. It may be a
 // shim that starts another one, as those of version managers are.
-func askPython(ctx context.Context, exe string) (*pythonAnswer, error) {
+func askInterpreter(ctx context.Context, exe string) (*selfReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, exe, "-I", "-c", pythonQuestion)
+	cmd := exec.CommandContext(ctx, exe, "-I", "-c", selfReportScript)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
@@ -80,29 +80,29 @@ func askPython(ctx context.Context, exe string) (*pythonAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var a pythonAnswer
-	if err := json.Unmarshal(bytes.TrimSpace(out), &a); err != nil {
+	var r selfReport
+	if err := json.Unmarshal(bytes.TrimSpace(out), &r); err != nil {
 		return nil, err
 	}
-	return &a, nil
+	return &r, nil
 }
 
-// toHost refuses an interpreter that is too old, and one whose directories a sandbox
+// toHost refuses an interpreter that is too old, or whose directories a sandbox
 // must not see.
-func (a *pythonAnswer) toHost() (Host, error) {
-	if a.Minor < oldestMinor {
-		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", a.Executable, a.Minor, oldestMinor)
+func (r *selfReport) toHost() (Host, error) {
+	if r.Minor < oldestMinor {
+		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", r.Executable, r.Minor, oldestMinor)
 	}
-	if !filepath.IsAbs(a.Executable) {
+	if !filepath.IsAbs(r.Executable) {
 		return Host{}, errors.New("the interpreter does not know its own path")
 	}
-	h := Host{Exe: a.Executable}
+	h := Host{Exe: r.Executable}
 	// The executable may be a symlink into another tree, and so may that.
-	real, err := filepath.EvalSymlinks(a.Executable)
+	real, err := filepath.EvalSymlinks(r.Executable)
 	if err != nil {
 		return Host{}, err
 	}
-	for _, dir := range []string{a.BasePrefix, a.Prefix, filepath.Dir(real), filepath.Dir(a.Executable)} {
+	for _, dir := range []string{r.BasePrefix, r.Prefix, filepath.Dir(real), filepath.Dir(r.Executable)} {
 		if !filepath.IsAbs(dir) || rootdir.Within(dir, "/usr") || h.covers(dir) {
 			continue
 		}
