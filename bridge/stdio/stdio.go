@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -274,7 +275,7 @@ func (c *Conn) refuse(line []byte, code int64, why error) {
 	c.log.Warn("the client sent what is no message", "err", why)
 	id := []byte("null")
 	for _, where := range []*regexp.Regexp{idFirst(), idLast()} {
-		if found := where.FindSubmatch(line); found != nil {
+		if found := where.FindSubmatch(line); found != nil && json.Valid(found[1]) && utf8.Valid(found[1]) {
 			id = found[1]
 		}
 	}
