@@ -24,7 +24,7 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, list := stopped(t.Context()), new(catalog.List)
 		starts := 0
-		await := func(patience time.Duration) (*catalog.List, error, time.Duration) {
+		await := func(patience time.Duration) (*catalog.List, time.Duration, error) {
 			begun := time.Now()
 			listing := u.share("list", func() (any, error) {
 				starts++
@@ -33,16 +33,16 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 			})
 			synctest.Wait()
 			got, err := u.await(t.Context(), "list", listing, patience)
-			return got, err, time.Since(begun)
+			return got, time.Since(begun), err
 		}
-		if _, err, took := await(2 * time.Second); !errors.Is(err, errNotYet) || took != 2*time.Second {
+		if _, took, err := await(2 * time.Second); !errors.Is(err, errNotYet) || took != 2*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
-		if _, err, took := await(time.Hour); !errors.Is(err, errNotYet) || took != 0 {
+		if _, took, err := await(time.Hour); !errors.Is(err, errNotYet) || took != 0 {
 			t.Errorf("the second caller, after %v: %v", took, err)
 		}
 		time.Sleep(9 * time.Second)
-		if got, err, took := await(time.Hour); got != list || err != nil || took != 10*time.Second || starts != 2 {
+		if got, took, err := await(time.Hour); got != list || err != nil || took != 10*time.Second || starts != 2 {
 			t.Errorf("once it was done: %v, %v after %v and %d starts", got, err, took, starts)
 		}
 		u.finished.Wait()

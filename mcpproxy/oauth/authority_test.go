@@ -109,12 +109,16 @@ func (a *authority) open(dir string) *Store {
 	return NewStore("fake", a.url+"/mcp", dir, redact.New(config.Server{}))
 }
 
-// challenge is how a server answers a request without a token.
-func (a *authority) challenge(ctx context.Context, status int) *http.Response {
-	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/mcp", nil)
-	return &http.Response{StatusCode: status, Request: req, Body: http.NoBody, Header: http.Header{
+// logIn logs in after a server answered a request without a token so; the status is
+// that of the answer.
+func (a *authority) logIn(ctx context.Context, s *Store, status int, o Options) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/mcp", nil)
+	if err != nil {
+		return err
+	}
+	return s.LogIn(ctx, &http.Response{StatusCode: status, Request: req, Body: http.NoBody, Header: http.Header{
 		"Www-Authenticate": {`Bearer resource_metadata="` + a.url + `/.well-known/oauth-protected-resource/mcp"`},
-	}}
+	}}, o)
 }
 
 // loggedIn returns a Store with a login, in a new folder.
@@ -122,7 +126,7 @@ func (a *authority) loggedIn(t *testing.T) (s *Store, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	s = a.open(dir)
-	if err := s.LogIn(t.Context(), a.challenge(t.Context(), http.StatusUnauthorized), Options{Show: browser(t)}); err != nil {
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
 		t.Fatal(err)
 	}
 	return s, dir

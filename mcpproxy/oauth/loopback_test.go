@@ -16,7 +16,7 @@ func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
 	a := newAuthority(t)
 	s := a.open(t.TempDir())
 	o := Options{ClientID: "known", ClientSecret: "known-s3cret", Scopes: []string{"read", "write"}, Show: browser(t)}
-	if err := s.LogIn(t.Context(), a.challenge(t.Context(), http.StatusUnauthorized), o); err != nil {
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, o); err != nil {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
@@ -30,17 +30,17 @@ func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
 }
 
 func TestServerThatAsksForNoLoginIsNamed(t *testing.T) {
-	a := newAuthority(t)
-	challenge := a.challenge(t.Context(), http.StatusOK)
-	challenge.Header.Del("Www-Authenticate")
-	challenge.Request.URL.Path = "/none"
-	challenge.Request.URL.Host = "127.0.0.1:1"
-	err := a.open(t.TempDir()).LogIn(t.Context(), challenge, Options{Show: func(string) { t.Error("a browser is asked for") }})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1/none", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = newAuthority(t).open(t.TempDir()).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Request: req, Body: http.NoBody},
+		Options{Show: func(string) { t.Error("a browser is asked for") }})
 	mcptest.WantError(t, err, "does not ask for a login")
 }
 
 // fetched waits for the browser at a loopback. act is what comes to it.
-func fetched(t *testing.T, ctx context.Context, act func(callback string)) (code string, err error) {
+func fetched(ctx context.Context, t *testing.T, act func(callback string)) (code string, err error) {
 	t.Helper()
 	b, err := newLoopback()
 	if err != nil {
@@ -58,7 +58,7 @@ func fetched(t *testing.T, ctx context.Context, act func(callback string)) (code
 
 // TestStrangersEndNoLogin: any program of this host can reach the port.
 func TestStrangersEndNoLogin(t *testing.T) {
-	code, err := fetched(t, t.Context(), func(callback string) {
+	code, err := fetched(t.Context(), t, func(callback string) {
 		for _, strange := range []string{
 			callback, callback + "?code=stolen", callback + "?code=stolen&state=", callback + "?code=stolen&state=another",
 			callback + "?error=access_denied", strings.Replace(callback, "/callback", "/", 1), callback + "/more?code=c&state=the+state",
@@ -83,20 +83,20 @@ func TestStrangersEndNoLogin(t *testing.T) {
 }
 
 func TestRefusedLoginSaysWhy(t *testing.T) {
-	_, err := fetched(t, t.Context(), func(callback string) {
+	_, err := fetched(t.Context(), t, func(callback string) {
 		if _, page := get(t, callback+"?error=access_denied&error_description=not%1B%5B31m+you&state=the+state"); !strings.Contains(page, "refused") {
 			t.Errorf("the page says %s", page)
 		}
 	})
 	mcptest.WantError(t, err, "refused: access_denied not[31m you")
-	_, err = fetched(t, t.Context(), func(callback string) { get(t, callback+"?state=the+state") })
+	_, err = fetched(t.Context(), t, func(callback string) { get(t, callback+"?state=the+state") })
 	mcptest.WantError(t, err, "the authorization server refused")
 }
 
 func TestLoginEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("the user left")
-	if _, err := fetched(t, ctx, func(string) { cancel(gone) }); !errors.Is(err, gone) {
+	if _, err := fetched(ctx, t, func(string) { cancel(gone) }); !errors.Is(err, gone) {
 		t.Errorf("err = %v", err)
 	}
 }
