@@ -115,12 +115,12 @@ func sessionsDir(d settings.Dirs, serves bool) string {
 }
 
 // Close ends everything, users before what they use.
-func (p *app) Close() error {
-	p.bridge.Close()
-	if p.watcher != nil {
-		p.watcher.Close()
+func (a *app) Close() error {
+	a.bridge.Close()
+	if a.watcher != nil {
+		a.watcher.Close()
 	}
-	return errors.Join(p.proxy.Close(), p.runtime.Close(), p.store.Close())
+	return errors.Join(a.proxy.Close(), a.runtime.Close(), a.store.Close())
 }
 
 func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {

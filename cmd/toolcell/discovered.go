@@ -70,19 +70,19 @@ func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *dis
 		logProblems(f.log, config)
 		proxy.Update(config)
 	}, f.trust.File(), f.values.File())
-	return current{proxy, w}, w
+	return watchedProxy{proxy, w}, w
 }
 
-// current is a proxy that looks for changes of the config when it is asked for
-// the servers: once a run, at its start, and not in every call of a tool.
-type current struct {
+// A watchedProxy looks for changes of the config when it is asked for the servers:
+// once a run, at its start, and not in every call of a tool.
+type watchedProxy struct {
 	*mcpproxy.Proxy
 	watcher *discovery.Watcher
 }
 
-func (c current) Servers() []mcpproxy.ServerStatus {
-	c.watcher.Refresh()
-	return c.Proxy.Servers()
+func (p watchedProxy) Servers() []mcpproxy.ServerStatus {
+	p.watcher.Refresh()
+	return p.Proxy.Servers()
 }
 
 // askTrust asks, once for each file and on a terminal only, whether the files of

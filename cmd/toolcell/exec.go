@@ -86,7 +86,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	if !c.Bool("quiet") {
 		printFiles(r, s)
 	}
-	return exitOf(r)
+	return exitError(r)
 }
 
 // execPrompt is exec -i. Code from the command line runs first, in the session.
@@ -124,7 +124,7 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 	err = repl.Run(ctx, repl.Options{
 		Streams: s, Run: p.bridge.Run, Request: req, First: first.text,
 		Image: settings.Image, History: settings.HistoryFile(), Quiet: c.Bool("quiet"),
-		Show: show, ExitError: exitOf,
+		Show: show, ExitError: exitError,
 	})
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
 		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
@@ -215,8 +215,9 @@ func printFiles(r *bridge.Result, s *console.Streams) {
 	}
 }
 
-// exitOf gives the exit code of a run: the code's own where there is one.
-func exitOf(r *bridge.Result) error {
+// exitError returns the error that ends the program with the exit code of a run:
+// the code's own where there is one.
+func exitError(r *bridge.Result) error {
 	var hint *oci.HintError
 	switch {
 	case !r.IsError():

@@ -22,8 +22,8 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	return policy.Load(file, named, log)
 }
 
-// noteUnmatchedSections prints which sections of the policy are about no server.
-func noteUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
+// printUnmatchedSections prints which sections of the policy are about no server.
+func printUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
 	s, err := settings.Read(c)
 	if err != nil {
 		return // the caller has reported it

@@ -75,7 +75,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
 	printProblems(s.Err, all, p.Problems())
-	noteUnmatchedSections(c, s.Err, all)
+	printUnmatchedSections(c, s.Err, all)
 	if c.Bool("json") {
 		return console.PrintJSON(s.Out, all)
 	}
