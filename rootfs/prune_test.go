@@ -316,11 +316,11 @@ func TestPolicy(t *testing.T) {
 func TestDue(t *testing.T) {
 	reg, s := newRegistry(t), openStore(t)
 	ref := reg.push(t, "py:3", pythonImage(t))
-	if s.Due(ref) {
+	if s.RecheckDue(ref) {
 		t.Error("due before it was ever pulled")
 	}
 	root := ensureAll(t, s, ref)[0]
-	if s.Due(ref) {
+	if s.RecheckDue(ref) {
 		t.Error("due at once")
 	}
 	r, err := images.Parse(ref)
@@ -335,14 +335,14 @@ func TestDue(t *testing.T) {
 	}
 	age(r)
 	s.Policy = PullNever
-	if s.Due(ref) {
+	if s.RecheckDue(ref) {
 		t.Error("due, though pulling is switched off")
 	}
 	s.Policy = PullMissing
-	if !s.Due(ref) {
+	if !s.RecheckDue(ref) {
 		t.Error("not due after two hours")
 	}
-	if s.Due(ref) {
+	if s.RecheckDue(ref) {
 		t.Error("due again at once")
 	}
 	pinned := reg.host + "/py@" + root.Digest
@@ -351,7 +351,7 @@ func TestDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	age(r)
-	if s.Due(pinned) {
+	if s.RecheckDue(pinned) {
 		t.Error("a digest is due")
 	}
 }

@@ -66,9 +66,9 @@ func (s *Store) cached(r images.Reference, ref string) *Root {
 // recheckAfter is how long a tag is taken for what it last was.
 const recheckAfter = time.Hour
 
-// Due reports whether it is time to ask the registry again, in the background,
-// which image a cached tag means. If so, it records that the registry is asked.
-func (s *Store) Due(ref string) bool {
+// RecheckDue reports whether it is time to ask the registry again, in the
+// background, which image a cached tag means. If so, it records that it is asked now.
+func (s *Store) RecheckDue(ref string) bool {
 	r, err := images.Parse(ref)
 	if err != nil || s.Policy != PullMissing || r.Kind != images.Registry || r.Pinned() {
 		return false

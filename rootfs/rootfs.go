@@ -77,7 +77,7 @@ type PullPolicy string
 
 // The policies.
 const (
-	PullMissing PullPolicy = "missing" // if the image is not here, and else in the background, sometimes (Due)
+	PullMissing PullPolicy = "missing" // if the image is not here, and else in the background, sometimes (RecheckDue)
 	PullAlways  PullPolicy = "always"  // by each process, once
 	PullNever   PullPolicy = "never"   // only by Pull
 )

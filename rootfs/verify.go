@@ -74,27 +74,26 @@ func compareRoots(ctx context.Context, want *os.Root, dir string, damage *damage
 		return nil
 	}
 	defer got.Close()
-	c := comparison{ctx: ctx, want: want, got: got, damage: damage}
+	c := comparison{want: want, got: got, damage: damage}
 	if err := readJSON(filepath.Join(filepath.Dir(dir), bytecodeName), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		damage.add("%s: %v", bytecodeName, err)
 	}
 	if c.points, err = readMountPoints(filepath.Join(filepath.Dir(dir), mountPointsName)); err != nil {
 		damage.add("%s: %v", mountPointsName, err)
 	}
-	return c.compareDir(".")
+	return c.compareDir(ctx, ".")
 }
 
 // A comparison finds where two trees differ.
 type comparison struct {
-	ctx       context.Context
 	want, got *os.Root
 	added     bytecodeRecord
 	points    []string // to be mounted on
 	damage    *damageList
 }
 
-func (c *comparison) compareDir(dir string) error {
-	if err := c.ctx.Err(); err != nil {
+func (c *comparison) compareDir(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	want, err := rootdir.ReadDir(c.want, dir)
@@ -112,7 +111,7 @@ func (c *comparison) compareDir(dir string) error {
 	}
 	for _, e := range want {
 		delete(rest, e.Name())
-		if err := c.compareEntry(path.Join(dir, e.Name())); err != nil {
+		if err := c.compareEntry(ctx, path.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -122,7 +121,7 @@ func (c *comparison) compareDir(dir string) error {
 	return nil
 }
 
-func (c *comparison) compareEntry(name string) error {
+func (c *comparison) compareEntry(ctx context.Context, name string) error {
 	want, err := c.want.Lstat(name)
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (c *comparison) compareEntry(name string) error {
 	case got.Mode() != want.Mode():
 		c.damage.add("%s: is %s and should be %s", rootdir.Quote(name), got.Mode(), want.Mode())
 	case want.IsDir():
-		return c.compareDir(name)
+		return c.compareDir(ctx, name)
 	case want.Mode()&fs.ModeSymlink != 0:
 		a, errA := c.want.Readlink(name)
 		b, errB := c.got.Readlink(name)

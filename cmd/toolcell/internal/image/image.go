@@ -26,7 +26,7 @@ const retryDefault = 10 * time.Minute
 type Store interface {
 	Ensure(ctx context.Context, ref string, progress func(rootfs.Progress)) (*rootfs.Root, error)
 	Cached(ctx context.Context, ref string) *rootfs.Root
-	Due(ref string) bool
+	RecheckDue(ref string) bool
 }
 
 // A Source finds the image that code runs on. Its exported fields are set before
@@ -136,7 +136,7 @@ func (s *Source) ensure(ctx context.Context, ref, note string, progress func(don
 	if err := settings.MakeRoom(root, s.Mounts); err != nil {
 		return bridge.Image{}, s.Dirs.Explain(err)
 	}
-	if ask := s.Store.Due(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(s.Runner) {
+	if ask := s.Store.RecheckDue(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(s.Runner) {
 		s.Refresh(ref, ask)
 	}
 	image := s.image(ref, root)

@@ -33,7 +33,7 @@ func (s *fakeStore) Ensure(_ context.Context, ref string, progress func(rootfs.P
 }
 
 func (s *fakeStore) Cached(_ context.Context, ref string) *rootfs.Root { return s.roots[ref] }
-func (s *fakeStore) Due(string) bool                                   { return s.due }
+func (s *fakeStore) RecheckDue(string) bool                            { return s.due }
 
 // newSource returns a source of the image ref, whose store has that and the
 // host's Python.
