@@ -107,7 +107,7 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 		"accepted, no answer":   {status(202, "", ""), false, []string{"answered with nothing instead of MCP"}},
 		"garbage as json":       {status(200, "application/json", "][ garbage"), true, []string{"is not JSON-RPC", "][ garbage"}},
 		"empty json":            {status(200, "application/json", ""), true, []string{"is not JSON-RPC"}},
-		"answer to nobody":      {status(200, "application/json", `{"jsonrpc":"2.0","method":"notifications/message"}`), true, []string{"gave no answer"}},
+		"no answer in it":       {status(200, "application/json", `{"jsonrpc":"2.0","method":"notifications/message"}`), true, []string{"gave no answer"}},
 		"403":                   {status(403, "text/html", page), false, []string{"does not allow this (403 Forbidden): Sign in"}},
 		"404":                   {status(404, "text/plain", "no such thing"), false, []string{"404 Not Found", "no such thing", "test.json"}},
 		"429":                   {status(429, "text/plain", "slow down"), false, []string{"429 Too Many Requests", "17 s", "slow down"}},
@@ -162,8 +162,8 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	nobody := httptest.NewServer(http.NotFoundHandler())
-	nobody.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
 	tls := httptest.NewTLSServer(http.NotFoundHandler())
 	defer tls.Close()
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -173,8 +173,8 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 		handler   http.HandlerFunc
 		want      []string
 	}{
-		"nothing listens":     {config.Remote, nobody.URL, nil, []string{"nothing listens there", "test.json"}},
-		"bad certificate":     {config.HTTP, tls.URL, nil, []string{"signed by nobody this host trusts", "SSL_CERT_FILE"}},
+		"nothing listens":     {config.Remote, gone.URL, nil, []string{"nothing listens there", "test.json"}},
+		"bad certificate":     {config.HTTP, tls.URL, nil, []string{"signed by an authority that this host does not trust", "SSL_CERT_FILE"}},
 		"https to http":       {config.HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
 		"http to https":       {config.HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
 		"401 without a login": {config.Remote, "", status(401, "", ""), []string{"the server needs a login; in a terminal: toolcell servers login fake"}},

@@ -263,7 +263,7 @@ func TestProgressIsPassedOnOverStdioWithinBounds(t *testing.T) {
 	if err != nil || count == 0 || count > 200 {
 		t.Errorf("%d notes of progress, %v", count, err)
 	}
-	mustCall(t, p, "progress", `{}`) // nobody listens, so no token is sent
+	mustCall(t, p, "progress", `{}`) // without a listener no token is sent
 }
 
 func TestFloodsOfAServerHurtNobody(t *testing.T) {

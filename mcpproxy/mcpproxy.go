@@ -9,7 +9,7 @@
 // send is not, and is bounded. The caller decides which code may call which
 // server.
 //
-// Its parts are packages, each of which can be read alone:
+// Its parts are packages that can be read alone:
 //
 //	config      a server's entry, and what makes one valid
 //	clientfile  the files of MCP clients, in their dialects → entries
@@ -79,7 +79,7 @@ type Proxy struct {
 	closed  bool
 }
 
-// current returns what is known now.
+// current returns the present snapshot.
 func (p *Proxy) current() snapshot {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

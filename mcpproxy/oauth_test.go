@@ -357,15 +357,15 @@ func TestLoginIsNotEndedByStrangers(t *testing.T) {
 		if !strings.HasPrefix(back, "http://127.0.0.1:") {
 			t.Errorf("it comes back to %s", back)
 		}
-		for _, knock := range []string{"?code=stolen&state=guess", "?error=access_denied", "", "/../x?state=" + u.Query().Get("state")} {
-			resp, err := http.Get(back + knock)
+		for _, strange := range []string{"?code=stolen&state=guess", "?error=access_denied", "", "/../x?state=" + u.Query().Get("state")} {
+			resp, err := http.Get(back + strange)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			resp.Body.Close()
 			if resp.StatusCode < 400 {
-				t.Errorf("%q was answered %s", knock, resp.Status)
+				t.Errorf("%q was answered %s", strange, resp.Status)
 			}
 		}
 		browse(t, address)

@@ -265,7 +265,7 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 	if _, problems, err := p.Search(t.Context(), "echo", 1, false); err != nil || len(problems) != 1 {
 		t.Errorf("problems = %v, %v", problems, err)
 	}
-	p.tools.patience = time.Hour // nobody waits for it again
+	p.tools.patience = time.Hour // no caller waits for it again
 	docs, problems, err := p.Search(t.Context(), "echo", 1, false)
 	if err != nil || len(docs) != 1 || len(problems) != 1 || problems[0].Server != "slow" || !strings.Contains(problems[0].Reason, "still starting") {
 		t.Errorf("found %+v, %+v, %v", docs, problems, err)

@@ -120,7 +120,7 @@ const (
 	renewAfter = 24 * time.Hour // a list this old is fetched again, in the background
 	renewRetry = time.Hour      // after a time that failed
 	// renewalDelay makes a renewal wait for the run that needs the tools, and saves a
-	// command that ends at once from starting a server in vain.
+	// command that ends at once from starting a server for nothing.
 	renewalDelay   = 3 * time.Second
 	renewalsAtOnce = 2
 )

@@ -138,7 +138,7 @@ func openEmpty(data []byte, path []string) ([]byte, error) {
 	return splice(data[:at], data[nextLine(data, at):]), nil
 }
 
-// shifted indents text, of which the first line has the least indentation.
+// shifted indents text, whose first line has the least indentation.
 func shifted(text []byte, indent int) []byte {
 	old := len(indentOf(text, 0))
 	var out []byte

@@ -59,8 +59,8 @@ func (b *loopback) fetch(ctx context.Context, address string, show func(string))
 	}
 }
 
-// receive takes what the browser brings. Any program of this host may knock
-// here, so what does not know the state is turned away and ends nothing.
+// receive takes what the browser brings. Any program of this host can connect
+// here: a request without the state is refused, and ends nothing.
 func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 	q := req.URL.Query()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -136,7 +136,7 @@ func (r *Run) AuthorizeServer(s Server) error {
 }
 
 // ServerDenied returns an error if nothing of a server may be used, so that it is
-// not started in vain. It counts nothing.
+// not started for nothing. It counts nothing.
 func (r *Run) ServerDenied(s Server) error {
 	switch {
 	case r == nil:

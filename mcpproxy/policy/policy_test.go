@@ -113,7 +113,7 @@ allow = "?et_file"
 		t.Errorf("a server that is closed as a whole: %v", err)
 	}
 	if err := p.NewRun().AuthorizeServer(Server{Name: "github"}); err != nil {
-		t.Errorf("a server of which some tools are allowed: %v", err)
+		t.Errorf("a server with some allowed tools: %v", err)
 	}
 }
 

@@ -96,8 +96,8 @@ func explainProcess(proc *stdio.Process, err, cause error) error {
 
 // newClient makes a client for one session. It offers the server nothing:
 // capabilities are empty and not nil, which would advertise roots. The handler
-// of list_changed is there to make the SDK subscribe; the inbox of the link
-// takes the notification before it.
+// of list_changed is there to make the SDK subscribe; message.Notifications handles
+// the notification before the SDK sees it.
 func (d *Dialer) newClient() *mcp.Client {
 	return mcp.NewClient(d.options.ClientInfo, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},

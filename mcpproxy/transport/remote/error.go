@@ -201,7 +201,7 @@ func (e *endpoint) words(err error) error {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return reach("its certificate is signed by nobody this host trusts (%s); if you trust it, name its authority's file in SSL_CERT_FILE", PlainText(err))
+		return reach("its certificate is signed by an authority that this host does not trust (%s); if you trust it, name its authority's file in SSL_CERT_FILE", PlainText(err))
 	case errors.As(err, &wrong):
 		return reach("its certificate is for another name (%s); correct the address in %s", PlainText(err), e.server.Source)
 	case errors.As(err, &invalid), errors.As(err, &verify):

@@ -15,7 +15,7 @@ import (
 )
 
 // events is the body of a stream of server-sent events on its way to the SDK.
-// It reads event by event, hands notifications to the inbox, and passes on
+// It reads event by event, keeps notifications from the SDK, and passes on
 // what the session should see, each event within bounds and well formed.
 type events struct {
 	r      *Link

@@ -48,7 +48,7 @@ type Process struct {
 	gone bool       // the process id may be another's: signal no more
 }
 
-// OverPipes returns a process of which there are only the pipes, as tests play a
+// OverPipes returns a process that is only its pipes, for tests that play a
 // server. It cannot be stopped or waited for.
 func OverPipes(stdin, stdout *os.File) *Process {
 	return &Process{

@@ -98,7 +98,7 @@ func TestLinesStayWhole(t *testing.T) {
 	defer cancel()
 	long := strings.Repeat("x", 1<<20)
 	if err := w.send(impatient, []byte(long)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("nobody reads, and it says %v", err)
+		t.Fatalf("the server reads nothing, and it says %v", err)
 	}
 	if err := w.send(impatient, []byte("never")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a line is on its way, and it says %v", err)
