@@ -108,7 +108,7 @@ func TestBlocksRunInOneSession(t *testing.T) {
 func TestCodeCanExit(t *testing.T) {
 	p := newReplied(t, "exit(7)\nnever\n")
 	p.results["exit(7)\n"] = ended(bridge.StatusError, 7)
-	if err := p.run(t.Context(), ""); err != errExit(7) || len(p.codes) != 1 {
+	if err := p.run(t.Context(), ""); !errors.Is(err, errExit(7)) || len(p.codes) != 1 {
 		t.Errorf("got %v, after %q", err, p.codes)
 	}
 }
@@ -137,7 +137,7 @@ func TestProgramGetsTheLastExitCode(t *testing.T) {
 	p := newReplied(t, "1/0\n")
 	code := 1
 	p.results["1/0\n"] = bridge.Result{Status: bridge.StatusError, ExitCode: &code, Session: "new"}
-	if err := p.run(t.Context(), ""); err != errExit(1) {
+	if err := p.run(t.Context(), ""); !errors.Is(err, errExit(1)) {
 		t.Errorf("got %v", err)
 	}
 }
