@@ -22,7 +22,7 @@ type PoolOptions = pool.Options
 // The ways to start sandboxes ahead of their use.
 const (
 	StartAuto      = pool.StartAuto      // forks, or where they cannot be had containers
-	StartFork      = pool.StartFork      // the same, but runs wait for the template, and it is said why there is none
+	StartFork      = pool.StartFork      // the same, but runs wait for the template, and notes say why there is none
 	StartContainer = pool.StartContainer // containers
 )
 
@@ -37,17 +37,17 @@ type (
 	HintError = doctor.HintError
 )
 
-// How a check came out.
+// The results of a check.
 const (
 	CheckOK       = doctor.CheckOK
 	CheckDegraded = doctor.CheckDegraded // sandboxes run, with something missing
 	CheckFatal    = doctor.CheckFatal    // sandboxes cannot run
 )
 
-// Examine looks at what this host gives to a server with these needs. It starts
-// no sandbox and leaves nothing behind.
+// Examine checks what this host offers a server with these needs. It starts no
+// sandbox and leaves nothing behind.
 func Examine(n Needs) []Check { return doctor.Examine(n) }
 
-// ExplainFolders puts the cause and its cure in front of an error of making
-// use of these folders, if they are to blame.
+// ExplainFolders prefixes an error with its cause and cure if these folders are
+// to blame for it.
 func ExplainFolders(err error, dirs ...string) error { return doctor.ExplainFolders(err, dirs...) }

@@ -4,12 +4,12 @@
 // It promises that a process runs in its own user, mount, pid, network, ipc,
 // uts and cgroup namespaces, without capabilities and without a way to gain
 // privileges, on a read-only root; that the sandbox ends as a whole when its
-// first process ends or its context does; and that what a killed server left
-// is swept by the next one. It refuses to start anything weaker.
+// first process ends or its context does; and that the next server removes the
+// sandboxes that a killed one left. It refuses to start anything weaker.
 //
-// Where the host gives no cgroup it keeps the memory limit by watching, which
-// code can overshoot for some milliseconds, and limits CPU time by the number
-// of processors; Runtime.Missing says so.
+// On a host without usable cgroups it enforces the memory limit by watching, so
+// code can exceed it for some milliseconds, and limits CPU time by the number
+// of processors; Runtime.Missing reports both.
 //
 // What a sandbox is stands in spec; container starts one, pid1 is the init
 // inside, limits watches it; template forks, and pool keeps sandboxes ready;
@@ -35,9 +35,9 @@ type Runtime struct {
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
-// the folder for their state, which servers may share; what servers that were
-// killed left there is ended and removed. The host is not looked at before it
-// is needed.
+// the folder for their state, which servers may share; sandboxes that killed
+// servers left there are ended and removed. The host is probed when it is first
+// needed.
 func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	e, err := container.Open(dir, uid, gid)
 	if err != nil {
@@ -63,16 +63,15 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 // Mount makes all sandboxes show these. It is called before the first starts.
 func (r *Runtime) Mount(ms []Mount) { r.containers.Mount(ms) }
 
-// Close ends what waits to be used, and removes the state folder of this
-// instance. No sandbox may be running.
+// Close ends standby sandboxes and removes the state folder of this instance.
+// No sandbox may be running.
 func (r *Runtime) Close() error {
 	r.pool.Close()
 	return r.containers.Close()
 }
 
-// Missing lists, for the user, what this host cannot give and what that
-// costs, and what could not be preloaded; it is empty on a host that gives
-// everything.
+// Missing lists, for the user, what this host lacks, with the consequences, and
+// which modules could not be preloaded. It is empty if nothing is missing.
 func (r *Runtime) Missing(l spec.Limits) []string {
 	h, err := r.containers.Host()
 	if err != nil {
@@ -81,11 +80,10 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.Notes())
 }
 
-// Isolation names what a sandbox lacks on this host, separated by spaces; it
-// is empty where it lacks nothing. one-id: code has the host id of this
-// process, in a user namespace of its own, for want of a second one.
-// watched-limits: some limit is kept by other means than cgroups. no-proc:
-// there is no /proc inside.
+// Isolation names what a sandbox lacks on this host, separated by spaces, or is
+// empty. one-id: there is no second id, so code has the host id of this
+// process, in a user namespace of its own. watched-limits: some limit is
+// enforced without cgroups. no-proc: there is no /proc inside.
 func (r *Runtime) Isolation(l spec.Limits) string {
 	h, err := r.containers.Host()
 	if err != nil {
@@ -99,7 +97,7 @@ func (r *Runtime) Keep(w PoolOptions) {
 	r.pool.SetOptions(w)
 }
 
-// Warm begins to make ready for p, whose streams are not needed. It returns at
+// Warm begins to prepare sandboxes for p, which needs no streams. It returns at
 // once.
 func (r *Runtime) Warm(p Process) {
 	r.containers.Go(func() {

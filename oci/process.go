@@ -20,15 +20,16 @@ type Process struct {
 	// Control gives the process a stream socket as descriptor 3, whose other
 	// end is Sandbox.Conn.
 	Control bool
-	// Session says that the process goes on when its work is done, and waits for
-	// more: it does not count as one of those at work.
+	// Session says that the process outlives its first work and waits for more;
+	// it does not count as running.
 	Session bool
-	// Python says how to start the process ahead of its use, if that can be.
+	// Python says how to start the process ahead of its use; nil if that is not
+	// possible.
 	Python *Python
 }
 
-// sandboxed gives the part of p that says what its sandbox is, for code that
-// has these ids in it.
+// sandboxed returns the part of p that describes its sandbox, for code with
+// these ids inside.
 func (p Process) sandboxed(uid, gid uint32) spec.Process {
 	return spec.Process{
 		Root: p.Root, Binds: p.Binds, Args: p.Args, Env: p.Env, Limits: p.Limits, Python: p.Python,

@@ -57,9 +57,9 @@ func (s *Sandbox) Signal() {
 }
 
 // Finished says that the process, which was started ahead of its use, has
-// announced its exit code: it has nothing more to say, and is alone. Wait then
-// returns at once, and what is left is killed. Only the first call counts, and
-// only while Wait would block.
+// announced its exit code, will write nothing more and is the only process
+// left. Wait then returns at once, and the rest of the sandbox is killed. Only
+// the first call counts, and only while Wait would block.
 func (s *Sandbox) Finished(code int) {
 	select {
 	case s.finished <- code:
@@ -67,16 +67,17 @@ func (s *Sandbox) Finished(code int) {
 	}
 }
 
-// Wait returns once every process in the sandbox has ended, and says how the
-// first one did. It may be called more than once. An error says that the sandbox
-// could not be waited for or removed; the exit is good in the second case.
+// Wait returns once every process in the sandbox has ended, and reports how the
+// first one ended. It may be called more than once. An error means that the
+// sandbox could not be waited for or removed; in the second case the exit is
+// valid.
 func (s *Sandbox) Wait() (Exit, error) {
 	<-s.ended
 	return s.exit, s.err
 }
 
-// Close kills what is left of the sandbox, waits for its end, and closes Conn and
-// Workspace. It returns what Wait does, and may be called more than once.
+// Close kills the sandbox if it still runs, waits for its end, and closes Conn
+// and Workspace. It returns what Wait does, and may be called more than once.
 func (s *Sandbox) Close() error {
 	s.kill()
 	<-s.ended
@@ -91,14 +92,14 @@ func (s *Sandbox) Close() error {
 	return s.err
 }
 
-// keepLimits keeps the limits of the sandbox from now on, and kills it when ctx
-// ends.
+// keepLimits enforces the limits of the sandbox from now on, and kills it when
+// ctx ends.
 func (s *Sandbox) keepLimits(ctx context.Context, l Limits, h spec.Host) {
 	s.watch = limits.Start(s.sandbox, l, h.Host)
 	s.stopWatch = context.AfterFunc(ctx, s.watch.Kill)
 }
 
-// supervise waits for the end of the sandbox, and has it removed.
+// supervise waits for the end of the sandbox, then removes it.
 func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 	defer close(s.ended)
 	exit, persists, err := s.awaitEnd()
@@ -115,7 +116,7 @@ func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 }
 
 // awaitEnd waits until the sandbox has ended, or Finished says that it has, and
-// reports whether its cgroup is certainly still there.
+// reports whether its cgroup certainly still exists.
 func (s *Sandbox) awaitEnd() (exit Exit, cgroupPersists bool, err error) {
 	type result struct {
 		exit Exit

@@ -11,9 +11,9 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// Start starts p in a sandbox of its own, which has to be closed. When ctx ends,
-// every process in the sandbox is killed at once; that is not an error. p's
-// Stdout and Stderr belong to Start, also if it fails.
+// Start starts p in a sandbox of its own, which the caller must close. When ctx
+// ends, every process in the sandbox is killed at once; that is not an error.
+// p's Stdout and Stderr belong to Start, also if it fails.
 func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	defer p.closeFiles()
 	h, err := r.containers.Host()
@@ -44,9 +44,8 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	return s, err
 }
 
-// acquireStandby returns a sandbox for p that is ready, or quickly made, nil if
-// there is none; and what to call when p is no longer at work, more than once if
-// need be.
+// acquireStandby returns a standby sandbox for p, or nil if there is none, and a
+// function to call when p is no longer at work; extra calls of it do nothing.
 func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*container.Standby, func()) {
 	if p.Python == nil || !p.Control || p.Stdout == nil || p.Stderr == nil {
 		return nil, func() {}
@@ -92,7 +91,7 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 	return sb, nil
 }
 
-// explainStart says why a sandbox could not be started, if the host is to blame.
+// explainStart adds why a sandbox could not be started, if the host is to blame.
 func explainStart(err error) error {
 	var s *container.StartError
 	if !errors.As(err, &s) {

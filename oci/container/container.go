@@ -1,6 +1,7 @@
-// Package container starts sandboxes with libcontainer, sweeps what servers that
-// were killed have left of theirs, and has what every sandbox needs of the host:
-// its state folder, its /workspace, its processors and signals to its program.
+// Package container starts sandboxes with libcontainer and removes those left
+// behind by servers that were killed. It provides what every sandbox needs from
+// the host: its state folder, its /workspace, its processors and signals to its
+// program.
 //
 // libcontainer starts this program again as the inside of a sandbox. The hook
 // for that is in init.go, so every binary that imports this package has it.
@@ -24,31 +25,31 @@ import (
 
 // A Runtime starts containers for one server. It is safe for concurrent use.
 type Runtime struct {
-	dir    string // of this instance: libcontainer's state of each sandbox
+	dir    string // this instance's: libcontainer's state of each sandbox
 	lock   *os.File
 	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
 
 	uid, gid uint32
 	mounts   []spec.Mount
 	once     sync.Once
-	mu       sync.Mutex // guards what follows, once the host was probed, and lock
+	mu       sync.Mutex // guards the fields below, once the host was probed, and lock
 	host     spec.Host
 	hostErr  error
 	copied   string // this program, if sandboxes need a copy of it
 
-	jobs   sync.WaitGroup // what goes on beside runs
+	jobs   sync.WaitGroup // background work
 	life   context.Context
 	cancel context.CancelFunc
 }
 
-// Open makes a folder of its own in dir for the state of containers, and
-// ends and removes what servers that were killed have left there.
+// Open makes a folder of its own in dir for the state of containers, and ends
+// and removes sandboxes that killed servers left there.
 func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	own, lock, err := openInstance(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the sandbox state folder %q: %w", dir, err)
 	}
-	// libcontainer logs to a logger of its own what it also returns as errors.
+	// libcontainer logs the errors that it returns to a logger of its own, too.
 	logrus.SetOutput(io.Discard)
 	go host.WarmCgroupMoves()
 	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
@@ -60,13 +61,13 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 // starts.
 func (r *Runtime) Mount(ms []spec.Mount) { r.mounts = ms }
 
-// Stop ends what is being started, and waits for all that goes on beside runs.
+// Stop ends starts in progress and waits for background work.
 func (r *Runtime) Stop() {
 	r.cancel()
 	r.WaitForJobs()
 }
 
-// WaitForJobs waits for all that goes on beside runs.
+// WaitForJobs waits for background work.
 func (r *Runtime) WaitForJobs() { r.jobs.Wait() }
 
 // Close stops and removes the state folder of this instance.
@@ -76,14 +77,14 @@ func (r *Runtime) Close() error {
 	return errors.Join(err, r.lock.Close())
 }
 
-// Go does something beside everything else, and before Close returns.
+// Go runs a function in the background; Close waits for it.
 func (r *Runtime) Go(do func()) {
 	r.jobs.Go(func() {
 		do()
 	})
 }
 
-// Later does so after a while.
+// Later runs a function in the background after a delay.
 func (r *Runtime) Later(after time.Duration, do func()) {
 	r.jobs.Add(1)
 	time.AfterFunc(after, func() {
@@ -92,13 +93,13 @@ func (r *Runtime) Later(after time.Duration, do func()) {
 	})
 }
 
-// AtStop has a function called when the runtime stops, unless the function that
-// it returns is called before.
+// AtStop registers a function to be called when the runtime stops. The function
+// that it returns cancels that.
 func (r *Runtime) AtStop(do func()) (cancel func() bool) {
 	return context.AfterFunc(r.life, do)
 }
 
-// Host looks at the host once, and says what its sandboxes are shown and may
+// Host probes the host once and returns what its sandboxes are shown and may
 // call.
 func (r *Runtime) Host() (spec.Host, error) {
 	r.once.Do(func() {
@@ -138,7 +139,7 @@ func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*
 	return &Container{c, process}, line, h, nil
 }
 
-// A StartError is that of a start that failed, with what it needed of the host.
+// A StartError is the error of a failed start, with the folders that it needed.
 type StartError struct {
 	Err       error
 	Host      host.Host

@@ -10,10 +10,10 @@ import (
 )
 
 // Pin lets a sandbox run on as many processors as its limit asks for, rounded
-// up, where no cgroup counts its time. It is called while its first process
-// waits for the word to go on, so that everything in the sandbox inherits it,
-// and seccomp keeps the code from changing it (calls.go). One sandbox is given
-// other processors than the one before.
+// up, where no cgroup counts its time. It is called while the first process
+// waits for the signal to continue, so that everything in the sandbox inherits
+// it, and seccomp keeps the code from changing it (calls.go). Successive
+// sandboxes get different processors.
 func (r *Runtime) Pin(pid int, cpus float64) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -27,8 +27,8 @@ func (r *Runtime) Pin(pid int, cpus float64) error {
 	return pinThreads(pid, choose(&all, first, want))
 }
 
-// choose takes want processors of all, beginning with the one that has the
-// number first among them and going around.
+// choose picks want processors out of all, beginning with the one at index
+// first and wrapping around.
 func choose(all *unix.CPUSet, first, want int) *unix.CPUSet {
 	var have []int
 	for cpu := 0; len(have) < all.Count(); cpu++ {

@@ -14,9 +14,8 @@ import (
 
 // init turns this process into the inside of a sandbox if it was started as
 // one. libcontainer starts our own binary again with argv[1] = "init", and our
-// nested stage is started with argv[1] = "nest" (nest.go). It stands here, and
-// not in main, so that no binary or test that can start a sandbox can forget
-// it.
+// nested stage is started with argv[1] = "nest" (nest.go). It is here rather
+// than in main so that every binary or test that can start a sandbox has it.
 func init() {
 	if len(os.Args) < 2 {
 		return
@@ -43,9 +42,9 @@ func init() {
 	}
 }
 
-// endWithHost ends this process when the host does. Later pid 1 sees to that
-// (pid1.c), but a host that is killed while libcontainer's init waits for the
-// word to go on would leave it waiting for ever.
+// endWithHost ends this process when the host does. Later pid 1 does that
+// (pid1.c), but if the host is killed while libcontainer's init waits for the
+// signal to continue, init would wait forever.
 func endWithHost() {
 	lifeline := []unix.PollFd{{Fd: spec.ControlFD}} // POLLHUP comes unasked
 	for {

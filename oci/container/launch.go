@@ -17,8 +17,8 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// launch starts p as the first process of a new sandbox, which is the
-// caller's to destroy. It gets stdout, stderr and the lifeline.
+// launch starts p as the first process of a new sandbox, with stdout, stderr
+// and the lifeline. The caller must destroy the sandbox.
 func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := NewID()
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *lib
 }
 
 // procRefused reports whether a start failed because the kernel refuses to
-// mount a /proc here: it would show what is covered in ours
+// mount a /proc here: a new one would reveal the parts covered in ours
 // (mount_namespaces(7)), and containers cover parts of theirs. libcontainer's
 // child sends its error as text.
 func procRefused(err error) bool {
@@ -70,9 +70,9 @@ func (r *Runtime) withoutProc() spec.Host {
 // converting guards what convert does.
 var converting sync.Mutex
 
-// Convert makes libcontainer's configuration of a specification. The library
-// writes the owner into devices that all its configurations share: one at a
-// time, and each gets devices of its own.
+// Convert turns a specification into libcontainer's configuration. The library
+// writes the owner into devices that all its configurations share, so
+// conversions run one at a time and each gets devices of its own.
 func Convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
@@ -93,14 +93,14 @@ func Convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 	return config, nil
 }
 
-// create makes the container and starts its first process. It returns the
-// container also with an error, if there is one to be destroyed.
+// create makes the container and starts its first process. If it fails with a
+// container to destroy, it returns that along with the error.
 func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libcontainer.Process, l spec.Limits) (*libcontainer.Container, error) {
 	config, err := Convert(s, h, id)
 	if err != nil {
 		return nil, err
 	}
-	// sealRoot has done it already, and better.
+	// sealRoot has already done more than this.
 	config.Readonlyfs = false
 	c, err := libcontainer.Create(dir, id, config)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 	return c, nil
 }
 
-// newProcess gives libcontainer's view of the first process.
+// newProcess returns the first process as libcontainer wants it.
 func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
 	out := &libcontainer.Process{
 		Args:       s.Process.Args,
@@ -160,13 +160,13 @@ func NewID() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// idMapRefused reports whether a start failed because a file system cannot show
-// its files as those of another id.
+// idMapRefused reports whether a start failed because a file system does not
+// support idmapped mounts.
 func idMapRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
 }
 
-// withoutIDMaps notes that mounts have to do without here.
+// withoutIDMaps notes that this host has no idmapped mounts.
 func (r *Runtime) withoutIDMaps() spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()

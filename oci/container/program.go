@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program gives the path of this program for sandboxes to start from. It is
-// the file we run from, as long as that is still there and every user may
-// execute it; otherwise a copy in dir. An upgrade may have replaced the file, and the
-// parts of two versions do not fit together.
+// program returns the path from which sandboxes start this program: the file we run
+// from if it still exists and every user may execute it, otherwise a copy in dir. An
+// upgrade may have replaced the file, and the parts of two versions do not work
+// together.
 func (r *Runtime) program(dir string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

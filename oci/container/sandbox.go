@@ -11,25 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Sandbox is one that has started, in either way: a container of
-// libcontainer's, or a fork of a template.
+// A Sandbox is a sandbox that has started: a container of libcontainer's or a
+// fork of a template.
 type Sandbox interface {
 	PID() int // of its first process
 	Kill()    // ends everything in it
-	// Wait returns once everything in it has ended; only a pid 1 of ours may be
-	// left.
+	// Wait returns once everything in it has ended, except perhaps our own pid
+	// 1.
 	Wait() (Exit, error)
 	Cgroup() (cgroups.Manager, error)
-	// Counter reads what a controller of its cgroup counts (kernelfile.ReadCounter).
+	// Counter reads the counter of a controller of its cgroup
+	// (kernelfile.ReadCounter).
 	Counter(controller string) ([]byte, error)
-	// CgroupPersists says that the cgroup is still there after wait, also if it is
+	// CgroupPersists reports whether the cgroup outlives Wait, even one of
 	// systemd's, unless the first process was killed.
 	CgroupPersists() bool
-	// OOM tells each time that the memory limit is hit, and is closed when the
-	// cgroup is gone. It is needed with cgroup v1, and where systemd removes
-	// the cgroup before it can be asked.
+	// OOM receives a value each time the memory limit is hit, and is closed
+	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
+	// removes the cgroup before its counters can be read.
 	OOM() (<-chan struct{}, error)
-	Destroy() error // removes what is left of it
+	Destroy() error // removes its processes, cgroup and state
 }
 
 // A Container is a sandbox that libcontainer made.
@@ -67,7 +68,7 @@ func (s *Container) Wait() (Exit, error) {
 	return e, nil
 }
 
-// Counter returns what the kernel counts for a controller of the cgroup.
+// Counter reads the kernel's counter for a controller of the cgroup.
 func (s *Container) Counter(controller string) ([]byte, error) {
 	m, err := s.Cgroup()
 	if err != nil {
@@ -92,13 +93,12 @@ func (s *Container) CgroupPersists() bool { return false }
 // OOM returns a channel that reports when the kernel kills for lack of memory.
 func (s *Container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
 
-// Destroy removes what is left of the container.
+// Destroy removes the container's processes, cgroup and state.
 func (s *Container) Destroy() error { return destroy(s.c) }
 
-// destroy removes what is left of a container: every process, its cgroup and
-// its state.
+// destroy removes a container's processes, its cgroup and its state.
 func destroy(c *libcontainer.Container) error {
-	_ = c.Signal(unix.SIGKILL) // not running is what we want
+	_ = c.Signal(unix.SIGKILL) // an error means that it is not running, as wanted
 	return remove(c)
 }
 

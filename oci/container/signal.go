@@ -22,15 +22,15 @@ func Signal(s Sandbox) error {
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	defer unix.Close(fd)
-	// The number may have gone to another process meanwhile; what is open now
-	// is the child if it still is the child.
+	// The pid may have been reused meanwhile. The pidfd is the child's if that
+	// pid is still the first child.
 	if again, err := firstChild(pid1); err != nil || again != child {
 		return fmt.Errorf("process %d has ended", child)
 	}
 	return os.NewSyscallError("pidfd_send_signal", unix.PidfdSendSignal(fd, unix.SIGURG, nil, 0))
 }
 
-// firstChild gives the oldest child of a process that has one thread (proc(5)).
+// firstChild returns the oldest child of a single-threaded process (proc(5)).
 func firstChild(pid int) (int, error) {
 	if pid <= 0 {
 		return 0, fmt.Errorf("process %d has no children", pid)

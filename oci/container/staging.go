@@ -16,13 +16,13 @@ const stagingDir = "/run/toolcell"
 // onStage calls start with a directory that shows rootfs and that sandboxes
 // can reach.
 //
-// Real root maps sandboxes to ids that own nothing. To such an id most places
-// where a state folder may lie (/root, a mktemp folder) cannot even be
-// searched. So root starts each sandbox from a thread with a mount namespace
-// of its own, in which the root directory is mounted at a place that can. The
-// host sees none of it, and it goes away with the thread. An ordinary user is
-// the owner of her folders inside too and needs no stage, and root of a
-// container cannot make one.
+// Real root maps sandboxes to ids that own nothing. Such an id cannot even
+// search most places where a state folder may be (/root, a mktemp folder). So
+// root starts each sandbox from a thread with its own mount namespace, where
+// the root directory is mounted at a searchable place. The host does not see
+// this mount, and it disappears with the thread. An ordinary user owns the
+// state folders inside the sandbox too and needs no stage; root of a container
+// cannot make one.
 func onStage(admin bool, rootfs string, start func(rootfs string) error) error {
 	if !admin {
 		return start(rootfs)
@@ -52,7 +52,7 @@ func stage(rootfs string) (string, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return "", os.NewSyscallError("unshare", err)
 	}
-	// Nothing that is mounted here may show on the host.
+	// Mounts made here must not propagate to the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return "", os.NewSyscallError("mount", err)
 	}

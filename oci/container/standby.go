@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Standby is a sandbox that has started, and whose program waits for its
-// streams. It is used once.
+// A Standby is a started sandbox whose program waits for its streams. It is
+// used once.
 type Standby struct {
 	Sandbox
 	Conn *net.UnixConn // to the program, which has the other end as descriptor 3
@@ -21,9 +21,9 @@ type Standby struct {
 	Runtime   *Runtime
 }
 
-// Attach gives the program its streams, and with that lets it begin. If the
-// sandbox has ended, it discards it and returns an error: nothing of a run has
-// happened in it then.
+// Attach gives the program its streams, which lets it begin. If the sandbox has
+// ended, Attach discards it and returns an error; no part of the run has
+// happened then.
 func (s *Standby) Attach(stdout, stderr *os.File) error {
 	// Fd makes them block, which programs expect of their streams.
 	_, _, err := s.Conn.WriteMsgUnix([]byte("s"), unix.UnixRights(int(stdout.Fd()), int(stderr.Fd())), nil)
@@ -34,14 +34,14 @@ func (s *Standby) Attach(stdout, stderr *os.File) error {
 	return nil
 }
 
-// Discard removes it, beside everything else.
+// Discard removes it in the background.
 func (s *Standby) Discard() {
 	if s.Workspace != nil {
 		s.Workspace.Close()
 	}
-	s.Runtime.Later(0, func() { _ = s.Destroy() }) // what cannot be removed is swept by the next start
+	s.Runtime.Later(0, func() { _ = s.Destroy() }) // the next start sweeps what this cannot remove
 }
 
-// AfterAnswer is how long what follows a run waits, so that it does not take
-// the processor from the answer.
+// AfterAnswer delays the cleanup of a run, so that it does not compete with the
+// answer for the processor.
 const AfterAnswer = time.Millisecond

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is the file in an instance's folder that the instance holds locked
-// as long as it lives. The kernel releases it however the process ends.
+// lockName is the file in an instance's folder that the instance keeps locked
+// while it runs. The kernel releases the lock however the process ends.
 const lockName = "lock"
 
 // lockStateDir makes the folder of all instances and waits until no other instance
-// is at work in it: one that has no lock yet would look to another like one
-// that is gone. Closing the file ends the turn.
+// is at work in it: an instance without a lock yet would look as if it were gone.
+// Closing the file releases the lock.
 func lockStateDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -50,9 +50,8 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 	return own, lock, nil
 }
 
-// StateDir gives the folder of this instance, and makes it and its lock again if
-// they are gone: what removes old files from temporary places does not ask who
-// still needs them.
+// StateDir returns the folder of this instance. It makes the folder and its lock
+// again if they are gone: tmpfiles cleaners may have removed them.
 func (r *Runtime) StateDir() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +78,7 @@ func (r *Runtime) StateDir() (string, error) {
 	return r.dir, nil
 }
 
-// StateName is libcontainer's file of what it knows of a sandbox.
+// StateName is the file in which libcontainer keeps the state of a sandbox.
 const StateName = "state.json"
 
 // noteCgroup writes down which cgroup a sandbox will have, before there is any.
@@ -127,12 +126,12 @@ func lockFile(path string, flags, how int) (*os.File, error) {
 	return f, nil
 }
 
-// sweep ends and removes the sandboxes of instances that no longer live. What
-// cannot be removed now is left for the next start.
+// sweep ends and removes the sandboxes of instances that no longer run. If it
+// cannot remove one now, the next start tries again.
 func sweep(dir string) {
 	instances, _ := filepath.Glob(filepath.Join(dir, "instance-*"))
 	for _, inst := range instances {
-		// A link would lead us to where we have no business.
+		// A symlink could point outside this folder.
 		if info, err := os.Lstat(inst); err != nil || !info.IsDir() {
 			continue
 		}
@@ -142,11 +141,11 @@ func sweep(dir string) {
 			sweepInstance(inst)
 			lock.Close()
 		case errors.Is(err, os.ErrNotExist):
-			// It ends at this moment, or was killed before it had a lock; it
-			// is removed only if it is empty.
+			// The instance is just ending, or was killed before it had a lock.
+			// The folder is removed only if it is empty.
 			os.Remove(inst)
 		}
-		// Otherwise it lives.
+		// Otherwise the instance is running.
 	}
 }
 
@@ -160,7 +159,7 @@ func sweepInstance(inst string) {
 			continue // it had no process yet, or its state was lost
 		}
 		// Load compares the start time of the process with the one noted, so
-		// that a stranger with the same pid is not killed.
+		// that an unrelated process with the same pid is not killed.
 		c, err := libcontainer.Load(inst, e.Name())
 		if err != nil || destroy(c) != nil {
 			return
@@ -169,8 +168,8 @@ func sweepInstance(inst string) {
 	os.RemoveAll(inst)
 }
 
-// sweepProbes removes the cgroups of servers that were killed while they tried
-// what the host gives (cgroup.go, host.tryCgroupFS).
+// sweepProbes removes the cgroups of servers that were killed while probing the
+// host (cgroup.go, host.tryCgroupFS).
 func sweepProbes(g host.Cgroup) {
 	if g.Driver != host.CgroupFS {
 		return

@@ -7,11 +7,11 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// cgroupCheck says why a limit that is asked for cannot be kept by a cgroup.
-// What that costs is said in the words of a run's own notes.
+// cgroupCheck reports why a cgroup cannot enforce a requested limit. It
+// describes the consequences in the words of a run's own notes.
 func cgroupCheck(f *hostFacts) Check {
 	h, l := f.host, f.needs.Limits
-	h.NoProc = false // procCheck's matter
+	h.NoProc = false // procCheck reports it
 	lost := Missing(h, l)
 	c := h.Cgroup
 	if l.PIDs > 0 && !c.PIDs && c.Driver != host.CgroupNone {
@@ -92,16 +92,16 @@ func cgroup2Cure(f *hostFacts) string {
 	return "# start the machine with this on the kernel's command line:\n" + parameter
 }
 
-// delegateCure hands all controllers to the users' systemd managers, which by
-// themselves have two or three of them.
+// delegateCure delegates all controllers to the users' systemd managers, which
+// by default have two or three.
 func delegateCure(f *hostFacts) string {
 	return f.asRoot("mkdir -p /etc/systemd/system/user@.service.d",
 		"tee /etc/systemd/system/user@.service.d/delegate.conf <<'EOF'\n[Service]\nDelegate=cpu cpuset io memory pids\nEOF",
 		"systemctl daemon-reload", "# then log out of all sessions and in again, or start the machine again")
 }
 
-// userManagerCure starts the user's systemd manager and its bus, which other
-// ways in than a login (su, cron, a service) do not.
+// userManagerCure starts the user's systemd manager and its bus, which su, cron
+// and services, unlike a login, do not start.
 func userManagerCure(f *hostFacts) string {
 	if f.Exists(runtimeDir(f) + "/systemd") { // it runs, without a bus
 		return f.install(packageNames{"apt-get": "dbus-user-session"})

@@ -1,7 +1,7 @@
-// Package doctor says what this host lacks for sandboxes, what that costs, and
-// what to type to mend it. Checks are functions of facts: everything that asks
-// the kernel is done before, so that they can be tried on hosts that exist only
-// in a test. It starts no sandbox and leaves nothing behind.
+// Package doctor reports what this host lacks for sandboxes, the consequences,
+// and the commands that fix it. Checks are functions of facts that were
+// gathered from the kernel beforehand, so tests can try them on imaginary
+// hosts. It starts no sandbox and leaves nothing behind.
 package doctor
 
 import (
@@ -19,11 +19,11 @@ import (
 type Check struct {
 	Code   string `json:"code"`           // such as RC-USERNS-SYSCTL
 	Status string `json:"status"`         // CheckOK, CheckDegraded or CheckFatal
-	Text   string `json:"text"`           // what was found, and what it costs
+	Text   string `json:"text"`           // what was found, and its consequences
 	Cure   string `json:"cure,omitempty"` // what to type, on this host
 }
 
-// How a check came out.
+// The results of a check.
 const (
 	CheckOK       = "ok"
 	CheckDegraded = "degraded" // sandboxes run, with something missing
@@ -51,7 +51,7 @@ type Needs struct {
 	Mounts    []spec.Mount
 }
 
-// Examine looks at what this host gives to such a server. It starts no
+// Examine checks what this host offers a server with these needs. It starts no
 // sandbox and leaves nothing behind.
 func Examine(n Needs) []Check {
 	h, err := host.Probe(n.UID, n.GID)
@@ -69,7 +69,7 @@ func Examine(n Needs) []Check {
 	return f.examine()
 }
 
-// examine is all checks, in the order in which a reader wants them.
+// examine runs all checks, in the order in which a reader wants them.
 func (f *hostFacts) examine() []Check {
 	if f.hostErr != nil {
 		return []Check{fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start toolcell where there is a /proc")}
@@ -86,8 +86,8 @@ func (f *hostFacts) examine() []Check {
 	return append(checks, f.mounts...)
 }
 
-// ExplainFolders puts the cause and its cure in front of an error of making
-// use of these folders, if they are to blame.
+// ExplainFolders prefixes an error with its cause and cure if these folders are
+// to blame for it.
 func ExplainFolders(err error, dirs ...string) error {
 	h := host.Host{EUID: os.Geteuid()}
 	f := &hostFacts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID)}
@@ -102,11 +102,11 @@ func ExplainFolders(err error, dirs ...string) error {
 	return err
 }
 
-// ExplainStart puts the cause and its cure in front of an error that the host
-// is to blame for. It asks the checks that doctor prints, so that both say the
-// same. dir and rootfs are the folders that a start needed.
+// ExplainStart prefixes an error with its cause and cure if the host is to
+// blame for it. It runs the checks that doctor prints, so both agree. dir and
+// rootfs are the folders that the start needed.
 func ExplainStart(err error, h host.Host, dir, rootfs string) error {
-	// First: for want of these the checks would fail as well.
+	// These come first: without them the checks would fail as well.
 	for _, s := range scarcities {
 		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {
 			return &HintError{Err: err, Hint: s.hint}
@@ -120,7 +120,8 @@ func ExplainStart(err error, h host.Host, dir, rootfs string) error {
 
 func (f *hostFacts) explain(err error, dir string) error {
 	for _, c := range f.examine() {
-		// What lies on a noexec mount cannot be started; all else can.
+		// The only effect of a noexec mount is that programs on it cannot be
+		// started.
 		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(err.Error(), "permission denied")
 		if c.Status == CheckFatal || noexec {
 			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
@@ -133,8 +134,8 @@ func (f *hostFacts) explain(err error, dir string) error {
 	return err
 }
 
-// scarcities are the ways in which a host runs out of something for a while,
-// and what gives more of it. libcontainer's child sends its errors as text.
+// scarcities are the resources that a host may temporarily run out of, and how
+// to get more of each. libcontainer's child sends its errors as text.
 var scarcities = []struct {
 	errno unix.Errno
 	hint  string

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostFacts are what the checks of doctor know. Everything that asks the kernel is
-// done beforehand, by gather, so that the checks themselves are functions of
-// it and can be tried on hosts that exist only in a test.
+// hostFacts is the input of the checks. gather asks the kernel beforehand, so the
+// checks are functions of these facts and tests can try them on imaginary hosts.
 type hostFacts struct {
 	host.System
 	host     host.Host
@@ -41,8 +40,7 @@ func gather(h host.Host) *hostFacts {
 }
 
 // asRoot writes commands that root has to type: with sudo, if we are not root.
-// A line that is a comment stays as it is, and of a pipe it is the end that
-// needs the rights.
+// A comment line stays as it is; in a pipe, only the last command needs root.
 func (f *hostFacts) asRoot(commands ...string) string {
 	if f.host.EUID == 0 && !f.InUserNamespace() {
 		return strings.Join(commands, "\n")
@@ -89,11 +87,11 @@ func sysctlCure(name, value string) []string {
 	}
 }
 
-// packageNames are those of one thing, by the program that installs it.
+// packageNames are the names of one package, by the program that installs it.
 type packageNames map[string]string
 
-// install writes the command that installs a package here, "" where it is not
-// known: os-release(5) tells the distribution and those it is like.
+// install returns the command that installs a package here, or "" if it is not
+// known. os-release(5) names the distribution and those it is like.
 func (f *hostFacts) install(names packageNames) string {
 	var like []string
 	for line := range strings.Lines(f.Read("etc/os-release")) {

@@ -1,6 +1,6 @@
 package doctor
 
-// A HintError is an error that the user can cure: Hint says what to type.
+// A HintError is an error that the user can fix; Hint is the command to type.
 type HintError struct {
 	Err  error
 	Hint string

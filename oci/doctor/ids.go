@@ -10,11 +10,11 @@ import (
 	"github.com/toolcell/toolcell/oci/idmap"
 )
 
-// oneID is what it costs to have no second id.
+// oneID describes the consequences of having no second id.
 const oneID = "code that broke out of a sandbox would have your own id, and a start takes a little longer"
 
 // idChecks look at the ids that sandboxes are mapped to. More than one thing
-// can be in the way of a second id.
+// can prevent a second id.
 func idChecks(f *hostFacts) []Check {
 	h := f.host
 	oneIDMapped := h.UIDs.User < 0 || h.GIDs.User < 0
@@ -55,7 +55,7 @@ func subIDCheck(f *hostFacts) (Check, bool) {
 	return degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, subIDCure(f, uids, gids)), true
 }
 
-// subIDCure gives the user ids that nobody else has.
+// subIDCure assigns the user a range of ids that is not in use.
 func subIDCure(f *hostFacts, uids, gids bool) string {
 	start, ok := freeIDs(f)
 	if !ok {
@@ -87,8 +87,8 @@ func subIDCure(f *hostFacts, uids, gids bool) string {
 // subIDCount is how many subordinate ids useradd gives to a user.
 const subIDCount = 65536
 
-// freeIDs finds a range, from where useradd starts, that overlaps neither
-// those of others nor a user or group.
+// freeIDs finds a range, at or above useradd's first, that overlaps no other
+// range, user or group.
 func freeIDs(f *hostFacts) (start int64, ok bool) {
 	var taken []idmap.Range
 	for _, file := range []struct {
@@ -121,7 +121,7 @@ func freeIDs(f *hostFacts) (start int64, ok bool) {
 	return start, start+subIDCount <= idmap.Base // from there on ids are ours (idmap.go)
 }
 
-// idToolCheck looks for what keeps newuidmap and newgidmap from mapping.
+// idToolCheck finds out why newuidmap or newgidmap cannot map ids.
 func idToolCheck(f *hostFacts) (Check, bool) {
 	var missing, hidden, weak []string
 	for _, name := range []string{"newuidmap", "newgidmap"} {

@@ -74,8 +74,8 @@ func landlockCheck(f *hostFacts) Check {
 	return okay("RC-LANDLOCK", fmt.Sprintf("Landlock version %d", f.landlock))
 }
 
-// procCheck: the kernel mounts no /proc that would show what is covered in
-// ours (mount_namespaces(7)).
+// procCheck: the kernel refuses a new /proc that would reveal the parts covered
+// in ours (mount_namespaces(7)).
 func procCheck(f *hostFacts) Check {
 	if f.trial.Stopped != host.StepProc {
 		return okay("RC-PROC", "a sandbox can have a /proc of its own")

@@ -7,8 +7,8 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// Isolation names in what a sandbox on h differs from a full one; it is empty
-// if in nothing.
+// Isolation names how a sandbox on h differs from a full one; it is empty if
+// there is no difference.
 func Isolation(h host.Host, l spec.Limits) string {
 	var out []string
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
@@ -23,7 +23,7 @@ func Isolation(h host.Host, l spec.Limits) string {
 	return strings.Join(out, " ")
 }
 
-// Missing says what h cannot give, each with its price.
+// Missing lists what h lacks, each with its consequences.
 func Missing(h host.Host, l spec.Limits) []string {
 	var out []string
 	c := h.Cgroup

@@ -6,7 +6,7 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// mountChecks says of each mount whether the code can use it.
+// mountChecks reports for each mount whether the code can use it.
 func mountChecks(h spec.Host) (checks []Check) {
 	const code = "RC-MOUNT"
 	for _, m := range h.Mounts {

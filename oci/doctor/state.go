@@ -14,11 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A folder is one that toolcell works in, or the nearest above it that is
-// there.
+// A folder is one that toolcell works in, or its nearest existing parent.
 type folder struct {
 	Path   string
-	At     string // what there is of it that we can see
+	At     string // the nearest existing path that we can see
 	Owner  int    // of At
 	Err    error  // why nothing can be written there
 	Free   int64  // bytes that we may still write, -1 if not known
@@ -26,14 +25,14 @@ type folder struct {
 	Closed string // a folder on the way to it that sandboxes may not search
 }
 
-// lookAt tries a folder out, without making it.
+// lookAt examines a folder without creating it.
 func lookAt(path string, h host.Host) folder {
 	f := searchOnly(path, h)
 	f.Err = tryWrite(f.At)
 	return f
 }
 
-// searchOnly looks at a folder that nothing is to be written to.
+// searchOnly examines a folder that is only read.
 func searchOnly(path string, h host.Host) folder {
 	f := folder{Path: path, At: path, Free: -1, Closed: closedTo(path, h)}
 	for {
@@ -46,7 +45,7 @@ func searchOnly(path string, h host.Host) folder {
 			f.At = up
 			continue
 		}
-		break // tryWrite tells what is wrong
+		break // tryWrite reports the cause
 	}
 	var s unix.Statfs_t
 	if unix.Statfs(f.At, &s) == nil {
@@ -68,7 +67,8 @@ func tryWrite(dir string) error {
 	return cause(errors.Join(err, t.Close()))
 }
 
-// cause is the kernel's error alone: the name of a temporary file does not help.
+// cause returns the kernel's error alone: the name of a temporary file does not
+// help the user.
 func cause(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -102,7 +102,7 @@ func closedTo(path string, h host.Host) string {
 // lowSpace is less than an image and a few runs want.
 const lowSpace = 200 << 20
 
-// folderChecks gives the worst of each kind of trouble, once.
+// folderChecks reports the worst problem of each kind, once.
 func folderChecks(f *hostFacts) []Check {
 	var checks []Check
 	seen := map[string]bool{}
@@ -151,7 +151,7 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
 }
 
-// fullCheck is also the cause that explainStart gives for an error that says so.
+// fullCheck is also the cause that ExplainStart gives for an ENOSPC error.
 func fullCheck(dir folder) Check {
 	cure := "df -h " + shellQuote(dir.Path) + "\n# free some space there, or use another disk:\nexport MCP_BRIDGE_STATE_DIR=/path/on/that/disk"
 	if dir.At != "" {
@@ -165,11 +165,11 @@ func fullCheck(dir folder) Check {
 
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// ownFolder is a place that every Linux has and keeps over restarts.
+// ownFolder is a place that every Linux has and keeps across restarts.
 func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.EUID) }
 
-// elsewhere makes a new state folder. mkdir fails if somebody else has put one
-// there.
+// elsewhere writes the command that makes a new state folder. mkdir fails if
+// another user has already made it.
 func elsewhere(dir string, mode fs.FileMode) string {
 	return fmt.Sprintf("mkdir -m %o %s && export MCP_BRIDGE_STATE_DIR=%s", mode, dir, dir)
 }
@@ -204,7 +204,7 @@ func filesCheck(f *hostFacts) Check {
 	return degraded("RC-FILES", fmt.Sprintf("code can have only %d files open at once (ulimit -Hn), where 4096 are meant", n), cure)
 }
 
-// pythonCheck: the host's own Python stands in where no image can be had.
+// pythonCheck: the host's own Python is the fallback if no image is available.
 func pythonCheck(f *hostFacts) Check {
 	if f.needs.PythonErr == nil {
 		return okay("RC-PYTHON", f.needs.Python+" can stand in where no image can be had")

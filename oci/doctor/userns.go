@@ -12,8 +12,8 @@ import (
 // namespaceKinds are the namespaces of a sandbox, by the kernel's names.
 var namespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
 
-// userNamespaceCheck finds what keeps a child of ours from being a sandbox.
-// The trial decides that something does; the settings only tell what.
+// userNamespaceCheck finds what keeps a child of ours from being a sandbox. The
+// trial shows that something does; the settings only show what.
 func userNamespaceCheck(f *hostFacts) Check {
 	t := f.trial
 	switch {

@@ -45,9 +45,9 @@ func (c Cgroup) Path(id string) string {
 	return ""
 }
 
-// detectCgroup finds a cgroup that really takes limits, by making one: mount
-// flags, ownership and controllers can each be in the way, and the result is
-// what counts.
+// detectCgroup finds out whether cgroups accept limits by making one: mount
+// flags, ownership and missing controllers can each prevent it, so only a trial
+// is reliable.
 func detectCgroup(euid int) Cgroup {
 	if !cgroups.IsCgroup2UnifiedMode() {
 		if euid != 0 {
@@ -69,10 +69,9 @@ func detectCgroup(euid int) Cgroup {
 }
 
 // WarmCgroupMoves moves this process to the cgroup that it is in. The first move of
-// all waits for a grace period of RCU, 5 to 15 ms, and those of the next 10 ms
-// need not (cgroup_threadgroup_rwsem, kernel/cgroup/cgroup.c): it had better
-// wait beside the preparations of a start than in the middle of it. Where we
-// may not write, nothing is lost.
+// all waits for a grace period of RCU, 5 to 15 ms, but moves within the next 10 ms
+// do not (cgroup_threadgroup_rwsem, kernel/cgroup/cgroup.c). So the wait overlaps
+// the preparations of a start. If we may not write there, it is only slower.
 func WarmCgroupMoves() {
 	own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
 	if err != nil {
@@ -95,8 +94,9 @@ func WarmCgroupMoves() {
 	_, _ = fmt.Fprint(procs, os.Getpid())
 }
 
-// userSystemd reports what the user's systemd manager may give out. Some MCP
-// clients do not pass XDG_RUNTIME_DIR on, without which its bus is not found.
+// userSystemd reports the controllers that the user's systemd manager may
+// delegate. Some MCP clients do not pass XDG_RUNTIME_DIR on, without which its
+// bus is not found.
 func userSystemd(euid int) (Cgroup, error) {
 	if os.Getenv("XDG_RUNTIME_DIR") == "" {
 		dir := fmt.Sprintf("/run/user/%d", euid)
@@ -150,8 +150,8 @@ func tryCgroupFS(c Cgroup) Cgroup {
 	}
 	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: CPUPeriod}
 	if try(all) == nil {
-		// Most hosts that give something give everything, and each try takes
-		// as long as a run.
+		// Most hosts with any controller have them all, and each try takes as
+		// long as a run.
 		c.Memory, c.PIDs, c.CPU, c.Swap = true, true, true, true
 		return c
 	}
@@ -163,7 +163,7 @@ func tryCgroupFS(c Cgroup) Cgroup {
 	if !c.Memory && !c.PIDs && !c.CPU {
 		var at *os.PathError
 		if errors.As(err, &at) {
-			err = at.Err // which file of the probe it was does not help anyone
+			err = at.Err // the name of the probe's file does not help
 		}
 		return Cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here (%v)", err)}
 	}

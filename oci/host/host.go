@@ -1,6 +1,6 @@
-// Package host finds out what this machine has to build sandboxes with: the
-// ids that may be mapped, cgroups that take limits, and namespaces. It changes
-// nothing that lasts.
+// Package host finds out what this machine offers for building sandboxes: ids
+// that may be mapped, cgroups that accept limits, and namespaces. It makes no
+// lasting changes.
 //
 // Namespaces are tried in a child, for which it starts this program again: init
 // in namespaces.go is the child's part, so every binary that imports this
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Host says what there is to build a sandbox with: who we are, and which ids
+// A Host describes what a sandbox can be built with: who we are, and which ids
 // and cgroups we may use.
 type Host struct {
 	EUID      int
@@ -33,8 +33,8 @@ type Host struct {
 	NoIDMap   bool   // no mount can show its owner's files as another id's
 }
 
-// Probe finds out what this host gives. wantUID and wantGID are the ids
-// that code is to have inside.
+// Probe finds out what this host offers. wantUID and wantGID are the ids that
+// code is to have inside.
 func Probe(wantUID, wantGID uint32) (Host, error) {
 	h := Host{EUID: os.Geteuid(), MaxFiles: hardLimit(unix.RLIMIT_NOFILE), MaxLocked: hardLimit(unix.RLIMIT_MEMLOCK), MaxProcs: hardLimit(unix.RLIMIT_NPROC)}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
@@ -80,7 +80,7 @@ func (h *Host) mapUser() {
 	}
 }
 
-// UserName gives the name of a user, or the number where there is none.
+// UserName returns the name of a user, or the number if it has no name.
 func UserName(uid int) string {
 	id := strconv.Itoa(uid)
 	if u, err := user.LookupId(id); err == nil {
@@ -89,9 +89,9 @@ func UserName(uid int) string {
 	return id
 }
 
-// haveMappingTools reports whether newuidmap and newgidmap are there and may
-// do their work: without them subordinate ids cannot be mapped by an ordinary
-// user.
+// haveMappingTools reports whether newuidmap and newgidmap exist and have the
+// privileges they need. Without them an ordinary user cannot map subordinate
+// ids.
 func haveMappingTools() bool {
 	return ThisSystem().mapsSubordinateIDs()
 }

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A NamespaceProbe is how far a child of ours came on its way into a sandbox.
+// A NamespaceProbe reports how far a child of ours came on its way into a
+// sandbox.
 type NamespaceProbe struct {
 	Stopped string // at which step, "" if it came through
 	Err     error  // what the kernel said there
@@ -24,12 +25,12 @@ const (
 	StepProc  = "proc"  // mount a /proc
 )
 
-// probeEnv makes a child of ours try, tell and end.
+// probeEnv makes a child of ours run the trial, report and exit.
 const probeEnv = "_TOOLCELL_PROBE"
 
-// init turns this process into such a child if it was started as one. It stands
-// here, and not in main, so that no binary or test that probes the host can
-// forget it.
+// init turns this process into such a child if it was started as one. It is
+// here rather than in main so that every binary or test that probes the host
+// has it.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == "probe" && os.Getenv(probeEnv) != "" {
 		probeInside()
@@ -49,7 +50,7 @@ func ProbeNamespaces(h Host) NamespaceProbe {
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.UIDs.Root), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.GIDs.Root), Size: 1}},
-		// Real root is not root in there, as mapped, and would lose it.
+		// As mapped, real root is not root inside and would lose it.
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
 	}
 	out, err := c.Output()

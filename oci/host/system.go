@@ -69,9 +69,9 @@ const (
 	engineOther      = "container"
 )
 
-// Container tells in what engine's container this is, by the marks that it
-// leaves; "" if there are none. An MCP client may pass no variables on, so
-// files count as well.
+// Container names the engine whose container this is, from the marks that it
+// leaves, or "". An MCP client may pass no variables on, so files count as
+// well.
 func (s System) Container() string {
 	cgroup, kind := s.Read("proc/1/cgroup"), s.Read("run/systemd/container")
 	switch {
@@ -98,8 +98,8 @@ func (s System) InUserNamespace() bool {
 // IDTool looks for one of the programs that map subordinate ids.
 type idTool struct {
 	Path   string // where PATH finds it, "" if it does not
-	Beside string // where it is though PATH does not find it
-	Able   bool   // it may do what it is for: setuid root, or with capabilities
+	Beside string // where it is if PATH does not find it
+	Able   bool   // it has the rights it needs: setuid root or file capabilities
 }
 
 // IDTool finds newuidmap or newgidmap as the shell would.
@@ -115,13 +115,13 @@ func (s System) IDTool(name string) idTool {
 	return idTool{Beside: s.Program(name)}
 }
 
-// NoNewPrivs reports whether no program that we start can have more rights
-// than we have, however it is marked.
+// NoNewPrivs reports whether no_new_privs is set: a program that we start gains
+// no rights from setuid bits or file capabilities.
 func (s System) NoNewPrivs() bool {
 	return strings.Contains(s.Read("proc/self/status"), "NoNewPrivs:\t1")
 }
 
-// mapsSubordinateIDs reports whether both tools are there and can work.
+// mapsSubordinateIDs reports whether both tools exist and can work.
 func (s System) mapsSubordinateIDs() bool {
 	return s.IDTool("newuidmap").Able && s.IDTool("newgidmap").Able && !s.NoNewPrivs()
 }

@@ -1,5 +1,4 @@
-// Package idmap chooses the host's ids that stand behind the two of a sandbox,
-// out of those that may be mapped here.
+// Package idmap chooses the host ids that a sandbox's two ids are mapped to.
 package idmap
 
 import (
@@ -25,18 +24,17 @@ type Range struct{ Start, Size int64 }
 // contains reports whether id lies in the range.
 func (r Range) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
 
-// A Map says which host ids stand behind the only two ids that a sandbox
-// has: 0, which owns its files and as which nothing of the user's runs, and
-// the id the code runs as.
+// A Map gives the host ids of a sandbox's only two ids: 0, which owns its files
+// and runs no code of the user's, and the id that the code runs as.
 type Map struct {
 	Root int64 // host id behind container id 0
 	User int64 // host id behind the user's id, or -1: there is no second id
 }
 
-// AsRoot maps both ids away from host root: 0 to 0 would make every file
-// of the host's root writable to whoever breaks out. The host itself always
-// has enough ids for that. available is what the current user namespace has (all
-// ids on a host, 65536 in most containers).
+// AsRoot maps both ids away from host root: with 0 mapped to 0, code that breaks
+// out could write to every file of the host's root. The host itself always has
+// enough ids for that. available is what the current user namespace has (all ids
+// on a host, 65536 in most containers).
 func AsRoot(available []Range, want int64) Map {
 	for _, r := range available {
 		if r.contains(Base) && r.contains(Base+want) {
@@ -53,8 +51,8 @@ func AsRoot(available []Range, want int64) Map {
 		}
 	}
 	if len(ids) < 2 {
-		// Root of a namespace that has hardly an id but 0, as unshare -r
-		// makes: 0 is some ordinary user, as in AsUser.
+		// Root of a namespace with little more than id 0, as made by unshare
+		// -r: 0 is some ordinary user, as in AsUser.
 		return Map{Root: 0, User: -1}
 	}
 	return Map{Root: ids[1], User: ids[0]}

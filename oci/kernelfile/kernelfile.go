@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counterOf names the file in which a controller of a cgroup counts what it did.
+// counterOf maps a cgroup controller to the file with its counter.
 func counterOf(controller string, v2 bool) string {
 	if controller == "memory" && !v2 {
 		return "memory.oom_control"
@@ -32,8 +32,8 @@ func CounterPath(m cgroups.Manager, controller string) string {
 	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }
 
-// Open opens a file of the kernel's that never makes a reader wait.
-// os.Open would have the poller wait for it, in three times as many calls.
+// Open opens a kernel file whose reads never block. os.Open would register it
+// with the poller, which takes three times as many system calls.
 func Open(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -42,7 +42,7 @@ func Open(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// ReadAgain gives what is in a short file of the kernel's at this moment.
+// ReadAgain reads the present content of a short kernel file that is open.
 func ReadAgain(f *os.File) ([]byte, error) {
 	b := make([]byte, 4096)
 	n, err := f.ReadAt(b, 0)

@@ -1,6 +1,6 @@
-// Package limits keeps the limits of a running sandbox where no cgroup does,
-// and learns which ones were hit. Without a memory cgroup it looks at the
-// sandbox every few milliseconds, so code can overshoot for that long.
+// Package limits enforces the limits of a running sandbox that no cgroup
+// enforces, and records which were hit. Without a memory cgroup it checks the
+// sandbox every few milliseconds, so code can exceed the limit for that long.
 package limits
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// A Watch is what the host does about the limits of one sandbox while it
-// runs: it keeps those that no cgroup does, ends a sandbox as a whole where the
-// kernel would end one process of it, and learns which limits were hit.
+// A Watch enforces the limits of a running sandbox that no cgroup enforces,
+// kills the whole sandbox where the kernel would kill only one of its
+// processes, and records which limits were hit.
 type Watch struct {
 	s      Sandbox
 	cgroup host.Cgroup
@@ -29,7 +29,7 @@ type Watch struct {
 	before int64  // its count of kills at the start
 }
 
-// A Sandbox is one as far as its limits go.
+// A Sandbox is what a Watch needs to know of a sandbox.
 type Sandbox interface {
 	PID() int // of its first process
 	Kill()
@@ -42,7 +42,7 @@ type Sandbox interface {
 	OOM() (<-chan struct{}, error)
 }
 
-// Start watches a sandbox that has started and keeps l, until Report is called.
+// Start watches a started sandbox and enforces l until Report is called.
 func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w := &Watch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
@@ -95,8 +95,8 @@ func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 			w.oom.Store(true)
 		}
 	case killed:
-		// The limit kills the whole sandbox (memory.oom.group), and from
-		// inside no process can kill its first one.
+		// The limit kills the whole sandbox (memory.oom.group), and no process
+		// inside can kill the first one.
 		if w.sliceKilled() {
 			w.oom.Store(true)
 		}
@@ -148,9 +148,9 @@ func (w *Watch) watchSlice() {
 	}
 }
 
-// sliceKilled reports whether the limit on memory may be what killed the
-// sandbox: there were kills since it began, in it or beside it, or that cannot
-// be known.
+// sliceKilled reports whether the memory limit may have killed the sandbox: the
+// slice counts kills since it started, in it or beside it, or the count cannot
+// be read.
 func (w *Watch) sliceKilled() bool {
 	b, err := os.ReadFile(w.slice)
 	return err != nil || kernelfile.Number(b, "oom_kill") > w.before

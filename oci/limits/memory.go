@@ -19,9 +19,9 @@ import (
 // What code can touch in between, some 50 MB, is how far it can overshoot.
 const watchInterval = 10 * time.Millisecond
 
-// What memory is charged for that lies in no address space. The kernel counts
-// it only in a cgroup, so each object is charged with the most that it can
-// hold, and a few that any program has are free.
+// Memory outside any address space. The kernel counts it only in a cgroup, so
+// each object is charged the most that it can hold; the few that any program
+// has are free.
 const (
 	inodeBytes  = 1 << 10   // of a tmpfs: the inode and its name
 	threadBytes = 24 << 10  // a kernel stack and what goes with it
@@ -93,7 +93,8 @@ func (w *memoryWatch) run(ownProc bool, kill func()) {
 			kill()
 			return
 		}
-		// Looking at many processes takes its time; most of it is theirs.
+		// Checking many processes takes a while; they get most of the
+		// processor.
 		took = time.Since(start)
 	}
 	if w.again.Load() {
@@ -101,7 +102,7 @@ func (w *memoryWatch) run(ownProc bool, kill func()) {
 	}
 }
 
-// pause waits, and reports whether to go on.
+// pause waits and reports whether to continue.
 func (w *memoryWatch) pause(d time.Duration) bool {
 	select {
 	case <-w.stop:
@@ -111,8 +112,8 @@ func (w *memoryWatch) pause(d time.Duration) bool {
 	}
 }
 
-// lastLook ends the watch with a look at what is about to be killed. On a busy
-// host, with a bomb in the sandbox, it may be the first that comes to its end.
+// lastLook checks the sandbox once more just before it is killed. On a busy
+// host, with a fork bomb in the sandbox, no earlier check may have completed.
 func (w *memoryWatch) lastLook() {
 	w.again.Store(true)
 	w.once.Do(func() { close(w.stop) })
@@ -186,7 +187,8 @@ func (w *memoryWatch) processes() (dirs []string) {
 }
 
 // descendants appends the directories, in our /proc, of a process and all that
-// stem from it. No process of a sandbox can get out from under its first one.
+// stem from it. No process of a sandbox can leave the tree of its first
+// process.
 func descendants(dirs []string, pid string) []string {
 	dirs = append(dirs, filepath.Join("/proc", pid))
 	threads, _ := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "children"))

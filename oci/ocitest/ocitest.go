@@ -11,7 +11,7 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// HostRoot makes a root file system of the host's own /usr.
+// HostRoot makes a root file system from the host's own /usr.
 func HostRoot(t *testing.T) spec.Root {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -34,8 +34,7 @@ func HostRoot(t *testing.T) spec.Root {
 	return spec.Root{Dir: dir, Binds: []spec.Bind{{Source: "/usr", Target: "/usr"}}}
 }
 
-// NeedNamespaces skips the test where the host forbids user namespaces, which
-// doctor would say too.
+// NeedNamespaces skips the test if the host forbids user namespaces.
 func NeedNamespaces(t *testing.T) {
 	t.Helper()
 	for _, c := range doctor.Examine(doctor.Needs{UID: 65534, GID: 65534}) {

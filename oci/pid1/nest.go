@@ -57,7 +57,7 @@ func nestExec(args []string) error {
 func dropCapabilities() error {
 	for c := uintptr(0); c <= 63; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
-			break // past the last capability that this kernel knows
+			break // beyond the last capability of this kernel
 		} else if err != nil {
 			return fmt.Errorf("dropping capability %d: %w", c, err)
 		}

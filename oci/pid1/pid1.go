@@ -1,8 +1,8 @@
 // Package pid1 is the first process of a sandbox: this program again, as a
 // small init written in C (pid1.c). It starts the program to run as its child,
-// collects zombies, ends with it, and ends when the host is gone. A program of
-// the user's would have to do all that itself, and as pid 1 with the code's own
-// user id the code could read and change it.
+// collects zombies, ends with it, and ends when the host is gone. As pid 1, a
+// program of the user's would have to do all that itself, and since it has the
+// code's user id, the code could read and change it.
 //
 // pid1.c acts in a constructor, so every binary that imports this package can be
 // started as pid 1; package container, which starts it, has the rest of the hook.
@@ -18,15 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Lifeline is a socket pair of which pid 1 has an end. When the host ends, in
-// whatever way, so does the other end, and then the sandbox. (libcontainer's
-// ParentDeathSignal does nothing for it.)
+// A Lifeline is a socket pair between the host and pid 1. When the host ends,
+// for whatever reason, its end closes and pid 1 ends the sandbox.
+// (libcontainer's ParentDeathSignal does nothing for it.)
 type Lifeline struct {
 	Ours   *net.UnixConn
 	Theirs *os.File // to be closed once pid 1 has it
 }
 
-// NewLifeline makes one, of which the caller closes both ends.
+// NewLifeline makes a Lifeline. The caller closes both ends.
 func NewLifeline() (l Lifeline, err error) {
 	defer func() {
 		if err != nil {
@@ -61,11 +61,11 @@ func unixConn(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// Receive takes in what pid 1 hands out before the program starts: the control
+// Receive returns what pid 1 sends before the program starts: the control
 // socket, and the sandbox's /workspace as a descriptor to open files below
-// (openat(2)). Both are the caller's to close. The descriptor keeps what is in
-// the folder when everything else of the sandbox is gone. Receive fails if pid 1
-// ended before it could send them; what it has sent waits here.
+// (openat(2)). The caller closes both. The descriptor keeps the folder's files
+// readable when the rest of the sandbox is gone. Receive fails if pid 1 ended
+// before it sent them; if it sent them and then ended, Receive still succeeds.
 func (l Lifeline) Receive() (control *net.UnixConn, workspace *os.File, err error) {
 	data, oob := make([]byte, 600), make([]byte, unix.CmsgSpace(2*4))
 	size, n, _, _, err := l.Ours.ReadMsgUnix(data, oob)
@@ -86,7 +86,7 @@ func (l Lifeline) Receive() (control *net.UnixConn, workspace *os.File, err erro
 	return control, workspace, nil
 }
 
-// parseRights gives the two descriptors that came with a message.
+// parseRights returns the two descriptors that came with a message.
 func parseRights(oob []byte) (fds []int, err error) {
 	messages, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
@@ -107,7 +107,7 @@ func parseRights(oob []byte) (fds []int, err error) {
 	return fds, err
 }
 
-// Close closes what is still open of both ends.
+// Close closes the ends that are still open.
 func (l Lifeline) Close() {
 	l.Ours.Close()
 	l.Theirs.Close()

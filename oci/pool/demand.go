@@ -5,9 +5,9 @@ import "time"
 // demandWindow is how long a number of runs at once is remembered, at least.
 const demandWindow = 15 * time.Second
 
-// waitingForks is how many forks wait at least, so that calls that follow each
-// other closely need not wait for one: to make it takes longer than a short run.
-// Each holds 1.8 MB.
+// waitingForks is the least number of waiting forks, so that calls in quick
+// succession need not wait: making a fork takes longer than a short run. Each
+// holds 1.8 MB.
 const waitingForks = 4
 
 // countRuns notes that a run begins or ends.
@@ -23,8 +23,8 @@ func (o *Pool) countRuns(n int) {
 	o.peak[0] = max(o.peak[0], o.running)
 }
 
-// target is how many are to wait: as many as lately ran at once, and a few forks
-// in any case, unless the host has not even the memory for one more run.
+// target is how many should wait: as many as recently ran at once, and always a
+// few forks, unless the host lacks memory for even one more run.
 func (o *Pool) target() int {
 	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && o.source.MemoryAvailable() < o.p.Limits.Memory {
 		return 0
@@ -36,8 +36,8 @@ func (o *Pool) target() int {
 	return min(max(least, o.peak[0], o.peak[1]), o.options.Max)
 }
 
-// hasRoom reports whether one more is to be made. While many run, few wait: all
-// of them together are no more than may wait.
+// hasRoom reports whether to start another. Running and waiting sandboxes
+// together stay within Max.
 func (o *Pool) hasRoom(want int) bool {
 	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.options.Max, 2)
 }

@@ -1,6 +1,6 @@
 // Package pool keeps sandboxes ready for the next process: forks of a template,
-// or containers where forking is refused. It follows demand, and lets everything
-// go after a time without use.
+// or containers where forking is refused. It follows demand, and releases
+// everything after a time without use.
 package pool
 
 import (
@@ -19,7 +19,7 @@ import (
 // The ways to start sandboxes ahead of their use.
 const (
 	StartAuto      = "auto"      // forks, or where they cannot be had containers
-	StartFork      = "fork"      // the same, but runs wait for the template, and it is said why there is none
+	StartFork      = "fork"      // the same, but runs wait for the template, and notes say why there is none
 	StartContainer = "container" // containers
 )
 
@@ -43,21 +43,21 @@ type Template interface {
 // A Source starts what a pool holds.
 type Source struct {
 	Template func(p spec.Process, h spec.Host) (Template, error)
-	// Container gives also notes about what could not be preloaded.
+	// Container also returns notes about modules that could not be preloaded.
 	Container       func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
 	MemoryAvailable func() int64 // what programs could have without swapping, in bytes
 }
 
-// A State is what a pool has at a moment.
+// A State describes a pool at one moment.
 type State struct {
 	Ready, Making int
 	Running       int      // runs at work; demand follows it
 	Template      Template // nil if there is none
 }
 
-// A Pool holds the sandboxes that wait, all alike: for the last process that
-// was asked for. As many wait as lately ran at once. They are made by one
-// goroutine for each processor, after a run and beside everything else.
+// A Pool holds standby sandboxes, all alike: for the process of the last
+// request. As many wait as recently ran at once. One goroutine for each
+// processor makes them, after a run and in the background.
 type Pool struct {
 	containers *container.Runtime
 	source     Source
@@ -75,18 +75,18 @@ type Pool struct {
 
 	// What forks are made from; nil while there is none.
 	template Template
-	starting chan struct{} // closed when the start that goes on has ended
-	refused  error         // there will be no template
+	starting chan struct{} // closed when the present start has ended
+	refused  error         // why there will be no template
 	failures int           // starts in a row that failed
-	retry    time.Time     // no start before
+	retry    time.Time     // no start before this time
 	notes    []string
 
-	running int // runs at once now, and the most in this window and the last
+	running int // concurrent runs now, and the most in this window and the last
 	peak    [2]int
 	window  time.Time
 }
 
-// New makes a pool that holds nothing before keep says how much.
+// New makes a pool that is empty until Keep sets its size.
 func New(e *container.Runtime, s Source) *Pool { return &Pool{containers: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
@@ -282,7 +282,8 @@ func (o *Pool) releaseIdle() {
 	}
 }
 
-// drop releases everything. What is being made is dropped when it is done.
+// drop releases everything. Sandboxes being made are released when they are
+// done.
 func (o *Pool) drop() {
 	for _, w := range o.ready {
 		w.Discard()
@@ -293,7 +294,7 @@ func (o *Pool) drop() {
 	o.ready, o.template, o.key = nil, nil, nil
 }
 
-// Close ends what waits. Nothing is made any more.
+// Close ends waiting sandboxes. No more are made.
 func (o *Pool) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -304,14 +305,14 @@ func (o *Pool) Close() {
 	o.drop()
 }
 
-// State says what there is now.
+// State describes the pool now.
 func (o *Pool) State() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return State{len(o.ready), o.making, o.running, o.template}
 }
 
-// Notes gives what the user should know.
+// Notes returns what the user should know.
 func (o *Pool) Notes() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/toolcell/toolcell/oci/container"
 )
 
-// What the pool has of templates: it starts one, forks it, and does without when
-// it cannot be had.
+// The pool's use of templates: it starts one and forks it, or does without if it
+// cannot have one.
 
-// awaitTemplate waits until there is one, or there can be none.
+// awaitTemplate waits until there is a template or there cannot be one.
 func (o *Pool) awaitTemplate(ctx context.Context) {
 	for o.wantsForks() && o.template == nil && ctx.Err() == nil {
 		o.startTemplate()
@@ -30,7 +30,7 @@ func (o *Pool) awaitTemplate(ctx context.Context) {
 	}
 }
 
-// wantsForks reports whether there is to be a template.
+// wantsForks reports whether the pool should have a template.
 func (o *Pool) wantsForks() bool {
 	return o.options.Start != StartContainer && o.refused == nil
 }
@@ -56,14 +56,14 @@ func (o *Pool) fork(t Template, now bool) *container.Standby {
 	return w
 }
 
-// noteFailure delays the next try to start a template, and gives templates up
-// where they are refused.
+// noteFailure delays the next attempt to start a template, and gives up if
+// templates are refused.
 func (o *Pool) noteFailure(err error) {
 	o.failures++
 	o.retry = time.Now().Add(time.Second << min(o.failures-1, 8))
 	var refused interface {
 		error
-		RefusedModule() (module, why string) // a module that is in the way, if one is
+		RefusedModule() (module, why string) // the module that prevents one, if any
 	}
 	var module, why string
 	if errors.As(err, &refused) {
@@ -71,7 +71,7 @@ func (o *Pool) noteFailure(err error) {
 	}
 	switch {
 	case module != "" && slices.Contains(o.p.Python.Preload, module):
-		// Without the module that is in the way there can be one.
+		// Without that module there can be one.
 		python := *o.p.Python
 		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == module })
 		o.p.Python, o.retry = &python, time.Time{}
@@ -85,7 +85,8 @@ func (o *Pool) noteFailure(err error) {
 	}
 }
 
-// startTemplate begins to start a template, or one in place of the present.
+// startTemplate begins to start a template, which replaces the present one, if
+// any.
 func (o *Pool) startTemplate() {
 	if o.starting != nil || o.closed || time.Now().Before(o.retry) {
 		return

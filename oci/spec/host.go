@@ -5,17 +5,18 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// A Host is a host with what its sandboxes get because of it: the mounts
-// as the code will see them, and the filters of system calls. New depends
-// on it and on nothing else.
+// A Host is a host and what follows from it for its sandboxes: the mounts as
+// the code will see them, and the system call filters. New depends on it and on
+// nothing else.
 type Host struct {
 	host.Host
-	Mounts          []ShownMount        // what of it sandboxes are shown
+	Mounts          []ShownMount        // folders of it that sandboxes are shown
 	Seccomp         *specs.LinuxSeccomp // of every sandbox but a template
 	TemplateSeccomp *specs.LinuxSeccomp // a template's, once one is started
 }
 
-// NewHost decides for a host how sandboxes see ms, and what they may call.
+// NewHost decides how sandboxes on a host see ms, and which system calls they
+// may make.
 func NewHost(h host.Host, ms []Mount) (Host, error) {
 	s := Host{Host: h}
 	s.ResolveMounts(ms)

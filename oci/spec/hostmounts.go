@@ -29,15 +29,15 @@ type ShownMount struct {
 // Real root maps sandboxes to ids that own nothing. The id of an ordinary owner
 // is shown as the code's (mount_setattr(2), MOUNT_ATTR_IDMAP), in this mount
 // and nowhere else. Files of root are never shown as the code's own: it could
-// leave a program there that is root's for whoever starts it.
+// leave a setuid-root program there.
 //
 // An ordinary user has subordinate ids for the code, which own nothing either.
-// Where she mounts what is hers, and others may not use it, the code gets her
-// own id, as on a host that has only that one (docs/security.md).
+// For a mounted folder that the user owns and others may not use, the code gets
+// the user's own id, as on a host that has only that one (docs/security.md).
 func (h *Host) ResolveMounts(ms []Mount) {
 	for _, m := range ms {
 		p := ShownMount{Mount: m}
-		if st, err := os.Stat(m.Source); err == nil { // CheckMounts tells what is wrong
+		if st, err := os.Stat(m.Source); err == nil { // CheckMounts reports the error
 			s := st.Sys().(*syscall.Stat_t)
 			p.Dir, p.Owner, p.Group, p.Mode = st.IsDir(), int64(s.Uid), int64(s.Gid), st.Mode().Perm()
 		}
@@ -53,7 +53,7 @@ func (h *Host) ResolveMounts(ms []Mount) {
 	}
 }
 
-// lacks says what somebody with the last three bits of mode cannot do.
+// lacks names what the last three bits of mode do not permit.
 func (m ShownMount) lacks(mode fs.FileMode) string {
 	read := fs.FileMode(0o4)
 	if m.Dir {
@@ -68,7 +68,8 @@ func (m ShownMount) lacks(mode fs.FileMode) string {
 	return ""
 }
 
-// Denied says what the code cannot do with a mount, as far as its top tells.
+// Denied says what the code cannot do with a mount, judging by its top
+// directory.
 func (h Host) Denied(m ShownMount) string {
 	uid := h.UIDs.User
 	if uid < 0 {

@@ -1,6 +1,6 @@
 package spec
 
-// What is agreed on with pid 1 (pid1.c), which is this program again.
+// The protocol with pid 1 (pid1.c), which is this program again.
 
 // pid1Path is where a sandbox sees this program.
 const pid1Path = OwnDir + "/init"

@@ -103,7 +103,7 @@ func Rlimits(l Limits, h Host) []specs.POSIXRlimit {
 	out := []specs.POSIXRlimit{
 		{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
 		{Type: "RLIMIT_NOFILE", Hard: files, Soft: files},
-		// What root or a desktop's user may have more of than others.
+		// Limits that are higher for root or a desktop's user than for others.
 		{Type: "RLIMIT_MEMLOCK", Hard: locked, Soft: locked},
 		{Type: "RLIMIT_MSGQUEUE", Hard: 0, Soft: 0},
 		{Type: "RLIMIT_NICE", Hard: 0, Soft: 0},

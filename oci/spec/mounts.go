@@ -23,9 +23,9 @@ const (
 	shmFiles       = 8 << 10
 )
 
-// MaskedPaths tell about the host, or can be used to slow it down; they read
-// as empty. The list is that of the Docker and Podman defaults, and how much
-// the host has to do.
+// MaskedPaths reveal things about the host, or can be used to slow it down;
+// they read as empty. The list is the defaults of Docker and Podman, plus the
+// files that show the host's load.
 var MaskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
 	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
@@ -78,15 +78,15 @@ func mounts(p Process, h Host) []specs.Mount {
 	}
 	out := []specs.Mount{
 		proc,
-		// Read-only when all is in it: where only one id is mapped it is
-		// owned by the user. The devices are mounts of their own.
+		// Made read-only once it is filled: where only one id is mapped, the
+		// code's user owns it. The devices are mounts of their own.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "nosuid", "noexec", "nodev", "mode=755", "size=65536", "nr_inodes=64"}},
 	}
 	for _, t := range Writable {
 		out = append(out, mount(t))
 	}
-	// The mount points of what is ours are made in it: the root is read-only
-	// by now.
+	// The mount points of our own files are made in it, since the root is
+	// read-only by now.
 	out = append(out, mount(Tmpfs{OwnDir, "mode=755", 4096, 64}, "ro"))
 	for _, b := range p.Root.Binds {
 		out = append(out, readOnlyBind(b))

@@ -1,6 +1,6 @@
 package spec
 
-// OwnDir is where a sandbox sees what is ours: a tmpfs over a mount point that
+// OwnDir is where a sandbox sees our own files: a tmpfs over a mount point that
 // every root file system has.
 const OwnDir = "/run/toolcell"
 

@@ -17,9 +17,9 @@ import (
 // userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
 // flags a filter can see.
 //
-// What no cgroup counts on this host, it refuses to let be had uncounted.
-// It refuses forks nothing: they load the same. A template may do in addition
-// what it takes to make them.
+// It refuses calls that allocate what no cgroup counts on this host. Forks load
+// the same profile as containers. A template may in addition make the calls
+// that create forks.
 func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
@@ -39,7 +39,7 @@ func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	return p, nil
 }
 
-// makers are the calls that make a sandbox out of a fork (fork.py).
+// makers are the calls that turn a fork into a sandbox (fork.py).
 var makers = []string{"clone", "unshare", "mount", "keyctl"}
 
 // Uncounted says what no cgroup counts on a host; template, that the filter is
@@ -74,8 +74,8 @@ var refused = []string{
 	// Files of the root are shared: their watcher sees what other sandboxes,
 	// and with the host's own Python the host, open and run.
 	"inotify_init", "inotify_init1", "inotify_add_watch",
-	// Where these exist they take the arguments of others from memory, which
-	// a filter cannot see.
+	// These read the arguments of other calls from memory, which a filter
+	// cannot see.
 	"socketcall", "ipc",
 	// Allowed again below, for some arguments.
 	"socket", "socketpair", "personality", "fcntl",
@@ -103,8 +103,8 @@ func harden(p *specs.LinuxSeccomp) {
 	allow("socketpair", 0, specs.OpEqualTo, unix.AF_UNIX)
 	allow("personality", 0, specs.OpEqualTo, 0xffffffff) // asks, and changes nothing
 	// All commands but F_NOTIFY, the old way to watch a directory. The filter
-	// sees 64 bits of which the kernel takes 32: what is allowed is named, so
-	// that none hides behind the others.
+	// sees 64 bits and the kernel uses only 32, so the profile lists what is
+	// allowed: otherwise set upper bits could hide a command.
 	allow("fcntl", 1, specs.OpLessEqual, unix.F_NOTIFY-1)
 	for command := uint64(unix.F_NOTIFY) + 1; command < unix.F_NOTIFY+16; command++ {
 		allow("fcntl", 1, specs.OpEqualTo, command)

@@ -1,6 +1,6 @@
 // Package spec writes a sandbox down as an OCI runtime specification. It is
-// pure: what a sandbox is follows from a Process and a Host alone, and the
-// golden files in testdata show it for each kind of host.
+// pure: its output depends on a Process and a Host alone, and the golden files
+// in testdata show it for each kind of host.
 package spec
 
 import (
@@ -16,7 +16,7 @@ import (
 // when the host's own memory runs out (proc(5), oom_score_adj).
 var oomScoreAdj = 1000
 
-// New gives the specification of a sandbox for p on h; id names its cgroup.
+// New returns the specification of a sandbox for p on h; id names its cgroup.
 func New(p Process, h Host, id string) *specs.Spec {
 	uid, gid := p.UID, p.GID
 	args := append([]string{pid1Path}, p.Args...)
@@ -48,9 +48,9 @@ func New(p Process, h Host, id string) *specs.Spec {
 		}
 		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestEnv, uid, gid, hide)}, env...)
 		uid, gid = 0, 0
-		// Since Linux 5.12 only who holds this one may map id 0 of the
-		// parent into a child (user_namespaces(7)). The stage loses it with
-		// the step into the child, before anything of the user's runs.
+		// Since Linux 5.12 only a process with this capability may map id 0 of
+		// the parent into a child (user_namespaces(7)). The stage loses it when
+		// it enters the child, before any code of the user's runs.
 		one := []string{"CAP_SETFCAP"}
 		caps = &specs.LinuxCapabilities{Bounding: one, Effective: one, Permitted: one}
 	}
@@ -86,8 +86,8 @@ func New(p Process, h Host, id string) *specs.Spec {
 			CgroupsPath:   h.Cgroup.Path(id),
 			Resources:     resources(p.Limits, h.Cgroup),
 			Sysctl:        Sysctls(h),
-			// A mount made on the host while the sandbox runs must not show
-			// up inside.
+			// A mount made on the host while the sandbox runs must not appear
+			// inside.
 			RootfsPropagation: "rprivate",
 		},
 	}

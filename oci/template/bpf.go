@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterProgram makes of a profile the program that the kernel runs, as
+// filterProgram compiles a profile to the program that the kernel runs, as
 // libcontainer would load it. A fork of a template has to load it itself:
 // libcontainer can only load it into its own process.
 func filterProgram(profile *specs.LinuxSeccomp) ([]byte, error) {
@@ -49,8 +49,8 @@ func filterProgram(profile *specs.LinuxSeccomp) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// buildFilter does what libcontainer's InitSeccomp does, for what our profiles
-// have. It returns also the highest number of a call that the profile knows.
+// buildFilter does what libcontainer's InitSeccomp does, as far as our profiles
+// need it. It also returns the highest system call number in the profile.
 func buildFilter(config *configs.Seccomp) (filter *libseccomp.ScmpFilter, last libseccomp.ScmpSyscall, err error) {
 	if filter, err = libseccomp.NewFilter(filterAction(config.DefaultAction, config.DefaultErrnoRet)); err != nil {
 		return nil, 0, fmt.Errorf("making a seccomp filter: %w", err)
@@ -83,7 +83,7 @@ func buildFilter(config *configs.Seccomp) (filter *libseccomp.ScmpFilter, last l
 	return filter, last, nil
 }
 
-// filterAction knows the two actions that our profiles have.
+// filterAction converts the two actions that our profiles use.
 func filterAction(a configs.Action, errno *uint) libseccomp.ScmpAction {
 	switch a {
 	case configs.Allow:
@@ -105,7 +105,7 @@ var operators = map[configs.Operator]libseccomp.ScmpCompareOp{
 	configs.MaskEqualTo: libseccomp.CompareMaskedEqual,
 }
 
-// exportFilter gives the program. The library writes it to a file only.
+// exportFilter returns the program, which the library can only write to a file.
 func exportFilter(filter *libseccomp.ScmpFilter) (program []byte, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -31,9 +31,9 @@ type cgroupMaker struct {
 	free []*cgroupSlot
 }
 
-// A cgroupSlot is the name of a fork's cgroup, and the folder in the state folder
-// that notes it. Both serve one fork after another: to make a file on a disk
-// and remove it would be a tenth of what a run costs.
+// A cgroupSlot is the name of a fork's cgroup and the folder in the state folder
+// that records it. Both are reused by one fork after another: creating and
+// removing a file on disk would be a tenth of the cost of a run.
 type cgroupSlot struct{ id, note string }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
@@ -51,8 +51,8 @@ func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	}
 	// With version 1 every move to another cgroup waits until all processors
 	// have taken note, so forks are moved only where they have limits of their
-	// own. For the rest, such as devices, the template's do, which are those
-	// of a fresh sandbox.
+	// own. For the rest, such as devices, the template's limits apply, which
+	// are those of a fresh sandbox.
 	m, err := manager.New(c.config)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// What removes old files does not ask who still needs them.
+	// tmpfiles cleaners may have removed the note.
 	if _, err := os.Lstat(filepath.Join(p.note, container.StateName)); p.note == "" || err != nil {
 		dir, err := f.t.containers.StateDir()
 		if err != nil {
@@ -111,7 +111,8 @@ func (c *cgroupMaker) reuseSlot() *cgroupSlot {
 // releaseSlot makes a slot free once its fork and the cgroup are gone.
 func (c *cgroupMaker) releaseSlot(p *cgroupSlot) error {
 	if c.of.Driver == host.CgroupSystemd {
-		// It may remember a unit for a while, and would refuse another of that name.
+		// systemd may remember a unit for a while and would refuse another of that
+		// name.
 		return os.RemoveAll(p.note)
 	}
 	c.mu.Lock()
@@ -198,7 +199,7 @@ func newOOMWatch(dir string) (*oomWatch, error) {
 	if err := os.WriteFile(at, fmt.Appendf(nil, "%d %d", fd, control.Fd()), 0); err != nil {
 		return nil, errors.Join(err, events.Close())
 	}
-	hit := make(chan struct{}, 1) // there may be no listener yet, or any more
+	hit := make(chan struct{}, 1) // there may be no listener yet, or no longer
 	go func() {
 		defer close(hit)
 		for b := make([]byte, 8); ; {
@@ -214,6 +215,6 @@ func newOOMWatch(dir string) (*oomWatch, error) {
 	return &oomWatch{hit, events}, nil
 }
 
-// close ends the watch. It must come before the cgroup is removed, which is an
-// event too.
+// close ends the watch. It must come before the cgroup is removed, since that
+// counts as an event too.
 func (w *oomWatch) close() { w.events.Close() }

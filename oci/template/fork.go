@@ -20,7 +20,7 @@ import (
 type fork struct {
 	t         *Template
 	host      int      // pid of its pid 1, here
-	pidfd     *os.File // of the same, which no later process can be
+	pidfd     *os.File // of the same; unlike a pid it is never reused
 	line      pid1.Lifeline
 	conn      *net.UnixConn
 	workspace *os.File            // the standby sandbox owns it
@@ -30,8 +30,8 @@ type fork struct {
 	counters  map[string]*os.File // open, by controller
 }
 
-// Fork makes a sandbox in which the program waits, for a run that is there
-// already if now.
+// Fork makes a sandbox in which the program waits for its streams; now says
+// that a run is already waiting for it.
 func (t *Template) Fork(now bool) (*container.Standby, error) {
 	f, err := t.forkSandbox(now)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *Template) sendForkRequest(lifeline *os.File, now bool) error {
 }
 
 // confine puts the fork into a cgroup of its own, as libcontainer does with its
-// containers, before it is anything but a process of ours.
+// containers, while it still runs only our own code.
 func (f *fork) confine() error {
 	t := f.t
 	if t.h.Cgroup.Driver != host.CgroupNone {
@@ -189,13 +189,14 @@ func (f *fork) Kill() {
 	}
 }
 
-// Wait returns when pid 1 has said that it alone is left, or was killed.
+// Wait returns when pid 1 has reported that it is the last process, or was
+// killed.
 func (f *fork) Wait() (container.Exit, error) {
 	var status [1]byte
 	if n, _ := f.line.Ours.Read(status[:]); n == 1 {
 		return container.Exit{Code: int(status[0])}, nil
 	}
-	// It says so before it ends, unless it is killed.
+	// pid 1 reports this before it ends, unless it is killed.
 	if err := f.awaitEnd(); err != nil {
 		return container.Exit{}, err
 	}
@@ -223,8 +224,8 @@ func (f *fork) Cgroup() (cgroups.Manager, error) {
 	return f.manager, nil
 }
 
-// openCounters opens ahead what is read when a run has ended: an answer waits
-// for that.
+// openCounters opens the counters that are read at the end of a run ahead of
+// time, since the answer waits for them.
 func (f *fork) openCounters() {
 	f.counters = map[string]*os.File{}
 	for controller, there := range map[string]bool{"memory": f.t.h.Cgroup.Memory, "pids": f.t.h.Cgroup.PIDs} {
@@ -245,13 +246,13 @@ func (f *fork) Counter(controller string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kernelfile.ReadCounter(m, controller) // there were no descriptors left then
+	return kernelfile.ReadCounter(m, controller) // openCounters ran out of descriptors
 }
 
 // CgroupPersists: pid 1 waits until we have asked.
 func (f *fork) CgroupPersists() bool { return true }
 
-// OOM is of use with cgroup v1 only: the count of v2 can be read at the end.
+// OOM is only needed with cgroup v1: the counter of v2 can be read at the end.
 func (f *fork) OOM() (<-chan struct{}, error) {
 	if f.memory == nil {
 		return nil, errors.New("there is nothing to be told")
@@ -259,7 +260,7 @@ func (f *fork) OOM() (<-chan struct{}, error) {
 	return f.memory.hit, nil
 }
 
-// Destroy ends what there is of it, and removes its cgroup.
+// Destroy ends the fork and removes its cgroup.
 func (f *fork) Destroy() (err error) {
 	if f.line.Ours != nil {
 		f.line.Close()
@@ -290,7 +291,7 @@ func (f *fork) Destroy() (err error) {
 	return err
 }
 
-// awaitByte reads one byte, which is to be the one wanted.
+// awaitByte reads one byte and fails if it is not the one wanted.
 func awaitByte(c net.Conn, want byte) error {
 	var b [1]byte
 	if _, err := c.Read(b[:]); err != nil {

@@ -9,8 +9,8 @@ import "C"
 
 import "unsafe"
 
-// forkStub gives the machine code of forkstub.c, for templates, and where in it
-// toolcell_fork_stub begins.
+// forkStub returns the machine code of forkstub.c, for templates, and the
+// offset of toolcell_fork_stub in it.
 func forkStub() (code []byte, entry int) {
 	return C.GoBytes(unsafe.Pointer(&C.__start_fork_stub), C.int(C.size())), int(C.entry())
 }

@@ -26,7 +26,7 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
 }
 
-// A waiting is the container of a starter, which looks out for its end.
+// A waiting is the container of a starter, which watches for its end.
 type waiting struct{ *starter }
 
 func (w *waiting) PID() int                                  { return w.s.PID() }

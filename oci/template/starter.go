@@ -30,13 +30,13 @@ type starter struct {
 	workspace *os.File // the standby sandbox owns it; a template needs none
 	h         spec.Host
 	said      *lastWords
-	notes     []string       // modules that could not be had, and why
+	notes     []string       // modules that could not be preloaded, and why
 	ended     chan struct{}  // its first process has
 	exit      container.Exit // how; once it has
 	err       error
 }
 
-// A starterConfig is what fork.py has to know.
+// A starterConfig is the configuration of fork.py.
 type starterConfig struct {
 	Program  string            `json:"program"`
 	Base     []string          `json:"base"`
@@ -55,8 +55,8 @@ type starterConfig struct {
 	RLimits  [][2]uint64       `json:"rlimits"`
 }
 
-// newStarterConfig writes down what makes a fork the same sandbox as spec.New
-// does: both read the same lists.
+// newStarterConfig describes the same sandbox for forks as spec.New does for
+// containers: both use the same lists.
 func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig, error) {
 	c := starterConfig{
 		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
@@ -83,7 +83,8 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 	}
 	c.Writable = h.WritableTargets()
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
-	// There is no /sys, and what is not in /proc the template has covered.
+	// A fork has no /sys, and the template has covered everything outside
+	// /proc.
 	c.Masked = slices.DeleteFunc(slices.Clone(spec.MaskedPaths), func(path string) bool { return !spec.InProc(path) })
 	c.Readonly = slices.DeleteFunc(slices.Clone(spec.ReadonlyPaths), func(path string) bool { return !spec.InProc(path) })
 	c.Sysctl = spec.Sysctls(h)
@@ -93,8 +94,8 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 	return c, nil
 }
 
-// startProgram starts fork.py in a fresh sandbox, which is to be a template or
-// to wait for its one use.
+// startProgram starts fork.py in a fresh sandbox, either as a template or to
+// wait for its single use.
 func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
@@ -188,8 +189,8 @@ func (s *starter) configure(c starterConfig) error {
 	return nil
 }
 
-// destroy ends the sandbox, with all that was forked from it, and returns the last
-// that it wrote.
+// destroy ends the sandbox and everything forked from it, and returns the end of
+// its output.
 func (s *starter) destroy() string {
 	if s.conn != nil {
 		s.conn.Close()
@@ -198,7 +199,7 @@ func (s *starter) destroy() string {
 	s.line.Close()
 	<-s.ended
 	words := s.said.close()
-	_ = s.s.Destroy() // what is left of it is swept by the next start
+	_ = s.s.Destroy() // the next start sweeps what this cannot remove
 	return words
 }
 
@@ -212,10 +213,10 @@ func (s *starter) Gone() bool {
 	}
 }
 
-// writingStarter lets one at a time write fork.py.
+// writingStarter serializes writing fork.py.
 var writingStarter sync.Mutex
 
-// starterFile puts fork.py where sandboxes can be shown it.
+// starterFile writes fork.py to a place that can be mounted into sandboxes.
 func starterFile(e *container.Runtime) (string, error) {
 	dir, err := e.StateDir()
 	if err != nil {
@@ -233,8 +234,8 @@ func starterFile(e *container.Runtime) (string, error) {
 	return path, os.Chmod(path, 0o444) // whatever our umask is
 }
 
-// lastWords keep the end of what a starter writes, which is of interest if it
-// fails: the modules that it imports may print.
+// lastWords keeps the end of a starter's output, for the error if it fails: the
+// modules that it imports may print.
 type lastWords struct {
 	r, w *os.File
 	text []byte

@@ -1,7 +1,8 @@
 // Package template starts Python programs ahead of their use: a template is a
-// sandbox of which only our own program and the modules that the user wants
-// preloaded run, and standby sandboxes are forked from it. Where that cannot be
-// had, the program waits in a container of its own. fork.py serves both inside.
+// sandbox that runs only our own program and the modules that the user wants
+// preloaded, and standby sandboxes are forked from it. If forking is not
+// possible, the program waits in a container of its own. fork.py serves both
+// inside.
 package template
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// starterSource starts Python programs ahead of their use. It says inside what
-// the files about templates and forks say here.
+// starterSource starts Python programs ahead of their use. It is the inside
+// part of the files about templates and forks.
 //
 //go:embed fork.py
 var starterSource []byte
@@ -23,14 +24,14 @@ var starterSource []byte
 // starterPath is where a sandbox sees it.
 const starterPath = spec.OwnDir + "/fork.py"
 
-// How long things may take that take milliseconds on an idle host.
+// Time limits for steps that take milliseconds on an idle host.
 const (
 	startPatience = 60 * time.Second // modules of any size are imported
 	forkPatience  = 10 * time.Second
 )
 
-// A Template is a sandbox of which only our own program and the modules that
-// the user wants preloaded run, and from which sandboxes are forked.
+// A Template is a sandbox that runs only our own program and the modules that
+// the user wants preloaded. Sandboxes are forked from it.
 type Template struct {
 	*starter
 	containers *container.Runtime
@@ -43,15 +44,16 @@ type Template struct {
 	made     int // forks so far; requests guards it
 
 	mu      sync.Mutex
-	live    int // forks that are not gone yet: they end with the template
+	live    int // forks that still exist: they end with the template
 	retired bool
 }
 
-// A refusedError says that this Python, or a module, cannot be a template: to
-// try again would lead to the same.
+// A refusedError says that this Python, or a module, cannot be used in a
+// template; trying again would not help.
 type refusedError struct{ why, module string }
 
-// RefusedModule gives the module that is in the way, "" if none is, and why it is.
+// RefusedModule returns the module that prevents a template, "" if none does, and
+// the reason.
 func (e *refusedError) RefusedModule() (module, why string) { return e.module, e.why }
 
 func (e *refusedError) Error() string { return "forking from a template: " + e.why }
@@ -82,7 +84,7 @@ func (t *Template) PID() int { return t.s.PID() }
 // Ended is closed once it has ended.
 func (t *Template) Ended() <-chan struct{} { return t.ended }
 
-// Count gives how many forks were made of it.
+// Count returns how many forks were made from it.
 func (t *Template) Count() int {
 	t.requests.Lock()
 	defer t.requests.Unlock()
@@ -102,8 +104,8 @@ func (t *Template) Retire() {
 	}
 }
 
-// addFork counts one more live fork, unless the template has ended or is to end.
-// Until removeFork is called for it, the template stays.
+// addFork counts one more live fork, unless the template has ended or been
+// retired. The template stays until removeFork is called for it.
 func (t *Template) addFork() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +116,7 @@ func (t *Template) addFork() bool {
 	return true
 }
 
-// removeFork counts one live fork less. The last one ends a retired template.
+// removeFork counts one live fork less. The last call ends a retired template.
 func (t *Template) removeFork() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
