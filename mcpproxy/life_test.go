@@ -213,6 +213,19 @@ func TestUpdateMayComeAtAnyTime(t *testing.T) {
 	p.Update(configs[0]) // too late, and harmless
 }
 
+// TestResultsWithSecretsThatStayAreLeftOut: a secret across values cannot be replaced.
+func TestResultsWithSecretsThatStayAreLeftOut(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t, "FAKE_TOKEN", `s3cret"},{"more":"x`))
+	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "leak-result"})
+	if len(res.JSON) > 0 {
+		t.Errorf("the result is %s", res.JSON)
+	}
+	mcptest.WantError(t, err, `calling tool "leak-result" of server "fake"`, "the tool failed", "a secret of the server's entry")
+	if strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("the error has the secret: %v", err)
+	}
+}
+
 func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 	s := fake(t, "FAKE_TOKEN", "s3cret-token", "FAKE_SHORT", "on")
 	s.Args = []string{"--api-key", "argument-secret", "--password=joined-secret"}
