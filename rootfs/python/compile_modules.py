@@ -5,18 +5,21 @@ Each file is four bytes of big-endian length of its path, four of its content, t
 
 The files are hash-based and unchecked (PEP 552): Python takes them whatever the times of the sources are.
 """
+from __future__ import annotations
+
 import importlib.util
 import marshal
 import os
 import sys
+from collections.abc import Iterator
 
 UNCHECKED_HASH = (1).to_bytes(4, "little")
 TIMESTAMP = bytes(4)
-# Suites of tests are large, and hardly anybody imports them.
+# Suites of tests are large, and are hardly ever imported.
 SKIPPED = {"__pycache__", "test", "tests", "idle_test"}
 
 
-def sources():
+def sources() -> Iterator[str]:
     """Yields the path of each module that can be imported, the standard library's first."""
     roots = [path for path in sys.path if os.path.isdir(path)]
     for root in roots:
@@ -27,7 +30,7 @@ def sources():
                     yield os.path.join(folder, name)
 
 
-def usable(cached, source):
+def usable(cached: str, source: str) -> bool:
     """Tells whether Python would take a file of bytecode that the image has."""
     try:
         with open(cached, "rb") as f:
@@ -41,7 +44,7 @@ def usable(cached, source):
     return head[4:8] != TIMESTAMP or head[8:] == b"".join(w.to_bytes(4, "little") for w in words)
 
 
-def compiled(source):
+def compiled(source: str) -> bytes | None:
     """Returns the bytecode of a module as a file would have it, or None if it does not compile."""
     try:
         with open(source, "rb") as f:
@@ -52,7 +55,7 @@ def compiled(source):
         return None  # an example of bad code, or of another version
 
 
-def main():
+def main() -> None:
     try:
         os.nice(19)  # a run that goes on beside this comes first
     except OSError:
