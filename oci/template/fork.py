@@ -136,13 +136,10 @@ def load(path: str) -> dict[str, Any]:
 
 
 def freeze_heap(template: Template | None) -> None:
-    """Leaves as little as possible to be copied: what is there now is of no interest to the collector, and in a
-    template to nobody who counts.
-    """
+    """Leaves as little as possible to be copied: the collector does not look at what is there now."""
     import gc
     gc.collect()
     if template:
-        make_immortal(template.ctypes)
         trim = getattr(template.libc, "malloc_trim", None)  # glibc has it
         if trim:
             trim(0)
@@ -152,31 +149,6 @@ def freeze_heap(template: Template | None) -> None:
             template.libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
             template.libc.mallopt(M_TRIM_THRESHOLD, 64 << 20)
     gc.freeze()
-
-
-def make_immortal(ctypes: Any) -> None:
-    """Gives every object that can be found the reference count of None (PEP 683): to use it is not to write to it, and
-    so not to copy the page that it is in. It changes nothing before Python 3.12, or where counts are kept in another
-    way.
-    """
-    import gc
-    count = ctypes.c_uint32.from_address
-    for_ever = count(id(None)).value
-    if not for_ever >> 30:
-        return
-    # A reference on the interpreter's stack may still be counted down once.
-    for_ever |= 1 << 29
-    code: Any = type(make_immortal.__code__)
-    left = gc.get_objects()
-    while left:
-        thing: Any = left.pop()
-        at = count(id(thing))
-        if at.value >> 30 or thing is left:
-            continue
-        at.value = for_ever
-        left += gc.get_referents(thing)
-        if type(thing) is code:  # the collector does not look into it
-            left += thing.co_consts, thing.co_names, thing.co_name, thing.co_qualname, thing.co_filename
 
 
 def wait_and_run(control: _socket.socket, program: dict[str, Any]) -> NoReturn:
