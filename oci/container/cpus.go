@@ -5,16 +5,15 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
-// Pin lets a sandbox run on as many processors as its limit asks for, rounded
-// up, where no cgroup counts its time. It is called while the first process
-// waits for the signal to continue, so that everything in the sandbox inherits
-// it, and seccomp keeps the code from changing it (calls.go). Successive
-// sandboxes get different processors.
-func (r *Runtime) Pin(pid int, cpus float64) error {
+// pin lets a process run on as many processors as cpus asks for, rounded up. next
+// counts those that were given out: one sandbox gets other processors than the one
+// before.
+func pin(pid int, cpus float64, next *atomic.Uint32) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)
@@ -23,12 +22,12 @@ func (r *Runtime) Pin(pid int, cpus float64) error {
 	if want >= all.Count() {
 		return nil
 	}
-	first := int(r.spread.Add(uint32(want))) - want
+	first := int(next.Add(uint32(want))) - want
 	return pinThreads(pid, choose(&all, first, want))
 }
 
-// choose picks want processors out of all, beginning with the one at index
-// first and wrapping around.
+// choose takes want processors of all, beginning with the one that has the
+// number first among them and going around.
 func choose(all *unix.CPUSet, first, want int) *unix.CPUSet {
 	var have []int
 	for cpu := 0; len(have) < all.Count(); cpu++ {

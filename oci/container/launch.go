@@ -174,3 +174,18 @@ func (r *Runtime) withoutIDMaps() spec.Host {
 	r.host.ResolveMounts(r.mounts)
 	return r.host
 }
+
+// program returns the file of this program that sandboxes start from. A copy that
+// was made stays in use.
+func (r *Runtime) program(dir string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := os.Stat(r.copied); r.copied != "" && err == nil {
+		return r.copied, nil
+	}
+	path, err := programFile(r.host.Exe, dir)
+	if err == nil && path != r.host.Exe {
+		r.copied = path
+	}
+	return path, err
+}

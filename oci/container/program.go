@@ -8,29 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program returns the path from which sandboxes start this program: the file we run
-// from if it still exists and every user may execute it, otherwise a copy in dir. An
-// upgrade may have replaced the file, and the parts of two versions do not work
-// together.
-func (r *Runtime) program(dir string) (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := os.Stat(r.copied); r.copied != "" && err == nil {
-		return r.copied, nil
-	}
+// programFile returns the file of this program at exe, or a copy of it in dir if
+// that is not the file any more that we run from, or not every user may execute
+// it. An upgrade may have replaced the file, and the parts of two versions do not
+// fit together.
+func programFile(exe, dir string) (path string, err error) {
 	running, err := os.Stat("/proc/self/exe")
 	if err != nil {
 		return "", fmt.Errorf("finding this program's file: %w", err)
 	}
-	file, err := os.Stat(r.host.Exe)
+	file, err := os.Stat(exe)
 	if err == nil && os.SameFile(running, file) && file.Mode().Perm()&0o005 == 0o005 {
-		return r.host.Exe, nil
+		return exe, nil
 	}
 	copied := filepath.Join(dir, "init")
 	if err := copyProgram(copied); err != nil {
 		return "", fmt.Errorf("copying this program for sandboxes: %w", err)
 	}
-	r.copied = copied
 	return copied, nil
 }
 

@@ -1,24 +1,23 @@
 package spec
 
-// The protocol with pid 1 (pid1.c), which is this program again.
+// What is agreed on with pid 1 (pid1.c), which is this program again.
+const (
+	// OwnDir is where a sandbox sees what is ours: a tmpfs over a mount point that
+	// every root file system has.
+	OwnDir = "/run/toolcell"
+	// ControlFD is the lifeline's descriptor at first, and then the control socket's.
+	ControlFD = 3
+	// NestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", where
+	// hide is 1 if /proc is to be covered.
+	NestEnv = "_TOOLCELL_NEST"
+	// PID1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
+	PID1Name = "toolcell"
 
-// pid1Path is where a sandbox sees this program.
-const pid1Path = OwnDir + "/init"
-
-// pid1Env makes pid1.c act; its value is "descriptor:control": where the
-// lifeline is, and 1 if the program is to have a control socket in its place.
-const pid1Env = "_TOOLCELL_PID1"
-
-// ControlFD is the lifeline's descriptor at first, and then the control
-// socket's.
-const ControlFD = 3
-
-// NestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", hide
-// being 1 if /proc is to be covered.
-const NestEnv = "_TOOLCELL_NEST"
-
-// writeEnv tells pid1.c where the code may write besides the usual places.
-const writeEnv = "_TOOLCELL_WRITE"
-
-// PID1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
-const PID1Name = "toolcell"
+	// pid1Path is where a sandbox sees this program.
+	pid1Path = OwnDir + "/init"
+	// pid1Env makes pid1.c act; its value is "descriptor:control": where the lifeline
+	// is, and 1 if the program is to have a control socket in its place.
+	pid1Env = "_TOOLCELL_PID1"
+	// writeEnv says where the code may write besides the usual places.
+	writeEnv = "_TOOLCELL_WRITE"
+)

@@ -1,9 +1,5 @@
 package spec
 
-// OwnDir is where a sandbox sees our own files: a tmpfs over a mount point that
-// every root file system has.
-const OwnDir = "/run/toolcell"
-
 // A Process says what to run, and in what.
 type Process struct {
 	Root     Root
