@@ -10,7 +10,7 @@ import (
 // before they are asked for.
 type readAhead struct {
 	inner   io.Reader
-	wake    func() error // makes a Read of inner that waits return
+	wake    func() error // ends a Read of inner that waits
 	full    chan block
 	free    chan []byte
 	quit    chan struct{}
@@ -97,7 +97,7 @@ func (a *readAhead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the goroutine. The inner reader is at rest after that.
+// Close ends the goroutine. Nothing reads from the inner reader after that.
 func (a *readAhead) Close() (err error) {
 	a.once.Do(func() {
 		close(a.quit)

@@ -35,7 +35,8 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes one, and is itself the certificate of 127.0.0.1, localhost and registry.test.
+// NewAuthority makes an authority, whose certificate is also that of 127.0.0.1,
+// localhost and registry.test.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -85,8 +86,8 @@ func (a *Authority) transport() http.RoundTripper {
 }
 
 // StartTLSRegistry starts Debian's docker-registry with a certificate of the
-// authority. It lets in who brings a token, which a server besides gives to the
-// user with the password, as Docker Hub does.
+// authority. It accepts requests with a token, which a second server issues for the
+// user's password, as Docker Hub does.
 func (a *Authority) StartTLSRegistry(t testing.TB, user, pass string) (host string) {
 	t.Helper()
 	tokens := httptest.NewUnstartedServer(a.tokenServer(user, pass))
@@ -155,8 +156,8 @@ func (a *Authority) PushLayout(t testing.TB, layoutDir, ref, user, pass string) 
 		remote.WithAuth(authn.FromConfig(authn.AuthConfig{Username: user, Password: pass})), remote.WithTransport(a.transport()))
 }
 
-// Proxy starts an HTTP proxy that leads every connection to addr, and returns
-// its URL and how often it was used.
+// Proxy starts an HTTP proxy that leads every connection to addr. It returns its
+// URL, and a function that counts the connections so far.
 func Proxy(t testing.TB, addr string) (url string, used func() int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
