@@ -23,7 +23,7 @@
 //	policy      what may be called, and how often
 //	redact      takes a server's secrets out of texts
 //
-// text, match, statefile, jsonl, rawjson and pyname are small tools that these share.
+// text, match, statefile, rawjson and pyname are small tools that these share.
 // Here they come together: tools.go and call.go are what a Proxy offers, upstream.go
 // is the life of one server, refresh.go how its tools are listed, request.go how one
 // call goes from name to answer, and search.go a search over all servers.

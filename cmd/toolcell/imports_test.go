@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os/exec"
 	"runtime/debug"
 	"slices"
@@ -42,7 +43,6 @@ var imports = map[string][]string{
 	"mcpproxy/discovery":         {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/inplace":           {},
 	"mcpproxy/install":           {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/discovery", "mcpproxy/inplace", "mcpproxy/match", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
-	"mcpproxy/jsonl":             {},
 	"mcpproxy/match":             {},
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
 	"mcpproxy/oauth":             {"mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport/remote"},
@@ -58,7 +58,7 @@ var imports = map[string][]string{
 	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/transport/..."},
 	"mcpproxy/transport/message": {"mcpproxy/rawjson", "mcpproxy/text"},
 	"mcpproxy/transport/remote":  {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/text", "mcpproxy/transport/message"},
-	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/jsonl", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/message"},
+	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/message"},
 
 	"oci":            {"oci/..."},
 	"oci/container":  {"oci/host", "oci/kernelfile", "oci/pid1", "oci/spec"},
@@ -111,6 +111,7 @@ func TestImportsGoDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	missing := maps.Clone(imports)
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
 			ImportPath string
@@ -126,6 +127,7 @@ func TestImportsGoDown(t *testing.T) {
 		if !listed {
 			t.Errorf("%s has no row in the table of imports", name)
 		}
+		delete(missing, name)
 		for _, imp := range p.Imports {
 			if ours, found := strings.CutPrefix(imp, module); found && !anyMatch(allowed, ours) {
 				t.Errorf("%s imports %s", name, ours)
@@ -136,6 +138,9 @@ func TestImportsGoDown(t *testing.T) {
 				}
 			}
 		}
+	}
+	for name := range missing {
+		t.Errorf("the table of imports has a row for %s, which does not exist", name)
 	}
 }
 

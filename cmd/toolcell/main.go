@@ -1,5 +1,6 @@
 // Command toolcell is an MCP server with one tool, run_python, and the small
-// container runtime behind it. Each command is one file: flags, check, call.
+// container runtime behind it. Each command begins in a file of its name: flags,
+// check, call.
 package main
 
 import "os"
