@@ -34,7 +34,7 @@ type Link struct {
 	tokens    TokenSource
 	limit     int // of one message
 
-	ctx    context.Context // ends with stop
+	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
@@ -72,7 +72,7 @@ func New(s config.Server, t config.Transport, notes *message.Notifications, toke
 	return r, nil
 }
 
-// Down implements link.
+// Down implements the link of package transport.
 func (r *Link) Down() <-chan struct{} { return r.isDown }
 
 // markDown takes the link out of use.
@@ -87,7 +87,7 @@ func (r *Link) markDown(why error) {
 	}
 }
 
-// Stop implements link.
+// Stop implements the link of package transport.
 func (r *Link) Stop() {
 	r.markDown(errors.New("closed the connection"))
 	r.cancel()
@@ -99,7 +99,7 @@ func (r *Link) WaitClosed() {
 	r.client.(*http.Transport).CloseIdleConnections()
 }
 
-// Ended implements link.
+// Ended implements the link of package transport.
 func (r *Link) Ended() string {
 	<-r.isDown
 	r.mu.Lock()
@@ -107,7 +107,7 @@ func (r *Link) Ended() string {
 	return r.why.Error()
 }
 
-// Expired implements link.
+// Expired implements the link of package transport.
 func (r *Link) Expired() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

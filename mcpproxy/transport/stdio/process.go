@@ -161,10 +161,10 @@ func (p *Process) watch(stderr *os.File) {
 
 func (p *Process) markDown() { p.once.Do(func() { close(p.isDown) }) }
 
-// Down implements link.
+// Down implements the link of package transport.
 func (p *Process) Down() <-chan struct{} { return p.isDown }
 
-// Expired implements link: a process that ends by itself is at fault.
+// Expired implements the link of package transport: a process that ends by itself is at fault.
 func (p *Process) Expired() bool { return false }
 
 // awaitExit blocks until the child ended, and leaves it to be reaped.
@@ -242,7 +242,7 @@ func (p *Process) tookInput() bool {
 	return unread == 0
 }
 
-// WaitClosed implements link.
+// WaitClosed implements the link of package transport.
 func (p *Process) WaitClosed() { <-p.done }
 
 // LastOutput returns the last lines that the server wrote besides the protocol.
