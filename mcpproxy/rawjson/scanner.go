@@ -10,8 +10,9 @@ import (
 )
 
 // A Scanner checks JSON and finds values in it, in one pass (RFC 8259). Answers of
-// servers may have many megabytes: a library either decodes them or reads them
-// byte by byte. Bytes above ASCII count as text, whatever they are.
+// servers may have many megabytes: a library either decodes them, or reads them
+// byte by byte, or has no bound on depth (BenchmarkScan compares, and
+// docs/architecture.md has the figures). Bytes above ASCII count as text, whatever they are.
 type Scanner struct {
 	Text   []byte
 	Offset int
