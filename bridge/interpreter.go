@@ -39,8 +39,8 @@ type ending struct {
 	err  error    // of the sandbox itself
 }
 
-// interpreter returns the interpreter of a session, or a new one.
-func (s *Server) interpreter(ctx context.Context, sess *session, progress func(done, total int64, text string)) (*interpreter, error) {
+// acquireInterpreter returns the interpreter of a session, or a new one.
+func (s *Server) acquireInterpreter(ctx context.Context, sess *session, progress func(done, total int64, text string)) (*interpreter, error) {
 	if in := s.sessions.resume(sess); in != nil {
 		return in, nil
 	}
@@ -71,7 +71,7 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 	in.kill = kill
 	p := s.process(image, pipes)
 	p.Session = sess.name != ""
-	s.runs.Go(func() {
+	s.background.Go(func() {
 		in.exit, in.err = in.supervise(s.o.Sandboxes.Start(ctx, p))
 		close(in.ended)
 		s.sessions.sandboxEnded(sess, in)
@@ -174,9 +174,9 @@ func (s runnerSandbox) Signal() bool {
 func (s runnerSandbox) Kill(why error)         { s.in.kill(why) }
 func (s runnerSandbox) Ended() <-chan struct{} { return s.in.ended }
 
-// follow passes on what the next run prints, beside keeping it: to the writers of
+// passOnOutput passes on what the next run prints, beside keeping it: to the writers of
 // the request, to the client that follows it, and to files if it is too long.
-func (in *interpreter) follow(req Request, progress *progress, files *artifacts.Run) {
+func (in *interpreter) passOnOutput(req Request, progress *progress, files *artifacts.Run) {
 	create := func(string) (*os.File, error) {
 		file, err := files.Create()
 		if errors.Is(err, artifacts.ErrNoFolder) {

@@ -51,10 +51,10 @@ type Result struct {
 	Notes          []string             `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string               `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
-	folder   string // where the files are on this host
-	cause    error
-	standing []string        // those of Notes that hold for every run on this host
-	known    map[string]bool // notes that the reader has had before
+	folder    string // where the files are on this host
+	cause     error
+	hostNotes []string        // those of Notes that hold for every run on this host
+	known     map[string]bool // notes that the reader has had before
 }
 
 // Cause is the error behind a run that could not be done, nil if the code

@@ -20,7 +20,7 @@ type Request struct {
 	Servers []string      // names or aliases of servers that may be called; "*" is all
 	Timeout time.Duration // 0 is the default
 	Session string        // name of what keeps the sandbox for later runs; "" is none
-	Argv    []string      // the code's sys.argv, in a session of its first run; one empty name if nil
+	Argv    []string      // sys.argv; a session keeps that of its first run. One empty name if nil
 
 	// Progress gets the work before the code can run, and then, with a total of
 	// 0, what servers say of the calls they work on. It may be nil.
@@ -34,8 +34,8 @@ type Request struct {
 // Run executes one request and says how it went. It never fails: every way to
 // end is a status.
 func (s *Server) Run(ctx context.Context, req Request) *Result {
-	s.runs.Add(1)
-	defer s.runs.Done()
+	s.background.Add(1)
+	defer s.background.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
@@ -62,32 +62,32 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		return plan.fail(err)
 	}
 	defer freeSlot()
-	in, err := s.interpreter(ctx, sess, req.Progress)
+	py, err := s.acquireInterpreter(ctx, sess, req.Progress)
 	if err != nil {
 		return plan.fail(err)
 	}
-	begun := s.sessions.begin(sess)
+	newsAtStart := s.sessions.begin(sess)
 
 	progress := &progress{report: req.Progress}
 	defer progress.end()
 	files := s.artifacts.NewRun()
 	defer files.Discard()
 	api := s.hostAPI(plan, progress, files.Display)
-	in.follow(req, progress, files)
-	end := in.run(ctx, s.start(plan, req), api)
-	left := in.collect(files)
+	py.passOnOutput(req, progress, files)
+	end := py.run(ctx, s.startMessage(plan, req), api)
+	published := py.collect(files)
 
-	r := s.report(plan, in, end)
-	r.folder, r.Files, r.Pictures = left.Folder, left.Files, left.Pictures
-	if left.Folder != "" {
+	r := s.newResult(plan, py, end)
+	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
+	if published.Folder != "" {
 		s.cleanFiles()
 	}
 	if r.IsError() {
 		r.addCalls(api.CallLog())
 	}
-	ended := s.sessions.endRun(sess, r, end)
-	r.Session = cmp.Or(ended.state, begun.state)
-	r.Notes = slices.Concat(plan.notes, begun.notes, r.standing, api.Notes(), left.Notes, limitNotes(end, s.o.Limits), ended.notes)
+	newsAtEnd := s.sessions.endRun(sess, r, end)
+	r.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
+	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)
 	return r
 }
 
@@ -113,8 +113,8 @@ func (s *Server) hostAPI(p plan, progress *progress, display func(name string, d
 	return hostapi.New(o)
 }
 
-// start is what the runner begins with.
-func (s *Server) start(p plan, req Request) runner.Start {
+// startMessage is what the runner begins with.
+func (s *Server) startMessage(p plan, req Request) runner.Start {
 	saved, err := s.saved.Names() // the runner asks for a source when it needs one
 	if err != nil {
 		s.o.Log.Warn("leaving out the saved tools", "err", err)
@@ -128,21 +128,21 @@ func (s *Server) start(p plan, req Request) runner.Start {
 	return start
 }
 
-// report puts together the result of a run whose code has ended.
-func (s *Server) report(p plan, in *interpreter, e ending) *Result {
+// newResult puts together the result of a run whose code has ended.
+func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 	r := p.result()
 	var cutOut, cutErr bool
-	r.Stdout, cutOut = in.pipes.Stdout.Lines()
-	r.Stderr, cutErr = in.pipes.Stderr.Lines()
+	r.Stdout, cutOut = py.pipes.Stdout.Lines()
+	r.Stderr, cutErr = py.pipes.Stderr.Lines()
 	r.Truncated = cutOut || cutErr
-	r.standing = slices.Clone(in.image.Notes)
+	r.hostNotes = slices.Clone(py.image.Notes)
 	if s.o.Missing != nil {
-		r.standing = append(r.standing, s.o.Missing()...)
+		r.hostNotes = append(r.hostNotes, s.o.Missing()...)
 	}
 	if s.o.Isolation != nil {
 		r.Isolation = s.o.Isolation()
 	}
-	if err := stopped(p, e, r.Stderr, s.o.Limits); err != nil {
+	if err := stopError(p, e, r.Stderr, s.o.Limits); err != nil {
 		if errors.Is(e.why, runner.ErrTimeout) && statusOf(err) == StatusTimeout {
 			r.TimeoutSeconds, r.Stack = wholeSeconds(p.timeout), e.done.Stack
 		}
@@ -162,21 +162,21 @@ func (s *Server) report(p plan, in *interpreter, e ending) *Result {
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
-	r.Hint = missingHint(r.Error, in.image.Name)
+	r.Hint = missingHint(r.Error, py.image.Name)
 	return r
 }
 
 // cleanFiles removes the files of old runs in the background.
 func (s *Server) cleanFiles() {
-	s.runs.Go(func() { s.artifacts.Clean(time.Now()) })
+	s.background.Go(func() { s.artifacts.Clean(time.Now()) })
 }
 
-// prepare begins to make ready for the first run, beside what the client does.
-func (s *Server) prepare() {
+// warmUp begins to make ready for the first run, beside what the client does.
+func (s *Server) warmUp() {
 	if s.o.Cached == nil || s.o.Warm == nil {
 		return
 	}
-	s.runs.Go(func() {
+	s.background.Go(func() {
 		if image, ok := s.o.Cached(s.life); ok {
 			s.o.Warm(s.process(image, &output.Pipes{}))
 		}

@@ -31,9 +31,9 @@ type Server struct {
 	pipes     *sparePipes
 	awake     sync.Once // a client is there
 
-	life context.Context // ends with Close
-	end  context.CancelFunc
-	runs sync.WaitGroup
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	background sync.WaitGroup // runs, and what goes on beside them
 
 	mu   sync.Mutex
 	said map[string]bool // notes that the client has had
@@ -79,7 +79,7 @@ func (s *Server) Close() {
 	s.end()
 	s.artifacts.Close()
 	s.pipes.close()
-	s.runs.Wait()
+	s.background.Wait()
 	s.sessions.close()
 }
 
@@ -114,7 +114,7 @@ func (s *Server) MCP() *mcp.Server {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			defer s.awake.Do(func() {
-				s.prepare()
+				s.warmUp()
 				s.cleanFiles()
 			})
 			return next(ctx, method, req)
@@ -145,7 +145,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 		r = (&Result{}).fail(withStatus(StatusValidation, err))
 		r.summarize()
 	}
-	r.known = s.noted(r.standing)
+	r.known = s.noted(r.hostNotes)
 	return &mcp.CallToolResult{
 		Content:           r.contents(s.o.Output),
 		StructuredContent: r,

@@ -21,9 +21,9 @@ import (
 // version is set by the linker.
 var version = "devel"
 
-// run executes one command line and returns the exit code. Errors are printed
+// runCommandLine executes one command line and returns the exit code. Errors are printed
 // here and nowhere else.
-func run(args []string, stdin *os.File, stdout, stderr *os.File) int {
+func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int {
 	ctx, signals, stop := console.WatchSignals(context.Background())
 	defer stop()
 	// A reader that is gone makes a write fail; it must not end us at once, with

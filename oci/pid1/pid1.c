@@ -64,7 +64,7 @@ static void allow(int rules, const char *path, uint64_t access)
 }
 
 // allow_more allows what the host lets the code write to besides, "/a:/b"
-// (hostmounts.go). Of a file it takes no rights that only directories have.
+// (usermounts.go). Of a file it takes no rights that only directories have.
 static void allow_more(int rules, char *paths, uint64_t access)
 {
 	struct stat st;

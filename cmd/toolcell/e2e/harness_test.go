@@ -23,7 +23,7 @@ import (
 
 // The end-to-end tests start the real, static binary and talk to it as an MCP
 // client or a shell would, on every kind of host that can be had here
-// (hosts_test.go).
+// (hosts_helper_test.go).
 //
 // They can be told more by the environment:
 //

@@ -31,9 +31,9 @@ func withStatus(status string, err error) error {
 	return &statusError{status, err}
 }
 
-// stopped tells the ways apart in which something other than the code ends a run,
+// stopError tells the ways apart in which something other than the code ends a run,
 // in this one place. It returns nil if the code came to its end.
-func stopped(p plan, e ending, stderr []string, limits oci.Limits) error {
+func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
 	unfinished := !e.done.Reported || e.exit.Signal != 0
 	switch {
 	case errors.Is(e.why, runner.ErrProtocol) && !e.done.Reported:
