@@ -58,7 +58,7 @@ func (e *endedSessions) add(name, why string) {
 }
 
 // why returns why the last session of a name was ended; "" if there was none, or
-// if it goes on.
+// if it continues.
 func (e *endedSessions) why(name string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -31,11 +31,11 @@ type interpreter struct {
 	err   error
 }
 
-// An ending is what is known once the code of a run has ended.
+// An ending describes how the code of a run ended.
 type ending struct {
 	done runner.Done
 	why  error    // what ended it before its time, as runner.Conn.Run says
-	exit oci.Exit // of the sandbox; in a session that goes on, of the code
+	exit oci.Exit // of the sandbox; in a session that continues, of the code
 	err  error    // of the sandbox itself
 }
 
@@ -80,7 +80,7 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 	return in, nil
 }
 
-// supervise takes over a sandbox that was started, and returns once it has ended.
+// supervise takes over a started sandbox, and returns once it has ended.
 func (in *interpreter) supervise(sb Sandbox, err error) (oci.Exit, error) {
 	if err != nil {
 		close(in.started)
@@ -94,7 +94,8 @@ func (in *interpreter) supervise(sb Sandbox, err error) (oci.Exit, error) {
 	return sb.Wait()
 }
 
-// process says what to start: the runner, in the image, as its only program.
+// process describes the process to start: the runner, in the image, as its only
+// program.
 func (s *Server) process(image Image, w *output.Pipes) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	// There is no screen: matplotlib draws into memory, whatever the image says.
@@ -143,8 +144,8 @@ func lastWins(env []string) []string {
 	return out
 }
 
-// afterAnswer is how long what makes ready for the next run waits, so that it does
-// not take the processor from the answer.
+// afterAnswer delays preparations for the next run, so that they do not compete
+// with the answer for the processor.
 const afterAnswer = 2 * time.Millisecond
 
 // A runnerSandbox is the sandbox of an interpreter as its connection sees it.
@@ -208,8 +209,9 @@ func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.
 	return ending{done: done, why: why, exit: in.exit, err: in.err}
 }
 
-// collect takes in what a run has left in /workspace/out, and its streams. The
-// run has ended: nothing more of it is taken in, and no call is being answered.
+// collect collects the files that a run has left in /workspace/out, and its
+// streams. The run has ended: nothing more of it is read, and no call is being
+// answered.
 func (in *interpreter) collect(files *artifacts.Run) artifacts.Published {
 	if in.workspace != nil {
 		files.Collect(in.workspace)
@@ -224,7 +226,7 @@ func (in *interpreter) end(why error) {
 	<-in.ended
 	in.conn.Close()
 	if in.sandbox != nil {
-		_ = in.sandbox.Close() // the run has had the error of Wait
+		_ = in.sandbox.Close() // the run has already reported the error of Wait
 	}
 	in.pipes.Close()
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// missingModule finds the module in what Python, or pandas, says of one that it
-// does not have.
+// missingModule finds the name in Python's or pandas' message about a missing
+// module.
 var missingModule = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,100})'|` +
 		"ImportError: (?:Missing optional dependency '|`Import )([A-Za-z0-9_.]{1,100}))")
@@ -34,8 +34,8 @@ var leftPython = map[string]string{
 	"sndhdr": "3.13", "spwd": "3.13", "sunau": "3.13", "telnetlib": "3.13", "uu": "3.13", "xdrlib": "3.13", "lib2to3": "3.13",
 }
 
-// missingHint says what to do about an error that comes from a module that is
-// not there; it is empty for other errors.
+// missingHint suggests what to do about a missing module; it is empty for other
+// errors.
 func missingHint(failure, image string) string {
 	found := missingModule().FindStringSubmatch(failure)
 	if found == nil || strings.Contains(failure, "Did you mean") {

@@ -2,8 +2,8 @@ package bridge
 
 import "sync"
 
-// A progress passes on how one run goes on: what servers say of its calls, and
-// what it prints.
+// A progress reports the progress of one run: that of its calls, as servers
+// report it, and the lines that it prints.
 type progress struct {
 	report func(done, total int64, text string) // may be nil
 
@@ -14,7 +14,7 @@ type progress struct {
 // reports reports whether anyone listens.
 func (p *progress) reports() bool { return p.report != nil }
 
-// say passes on a text, unless the run is over.
+// say reports a text, unless the run is over.
 func (p *progress) say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -23,8 +23,8 @@ func (p *progress) say(text string) {
 	}
 }
 
-// end stops it, and waits until what is being passed on was: "Progress
-// notifications MUST stop after completion." (MCP specification, Progress)
+// end stops it and waits for a report in progress: "Progress notifications MUST
+// stop after completion." (MCP specification, Progress)
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

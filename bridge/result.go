@@ -21,12 +21,11 @@ const (
 	StatusTimeout    = "timeout"          // it ran too long
 	StatusMemory     = "memory_limit"     // it needed too much memory
 	StatusCancelled  = "cancelled"        // the client or the server's end stopped it
-	StatusValidation = "validation_error" // the call itself makes no sense
+	StatusValidation = "validation_error" // the call itself is invalid
 	StatusSandbox    = "sandbox_error"    // the host could not run it
 )
 
-// A Result is what a run gives back. Fields that are empty are left out for
-// the client.
+// A Result is the result of a run. Clients do not get empty fields.
 type Result struct {
 	Status   string   `json:"status"`
 	Summary  string   `json:"summary,omitempty"`
@@ -35,10 +34,9 @@ type Result struct {
 	Stderr   []string `json:"stderr,omitempty"` // lines
 	Servers  []string `json:"servers,omitempty"`
 	Error    string   `json:"error,omitempty"`
-	Hint     string   `json:"hint,omitempty"`  // what to type to cure the error
+	Hint     string   `json:"hint,omitempty"`  // how to fix the error
 	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
-	// What a run that ended badly had done by then, so that a retry does not
-	// repeat it.
+	// What a failed run had done by then, so that a retry does not repeat it.
 	Calls          []hostapi.CallRecord `json:"calls,omitempty"`
 	CallsLeftOut   int                  `json:"callsLeftOut,omitempty"`
 	ReadOnlyCalls  int                  `json:"readOnlyCalls,omitempty"`
@@ -53,19 +51,18 @@ type Result struct {
 
 	folder    string // where the files are on this host
 	cause     error
-	hostNotes []string        // those of Notes that hold for every run on this host
-	known     map[string]bool // notes that the reader has had before
+	hostNotes []string        // the Notes that apply to every run on this host
+	known     map[string]bool // notes that the reader has seen before
 }
 
-// Cause is the error behind a run that could not be done, nil if the code
-// itself failed or all went well.
+// Cause returns the error that prevented a run, or nil if the code itself
+// failed or succeeded.
 func (r *Result) Cause() error { return r.cause }
 
 // IsError reports whether the run counts as failed.
 func (r *Result) IsError() bool { return r.Status != StatusSuccess }
 
-// fail makes r the result of a call that could not be carried out, or not to its
-// end.
+// fail makes r the result of a call that could not be carried out or completed.
 func (r *Result) fail(err error) *Result {
 	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
 	var h *oci.HintError
@@ -138,8 +135,8 @@ func fenced(language, body string) string {
 	return fence + language + "\n" + body + "\n" + fence
 }
 
-// compact is the form with the fewest tokens: what the code printed, and
-// around it only what is not as expected.
+// compact is the form with the fewest tokens: the code's output, plus only what
+// is unusual.
 func (r *Result) compact() string {
 	var out []string
 	if r.IsError() {
@@ -189,7 +186,7 @@ func contains(lines []string, message string) bool {
 	return false
 }
 
-// fields gives the result as an ordered object, by way of its JSON form, so
+// fields returns the result as an ordered object, made from its JSON form, so
 // that every mode has the same fields.
 func (r *Result) fields() toon.Object {
 	body, err := json.Marshal(r)
@@ -222,7 +219,7 @@ func (r *Result) fields() toon.Object {
 	return out
 }
 
-// summarize fills in the one line that says how it went.
+// summarize fills in the one-line summary.
 func (r *Result) summarize() {
 	switch {
 	case r.Summary != "":

@@ -8,13 +8,13 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// addCalls puts the calls of a run that ended badly into its result.
+// addCalls puts the calls of a failed run into its result.
 func (r *Result) addCalls(log hostapi.CallLog) {
 	r.Calls, r.CallsLeftOut, r.ReadOnlyCalls = log.Calls, log.LeftOut, log.ReadOnly
 }
 
-// CallLines says for a reader what the calls of a failed run have done, one
-// line each and none if there were no calls.
+// CallLines describes the outcome of a failed run's calls, one line each; it is
+// empty if there were no calls.
 func (r *Result) CallLines() []string {
 	var out []string
 	for _, kind := range []struct {
@@ -44,7 +44,7 @@ func (r *Result) CallLines() []string {
 	return out
 }
 
-// callRows are the calls with their columns in the order in which one reads them.
+// callRows are the calls with their columns in reading order.
 func (r *Result) callRows() []any {
 	rows := make([]any, len(r.Calls))
 	for i, c := range r.Calls {

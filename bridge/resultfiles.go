@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// maxListedFiles bounds what a text says of files; the structured content has
+// maxListedFiles bounds the files listed in a text; the structured content has
 // all of them.
 const maxListedFiles = 20
 
@@ -26,7 +26,7 @@ func (r *Result) fileLines() []string {
 	return out
 }
 
-// leftText says in few words what a run that printed nothing has left.
+// leftText summarizes the files of a run that printed nothing.
 func (r *Result) leftText() string {
 	var left []string
 	if n := len(r.Pictures); n > 0 {
@@ -41,14 +41,14 @@ func (r *Result) leftText() string {
 	return strings.Join(left, ", ")
 }
 
-// A LocalFile is a file or a picture as it is on this host.
+// A LocalFile is a file or a picture on this host.
 type LocalFile struct {
 	Path string
-	Text string // what it is, in a few words
+	Text string // a short description
 }
 
-// LocalFiles say where on this host the user finds what the run has left. A
-// picture that the result shows smaller than it is, is there as it was.
+// LocalFiles lists where on this host the run's files are. A picture that the
+// result shows scaled down is there in its original size.
 func (r *Result) LocalFiles() []LocalFile {
 	var out []LocalFile
 	listed := map[string]bool{}
@@ -64,8 +64,8 @@ func (r *Result) LocalFiles() []LocalFile {
 	return out
 }
 
-// contents are what a client gets: the text, then the pictures. No text ever
-// has a picture's bytes.
+// contents are the content blocks for a client: the text, then the pictures.
+// Text never contains a picture's bytes.
 func (r *Result) contents(mode OutputMode) []mcp.Content {
 	out := []mcp.Content{&mcp.TextContent{Text: r.Text(mode)}}
 	for _, p := range r.Pictures {

@@ -19,20 +19,20 @@ type Request struct {
 	Code    string
 	Servers []string      // names or aliases of servers that may be called; "*" is all
 	Timeout time.Duration // 0 is the default
-	Session string        // name of what keeps the sandbox for later runs; "" is none
+	Session string        // session that keeps the sandbox for later runs; "" is none
 	Argv    []string      // sys.argv; a session keeps that of its first run. One empty name if nil
 
-	// Progress gets the work before the code can run, and then, with a total of
-	// 0, what servers say of the calls they work on. It may be nil.
+	// Progress receives the progress of preparations before the code runs and
+	// then, with a total of 0, the progress of its calls. It may be nil.
 	Progress func(done, total int64, text string)
 	Lines    bool // Progress gets what the code prints, too
-	// Stdout and Stderr get what the code writes, at once and whole, besides
-	// the result. They may be nil.
+	// Stdout and Stderr receive the code's whole output as it is written, in
+	// addition to the result. They may be nil.
 	Stdout, Stderr io.Writer
 }
 
-// Run executes one request and says how it went. It never fails: every way to
-// end is a status.
+// Run executes one request and returns its result. It never fails: every
+// outcome is a status.
 func (s *Server) Run(ctx context.Context, req Request) *Result {
 	s.background.Add(1)
 	defer s.background.Done()
@@ -91,8 +91,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	return r
 }
 
-// takeSlot waits for a place among the runs that go on at once, and returns what
-// frees it.
+// takeSlot waits for one of the slots for concurrent runs, and returns a
+// function that frees it.
 func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -102,7 +102,7 @@ func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// hostAPI makes what answers the code of one run.
+// hostAPI makes the host API for the code of one run.
 func (s *Server) hostAPI(p plan, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: s.o.Policy.NewRun(), Saved: s.saved, Display: display, Log: s.o.Log,
@@ -149,7 +149,7 @@ func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 		return r.fail(err)
 	}
 	if e.err != nil {
-		// The code is done; that its sandbox is hard to remove is not its fault.
+		// The code is done; a sandbox that is hard to remove is not its fault.
 		s.o.Log.Error("ending a sandbox", "err", e.err)
 	}
 	code := e.exit.Code

@@ -29,14 +29,14 @@ type Server struct {
 	artifacts *artifacts.Store
 	slots     chan struct{}
 	pipes     *sparePipes
-	awake     sync.Once // a client is there
+	awake     sync.Once // a client has connected
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
 	background sync.WaitGroup // runs, and what goes on beside them
 
 	mu   sync.Mutex
-	said map[string]bool // notes that the client has had
+	said map[string]bool // notes that the client has seen
 }
 
 // New makes a server.
@@ -73,7 +73,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends every run that goes on, and every session, and waits until their
+// Close ends every active run and every session, and waits until their
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
@@ -86,8 +86,8 @@ func (s *Server) Close() {
 // manualURI is the resource that holds the manual.
 const manualURI = "resource://toolcell/capabilities"
 
-// toolDescription has to say, in as few tokens as can be, what makes a model
-// use the tool well: that other servers are reached from inside, and how to
+// toolDescription has to say in as few tokens as possible what a model needs to
+// use the tool well: that code reaches other servers from inside, and how to
 // find out more. A test bounds the whole tools/list answer to 200 tokens.
 const toolDescription = "Run Python in a fresh sandbox (no network). The user's other MCP servers are called from the code: " +
 	"`from mcp import runtime`; runtime.discovered_servers(), await runtime.search_tool_docs(\"need\"), " +
@@ -101,16 +101,17 @@ var inputSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"timeout":{"type":"integer","description":"seconds"},` +
 	`"session":{"type":"string","description":"name; keeps variables"}},"required":["code"]}`)
 
-// MCP gives the server as an MCP server with its one tool and one resource.
+// MCP returns the server as an MCP server with its one tool and one resource.
 func (s *Server) MCP() *mcp.Server {
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "toolcell", Version: s.o.Version},
-		// Empty, not nil: nil advertises logging, which there is none of.
+		// Empty, not nil: nil advertises logging, which this server does not
+		// have.
 		&mcp.ServerOptions{
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 		},
 	)
-	// Whatever a client asks first, its first call is near.
+	// Whatever the client requests first, a call will follow soon.
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			defer s.awake.Do(func() {
@@ -153,9 +154,9 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	}, nil
 }
 
-// noted tells which of these notes the client has had in an earlier text: what
-// holds for every run is said once, since each word costs the model tokens,
-// and logged for the user. The structured content has them always.
+// noted returns which of these notes the client has seen in an earlier text.
+// Notes that apply to every run are shown once, since each word costs the model
+// tokens, and logged for the user. The structured content always has them.
 func (s *Server) noted(notes []string) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,12 +234,12 @@ func parseTimeout(value json.RawMessage) (time.Duration, error) {
 	case n != math.Trunc(n):
 		return 0, errors.New("timeout must be a whole number of seconds")
 	case n > math.MaxInt32:
-		n = math.MaxInt32 // it is lowered to the maximum anyway
+		n = math.MaxInt32 // the maximum lowers it anyway
 	}
 	return time.Duration(n) * time.Second, nil
 }
 
-// progressTo tells the client how the run goes on, if it asked to be told.
+// progressTo reports the run's progress to the client, if it asked for that.
 func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total int64, text string) {
 	token := call.Params.GetProgressToken()
 	if token == nil {
@@ -257,7 +258,7 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 		// (MCP specification, Progress)
 		value := float64(done)
 		if total <= 0 {
-			value = highest + 1 // it is the text that counts
+			value = highest + 1 // the text is what matters
 		}
 		if value <= highest {
 			return
@@ -269,15 +270,15 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 	}
 }
 
-// Serve speaks MCP with one client over in and out, until the client closes
-// in, or no longer reads out, or ctx ends. Runs that go on then are ended, and gone when it returns.
+// Serve speaks MCP with one client over in and out, until the client closes in, or no longer reads
+// out, or ctx ends. It ends runs that are still active and waits for them.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.Close()
 	// Ending the session does not end its handlers: ending the runs does.
 	defer context.AfterFunc(ctx, s.end)()
 	client := stdio.New(in, out, s.o.Log)
 	err := s.MCP().Run(ctx, client)
-	// Which of the errors that follow from it Run returns is a matter of chance.
+	// Run returns any one of the errors that follow from it.
 	if first := client.Broken.Load(); first != nil {
 		err = fmt.Errorf("writing to the client: %w", *first)
 	}

@@ -18,7 +18,7 @@ const (
 	sessionEnded     = "ended" // with this run
 )
 
-// sessions are the sandboxes that are kept between runs, by name.
+// sessions are the sandboxes kept between runs, by name.
 type sessions struct {
 	life    context.Context // of the server
 	o       Options
@@ -29,15 +29,15 @@ type sessions struct {
 	ending sync.WaitGroup // sandboxes that are being let go
 }
 
-// A session is a name for which a sandbox is kept. Runs that name none have
-// one of their own, without a name, that no other call finds.
+// A session keeps a sandbox under a name. Runs without a session get an unnamed
+// one of their own, which no other call finds.
 type session struct {
 	name string
-	turn chan struct{} // has room for one: the run that goes on
+	turn chan struct{} // has room for one: the active run
 	old  bool          // interpreter has run code before
 
-	// Nil if there is none yet, or no more. It belongs to the call that has the
-	// turn.
+	// Nil before the first run and after the end. It belongs to the call that
+	// has the turn.
 	interpreter *interpreter
 
 	// Guarded by sessions.mu.
@@ -76,8 +76,8 @@ func (a *sessions) acquire(ctx context.Context, name string, patience time.Durat
 	return nil, err
 }
 
-// join counts a call among those of a session, which is made if there is none, in
-// the place of another one if need be.
+// join adds a call to a session. A missing session is created, if necessary in
+// place of an idle one.
 func (a *sessions) join(name string) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,8 +96,7 @@ func (a *sessions) join(name string) (*session, error) {
 	return sess, nil
 }
 
-// makeRoom ends the session that has been idle for longest if there are as
-// many as there may be.
+// makeRoom ends the session that has been idle longest if the limit is reached.
 func (a *sessions) makeRoom(name string) error {
 	if a.o.Sessions <= 0 {
 		return errors.New("sessions are switched off here; leave session out")
@@ -133,7 +132,7 @@ func (a *sessions) release(sess *session) {
 	a.leave(sess)
 }
 
-// leave takes a call from those of a session.
+// leave removes a call from a session.
 func (a *sessions) leave(sess *session) {
 	sess.calls--
 	switch {
@@ -149,8 +148,7 @@ func (a *sessions) leave(sess *session) {
 	}
 }
 
-// endIdle ends a session that no call is at work in, if it still is the one
-// that is meant.
+// endIdle ends a session without calls, if it has not been replaced meanwhile.
 func (a *sessions) endIdle(sess *session, meant func() bool, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +174,7 @@ func (a *sessions) sandboxEnded(sess *session, in *interpreter) {
 	}
 }
 
-// whyEnded says why a sandbox has ended by itself.
+// whyEnded describes why a sandbox has ended by itself.
 func (a *sessions) whyEnded(in *interpreter) string {
 	switch {
 	case in.exit.OOM:
@@ -206,19 +204,19 @@ func (a *sessions) resume(sess *session) *interpreter {
 func (a *sessions) lose(sess *session, why string) {
 	sess.interpreter.end(errors.New(why))
 	sess.interpreter, sess.old = nil, false
-	if a.life.Err() == nil { // else it is the server that ends
+	if a.life.Err() == nil { // otherwise the server is closing
 		a.endings.add(sess.name, why)
 	}
 }
 
-// A sessionNews is what the result of a run says of its session.
+// A sessionNews is the part of a run's result that concerns its session.
 type sessionNews struct {
 	state string // as Result.Session
 	notes []string
 }
 
-// begin says whether a run begins a session, and what became of an earlier one of
-// the name.
+// begin reports whether a run begins a session, and how an earlier one of that
+// name ended.
 func (a *sessions) begin(sess *session) (news sessionNews) {
 	switch {
 	case sess.name == "":
@@ -235,8 +233,8 @@ func (a *sessions) begin(sess *session) (news sessionNews) {
 	return news
 }
 
-// endRun keeps the interpreter for the next run, or says that the session has
-// ended with this one.
+// endRun keeps the interpreter for the next run, or reports that the session
+// has ended with this one.
 func (a *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews) {
 	if sess.name == "" {
 		return news

@@ -2,8 +2,8 @@ package bridge
 
 import "github.com/toolcell/toolcell/bridge/output"
 
-// sparePipes keeps the pipes for the next run ready, so that it need not wait for
-// the kernel to make them.
+// sparePipes keeps pipes ready for the next run, so that it need not wait for the
+// kernel to make them.
 type sparePipes struct {
 	limit int // bytes kept of each stream
 	spare chan *output.Pipes

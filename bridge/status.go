@@ -13,8 +13,8 @@ import (
 	"github.com/toolcell/toolcell/oci"
 )
 
-// A statusError is why a run could not be done, or was stopped, with the status
-// that its result has.
+// A statusError is the reason why a run failed to start or was stopped, with
+// the status of its result.
 type statusError struct {
 	status string
 	err    error
@@ -63,8 +63,8 @@ func statusOf(err error) string {
 	return StatusSandbox
 }
 
-// limitNotes says which limits the code hit and how large they are, as far as it
-// is no status of its own.
+// limitNotes returns notes about the limits that the code hit and their sizes,
+// except for limits with a status of their own.
 func limitNotes(e ending, limits oci.Limits) (notes []string) {
 	hit := []string{e.done.Limit}
 	if e.exit.PIDs {
@@ -82,7 +82,7 @@ func limitNotes(e ending, limits oci.Limits) (notes []string) {
 // maxErrorText bounds the one line that says what went wrong, in bytes.
 const maxErrorText = 4 << 10
 
-// startFailure explains a sandbox whose Python never said that it was up.
+// startFailure explains a sandbox whose Python never reported that it was up.
 func startFailure(exit oci.Exit, stderr []string) error {
 	why := describeExit(exit.Code)
 	if n := len(stderr); n > 0 {

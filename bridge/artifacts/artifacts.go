@@ -1,17 +1,17 @@
-// Package artifacts keeps what runs leave besides text: files in /workspace/out,
-// pictures, and streams that are too long for a result. A Run takes them in, and
-// a Store keeps them as MCP resources until they are old.
+// Package artifacts keeps the output of runs besides text: files in
+// /workspace/out, pictures, and streams that are too long for a result. A Run
+// collects them, and a Store keeps them as MCP resources until they expire.
 //
-// It promises that no name or link that hostile code makes leads outside of the
-// folder of its run, and that the files of one run stay within 128 MiB. It does
-// not judge the content of a file.
+// It promises that no name or link made by hostile code leads outside its run's
+// folder, and that the files of one run stay within 128 MiB. It does not judge
+// the content of a file.
 package artifacts
 
 import (
 	"os"
 )
 
-// A Run takes in what one run leaves: pictures as they are displayed,
+// A Run collects the artifacts of one run: pictures as they are displayed,
 // streams that are too long for the result, and at the end the files in
 // /workspace/out. Its methods may be called at the same time until Finish.
 type Run struct {
@@ -19,15 +19,16 @@ type Run struct {
 	pictures pictures
 }
 
-// A Published is what a run has left, once it is on the disk.
+// A Published lists the artifacts of a run once they are on disk.
 type Published struct {
 	Folder   string // where the files are on this host; empty if there are none
 	Files    []File
 	Pictures []Picture // that the result shows
-	Notes    []string  // for the caller: what was left out, and why
+	Notes    []string  // for the caller: which files were left out, and why
 }
 
-// NewRun begins to take in what one run leaves. The run has to be discarded.
+// NewRun begins to collect the artifacts of one run. The caller must call
+// Discard.
 func (s *Store) NewRun() *Run {
 	r := &Run{files: runFiles{store: s}}
 	r.pictures = pictures{store: s, files: &r.files}
@@ -38,27 +39,26 @@ func (s *Store) NewRun() *Run {
 // ErrNoFolder if no files are kept here.
 func (r *Run) Create() (*os.File, error) { return r.files.create() }
 
-// AddStream takes in a stream that was written to a file of Create, as the file
-// name. It calls named with the file's URI once there is one.
+// AddStream adds a stream that was written to a file from Create, under the
+// given name. It calls named with the file's URI once there is one.
 func (r *Run) AddStream(file, name string, size int64, named func(uri string)) {
 	r.files.addStream(file, name, size, named)
 }
 
-// Collect takes in the files in /workspace/out that are new since the last call
-// for this workspace, or have changed. Whatever cannot be kept becomes a note.
+// Collect copies the files in /workspace/out that are new or changed since the
+// last call for this workspace. A file that cannot be kept becomes a note.
 func (r *Run) Collect(w *Workspace) { r.files.collect(w) }
 
-// Display takes in a picture. A raster format is decoded and made fit for the
-// result while the code goes on; SVG is kept as a file. rasterFollows says of an
-// SVG picture that its raster form is displayed too, or that the code has been
-// told why there is none. The error is for the code: it gave no picture, or too
-// many.
+// Display adds a picture. A raster format is decoded and scaled for the result
+// while the code runs; SVG is kept as a file. rasterFollows says that an SVG's
+// raster form is displayed too, or that the code knows why there is none. The
+// error is for the code: the data is not a picture, or there are too many.
 func (r *Run) Display(name string, data []byte, rasterFollows bool) error {
 	return r.pictures.display(name, data, rasterFollows)
 }
 
-// Finish waits for the pictures, makes the run's folder visible, and returns what
-// there is. Nothing may be added any more.
+// Finish waits for the pictures, makes the run's folder visible and returns its
+// content. Nothing may be added afterwards.
 func (r *Run) Finish() Published {
 	r.pictures.wait()
 	left := r.files.publish()
@@ -66,7 +66,7 @@ func (r *Run) Finish() Published {
 	return left
 }
 
-// Discard removes what Finish has not published.
+// Discard removes everything that Finish has not published.
 func (r *Run) Discard() {
 	r.pictures.rendering.Wait()
 	r.files.discard()

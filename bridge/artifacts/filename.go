@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxNameBytes leaves room in what file systems allow (255) for a number.
+// maxNameBytes leaves room for a number within the limit of file systems (255).
 const maxNameBytes = 200
 
-// plainName makes of what a sandbox calls a file a name for it here: no path,
-// and nothing that a terminal or a reader could take for something else.
+// plainName turns a sandbox's name for a file into a safe one: not a path, and
+// without characters that could mislead a terminal or a reader.
 func plainName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c == '/' || c == '\\' || c == utf8.RuneError || !unicode.IsPrint(c) {
@@ -40,7 +40,8 @@ func plainName(name string) string {
 	return name
 }
 
-// freeName gives a name that is not taken: name itself, or with a number.
+// freeName returns a name that is not taken: name itself, or name with a
+// number.
 func freeName(name string, taken map[string]bool) string {
 	name = plainName(name)
 	ext := filepath.Ext(name)
@@ -51,8 +52,8 @@ func freeName(name string, taken map[string]bool) string {
 	return free
 }
 
-// typesByExtension are those that files of code often have, and of which the
-// first bytes do not tell.
+// typesByExtension are common media types that cannot be told from a file's
+// first bytes.
 var typesByExtension = map[string]string{
 	".csv": "text/csv", ".tsv": "text/tab-separated-values", ".md": "text/markdown", ".py": "text/x-python",
 	".json": "application/json", ".jsonl": "application/jsonl", ".ndjson": "application/jsonl", ".ipynb": "application/json",
@@ -66,7 +67,7 @@ var typesByExtension = map[string]string{
 	".db":   "application/vnd.sqlite3", ".sqlite": "application/vnd.sqlite3",
 }
 
-// typeOf gives the media type of a kept file.
+// typeOf returns the media type of a kept file.
 func typeOf(path string) string {
 	if t := typesByExtension[strings.ToLower(filepath.Ext(path))]; t != "" {
 		return t
@@ -82,7 +83,7 @@ func typeOf(path string) string {
 	return t
 }
 
-// asText reports whether a file's content is to be given as text.
+// asText reports whether clients get a file's content as text.
 func asText(mime string, body []byte) bool {
 	textual := strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "json") || strings.HasSuffix(mime, "jsonl") ||
 		strings.HasSuffix(mime, "xml") || strings.HasSuffix(mime, "yaml") || strings.HasSuffix(mime, "toml")

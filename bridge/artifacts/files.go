@@ -13,10 +13,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// maxKept bounds what is kept of one run, in bytes; its /workspace is that large.
+// maxKept bounds the files kept of one run, in bytes; it is the size of its
+// /workspace.
 const maxKept = 128 << 20
 
-// A File is one that a run has left, and that clients can read.
+// A File is a file that a run has left and that clients can read.
 type File struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -24,8 +25,8 @@ type File struct {
 	URI  string `json:"uri"`
 }
 
-// runFiles are the files of one run while they are taken in. Nothing is on the
-// disk before the first one.
+// runFiles are the files of one run while they are collected. The folder is
+// created with the first file.
 type runFiles struct {
 	store *Store
 
@@ -42,14 +43,14 @@ type runFiles struct {
 type keptFile struct {
 	part      string // its name until it is published
 	name      string // the name that it is to have
-	generated bool   // the code did not choose the name, so it gives way to one that it did
+	generated bool   // the code did not choose the name, so names that it chose take precedence
 	size      int64
-	// named gets the name and URI that the file has in the end, and returns
-	// whether the result lists it. If it is nil, the result does.
+	// named is called with the file's final name and URI, and returns whether
+	// the result lists it. If it is nil, the result lists it.
 	named func(name, uri string) (listed bool)
 }
 
-// ErrNoFolder says that this server keeps no files.
+// ErrNoFolder means that this server keeps no files.
 var ErrNoFolder = errors.New("this server has no folder for files of runs")
 
 // create makes a file in the run's folder.
@@ -71,7 +72,7 @@ func (f *runFiles) create() (*os.File, error) {
 	return os.OpenFile(filepath.Join(f.dir, ".part-"+strconv.Itoa(f.parts)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// keep takes in a whole file, as long as there is room.
+// keep adds a whole file, if there is room.
 func (f *runFiles) keep(k keptFile, from io.Reader) (err error) {
 	file, err := f.create()
 	if err != nil {
@@ -105,7 +106,7 @@ func (f *runFiles) addStream(file, name string, size int64, named func(uri strin
 	}})
 }
 
-// room is how many bytes may still be kept.
+// room returns how many bytes may still be kept.
 func (f *runFiles) room() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +146,7 @@ func (f *runFiles) publish() (left Published) {
 	return left
 }
 
-// rename gives the files their names. Those with a name that the code chose come
+// rename gives the files their final names. Files whose name the code chose come
 // first, here and in the result.
 func (f *runFiles) rename() (names []string, err error) {
 	var chosen, generated []keptFile

@@ -13,14 +13,14 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// Bounds on what one run may give to display.
+// Bounds on the pictures that one run may display.
 const (
 	maxDisplayed = 64
 	maxPicture   = 32 << 20 // bytes of one, as it was given
 	maxPixelated = 64 << 20 // bytes of all
 )
 
-// A Picture is one that the client gets besides the text.
+// A Picture is sent to the client along with the text.
 type Picture struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`          // media type
@@ -30,7 +30,7 @@ type Picture struct {
 	Data   []byte `json:"-"`             // encoded as Type says
 }
 
-// pictures are those of one run. They are decoded while the code goes on.
+// pictures are the pictures of one run. They are decoded while the code runs.
 type pictures struct {
 	store *Store
 	files *runFiles
@@ -80,7 +80,8 @@ func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
 	return nil
 }
 
-// admit counts a picture, unless there are too many or it is none.
+// admit counts a picture, unless there are too many or the data is not a
+// picture.
 func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 	stem := plainName(name)
 	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
@@ -110,14 +111,14 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 	return d, nil
 }
 
-// named notes what the picture's file is called. The file is listed unless the
-// result shows all that is in it.
+// named records the name of the picture's file. The file is listed unless the
+// result shows the picture in full.
 func (d *displayed) named(name, uri string) bool {
 	d.name, d.uri = name, uri
 	return !d.show || d.err != nil || d.rendered.Reduced
 }
 
-// wait waits until all pictures are decoded, and notes what became of those that
+// wait waits until all pictures are decoded, and adds a note about those that
 // the result does not show.
 func (p *pictures) wait() {
 	p.rendering.Wait()

@@ -21,13 +21,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits bound what is kept of all runs. The zero value has the defaults.
+// Limits bound the files kept of all runs. The zero value means the defaults.
 type Limits struct {
 	Age  time.Duration // a run's files are removed when they are older; a week if 0
 	Size int64         // of all files, in bytes: the oldest go first; 1 GiB if 0
 }
 
-// Options are what a store works with.
+// Options configure a Store.
 type Options struct {
 	Dir      string // where files are kept; none are if empty
 	Limits   Limits
@@ -35,8 +35,8 @@ type Options struct {
 	Log      *slog.Logger   // nothing is logged if nil
 }
 
-// abandoned is the age at which a folder that no run has finished is one of a
-// server that was killed: no run takes as long.
+// abandoned is the age from which an unfinished folder must belong to a killed
+// server: no run takes that long.
 const abandoned = 24 * time.Hour
 
 // A Store keeps the artifacts of runs, a folder for each: <dir>/<id>/<name>.
@@ -71,7 +71,7 @@ func New(o Options) *Store {
 	}
 }
 
-// Close abandons the pictures that still wait to be decoded. It may be called more
+// Close drops the pictures that still wait to be decoded. It may be called more
 // than once.
 func (s *Store) Close() { s.closing.Do(func() { close(s.closed) }) }
 
@@ -128,16 +128,17 @@ func (s *Store) open(uri string) (*os.File, error) {
 	return f, err
 }
 
-// A keptRun is the folder of a run, as clean sees it.
+// A keptRun is the folder of a run, as Clean sees it.
 type keptRun struct {
 	name string
 	at   time.Time
 	size int64
 }
 
-// Clean removes the runs that are too old at now, and then the oldest until the
-// rest fit into the limit. The newest run always stays, since a client is about to
-// read it. Other servers may clean the same folder at the same time.
+// Clean removes the runs that are too old at the time now, and then the oldest
+// until the rest are within the limit. The newest run always stays, since a client
+// may be about to read it. Other servers may clean the same folder at the same
+// time.
 func (s *Store) Clean(now time.Time) {
 	if s.dir == "" || !s.cleaning.TryLock() {
 		return
@@ -192,7 +193,7 @@ func sizeOf(dir string) (sum int64) {
 	return sum
 }
 
-// remove takes a run away as a whole. The server that renames it first removes it.
+// remove removes a run as a whole. The server that renames it first removes it.
 func (s *Store) remove(name string) {
 	gone := filepath.Join(s.dir, ".gone-"+newRunID())
 	if err := os.Rename(filepath.Join(s.dir, name), gone); err != nil {

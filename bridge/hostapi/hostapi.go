@@ -1,9 +1,9 @@
-// Package hostapi is what code in a sandbox may ask of the host: servers, their
-// documentation and tools, saved tools, pictures.
+// Package hostapi answers the requests of code in a sandbox to the host:
+// servers, their documentation and tools, saved tools, pictures.
 //
-// It promises that a run reaches a tool, resource or prompt only of a server that
-// it was granted and that its policy allows, and that what it keeps of hostile
-// calls is bounded. It does not judge what a granted server does.
+// It promises that a run reaches tools, resources and prompts only of servers
+// that it was granted and that its policy allows, and that it keeps a bounded
+// record of hostile calls. It does not judge what a granted server does.
 package hostapi
 
 import (
@@ -43,20 +43,20 @@ type Upstreams interface {
 	GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error)
 }
 
-// UsableServers returns the servers that code can see: discovery gives those that
-// it had to leave out no alias.
+// UsableServers returns the servers that code can see. Discovery gives the
+// servers that it left out no alias.
 func UsableServers(up Upstreams) []mcpproxy.ServerStatus {
 	return slices.DeleteFunc(up.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Alias == "" })
 }
 
-// Options are what the API of one run works with. Upstreams, Saved and Display
-// are needed.
+// Options configure the API of one run. Upstreams, Saved and Display are
+// required.
 type Options struct {
 	Upstreams Upstreams
 	Granted   map[string]bool // names of the servers that the run may call
-	Policy    *policy.Run     // what it may call on them, and how often; nil is everything
+	Policy    *policy.Run     // what it may call on them, and how often; nil allows everything
 	Saved     savedtools.Store
-	// Display takes in a picture, as artifacts.Run.Display does.
+	// Display adds a picture, as artifacts.Run.Display does.
 	Display func(name string, data []byte, rasterFollows bool) error
 	// Progress gets what servers say of calls that they work on. It may be nil.
 	Progress func(text string)
@@ -87,11 +87,11 @@ func New(o Options) *API {
 	}
 }
 
-// CallLog returns what is known of the calls that went out to servers.
+// CallLog returns the calls that went out to servers and their outcomes.
 func (a *API) CallLog() CallLog { return a.calls.log() }
 
-// Notes returns what the caller should know of what the run asked for: servers
-// that a search left out, and saved tools that do not work any more.
+// Notes returns notes for the caller about the run's requests: servers that a
+// search left out, and saved tools that no longer work.
 func (a *API) Notes() []string {
 	return slices.Concat(a.left.note(), a.saved.notes())
 }
@@ -117,7 +117,7 @@ type params struct {
 	Drawn  bool            `json:"drawn"` // its raster form is displayed too, or the code was told why not
 }
 
-// full reports whether documentation is to have more than a summary.
+// full reports whether the documentation should be more than a summary.
 func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
 
 // Call carries out what the code asked for; it implements runner.Host. Whatever
@@ -156,7 +156,7 @@ func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (jso
 	return a.read(ctx, method, p)
 }
 
-// read answers the methods that only read what is known of servers and tools.
+// read answers the methods that only read data about servers and tools.
 func (a *API) read(ctx context.Context, method string, p params) (json.RawMessage, error) {
 	switch method {
 	case "list_servers":

@@ -9,11 +9,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// progressEvery is how often a run passes on what servers say of its calls; some
-// say it thousands of times a second.
+// progressEvery is how often a run passes on the progress of its calls; some
+// servers report it thousands of times a second.
 const progressEvery = 200 * time.Millisecond
 
-// callProgress passes on what servers say of the calls of one run.
+// callProgress passes on the progress that servers report for one run's calls.
 type callProgress struct {
 	report func(text string) // may be nil
 
@@ -38,8 +38,8 @@ func (p *callProgress) of(server, tool string) func(done, total float64, text st
 	}
 }
 
-// progressText puts a step of a call into words: calls of one run go on side by
-// side, and the client has one number for all of them.
+// progressText describes a step of a call: calls of one run are concurrent, and
+// the client has one number for all of them.
 func progressText(server, tool string, done, total float64, message string) string {
 	var b strings.Builder
 	b.WriteString(text.Bound(server, 60) + "/" + text.Bound(tool, 60) + ":")

@@ -13,11 +13,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// savedServer is the name under which saved tools stand beside the tools of
-// servers. It is the name of their module, too.
+// savedServer is the server name under which saved tools are listed. It is also
+// the name of their module.
 const savedServer = "user_tools"
 
-// maxSavedFailures bounds the notes on saved tools that do not work any more.
+// maxSavedFailures bounds the notes on saved tools that no longer work.
 const maxSavedFailures = 5
 
 // savedTools are the tools that runs have saved, as one run uses them.
@@ -31,7 +31,7 @@ type savedTools struct {
 
 func (s *savedTools) save(raw json.RawMessage) error {
 	var tool savedtools.Tool
-	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and what is said about it
+	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and its description
 		return fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), savedtools.MaxSource)
 	}
 	if err := json.Unmarshal(raw, &tool); err != nil {
@@ -72,7 +72,7 @@ func (s *savedTools) listWithoutSource() []savedtools.Tool {
 	return tools
 }
 
-// addFailure keeps why the code did not get a saved tool.
+// addFailure records why the code did not get a saved tool.
 func (s *savedTools) addFailure(name, why string) {
 	if !savedtools.IsName(name) {
 		return

@@ -16,15 +16,15 @@ const (
 	maxReason  = 160 // bytes of the reason of each
 )
 
-// leftOut are the servers that the last search could not look into: code that
-// finds nothing has to know that it has not looked everywhere.
+// leftOut are the servers that the last search could not search: code that
+// finds nothing should know that the search was incomplete.
 type leftOut struct {
 	mu      sync.Mutex
 	reasons map[string]string // by server
 }
 
-// set replaces what is known of an earlier search: the last one may have found
-// what an earlier one missed.
+// set replaces the result of an earlier search, since the last one may have
+// covered servers that the earlier one missed.
 func (l *leftOut) set(problems []config.Problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ func policyNames(s config.Server) policy.Server {
 	return policy.Server{Name: s.Name, Alias: s.Alias}
 }
 
-// grantedServer finds a server that the run may use, or says why it may not. It
-// comes before anything that starts the server.
+// grantedServer finds a server that the run may use, or returns why it may not.
+// It is called before anything that starts the server.
 func (a *API) grantedServer(name, tool string) (config.Server, error) {
 	server, err := a.upstreams.Lookup(name)
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
 	return result, nil
 }
 
-// bind makes the arguments of a call what its tool's signature says. They are
-// wrong only if they do not fit the signature of the running server either.
+// bind binds the arguments of a call to its tool's signature. It rejects them
+// only if they do not fit the running server's signature either.
 func (a *API) bind(ctx context.Context, server string, p params) (json.RawMessage, error) {
 	args, err := signature.ParseList(p.Args)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *API) bind(ctx context.Context, server string, p params) (json.RawMessag
 	return bound, nil
 }
 
-// readResource reads a resource, which takes a grant as a call does.
+// readResource reads a resource, which needs a grant as a call does.
 func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, error) {
 	server, err := a.grantedServer(p.Server, "")
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	return answer, serverError(err, server.Name)
 }
 
-// getPrompt gets a prompt, which takes a grant as a call does.
+// getPrompt gets a prompt, which needs a grant as a call does.
 func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) {
 	server, err := a.grantedServer(p.Server, "")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package imaging decodes pictures from a sandbox within bounds and encodes them
-// again, so that no byte of the code's own reaches a client's decoder.
+// again, so that no byte written by the code reaches a client's decoder.
 package imaging
 
 import (
@@ -47,7 +47,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// A Rendered picture is one that was made here, to be sent to the client.
+// A Rendered is a picture encoded here, to be sent to the client.
 type Rendered struct {
 	Data          []byte
 	MIME          string
@@ -62,8 +62,7 @@ type pictureFormat struct {
 	decode func(*bytes.Reader) (image.Image, error)
 }
 
-// Formats are told by their first bytes: what the sandbox says of a
-// picture counts for nothing.
+// The first bytes decide the format; the sandbox's own claim is ignored.
 var Formats = map[string]pictureFormat{
 	"image/png": {
 		".png",
@@ -87,12 +86,12 @@ var Formats = map[string]pictureFormat{
 	},
 }
 
-// Render makes of what a sandbox gave as a picture one within the limits. It
-// is always encoded anew, so that no byte of the sandbox's gets to a client,
-// whose decoder may be less careful.
+// Render turns a picture from a sandbox into one within the limits. It always
+// encodes it anew, so that no byte from the sandbox reaches a client, whose
+// decoder may be less careful.
 func Render(data []byte, l Limits) (r Rendered, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a decoder met what its authors did not think of
+		if p := recover(); p != nil { // a bug in a decoder
 			err = fmt.Errorf("decoding the picture: %v", p)
 		}
 	}()
@@ -161,8 +160,8 @@ func scaled(m image.Image, side int) image.Image {
 	return to
 }
 
-// encodePNG uses a palette where m has few colors, which is as good and
-// smaller by half.
+// encodePNG uses a palette if m has few colors, which looks the same and halves
+// the size.
 func encodePNG(m image.Image) ([]byte, error) {
 	if p := paletted(m); p != nil {
 		m = p
@@ -174,8 +173,8 @@ func encodePNG(m image.Image) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// paletted gives m by a palette of all its colors, nil if they are more than
-// a palette holds.
+// paletted converts m to a palette of all its colors, or returns nil if it has
+// too many.
 func paletted(m image.Image) *image.Paletted {
 	b := m.Bounds()
 	index := map[color.NRGBA]uint8{}

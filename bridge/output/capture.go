@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// A capture keeps the head and the tail of what a stream says: the start says
-// what happened, the end says how it ended. It takes any amount and holds at
-// most its limit.
+// A capture keeps the head and the tail of a stream: the start shows what
+// happened, the end how it ended. It accepts any amount and holds at most its
+// limit.
 type capture struct {
 	mu    sync.Mutex
 	tee   io.Writer // also gets everything, if not nil
-	whole *overflow // also gets everything, once it is too much; nil if nothing does
+	whole *overflow // also gets everything, once it exceeds the limit; may be nil
 	half  int
 	head  []byte
 	tail  []byte // a ring once it is full
@@ -28,8 +28,8 @@ func newCapture(limit int) *capture {
 	return &capture{half: max(limit/2, 1)}
 }
 
-// passOn gives tee, if there is one, what is kept so far and from now on
-// everything.
+// passOn writes the kept bytes, and from now on everything, to tee if it is not
+// nil.
 func (c *capture) passOn(tee io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	n := len(p)
 	if c.whole != nil && c.total+int64(n) > 2*int64(c.half) {
-		if c.total <= 2*int64(c.half) { // until now all of it is here
+		if c.total <= 2*int64(c.half) { // nothing has been dropped yet
 			c.whole.write(c.head, c.tail)
 		}
 		c.whole.write(p)

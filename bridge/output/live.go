@@ -11,16 +11,16 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// Bounds of the lines that are passed on while a run goes on.
+// Bounds of the lines that are passed on during a run.
 const (
 	LiveInterval = 500 * time.Millisecond
-	maxLive      = 5   // lines told at once, the last ones
+	maxLive      = 5   // lines per report, the last ones
 	maxLiveLine  = 200 // bytes of one
 )
 
-// A liveOutput passes on the lines that code prints to who follows its
-// progress: never often, never much, and nothing of a run that is over before
-// the first time. Writing to it never waits for who listens.
+// A liveOutput passes on printed lines to a client that follows the progress:
+// never often, never much, and nothing from a run that ends before the first
+// report. Writes to it never wait for the client.
 type liveOutput struct {
 	tell func(text string)
 
@@ -31,8 +31,8 @@ type liveOutput struct {
 	timer *time.Timer
 }
 
-// Write takes in output. A carriage return ends a line as well: so do those who
-// draw a bar.
+// Write takes in output. A carriage return ends a line too, since progress bars
+// use it.
 func (l *liveOutput) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *liveOutput) endLine() {
 	l.lines = append(l.lines, line)
 }
 
-// flush tells the lines that have come since the last time.
+// flush reports the lines that have come since the last time.
 func (l *liveOutput) flush() {
 	l.mu.Lock()
 	told := strings.Join(l.lines, "\n")

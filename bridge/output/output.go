@@ -24,8 +24,8 @@ type Pipes struct {
 	copying            sync.WaitGroup
 }
 
-// pipeBuffers are what pipes are read into: made anew, those of one run would be
-// a quarter of a megabyte of garbage.
+// pipeBuffers are reused buffers for reading pipes: allocated for each run, they
+// would be a quarter of a megabyte of garbage.
 var pipeBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // Open makes the pipes. At most limit bytes of each stream are kept.
@@ -43,18 +43,18 @@ func Open(limit int) (w *Pipes, err error) {
 	return w, nil
 }
 
-// pipe makes a pipe of which we read without blocking, and a program writes as
-// programs expect. os.Pipe has both ends be ours.
+// pipe makes a pipe whose read end does not block and whose write end does, as
+// programs expect. os.Pipe makes both ends non-blocking.
 func pipe() (r, w *os.File, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	_ = unix.SetNonblock(ends[0], true) // it does not fail
+	_ = unix.SetNonblock(ends[0], true) // cannot fail
 	return os.NewFile(uintptr(ends[0]), "read end"), os.NewFile(uintptr(ends[1]), "write end"), nil
 }
 
-// Listen begins to take in what comes, for the next run.
+// Listen begins to read the output of the next run.
 func (w *Pipes) Listen() {
 	w.Stdout, w.Stderr = newCapture(w.limit), newCapture(w.limit)
 	for i, to := range []*capture{w.Stdout, w.Stderr} {
@@ -68,8 +68,8 @@ func (w *Pipes) Listen() {
 	}
 }
 
-// Tee passes on what has come already, and from now on what comes. The writers
-// may be nil.
+// Tee also writes the output, including what has come already, to the writers,
+// which may be nil.
 func (w *Pipes) Tee(stdout, stderr io.Writer) {
 	w.Stdout.passOn(stdout)
 	w.Stderr.passOn(stderr)
@@ -94,9 +94,9 @@ func (w *Pipes) Finish(keep func(k Spilled, named func(uri string))) {
 	w.Stderr.whole.finish(keep)
 }
 
-// Settle reads what a run has written by now, and stops there: later output of a
-// session, from a thread or process that the run left, belongs to the next run,
-// which begins with Listen.
+// Settle reads the output that a run has written by now and stops there: later
+// output of a session, from a thread or process that the run left behind,
+// belongs to the next run, which begins with Listen.
 func (w *Pipes) Settle() {
 	for _, r := range w.readers {
 		_ = r.SetReadDeadline(time.Now())
@@ -108,9 +108,9 @@ func (w *Pipes) Settle() {
 }
 
 // Drain reads what the ended processes left in the pipes. No process that could
-// write is left, so their end is near; the time limit is for a sandbox that breaks
-// this promise. With all, the sandbox has reported its end: everything is in the
-// pipes already, even if the process still exists.
+// write is left, so they end soon; the time limit is for a sandbox where that is
+// not true. With all, the sandbox has reported its end: everything is in the pipes
+// already, even if the process still exists.
 func (w *Pipes) Drain(all bool) {
 	patience := 2 * time.Second
 	if all {
@@ -127,8 +127,8 @@ func (w *Pipes) Drain(all bool) {
 	}
 }
 
-// takeIn reads what is in a pipe now. With once it takes no more than there was
-// at first (FIONREAD), since a process may write without end.
+// takeIn reads the present content of a pipe. With once it takes no more than
+// there was at first (FIONREAD), since a process may write without end.
 func (w *Pipes) takeIn(r *os.File, once bool) {
 	to := w.Stdout
 	if r == w.readers[1] {

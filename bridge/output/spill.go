@@ -7,22 +7,23 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// maxOverflow bounds what is kept of a stream as a file, in bytes.
+// maxOverflow bounds the file that keeps a stream, in bytes.
 const maxOverflow = 64 << 20
 
-// ErrNotKept is what create returns where no files are kept: then the note that
-// a stream was cut says nothing of a file.
+// ErrNotKept is returned by create if no files are kept: then the note that a
+// stream was cut does not mention a file.
 var ErrNotKept = errors.New("streams are not kept as files")
 
 // A Spilled is a file that holds a stream.
 type Spilled struct {
 	Path string // where it is now
-	Name string // the name that it is to have
+	Name string // its final name
 	Size int64
 }
 
-// An overflow keeps a stream as a file that is too long for the result. It is
-// begun when that is known. A nil one keeps nothing.
+// An overflow keeps a stream that is too long for the result in a file. The
+// file is created when the stream exceeds the limit. A nil overflow keeps
+// nothing.
 type overflow struct {
 	create func(name string) (*os.File, error)
 	name   string

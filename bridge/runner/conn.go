@@ -25,7 +25,7 @@ type Sandbox interface {
 	// Connect waits for the socket to the runner. It fails if the sandbox ends
 	// before there is one.
 	Connect() (net.Conn, error)
-	// Signal sends the signal that asks the runner where its code is, and reports
+	// Signal sends the signal that asks the runner for its stack, and reports
 	// whether it could.
 	Signal() bool
 	// Kill ends the sandbox and everything in it. It does not wait.
@@ -34,14 +34,14 @@ type Sandbox interface {
 	Ended() <-chan struct{}
 }
 
-// A Host answers what code asks for, several calls at the same time. Params come
-// from hostile code and may be anything; result must be valid JSON. An error
-// becomes an exception in the code, as its CallError says if it has one.
+// A Host answers requests from code, several at the same time. Params come from
+// hostile code and may be anything; result must be valid JSON. An error becomes
+// an exception in the code, as its CallError says if it has one.
 type Host interface {
 	Call(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, err error)
 }
 
-// A Start is what a run begins with.
+// A Start describes a run to the runner.
 type Start struct {
 	Code    string
 	Argv    []string      // sys.argv, in a session of its first run
@@ -51,8 +51,8 @@ type Start struct {
 	Timeout time.Duration // from the call of Run on
 }
 
-// A Done is what is known of a run once it is over. Everything in it but Stack
-// and Ready is what the runner says, and so may be forged.
+// A Done describes a run that is over. Everything in it but Stack and Ready
+// comes from the runner, and so may be forged.
 type Done struct {
 	Ready    bool   // Python had started
 	Reported bool   // the runner said that the code has ended; else the next four are empty
@@ -60,10 +60,10 @@ type Done struct {
 	Result   string // repr of a trailing expression
 	Error    string // last line of the traceback
 	Limit    string // name of a limit that the code hit
-	Kept     bool   // the session goes on: Run may be called again
-	Ended    bool   // nothing is left in the sandbox that would need to be waited for
+	Kept     bool   // the session continues: Run may be called again
+	Ended    bool   // no process is left in the sandbox to wait for
 
-	Stack []string // where the code was when its time was up, outermost first
+	Stack []string // the code's stack at the timeout, outermost first
 }
 
 // A Conn is the host's end of the connection to one runner. Runs follow each

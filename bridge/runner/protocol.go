@@ -15,7 +15,7 @@ package runner
 // only if no other process is left in it: the host need not wait until the kernel
 // has taken the sandbox apart.
 //
-// In a session, done{kept} says that the runner waits. Another start frame, at
+// In a session, done{kept} means that the runner waits. Another start frame, at
 // any later time, begins the next run.
 //
 // When the time of a run is up, a signal asks the runner where the code is. A
@@ -64,13 +64,13 @@ type message struct {
 	// done
 	ExitCode int    `json:"exitCode,omitempty"`
 	Limit    string `json:"limit,omitempty"` // that the code hit
-	Kept     bool   `json:"kept,omitempty"`  // the session goes on
+	Kept     bool   `json:"kept,omitempty"`  // the session continues
 
 	// where
 	Frames json.RawMessage `json:"frames,omitempty"`
 }
 
-// A Server is what the runner knows of an upstream server.
+// A Server describes an upstream server to the runner.
 type Server struct {
 	Name        string `json:"name"`
 	Alias       string `json:"alias"` // its name as a Python identifier
@@ -110,7 +110,7 @@ func frameSize(head [4]byte) (int, error) {
 
 // readFrame reads the n bytes of a frame.
 func readFrame(r io.Reader, n int) (*message, error) {
-	// The buffer grows with what really comes, not with what was announced.
+	// The buffer grows with the bytes received, not with the announced length.
 	body, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	if err != nil {
 		return nil, err

@@ -20,8 +20,7 @@ const (
 	maxCallsBytes = 256 << 20 // of their frames
 )
 
-// lateReplies is how long the runner of a session has to take in answers that the
-// code does not wait for.
+// lateReplies bounds writing replies to calls whose run has ended.
 const lateReplies = 2 * time.Second
 
 // A run is one run over a connection.
@@ -34,12 +33,12 @@ type run struct {
 	mu     sync.Mutex
 	done   *message
 	ended  bool  // the runner said that it has ended
-	broken error // what no runner does
+	broken error // the violation of the protocol, if any
 }
 
 // serve reads frames and answers calls until the runner is done or gone, or ctx
 // ends. When it returns, no call is being answered any more, and the connection
-// is closed unless the session goes on.
+// is closed unless the session continues.
 func (r *run) serve(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { r.conn.Close() })()
 	calling, cancel := context.WithCancel(ctx)
@@ -174,14 +173,14 @@ func (r *run) answer(ctx context.Context, m *message) {
 	}
 }
 
-// breakOff notes that the runner does not keep to the protocol.
+// breakOff records that the runner has violated the protocol.
 func (r *run) breakOff(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = why
 }
 
-// kept reports whether the code has ended and its session goes on.
+// kept reports whether the code has ended and its session continues.
 func (r *run) kept() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +191,7 @@ func (r *run) kept() bool {
 func (r *run) why(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.dump.asked():
-		return ErrTimeout // a runner that is asked where it is may answer with anything
+		return ErrTimeout // the answer to the request for a stack may be anything
 	case r.broken != nil:
 		return r.broken
 	default:
@@ -200,7 +199,7 @@ func (r *run) why(ctx context.Context) error {
 	}
 }
 
-// result returns what the runner has said.
+// result returns what the runner has reported.
 func (r *run) result(kept bool) Done {
 	d := Done{Ready: r.ready, Kept: kept, Ended: r.ended, Stack: r.dump.lines(r.start.Code, r.codeFile(), r.hostDir)}
 	if m := r.done; m != nil {

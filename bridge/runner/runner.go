@@ -1,5 +1,5 @@
-// Package runner has the Python package that runs code inside a sandbox, as files
-// to mount and to start, and the host's end of the protocol that it speaks.
+// Package runner contains the Python package that runs code inside a sandbox, as
+// files to mount and start, and the host's end of its protocol.
 //
 // It promises that Conn.Run ends with ctx or the run's time whatever the other end
 // sends, and that size and number of what is read from there are bounded. It knows
@@ -31,8 +31,8 @@ const (
 //go:embed toolcell_runner/*.py toolcell_runner/manual.md
 var embedded embed.FS
 
-// Manual is what the model may read about the Python inside. The capabilities
-// resource and runtime.capability_summary() give it.
+// Manual is the model's manual of the Python inside, returned by the
+// capabilities resource and runtime.capability_summary().
 //
 //go:embed toolcell_runner/manual.md
 var Manual string
@@ -67,7 +67,7 @@ var name = sync.OnceValue(func() string {
 const fileMode, dirMode fs.FileMode = 0o444, 0o755
 
 // Write puts the package into a folder of its own below dir, which is made if
-// need be, and returns its path. What is there already and right is left alone.
+// need be, and returns its path. Files that are already correct are left alone.
 func Write(dir string) (string, error) {
 	path := filepath.Join(dir, name())
 	// Bytecode is mounted on __pycache__, which stays empty here.
@@ -88,7 +88,7 @@ func Write(dir string) (string, error) {
 	return path, nil
 }
 
-// writeFile replaces a file whose content or mode is another.
+// writeFile replaces a file whose content or mode differs.
 func writeFile(path string, content []byte) (err error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode() == fileMode && info.Size() == int64(len(content)) {
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {

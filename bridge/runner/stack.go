@@ -64,8 +64,8 @@ func stackLines(stack []stackFrame, code, codeFile string) []string {
 	return lines
 }
 
-// withoutRunner takes the runner's own frames out of a stack, those of what has
-// started it, and the event loop between the runner and the code.
+// withoutRunner removes from a stack the frames of the runner, of its starter,
+// and of the event loop between the runner and the code.
 func withoutRunner(stack []stackFrame, hostDir string) []stackFrame {
 	ours := func(f stackFrame) bool {
 		dir := filepath.Dir(f.File)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// When the time of a run is up, a signal asks its process where the code is. It
-// answers in two ways:
+// When the time of a run is up, a signal asks its process for the code's stack.
+// It answers in two ways:
 //
 //	text      written by faulthandler from within the signal's handler, so that
 //	          it also comes during a long call of C code, when Python code cannot run
@@ -36,15 +36,15 @@ const (
 	maxDumpFrames = 400
 )
 
-// A stackDump is what a run has said of where its code is.
+// A stackDump is the stack that a run has reported.
 type stackDump struct {
 	deadline time.Time
-	came     chan struct{} // has room for one: something was said
+	came     chan struct{} // has room for one: something was received
 
 	mu       sync.Mutex
 	text     []stackFrame // innermost first, as faulthandler writes it
 	frames   []stackFrame // outermost first
-	complete bool         // nothing more comes: the frame is there, or the code has ended
+	complete bool         // nothing more will come: the frame is there, or the code has ended
 }
 
 func newStackDump(timeout time.Duration) *stackDump {
@@ -85,7 +85,7 @@ func (d *stackDump) isComplete() bool {
 	return d.complete
 }
 
-// codeEnded notes that there is nothing to say any more.
+// codeEnded records that there is no stack any more.
 func (d *stackDump) codeEnded() {
 	d.mu.Lock()
 	d.complete = true
@@ -93,7 +93,7 @@ func (d *stackDump) codeEnded() {
 	d.wake()
 }
 
-// wake lets ask look again.
+// wake makes ask check again.
 func (d *stackDump) wake() {
 	select {
 	case d.came <- struct{}{}:

@@ -13,7 +13,7 @@ import (
 //
 //	DIR/global/NAME.py            saved outside of any project
 //	DIR/shop-1f3a…/NAME.py        saved in a project
-//	DIR/shop-1f3a…/.project       the project's directory, for who looks there
+//	DIR/shop-1f3a…/.project       the project's directory, for people who look there
 const (
 	globalFolder = "global"
 	projectFile  = ".project"
@@ -21,8 +21,8 @@ const (
 
 // ProjectOf finds the project that a directory belongs to: the nearest one at
 // or above it that is under version control, or else the directory itself. The
-// root, the home directory and what is above it are no projects: there it
-// gives "".
+// root, the home directory and its parents are not projects: for them it
+// returns "".
 func ProjectOf(dir, home string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

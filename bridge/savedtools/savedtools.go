@@ -1,6 +1,6 @@
-// Package savedtools keeps the functions and classes that code asked to be
-// saved, one folder for each project. What it keeps was written in a sandbox: it
-// is bounded data that is never run here.
+// Package savedtools stores the functions and classes that code asked to save,
+// one folder for each project. They were written in a sandbox: they are bounded
+// data and never run here.
 package savedtools
 
 import (
@@ -23,7 +23,7 @@ import (
 // MaxSource bounds the source of one tool, in bytes.
 const MaxSource = 64 << 10
 
-// Bounds on what else is kept.
+// Bounds on the other fields.
 const (
 	maxTools     = 200
 	maxSignature = 2 << 10
@@ -33,19 +33,19 @@ const (
 	maxImport    = 200 // bytes of one
 )
 
-// ErrNotExist is why a tool that is asked for by name cannot be had.
+// ErrNotExist is in the chain of an error when there is no tool of that name.
 var ErrNotExist = errors.New("there is no such saved tool")
 
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// A Tool is a function or class that code asked to be kept. All of it was
-// written in a sandbox: it is data, bounded and of one line where it should be,
-// and its source is only ever run in a sandbox.
+// A Tool is a function or class that code asked to save. All of it was written
+// in a sandbox: it is data, bounded and limited to one line where it should be,
+// and its source only ever runs in a sandbox.
 type Tool struct {
 	Name      string          `json:"name"`
 	Signature string          `json:"signature,omitempty"` // such as (a: int, b: str = 'x') -> list
 	Doc       string          `json:"doc,omitempty"`
-	Imports   []string        `json:"imports,omitempty"` // modules that it needs
+	Imports   []string        `json:"imports,omitempty"` // modules that it imports
 	Schema    json.RawMessage `json:"schema,omitempty"`  // of its parameters
 	Saved     time.Time       `json:"saved,omitzero"`
 	Source    string          `json:"source,omitempty"` // stands alone, imports included
@@ -59,16 +59,16 @@ type Store struct {
 	project string
 }
 
-// Open gives the saved tools of a project: a directory as ProjectOf
-// gives it, or "" for the place of those that are saved outside of any project.
-// Nothing is read or made yet.
+// Open returns the saved tools of a project: a directory as returned by
+// ProjectOf, or "" for tools saved outside any project. Nothing is read or
+// created yet.
 func Open(dir, project string) Store { return Store{dir, project} }
 
 // Project is the directory of the project, "" outside of any.
 func (s Store) Project() string { return s.project }
 
-// List gives all tools, by name. What cannot be read is left out, and is in the
-// problems.
+// List returns all tools, sorted by name. Tools that cannot be read are left
+// out and listed in the problems.
 func (s Store) List() (tools []Tool, problems []error) {
 	names, err := s.Names()
 	if err != nil {
@@ -85,8 +85,8 @@ func (s Store) List() (tools []Tool, problems []error) {
 	return tools, problems
 }
 
-// Show gives one tool. If there is none of that name, the error is an
-// ErrNotExist and names those that there are.
+// Show returns one tool. If there is none of that name, the error is an
+// ErrNotExist and names the existing ones.
 func (s Store) Show(name string) (Tool, error) {
 	if err := s.has(name); err != nil {
 		return Tool{}, err
@@ -98,8 +98,8 @@ func (s Store) Show(name string) (Tool, error) {
 	return parse(name, body), nil
 }
 
-// Remove forgets one tool. If there is none of that name, the error is an
-// ErrNotExist and names those that there are.
+// Remove deletes one tool. If there is none of that name, the error is an
+// ErrNotExist and names the existing ones.
 func (s Store) Remove(name string) error {
 	if err := s.has(name); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s Store) Export(w io.Writer, names ...string) error {
 	return err
 }
 
-// Save keeps a tool under its name; one of that name is replaced.
+// Save stores a tool under its name, replacing any other of that name.
 func (s Store) Save(t Tool) error {
 	switch {
 	case s.dir == "":
@@ -159,7 +159,7 @@ func (s Store) Save(t Tool) error {
 	return nil
 }
 
-// Names lists the tools that there are, in order, at most maxTools.
+// Names lists the names of the tools, sorted, at most maxTools.
 func (s Store) Names() ([]string, error) {
 	if s.dir == "" {
 		return nil, nil
@@ -178,7 +178,7 @@ func (s Store) Names() ([]string, error) {
 	return names, nil
 }
 
-// IsName reports whether a tool can have this name.
+// IsName reports whether a tool may have this name.
 func IsName(name string) bool { return validName.MatchString(name) }
 
 // has tells, as an error, that there is no tool of this name.
@@ -201,7 +201,7 @@ func (s Store) has(name string) error {
 
 func (s Store) file(name string) string { return filepath.Join(s.folder(), name+".py") }
 
-// bounded cuts what is said about a tool to what may be kept and shown.
+// bounded cuts the fields of a tool to their limits.
 func (t Tool) bounded() Tool {
 	t.Signature = text.OneLine(t.Signature, maxSignature)
 	t.Doc = text.Bound(strings.Map(text.DropControl, t.Doc), maxDoc)
@@ -217,8 +217,8 @@ func (t Tool) bounded() Tool {
 	return t
 }
 
-// A saved tool's file is Python: its first line is a comment that says the rest
-// of what is known, as JSON, and its source follows.
+// A saved tool's file is Python: its first line is a comment with its other
+// fields as JSON, and its source follows.
 const mark = "# saved by toolcell: "
 
 func format(t Tool) ([]byte, error) {
@@ -228,7 +228,7 @@ func format(t Tool) ([]byte, error) {
 	return []byte(mark + string(about) + "\n" + source), err
 }
 
-// parse takes a file that the user has edited, or put there, as it is.
+// parse also accepts a file that the user has edited or put there.
 func parse(name string, body []byte) Tool {
 	var t Tool
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
@@ -244,8 +244,8 @@ func parse(name string, body []byte) Tool {
 	return t
 }
 
-// exported puts tools below each other. What has to stand first in a file of
-// Python does so once.
+// exported concatenates tools into one module. Lines that must come first in a
+// Python file appear once.
 func exported(tools []Tool) string {
 	const future = "from __future__ import annotations\n"
 	var head, body strings.Builder

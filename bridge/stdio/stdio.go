@@ -23,20 +23,20 @@ import (
 	fastjson "github.com/segmentio/encoding/json"
 )
 
-// Bounds on what one client may make us hold.
+// Bounds on the memory that one client may use.
 const (
 	maxClientLine  = 32 << 20 // bytes of one message
 	maxClientCalls = 1000     // requests without an answer yet
 	maxClientBytes = 64 << 20 // of their parameters
 )
 
-// lastWords is how long answers may still take to be read once the client has
-// closed its end.
+// lastWords is how long the client may take to read answers once it has closed
+// its end.
 const lastWords = 2 * time.Second
 
-// A Conn speaks with the client in lines of JSON. It takes the place of
-// the SDK's own transport for what that does not do: go on after a line that
-// is no message, and stop reading while the client does not take its answers.
+// A Conn exchanges lines of JSON with the client. It replaces the SDK's own
+// transport because that does not continue after a line that is not a message,
+// and does not stop reading while the client does not read its answers.
 type Conn struct {
 	log    *slog.Logger
 	out    io.Writer
@@ -120,7 +120,7 @@ func (c *Conn) writeLine(ctx context.Context, line []byte) error {
 	case <-c.closed:
 		return io.ErrClosedPipe
 	}
-	// A line that was begun has to be finished: half a line spoils the stream.
+	// A line once begun must be completed: half a line corrupts the stream.
 	select {
 	case err := <-w.done:
 		return err
@@ -139,7 +139,7 @@ func (c *Conn) writeLoop() {
 			}
 			w.done <- err
 			if err != nil {
-				c.Close() // the client does not read any more
+				c.Close() // the client no longer reads
 				return
 			}
 		case <-c.closed:
@@ -148,7 +148,7 @@ func (c *Conn) writeLoop() {
 	}
 }
 
-// readLoop hands on the messages, one by one, until the client is done.
+// readLoop passes on the messages, one by one, until the client is done.
 func (c *Conn) readLoop(in *bufio.Reader) {
 	for {
 		line, tooLong, err := readLine(in)
@@ -175,10 +175,10 @@ func (c *Conn) hand(r received) bool {
 	}
 }
 
-// lineEnds is how much is kept of each end of a line that is too long.
+// lineEnds is the length kept at each end of a line that is too long.
 const lineEnds = 1 << 10
 
-// readLine reads one line. Of one that is too long it keeps the two ends.
+// readLine reads one line. A line over the limit is reduced to its two ends.
 func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		piece, err := in.ReadSlice('\n')
@@ -194,7 +194,7 @@ func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 }
 
 // messages reads the messages in a line: one, or several in an array, as older
-// versions of the protocol allow. A line that is none is answered here.
+// versions of the protocol allow. An invalid line is answered here.
 func (c *Conn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
 	if len(line) == 0 {
 		return nil
@@ -232,9 +232,9 @@ func (c *Conn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
 // maxPlain bounds what plainRequest reads, in bytes, and so how deep it nests.
 const maxPlain = 32 << 10
 
-// plainRequest reads a message that is a short request and has nothing unusual,
-// for which the SDK makes twice 32 KiB of garbage; nil for others, which are its
-// to judge.
+// plainRequest reads a short request with nothing unusual in it, for which the
+// SDK would make 64 KiB of garbage. It returns nil for anything else; the SDK
+// decodes those.
 func plainRequest(raw []byte) *jsonrpc.Request {
 	if len(raw) > maxPlain {
 		return nil
@@ -268,9 +268,9 @@ var (
 	})
 )
 
-// refuse answers a line that is no message, so that a client that waits for an
-// answer to it learns why there is none. "If there was an error in detecting
-// the id in the Request object, it MUST be Null." (JSON-RPC 2.0, 5)
+// refuse answers a line that is not a message, so that a client waiting for an
+// answer learns why there is none. "If there was an error in detecting the id
+// in the Request object, it MUST be Null." (JSON-RPC 2.0, 5)
 func (c *Conn) refuse(line []byte, code int64, why error) {
 	c.log.Warn("the client sent what is no message", "err", why)
 	id := []byte("null")

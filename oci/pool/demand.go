@@ -7,7 +7,7 @@ const demandWindow = 15 * time.Second
 
 // waitingForks is the least number of waiting forks, so that calls in quick
 // succession need not wait: making a fork takes longer than a short run. Each
-// holds 1.8 MB.
+// holds 3.3 MB.
 const waitingForks = 4
 
 // countRuns notes that a run begins or ends.
