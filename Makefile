@@ -63,7 +63,7 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j2 test-images test-npm
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
-# Without PyPI it says so; Go's tests of the runner need no network.
+# Without PyPI it prints a message; Go's tests of the runner need no network.
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 

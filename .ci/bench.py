@@ -3,7 +3,7 @@
 
     bench.py TOOLCELL LAYOUT DATA_LAYOUT [--rounds N] [--calls FILE] [--check]
 
-LAYOUT and DATA_LAYOUT are OCI layouts, of which the second has pandas. FILE is what TestCallFigures found. What is
+LAYOUT and DATA_LAYOUT are OCI layouts; the second has pandas. FILE is what TestCallFigures found. What is
 measured is printed as a table and kept in docs/benchmarks/speed.json. Machines differ and are noisy: what counts are
 the ratios of one session, so peers take turns with toolcell. With --check nothing is kept: the ratios of a short session
 are compared with those of the file, and it is an error if one has become much worse.
@@ -143,7 +143,7 @@ def kilobytes(pid: int, *names: str) -> Any:
 
 
 def memory(server: Server) -> Any:
-    """Returns MB of the server, and of each waiting fork: what it and its pid 1 share with nobody."""
+    """Returns MB of the server, and of each waiting fork: the memory that it and its pid 1 do not share."""
     time.sleep(1)
     forks = []
     for pid in descendants(server.process.pid):
@@ -283,7 +283,7 @@ class Bench:
         server.close()
 
     def idle(self) -> None:
-        """How much of a processor the server and all it has started take while nobody asks for anything."""
+        """The processor time that the server and its children use while idle."""
         server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
         server.settle("print(1)")
         time.sleep(5)

@@ -14,7 +14,7 @@ trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
 # interpreter makes $work/python, a program that is the Python of an image, with
-# the /tmp and the working directory of whoever starts it.
+# the /tmp and the working directory of the process that starts it.
 interpreter() {
 	MCP_BRIDGE_STATE_DIR=$work/state bin/toolcell images pull "$1" >/dev/null
 	about=$(MCP_BRIDGE_STATE_DIR=$work/state bin/toolcell images inspect "$1")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Records docs/walk.txt: a terminal in which somebody installs toolcell and uses it.
-# Real commands are typed into a real terminal, that of tmux, and what it shows is
-# kept as text.
+# Records docs/walk.txt: a terminal session that installs and uses toolcell. Real
+# commands are typed into a real terminal, that of tmux, and what it shows is kept
+# as text.
 #
 #   .ci/walk.sh IMAGES NPM FILE
 #
@@ -40,7 +40,7 @@ cat >"$home/.cursor/mcp.json" <<-END
 	}
 END
 
-# free_port prints a port of the loopback that nobody listens on.
+# free_port prints an unused port of the loopback interface.
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -126,8 +126,8 @@ typed 'cat ~/.cursor/mcp.json'
 typed '# And what a client gets: the MCP Inspector calls the tool.'
 typed "mcp-inspector --cli toolcell serve --method tools/call --tool-name run_python --tool-arg 'servers=[\"tasks\"]' 'code=[t.title for t in (await mcp_tasks.list_tasks(open_only=True)).tasks][:3]' 2>/dev/null"
 
-# What this machine is called, and where its files lie, is nobody's business: the
-# home becomes ~, and of the kernel's version the numbers stay.
+# The recording must not contain this machine's name or its paths: the home
+# becomes ~, and of the kernel's version the numbers stay.
 "${tmux[@]}" capture-pane -p -J -S - |
 	sed -E -e "s|$home|~|g" -e "s|$PWD|~/toolcell|g" -e 's/(Linux [0-9]+\.[0-9]+)[^ ]*/\1/' -e 's/[[:space:]]+$//' |
 	sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' -e '/^\$$/d' >"$work/walk.txt"

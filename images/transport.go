@@ -85,7 +85,7 @@ func certificateFiles(host string) (files []string) {
 }
 
 // ParseMirrors reads "REGISTRY=MIRROR[,MIRROR…] …": where else to look for the
-// images of which registry. A mirror is a host with an optional port and path;
+// images of a registry. A mirror is a host with an optional port and path;
 // "http://" before it allows plain HTTP with it, and that host is in plain.
 func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err error) {
 	mirrors = map[string][]string{}

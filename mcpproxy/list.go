@@ -75,7 +75,7 @@ func wait[T any](ctx context.Context, work <-chan singleflight.Result) (T, error
 	}
 }
 
-// pause waits, and reports whether ctx still goes on.
+// pause waits, and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

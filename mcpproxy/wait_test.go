@@ -19,7 +19,7 @@ func stopped(ctx context.Context) *upstream {
 }
 
 // TestOneCallerLosesItsPatience: the next ones do not wait for the same again, and
-// what was begun goes on.
+// work that was begun continues.
 func TestOneCallerLosesItsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, list := stopped(t.Context()), new(catalog.List)
@@ -112,7 +112,7 @@ func TestWaitingEndsWithTheCallAndTheProxy(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		if pause(proxy, time.Hour) || pause(proxy, 0) || !pause(t.Context(), time.Minute) {
-			t.Error("pause does not say whether its context goes on")
+			t.Error("pause does not report whether its context has ended")
 		}
 	})
 }

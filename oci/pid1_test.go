@@ -53,7 +53,7 @@ func TestLandlock(t *testing.T) {
 	}
 }
 
-// TestSandboxEndsWithItsServer: nothing sweeps here, and nobody signals it.
+// TestSandboxEndsWithItsServer: no sweep runs here, and no signal is sent.
 func TestSandboxEndsWithItsServer(t *testing.T) {
 	ocitest.NeedNamespaces(t)
 	marker := "31536002." + strconv.Itoa(os.Getpid())

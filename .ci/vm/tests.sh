@@ -22,8 +22,8 @@ mkdir -p "$TOOLCELL_REPORT"
 # The users that the suite makes as root have what dev has in d and db.
 export TOOLCELL_TEST_HOSTS="root self"
 
-# What the machine lacks is told: otherwise the suite would pass too where
-# toolcell does not find what there is.
+# The tests are told what the machine lacks: otherwise the suite would pass too
+# where toolcell does not find what there is.
 case $variant in
 r | a | s | e) export TOOLCELL_TEST_LACKS=nothing ;;
 ab | an) export TOOLCELL_TEST_LACKS=self:IDS ;;

@@ -46,7 +46,7 @@ func TestLiveOutputIsBoundedInRateAndLength(t *testing.T) {
 		time.Sleep(2 * LiveInterval)
 		synctest.Wait()
 		if last := heard[len(heard)-1]; last != strings.Repeat("x", maxLiveLine)+"…" {
-			t.Errorf("a long line is told as %d bytes", len(last))
+			t.Errorf("a long line is reported with %d bytes", len(last))
 		}
 	})
 }

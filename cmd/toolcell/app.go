@@ -31,7 +31,7 @@ func project() string {
 	return savedtools.ProjectOf(dir, home)
 }
 
-// An app is the pieces of the program, wired together for a command that runs
+// An app holds the parts of the program, wired together for a command that runs
 // code.
 type app struct {
 	bridge  *bridge.Server
@@ -134,8 +134,7 @@ func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
 	return store, nil
 }
 
-// sandboxes are those of the runtime, whose errors say what to do about the
-// folders.
+// sandboxes wraps the runtime so that errors say how to fix the folders.
 type sandboxes struct {
 	runtime *oci.Runtime
 	dirs    settings.Dirs
@@ -166,8 +165,8 @@ const (
 	otherFiles   = 24
 )
 
-// maxParallel is how many runs go on at once, beside idle sessions: no more
-// than the limit of open files carries, so that the others wait instead of
+// maxParallel is the number of concurrent runs, besides idle sessions: as many
+// as the limit of open files allows, so that further ones wait instead of
 // failing.
 func maxParallel(sessions int) int {
 	const most = 16

@@ -26,8 +26,9 @@ var version = "devel"
 func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int {
 	ctx, signals, stop := console.WatchSignals(context.Background())
 	defer stop()
-	// A reader that is gone makes a write fail; it must not end us at once, with
-	// sandboxes left behind. Not signal.Ignore, which what we start would inherit.
+	// If the reader is gone, the write should fail; SIGPIPE must not end us at
+	// once and leave sandboxes behind. Not signal.Ignore, which our children would
+	// inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	settings.LeaveRemovedFolder()
 	app := newCommandLine(&console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals})
@@ -44,8 +45,8 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	return printError(stderr, err)
 }
 
-// brokenPipe reports whether the reader of our output is gone. That is no error
-// to print: the reader wanted no more.
+// brokenPipe reports whether the reader of our output is gone. That is not an
+// error to print: the reader wanted no more.
 func brokenPipe(err error, stdout *os.File) bool {
 	var path *fs.PathError
 	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
@@ -53,8 +54,8 @@ func brokenPipe(err error, stdout *os.File) bool {
 
 // flagsFirst moves the flags of a command before its arguments: people write
 // them in any order, and the cli package wants them first. What follows "--"
-// stays where it is. The "--" itself is an argument of exec alone, which has to
-// tell its own from those of the code.
+// stays where it is. Only exec keeps the "--" itself, to separate its own
+// arguments from those of the code.
 func flagsFirst(app *cli.App, args []string) []string {
 	var command *cli.Command
 	at := 1

@@ -47,7 +47,7 @@ func completionCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// completeCommand is what the scripts call.
+// completeCommand is the command that the scripts call.
 func completeCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "__complete", Hidden: true, Flags: settings.Flags(discoverySettings...), SkipFlagParsing: true,
@@ -74,10 +74,10 @@ func completeCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// A candidate is what a word may become.
+// A candidate is a possible completion of a word.
 type candidate struct{ value, about string }
 
-// What the shell completes by itself.
+// Values that the shell completes itself.
 const (
 	filePaths   = ":files"
 	folderPaths = ":dirs"
@@ -93,7 +93,7 @@ type typed struct {
 	paths    string
 }
 
-// complete gives what the last of words may become.
+// complete returns candidates for the last word.
 func (t *typed) complete(words []string) []candidate {
 	var value cli.Flag // that the next word is the value of
 	last := len(words) - 1
@@ -133,7 +133,7 @@ func (t *typed) complete(words []string) []candidate {
 	return startingWith(word, append(t.commandNames(), t.arguments()...))
 }
 
-// enter takes in a word that is no flag: a command, or an argument.
+// enter handles a word that is not a flag: a command or an argument.
 func (t *typed) enter(w string) {
 	i := slices.IndexFunc(t.commands, func(c *cli.Command) bool { return c.HasName(w) })
 	if i < 0 || len(t.args) > 0 {
@@ -145,7 +145,7 @@ func (t *typed) enter(w string) {
 	t.commands, t.flags = cmd.Subcommands, cmd.Flags
 }
 
-// flag gives the flag that is meant by -x, --x or --x=….
+// flag returns the flag meant by -x, --x or --x=….
 func (t *typed) flag(w string) cli.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
 	for _, f := range t.flags {
@@ -161,7 +161,7 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// about gives a flag's line of usage, without the marks around its value.
+// about returns a flag's usage line, without the marks around its value.
 func about(f cli.Flag) string {
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// arguments gives what the next argument of the command may be.
+// arguments returns candidates for the next argument of the command.
 func (t *typed) arguments() []candidate {
 	first := len(t.args) == 0
 	switch t.path {
@@ -46,7 +46,7 @@ func (t *typed) arguments() []candidate {
 	return nil
 }
 
-// values gives what the value of a flag may be.
+// values returns candidates for the value of a flag.
 func (t *typed) values(f cli.Flag) []candidate {
 	switch f.Names()[0] {
 	case "image":
@@ -78,10 +78,10 @@ func words(all ...string) (out []candidate) {
 	return out
 }
 
-// The functions below give nothing where something is wrong: whoever completes
-// a word cannot read about it, and the command will say it.
+// The functions below return nothing on errors: completion cannot show them,
+// and the command itself will report them.
 
-// images gives the names of the images that are here.
+// images returns the names of the cached images.
 func (t *typed) images() (all []candidate) {
 	_, store, _, err := openImages(t.c)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *typed) images() (all []candidate) {
 	return all
 }
 
-// tools gives the saved tools of this project.
+// tools returns the saved tools of this project.
 func (t *typed) tools() (all []candidate) {
 	saved, err := openSavedTools(t.c)
 	if err != nil {
@@ -133,7 +133,8 @@ func (t *typed) servers() (all []candidate) {
 	return all
 }
 
-// inputs gives the servers that ask for values and, after one, what it asks for.
+// inputs returns the servers that ask for values or, after a server, the values
+// that it asks for.
 func (t *typed) inputs() (all []candidate) {
 	for _, in := range t.discovered().config.Inputs {
 		if len(t.args) == 0 {
@@ -146,10 +147,10 @@ func (t *typed) inputs() (all []candidate) {
 	return slices.Compact(all)
 }
 
-// bashWords splits what stands before the cursor, as bash does, and gives the
-// words after the first, and how a candidate is written into the line. Bash
-// breaks words at more characters than the shell does, at = and : for one, and
-// wants only what follows the last break; inside of quotes it does not.
+// bashWords splits the line before the cursor as bash does. It returns the
+// words after the first, and a function that writes a candidate into the line.
+// Bash breaks words at more characters than the shell does, at = and : for one,
+// and wants only what follows the last break; inside of quotes it does not.
 func bashWords(line, breaks string) (all []string, insert func(string) string) {
 	var word strings.Builder
 	var quote rune
@@ -189,7 +190,8 @@ func bashWords(line, breaks string) (all []string, insert func(string) string) {
 	return all, func(value string) string { return escapeWord(value[min(stays, len(value)):]) }
 }
 
-// shellBreak keeps those of bash's breaks that are part of a word to the shell.
+// shellBreak lists those of bash's word breaks that the shell treats as part of
+// a word.
 func shellBreak(r rune) rune {
 	if strings.ContainsRune("=:@", r) {
 		return r

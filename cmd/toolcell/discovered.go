@@ -17,7 +17,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 )
 
-// discovered are the user's servers, and what the user said of their files.
+// discovered are the user's servers, and the user's decisions about their
+// files.
 type discovered struct {
 	options discovery.Options
 	trust   discovery.Trust
@@ -46,8 +47,8 @@ func discoverServers(s settings.Settings, log *slog.Logger) (*discovered, error)
 	return f, nil
 }
 
-// logProblems logs what had to be left out, one line for each file that waits for
-// trust.
+// logProblems logs the entries left out, with one line for each file that waits
+// for trust.
 func (f *discovered) logProblems() { logProblems(f.log, f.config) }
 
 func logProblems(log *slog.Logger, cfg config.Config) {
@@ -62,8 +63,8 @@ func logProblems(log *slog.Logger, cfg config.Config) {
 	}
 }
 
-// keepCurrent lets the proxy follow changes of the config files. Every run
-// looks anew, in case the kernel has not reported a change yet, or cannot.
+// keepCurrent makes the proxy follow changes of the config files. Every run
+// checks again, in case the kernel has not reported a change yet, or cannot.
 func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *discovery.Watcher) {
 	w := discovery.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
@@ -73,8 +74,8 @@ func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *dis
 	return watchedProxy{proxy, w}, w
 }
 
-// A watchedProxy looks for changes of the config when it is asked for the servers:
-// once a run, at its start, and not in every call of a tool.
+// A watchedProxy checks for config changes when it is asked for the servers: once
+// a run, at its start, not in every call of a tool.
 type watchedProxy struct {
 	*mcpproxy.Proxy
 	watcher *discovery.Watcher

@@ -80,8 +80,8 @@ func count(checks []oci.Check, status string) (n int) {
 	return n
 }
 
-// sandboxCheck does the real thing: Python in a sandbox, on the host's own
-// /usr, since it is the host that is examined and no registry.
+// sandboxCheck runs Python in a real sandbox, on the host's own /usr, since
+// doctor examines the host, not a registry.
 func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Streams, checks []oci.Check, pythonErr error) oci.Check {
 	conf.Image, conf.ImageNamed = "host", true
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
@@ -102,7 +102,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 		return c
 	default:
 		c.Status, c.Text = oci.CheckFatal, "a sandbox did not run: "+err.Error()
-		// Where a check has found the cause the cure stands there.
+		// If a check has found the cause, it also has the fix.
 		if i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal }); i >= 0 {
 			c.Text = "a sandbox cannot run, see " + checks[i].Code
 		} else {
@@ -127,8 +127,7 @@ func tryPython(ctx context.Context, settings settings.Settings, s *console.Strea
 	return strings.Join(r.Stdout, " "), "", time.Since(start), nil
 }
 
-// printChecks prints a line for each check, with the cure below it, and what
-// they come to.
+// printChecks prints a line for each check, with its fix below, and a summary.
 func printChecks(w io.Writer, color console.Colors, checks []oci.Check) {
 	width := 0
 	for _, c := range checks {

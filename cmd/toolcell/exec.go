@@ -132,7 +132,7 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 	return err
 }
 
-// openForShell opens what it takes to run code for the user of a shell.
+// openForShell opens the app to run code for the user of a shell.
 func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings) (*app, error) {
 	log := newLogger(settings, s.Err)
 	found, err := discoverServers(settings, log)
@@ -154,8 +154,8 @@ func shellRequest(c *cli.Context, s *console.Streams, settings settings.Settings
 	return req
 }
 
-// A liveWriter shows output of the code at once. It calls broken when its reader
-// is gone; a reader that does not read holds nothing up once ctx has ended.
+// A liveWriter writes output of the code at once. It calls broken when its
+// reader is gone; a reader that does not read blocks nothing once ctx has ended.
 type liveWriter struct {
 	file   *os.File
 	ctx    context.Context
@@ -179,7 +179,8 @@ func (l liveWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// printResult prints what the streams have not shown yet.
+// printResult prints the parts of the result that the streams have not shown
+// yet.
 func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 	if r.Result != "" {
 		fmt.Fprintln(s.Out, r.Result)
@@ -193,7 +194,7 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 			fmt.Fprintf(s.Err, "  %s\n", l)
 		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
-		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), r.Error) // a shell says so too
+		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), r.Error) // as a shell does
 	}
 	if r.Hint != "" && !stopped {
 		fmt.Fprintf(s.Err, "%s %s\n", color.Cyan("hint:"), r.Hint)

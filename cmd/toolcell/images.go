@@ -64,7 +64,7 @@ func imagesCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// needSubcommand is the action of a command that does nothing by itself.
+// needSubcommand is the action of a command that only has subcommands.
 func needSubcommand(c *cli.Context) error {
 	if c.Args().Present() {
 		return console.Usagef("%s has no command %q", c.Command.Name, c.Args().First())
@@ -171,7 +171,7 @@ func imagesInspect(c *cli.Context, s *console.Streams) error {
 	return console.PrintJSON(s.Out, found)
 }
 
-// findImages gives the images that the arguments name.
+// findImages returns the images that the arguments name.
 func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err error) {
 	if !c.Args().Present() {
 		return nil, console.Usagef("images %s takes references or digests of images", c.Command.Name)

@@ -23,9 +23,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// What an image needs beyond being unpacked happens in a process of its own,
-// `toolcell images refresh`, so that no run waits for it: asking the registry
-// whether a tag has moved, and compiling the image's modules, once.
+// Work on an image beyond unpacking happens in a separate process, `toolcell
+// images refresh`, so that no run waits for it: asking the registry whether a
+// tag has moved, and compiling the image's modules, once.
 
 // A refresher starts that process, one at a time.
 type refresher struct {
@@ -59,7 +59,7 @@ func (r *refresher) start(ref string, ask bool) {
 		select {
 		case <-r.done:
 		default:
-			return // one is at work
+			return // one is running
 		}
 	}
 	if err := r.launch(ref, ask); err != nil {
@@ -77,7 +77,7 @@ func (r *refresher) launch(ref string, ask bool) error {
 	}
 	cmd := exec.Command("/proc/self/exe", append(args, "--", ref)...)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the terminal does not end it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it survives the end of the terminal
 	if !r.outlive {
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -138,7 +138,7 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	defer store.Close()
 	ref := c.Args().First()
 	if c.Bool("ask") {
-		// If it fails the image that is here serves on.
+		// If it fails, the present image stays in use.
 		if _, err := store.Pull(ctx, ref, nil); err != nil && ctx.Err() != nil {
 			return err
 		}

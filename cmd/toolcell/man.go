@@ -76,14 +76,14 @@ func manPage(app *cli.App) string {
 	return p.String()
 }
 
-// shown leaves out what users need not know of, and the help command, which the
-// cli package adds everywhere.
+// shown leaves out hidden commands, and the help command, which the cli package
+// adds everywhere.
 func shown(all []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(all), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
 }
 
-// builtOn is the day that the page is of: the program's, unless whoever builds
-// a release names one (reproducible-builds.org/specs/source-date-epoch).
+// builtOn is the date of the page: that of the build, unless SOURCE_DATE_EPOCH
+// names one (reproducible-builds.org/specs/source-date-epoch).
 func builtOn() string {
 	day := time.Now()
 	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
@@ -172,7 +172,7 @@ func (p *page) item(tag, value, text string) {
 // roffWidth leaves room for what escapes take in a line of at most 80.
 const roffWidth = 60
 
-// text writes lines of text, none of which is taken for a macro.
+// text writes lines of text so that none is taken for a macro.
 func (p *page) text(s string) {
 	for line := range strings.Lines(s) {
 		for _, part := range console.Wrapped(line, roffWidth) {

@@ -1,6 +1,6 @@
 package main
 
-// What the manual page says besides what the commands say of themselves.
+// The parts of the manual page that do not come from the commands.
 
 const manDescription = `toolcell runs Python in rootless sandboxes, without Podman, Docker or a daemon.
 To an MCP client it is a server with one tool, run_python, whose code finds, reads and calls the user's other MCP servers;

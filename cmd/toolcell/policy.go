@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// loadPolicy reads the user's policy. A wrong file does not keep the program from
-// starting, but code from calling anything; each call then says so.
+// loadPolicy reads the user's policy. With an invalid file the program starts,
+// but every call of code is refused with the reason.
 func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	file, named := s.PolicyFile()
 	if file == "" {
@@ -22,7 +22,7 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	return policy.Load(file, named, log)
 }
 
-// printUnmatchedSections prints which sections of the policy are about no server.
+// printUnmatchedSections prints the sections of the policy that match no server.
 func printUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
 	s, err := settings.Read(c)
 	if err != nil {

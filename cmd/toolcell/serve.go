@@ -48,10 +48,10 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	if console.Terminal(s.In) {
 		fmt.Fprintln(s.Err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
 	}
-	// Fewer wait than may run: where files are few, a run needs those that the
-	// making of another would take.
+	// One fewer than may run: with a low RLIMIT_NOFILE a run must not compete
+	// with a standby start.
 	p.runtime.Keep(oci.PoolOptions{Start: settings.Start, Max: maxParallel(settings.Sessions) - 1, Idle: settings.IdleTimeout})
-	if log.Enabled(c.Context, slog.LevelDebug) { // asking for the servers reads what is kept of each
+	if log.Enabled(c.Context, slog.LevelDebug) { // listing the servers reads the record of each
 		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
 	}
 	return p.bridge.Serve(c.Context, s.In, s.Out)

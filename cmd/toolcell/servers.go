@@ -96,7 +96,7 @@ func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	}, rows)
 }
 
-// remark is what there is to say of a server in one line.
+// remark returns a one-line remark about a server.
 func remark(st mcpproxy.ServerStatus) string {
 	if st.Error != "" {
 		return st.Error
@@ -152,7 +152,7 @@ func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	for _, name := range names {
 		tools, err := p.Refresh(c.Context, name)
 		if err != nil {
-			// One server that does not start does not hide the others.
+			// A server that does not start does not hide the others.
 			failed = append(failed, err)
 			continue
 		}
@@ -225,6 +225,6 @@ func printTools(c *cli.Context, s *console.Streams, rows []serverTool) error {
 	return console.PrintTable(s.Out, []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "DESCRIPTION"}}, cells)
 }
 
-// descriptionWidth is what a table shows of a tool's description at most:
-// servers write pages. --json has all.
+// descriptionWidth bounds a tool's description in a table: servers write pages.
+// --json shows all of it.
 const descriptionWidth = 200

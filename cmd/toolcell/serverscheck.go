@@ -25,8 +25,7 @@ type checked struct {
 }
 
 // serversCheck starts servers, a few at a time, and fails if one cannot be
-// used. What the user switched off, or what counts once, is left out unless it
-// is named.
+// used. Disabled servers and duplicates are left out unless they are named.
 func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	names := c.Args().Slice()
 	if len(names) == 0 {
@@ -57,7 +56,7 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	_ = several.Wait() // each row has its own outcome
 	err := printChecked(c, s, rows)
 	if bad := slices.IndexFunc(rows, func(r checked) bool { return r.Status != "ready" }); bad >= 0 && err == nil {
-		err = &console.ExitError{Code: console.ExitFail} // the table says why
+		err = &console.ExitError{Code: console.ExitFail} // the table shows the reason
 	}
 	return err
 }

@@ -79,8 +79,8 @@ type valueSet struct {
 	Set    bool   `json:"set"`
 }
 
-// chooseInput finds the input that is meant: among those of the server's name
-// one without a value goes before one with. Without an id there must be one only.
+// chooseInput finds the input to set: among those of servers of that name, one
+// without a value is preferred. Without an id there must be only one.
 func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	var all []config.Input
 	for _, in := range cfg.Inputs {
@@ -167,7 +167,7 @@ func askValue(ctx context.Context, s *console.Streams, in config.Input) (string,
 	return value, err
 }
 
-// hideTyping makes a terminal show nothing of what is typed, until show.
+// hideTyping turns off the terminal's echo until show is called.
 func hideTyping(f *os.File) (show func(), err error) {
 	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {

@@ -42,7 +42,8 @@ func toolsCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// openSavedTools gives the tools of the project that the working directory is in.
+// openSavedTools returns the tools of the project that contains the working
+// directory.
 func openSavedTools(c *cli.Context) (savedtools.Store, error) {
 	conf, err := settings.Read(c)
 	if err != nil {
@@ -164,8 +165,8 @@ func toolsExport(c *cli.Context, s *console.Streams, saved savedtools.Store) err
 	return console.PrintJSON(s.Out, []map[string]string{{"module": text.String()}})
 }
 
-// hintAtTools says of a name that is none where to look: tools are kept by
-// project.
+// hintAtTools adds to the error of an unknown name where to look: tools are
+// kept by project.
 func hintAtTools(err error) error {
 	if errors.Is(err, savedtools.ErrNotExist) {
 		return &console.ExitError{Code: console.ExitFail, Err: &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}

@@ -76,8 +76,8 @@ type embeddings struct {
 	scales []float32
 }
 
-// The parts of a tool's text that each give a vector, of which the document's
-// is the sum: its names, its names with the beginning of its description, and
+// The parts of a tool's text. Each has a vector, and the document's vector is
+// their sum: its names, its names with the beginning of its description, and
 // what it does in a sentence.
 const (
 	maxMeantText     = 300

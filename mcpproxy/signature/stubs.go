@@ -19,7 +19,7 @@ const (
 	stubTool      = 6 << 10
 	stubServer    = 32 << 10 // about 8,000 tokens
 	stubNames     = 4 << 10  // of the tools that were cut
-	shownFields   = 20       // that are told of, for one parameter
+	shownFields   = 20       // that are described, for one parameter
 	shortLine     = 100
 	maxServerName = 128
 )

@@ -29,7 +29,7 @@ type refusal struct{}
 func (refusal) Error() string                       { return "no forks here" }
 func (refusal) RefusedModule() (module, why string) { return "", "" }
 
-// newTestPool makes a pool of fakes, which tells on made of which kind each is.
+// newTestPool makes a pool of fakes, which sends the kind of each on made.
 func newTestPool(t *testing.T, forking error) (p *Pool, made chan string) {
 	t.Helper()
 	r, err := container.Open(filepath.Join(t.TempDir(), "run"), 1, 1)

@@ -89,7 +89,7 @@ func testAnyPython(t *testing.T, h *host, version string) {
 	}
 }
 
-// TestImageWithoutPython says so, and which images have one.
+// TestImageWithoutPython: the error says so and names images with Python.
 func TestImageWithoutPython(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "etc.tar")
 	if out, err := exec.Command("tar", "-C", "/", "-cf", file, "etc/os-release", "etc/passwd").CombinedOutput(); err != nil {

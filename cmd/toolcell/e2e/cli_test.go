@@ -114,7 +114,8 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 }
 
 // TestDefaultImageFallsBackToTheHost: without a registry in reach the host's
-// own Python stands in and says so, but never for an image that was named.
+// own Python is used instead, with a note, but never for an image that was
+// named.
 func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 	h := firstHost(t)
 	// No proxy answers there, whatever network this machine has.

@@ -12,8 +12,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
-// shells are those that completion is written for, and how each is told to take
-// it in. Whoever has none of them leaves their tests out.
+// shells are the shells with completion, and how each loads it. The tests of a
+// missing shell are skipped.
 var shells = map[string]struct {
 	start []string
 	ready string // what makes the completion, and the prompt, ready

@@ -54,7 +54,7 @@ func TestDocuments(t *testing.T) {
 // need: a prompt on a terminal, or the settings of building.
 var testedElsewhere = map[string]string{"docs/shell.md": "TestShellDocument", "docs/install.md": "TestInstallDocument"}
 
-// A reader is somebody who follows a document.
+// A reader follows the steps of a document.
 type reader struct {
 	*host
 	home    string

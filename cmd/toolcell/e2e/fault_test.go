@@ -21,7 +21,7 @@ import (
 )
 
 // markers tell the processes of one test from all others in the host's process
-// table: a sleep of so many seconds that nobody else asks for.
+// table: a sleep of a length that no other process uses.
 var markers atomic.Int64
 
 func marker() string {

@@ -30,7 +30,7 @@ func TestRealClientsReadTheEntry(t *testing.T) {
 				for _, command := range client.commands {
 					w.configure(t, program, command)
 				}
-				// Its list starts nothing in a folder that nobody trusts.
+				// Its list starts nothing in an untrusted folder.
 				w.trustInGemini(t)
 			}
 			before := w.list(t)

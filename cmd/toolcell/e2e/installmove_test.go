@@ -68,7 +68,7 @@ func TestMoveServersBehindToolcell(t *testing.T) {
 		t.Errorf("the moved servers are still there: %v", err)
 	}
 
-	// Somebody changes both files: the servers come back as they are now.
+	// Both files are changed meanwhile: the servers come back as they are now.
 	w.must(t, "moved", "install", "cursor", "--move-servers", "--yes")
 	w.put(t, "home/.cursor/mcp.json", strings.Replace(read(t, file), "mine", "yours", 1))
 	w.put(t, "home/.config/toolcell/servers/cursor.json", strings.Replace(read(t, moved), "s3cret-v4lue", "n3w-t0ken", 1))

@@ -205,7 +205,7 @@ func TestStalledClient(t *testing.T) {
 	}
 	select {
 	case <-sent:
-		t.Error("the server read on although nobody took its answers")
+		t.Error("the server kept reading although its answers were not read")
 	default:
 	}
 	if peak > 400<<10 {

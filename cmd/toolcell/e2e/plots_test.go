@@ -112,7 +112,7 @@ func TestPicturesOfLibraries(t *testing.T) {
 	}
 }
 
-// TestTablesAreText of which nothing is left out that a reader would want.
+// TestTablesAreText: tables in results are text and complete.
 func TestTablesAreText(t *testing.T) {
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/pandas"); err != nil && os.Getenv("TOOLCELL_TEST_DATA") == "" {
 		t.Skip("needs pandas: apt-get install python3-pandas, or make test-data")

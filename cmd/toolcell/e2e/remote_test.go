@@ -100,7 +100,7 @@ var spyTools = map[string]fakeTool{
 }
 
 // everySecret is what code in a sandbox could look at to find the secrets of a
-// server: what it is told, what it meets, and what it is made of.
+// server: its responses, its faults, and its configuration.
 const everySecret = `
 import json, os, glob
 from mcp import runtime

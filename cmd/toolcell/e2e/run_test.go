@@ -275,8 +275,8 @@ func TestUncountedCalls(t *testing.T) {
 	})
 }
 
-// cgroup1 reports whether this host limits by cgroup v1, of which an ordinary
-// user is given none.
+// cgroup1 reports whether this host limits by cgroup v1, where an ordinary user
+// is given none.
 func cgroup1() bool {
 	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
 	return err != nil

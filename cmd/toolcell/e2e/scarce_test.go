@@ -103,7 +103,7 @@ func TestOddStart(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				_, _ = io.WriteString(in, call) // nobody may be there to read it
+				_, _ = io.WriteString(in, call) // the server may have ended already
 				ended := make(chan struct{})
 				go func() { defer close(ended); _ = cmd.Wait() }()
 				if tt.want != "" {

@@ -39,7 +39,7 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 		c.python(t, "print('x' in globals())").want(t, "False")
 		c.in(t, "a", "import asyncio; q = asyncio.Queue(); await q.put(5)").want(t, "Success (no output)")
 		c.in(t, "a", "print(await q.get())").want(t, "5")
-		// What the code leaves in the background goes on.
+		// Background threads of the code keep running.
 		c.in(t, "a", "import subprocess, sys; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do echo y; done'], stdout=subprocess.DEVNULL)\n"+
 			"import threading; n = 0\ndef count():\n  global n\n  while n < 10**9: n += 1\nthreading.Thread(target=count, daemon=True).start()").want(t, "Success (no output)")
 		c.in(t, "a", "print(p.poll(), n > 0); p.kill(); p.wait(); n = 10**9").want(t, "None True")
@@ -99,7 +99,7 @@ func TestIdleSessionsTakeNoPlace(t *testing.T) {
 	})
 }
 
-// leaves starts a process that goes on, with a mark.
+// leaves starts a process that keeps running, with a mark.
 const leaves = "import subprocess; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do sleep 1; done; : %s'])"
 
 // TestSessionsEndWithTheServer, in whatever way that ends, with what their code

@@ -193,7 +193,7 @@ func TestStateFolderRemovedWhileServing(t *testing.T) {
 				t.Errorf("without %q: %s", gone, r.text)
 			}
 		}
-		// Whoever comes now must not take the server for one that is gone.
+		// A process that starts now must not believe that the server is gone.
 		h.serve(t, e).python(t, "print('other')").want(t, "other")
 		c.python(t, "print('still')").want(t, "still")
 		if all, _ := filepath.Glob(filepath.Join(dir, "run", "instance-*", "lock")); len(all) != 2 {

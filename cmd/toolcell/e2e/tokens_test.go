@@ -152,7 +152,7 @@ to ` + "`tools/list`" + `. A search is the model's code and what comes back: fiv
 
 %s`
 
-// toolTokens counts what a model is told of tools.
+// toolTokens counts the tokens of tool definitions as a model gets them.
 func toolTokens(t *testing.T, count *codec.Codec, tools []catalog.Tool) int {
 	t.Helper()
 	n := 0

@@ -83,7 +83,7 @@ func (s *traps) code(t *testing.T, text string, server int) string {
 	return "TRAPS = " + string(body) + "\n" + text
 }
 
-// newSecret is a text that nobody can say without having read it.
+// newSecret returns a text that cannot be guessed.
 func newSecret() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // it does not fail
@@ -148,7 +148,7 @@ func (s *traps) layFile(t *testing.T, what, path string, mode fs.FileMode, uid i
 	})
 }
 
-// listen makes a socket that nobody may connect to.
+// listen makes a socket that no sandbox may connect to.
 func (s *traps) listen(t *testing.T, what, network, address string) {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -179,7 +179,7 @@ func (s *traps) listen(t *testing.T, what, network, address string) {
 	}()
 }
 
-// receive makes a socket that nobody may send to.
+// receive makes a socket that no sandbox may send to.
 func (s *traps) receive(t *testing.T, what, network, address string) {
 	t.Helper()
 	c, err := net.ListenPacket(network, address)

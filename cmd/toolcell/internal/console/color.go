@@ -6,8 +6,8 @@ import "os"
 // program writes colors.
 type Colors bool
 
-// ColorsFor gives the colors of a file: none unless it is a terminal, nor where
-// the user wants none (no-color.org).
+// ColorsFor returns the colors for a file: none unless it is a terminal and the
+// user allows them (no-color.org).
 func ColorsFor(f *os.File) Colors {
 	term := os.Getenv("TERM")
 	return Colors(Terminal(f) && os.Getenv("NO_COLOR") == "" && term != "" && term != "dumb")
@@ -36,7 +36,7 @@ func (c Colors) with(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Status colors a word that says how something is.
+// Status colors a status word.
 func (c Colors) Status(s string) string {
 	switch s {
 	case "ok", "ready":

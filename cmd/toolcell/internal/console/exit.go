@@ -10,8 +10,8 @@ const (
 	ExitHost  = 3 // the host cannot run sandboxes
 )
 
-// An ExitError ends the program with a code. Without an error nothing is
-// printed: the command has said it all.
+// An ExitError ends the program with a code. Without an error nothing more is
+// printed.
 type ExitError struct {
 	Code int
 	Err  error

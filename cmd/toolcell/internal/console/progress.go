@@ -23,7 +23,8 @@ func NewBars(ctx context.Context, w *os.File) *Bars {
 	return &Bars{all: mpb.NewWithContext(ctx, mpb.WithOutput(w), mpb.WithWidth(32))}
 }
 
-// Show takes in how far a pull is: it is the progress function of Store.Pull.
+// Show updates the progress of a pull: it is the progress function of
+// Store.Pull.
 func (b *Bars) Show(p rootfs.Progress) {
 	for n, l := range p.Layers {
 		if n == len(b.layers) {
@@ -60,8 +61,8 @@ func (b *Bars) Close() {
 	b.all.Wait()
 }
 
-// PullProgress returns a function that reports on w how far a pull is: nothing in
-// the first second, then a line every other second.
+// PullProgress returns a function that reports the progress of a pull on w:
+// nothing in the first second, then a line every other second.
 func PullProgress(w *os.File) func(done, total int64, text string) {
 	next := time.Now().Add(time.Second)
 	return func(done, total int64, text string) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// MaxTyped bounds what is read of a line or a value, in bytes.
+// MaxTyped bounds a line or value that is read, in bytes.
 const MaxTyped = 1 << 20
 
 // ReadLine reads a line that a person types. It returns early when ctx ends,

@@ -19,13 +19,13 @@ func (s Stopped) Error() string { return fmt.Sprintf("stopped by a signal (%v)",
 // Code returns the exit code of a process that the signal ended, as shells count it.
 func (s Stopped) Code() int { return 128 + int(s.Signal) }
 
-// shutdownGrace is how long the orderly end may take once the user asks again. Nothing
-// runs on if it is cut short: sandboxes and servers end with this process, and
-// the next start sweeps their folders.
+// shutdownGrace is how long an orderly shutdown may take once the user asks again.
+// Nothing keeps running if it is cut short: sandboxes and servers end with this
+// process, and the next start sweeps their folders.
 const shutdownGrace = time.Second
 
-// Signals end the program in good order. While the prompt of exec -i is open, an
-// interrupt belongs to it.
+// Signals shut the program down in order. While the prompt of exec -i is open,
+// it handles interrupts.
 type Signals struct {
 	cancel   context.CancelCauseFunc
 	incoming chan os.Signal
@@ -35,8 +35,8 @@ type Signals struct {
 	first     *Stopped
 }
 
-// WatchSignals gives a context that ends, with a Stopped error as its cause,
-// when a signal asks the program to. Stop undoes it.
+// WatchSignals returns a context that ends, with a Stopped error as its cause,
+// when a signal asks the program to end. Stop undoes it.
 func WatchSignals(parent context.Context) (ctx context.Context, s *Signals, stop func()) {
 	s = &Signals{incoming: make(chan os.Signal, 4)}
 	ctx, s.cancel = context.WithCancelCause(parent)
@@ -74,7 +74,7 @@ func (s *Signals) handle(sig syscall.Signal) {
 	}
 }
 
-// OnInterrupt lets f do what an interrupt does, until restore is called.
+// OnInterrupt makes interrupts call f until restore is called.
 func (s *Signals) OnInterrupt(f func()) (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Signals) Received() *Stopped {
 	return s.first
 }
 
-// EndedByUser reports whether err says no more than that the user ended the program.
+// EndedByUser reports whether err only means that the user ended the program.
 func EndedByUser(err error) bool {
 	var stop Stopped
 	return errors.As(err, &stop) || errors.Is(err, context.Canceled)

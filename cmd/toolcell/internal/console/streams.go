@@ -2,8 +2,7 @@ package console
 
 import "os"
 
-// Streams are what a command has of its process: the standard streams, and the
-// signals.
+// Streams are the standard streams and the signals of a command's process.
 type Streams struct {
 	In, Out, Err *os.File
 	Signals      *Signals

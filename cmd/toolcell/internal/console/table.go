@@ -15,8 +15,8 @@ import (
 type Column struct {
 	Name  string
 	Right bool // numbers stand below each other
-	End   bool // of what does not fit the end is shown: it tells paths apart
-	Wrap  bool // what does not fit goes on below; for the last column only
+	End   bool // if it does not fit, the end is shown: it distinguishes paths
+	Wrap  bool // text that does not fit continues below; for the last column only
 	Color func(string) string
 }
 
@@ -49,8 +49,7 @@ func PrintTable(out *os.File, columns []Column, rows [][]string) error {
 	return err
 }
 
-// terminalWidth gives the columns of the terminal that a file is, 0 if it is
-// none.
+// terminalWidth returns the number of columns if a file is a terminal, else 0.
 func terminalWidth(f *os.File) int {
 	if !Terminal(f) {
 		return 0
@@ -100,7 +99,7 @@ func sum(all []int) (n int) {
 // writeRow writes the lines of one row. Color is for all cells, if not nil.
 func writeRow(b *strings.Builder, columns []Column, widths []int, row []string, color func(string) string) {
 	var line strings.Builder
-	var below []string // what of the last cell goes on
+	var below []string // the remaining lines of the last cell
 	last := len(columns) - 1
 	for i, c := range columns {
 		cell := row[i]
@@ -137,8 +136,8 @@ func writeRow(b *strings.Builder, columns []Column, widths []int, row []string, 
 	}
 }
 
-// cut gives the beginning of s, at most n columns wide, with a … if there is
-// more.
+// cut returns the beginning of s, at most n columns wide, with a … if it is
+// cut.
 func cut(s string, n int) string {
 	if uniseg.StringWidth(s) <= n {
 		return s
@@ -154,7 +153,7 @@ func cut(s string, n int) string {
 	}
 }
 
-// cutStart gives the end of s in the same way.
+// cutStart returns the end of s in the same way.
 func cutStart(s string, n int) string {
 	for uniseg.StringWidth(s) > n-1 {
 		_, s, _, _ = uniseg.FirstGraphemeClusterInString(s, -1)

@@ -1,6 +1,6 @@
-// Package image finds, and pulls where it has to, the image that code runs on.
-// The host's own Python stands in for a default image that is out of reach; an
-// image that the user named is never replaced.
+// Package image finds the image that code runs on, and pulls it if necessary.
+// If the default image cannot be reached, the host's own Python is used
+// instead; an image that the user named is never replaced.
 package image
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs"
 )
 
-// retryDefault is how long the host's Python stands in for the default image
-// before the registry is asked again.
+// retryDefault is how long the host's Python replaces the default image before
+// the registry is asked again.
 const retryDefault = 10 * time.Minute
 
 // A Store keeps images unpacked, as rootfs.Store does.
@@ -34,7 +34,7 @@ type Store interface {
 type Source struct {
 	Store Store
 	Ref   string // of the image
-	Named bool   // the user named it: nothing may stand in for it
+	Named bool   // the user named it: it is never replaced
 
 	Runner string // folder of the runner, written again if it was removed
 	Dirs   settings.Dirs
@@ -46,13 +46,13 @@ type Source struct {
 	mu           sync.Mutex
 	last         bridge.Image // found at lastAt
 	lastAt       time.Time
-	standInNote  string // why the host's Python stands in, if it does
+	standInNote  string // why the host's Python is used instead, if it is
 	standInUntil time.Time
 }
 
-// Get makes the image ready. The default image may be out of reach, and then
-// the host's own Python serves, which a note says; an image that the user named
-// is never replaced by another.
+// Get prepares the image. If the default image cannot be reached, the host's
+// own Python is used instead and a note says so; an image that the user named
+// is never replaced.
 func (s *Source) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	s.mu.Lock()
 	last, at := s.last, s.lastAt
@@ -69,8 +69,8 @@ func (s *Source) Get(ctx context.Context, progress func(done, total int64, text 
 	return image, err
 }
 
-// lookAgain is how long an image that was found is used without another look:
-// short runs come one after another, and a look takes as long as some of them.
+// lookAgain is how long an image is used without checking again: short runs
+// come one after another, and a check takes as long as some of them.
 const lookAgain = time.Second
 
 func exists(path string) bool {
@@ -78,7 +78,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// prepare makes the image ready, as Get says.
+// prepare prepares the image, as Get describes.
 func (s *Source) prepare(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	settings.LeaveRemovedFolder()
 	if _, err := os.Stat(filepath.Join(s.Runner, filepath.Base(runner.Program))); err != nil {
@@ -107,14 +107,14 @@ func (s *Source) prepare(ctx context.Context, progress func(done, total int64, t
 // Cached returns the image if it is in the store already.
 func (s *Source) Cached(ctx context.Context) (bridge.Image, bool) {
 	root := s.Store.Cached(ctx, s.Ref)
-	if root == nil || settings.MakeRoom(root, s.Mounts) != nil { // the first run says why
+	if root == nil || settings.MakeRoom(root, s.Mounts) != nil { // the first run reports why
 		return bridge.Image{}, false
 	}
 	return s.image(s.Ref, root), true
 }
 
-// standIn returns the note that says why the host's Python stands in, or "" if
-// the image is to be tried.
+// standIn returns the note that says why the host's Python is used instead, or
+// "" if the image should be tried.
 func (s *Source) standIn() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Source) image(ref string, root *rootfs.Root) bridge.Image {
 	}
 }
 
-// SandboxRoot returns an image's root as the runtime takes it.
+// SandboxRoot returns an image's root in the form that the runtime expects.
 func SandboxRoot(root *rootfs.Root) oci.Root {
 	r := oci.Root{Dir: root.Dir}
 	for _, b := range root.Binds {

@@ -10,19 +10,19 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// A change is what install is about to do, or has done.
+// A change is an edit that install is about to make, or has made.
 type change struct {
 	*Installer
 	result  install.Result
 	command string // that starts toolcell
 
 	move   install.Move
-	moved  *editedFile // where servers go; nil if none do
+	moved  *editedFile // where servers are moved to; nil if none are
 	cost   *tokenCost
 	backup string
 }
 
-// names are those of the servers that go.
+// names are the names of the servers to move.
 func (c *change) names() (names []string) {
 	for _, m := range c.move.Servers {
 		names = append(names, m.Name)
@@ -40,7 +40,7 @@ func (c *change) write() (err error) {
 	if err != nil {
 		return err
 	}
-	if record.Sum != checksum(c.file.before) { // what undo leads back to is what there is now
+	if record.Sum != checksum(c.file.before) { // undo restores the present content
 		record = install.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
 		if record.Backup, err = c.file.backup(); err != nil {
 			return err
@@ -74,8 +74,8 @@ func (c *change) undoMove() error {
 	return c.moved.write()
 }
 
-// copyValues keeps what the user set for inputs of the client's file also for the
-// file that its servers move to.
+// copyValues copies the values that the user set for inputs of the client's file
+// to the file that its servers move to.
 func (c *change) copyValues() error {
 	for id, value := range c.Values.Of(c.target.File) {
 		if err := c.Values.Set(c.moved.path, id, value); err != nil {
@@ -85,7 +85,7 @@ func (c *change) copyValues() error {
 	return nil
 }
 
-// report says what was done, and how it is undone.
+// report prints what was done, and how to undo it.
 func (c *change) report(w *os.File) {
 	p := c.target
 	switch c.result.Did {

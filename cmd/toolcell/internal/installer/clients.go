@@ -13,7 +13,7 @@ func ClientNames() (names []string) {
 	return names
 }
 
-// A Client says of a client whether it has toolcell.
+// A Client describes whether toolcell is installed in a client.
 type Client struct {
 	Client  string `json:"client"`
 	Title   string `json:"title"`
@@ -23,7 +23,7 @@ type Client struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// Clients returns a row for each client that is known.
+// Clients returns a row for each known client.
 func Clients(o discovery.Options) (rows []Client) {
 	for _, t := range install.Targets(o) {
 		rows = append(rows, rowOf(t))

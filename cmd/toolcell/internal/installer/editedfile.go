@@ -36,7 +36,7 @@ func openEdited(path string) (*editedFile, error) {
 			return nil, fmt.Errorf("%s is a link that leads nowhere; remove or mend it", path)
 		}
 	}
-	r, err := os.OpenFile(f.real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would make us wait for ever
+	r, err := os.OpenFile(f.real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe would block forever
 	if err != nil {
 		return nil, fmt.Errorf("reading %w", err)
 	}
@@ -100,7 +100,8 @@ func (f *editedFile) write() (err error) {
 // remove removes a file that was new.
 func (f *editedFile) remove() error { return os.Remove(f.real) }
 
-// backup keeps the text as it was beside the file, for those who may read it.
+// backup copies the original text to a file beside it, with the same
+// permissions.
 func (f *editedFile) backup() (string, error) {
 	if f.mode == 0 {
 		return "", nil
@@ -117,7 +118,8 @@ func (f *editedFile) backup() (string, error) {
 	return b.path, nil
 }
 
-// checksum returns the SHA-256 of a text, by which undo knows whether it changed.
+// checksum returns the SHA-256 of a text, so that undo can tell whether it
+// changed.
 func checksum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -61,8 +61,8 @@ func (i *Installer) entry() (install.Entry, error) {
 	return entry, nil
 }
 
-// lastingPath is a path of this program that will be there tomorrow. The name
-// in PATH goes before what it links to: packages replace the latter.
+// lastingPath returns a path of this program that survives upgrades. The name
+// in PATH is preferred to the target of its link, which packages replace.
 func lastingPath() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package installer is the interactive side of toolcell install and uninstall:
-// it changes the config file of an MCP client, shows and asks before servers are
-// moved, keeps a backup, and takes all of it back. The file keeps its mode, its
-// owner and its place behind links, and is whole at every moment.
+// it changes the config file of an MCP client, shows the change and asks before
+// servers are moved, keeps a backup, and can undo everything. The file keeps its
+// mode, its owner and its place behind links, and is whole at every moment.
 package installer
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// Options are what the command line says, and what is known of the user's
-// servers. All but the name and the environment must be set.
+// Options hold the command line's values and data about the user's servers. All
+// but the name and the environment must be set.
 type Options struct {
 	Client      string   // whose file
 	Project     bool     // the file of the project instead of the user's
@@ -60,7 +60,7 @@ func New(o Options) (*Installer, error) {
 }
 
 // Install puts an entry for toolcell into the file, and moves the client's other
-// servers if that is asked for.
+// servers if requested.
 func (i *Installer) Install(ctx context.Context) error {
 	entry, err := i.entry()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// planMove finds out what can be moved, and what it saves.
+// planMove finds out which servers can be moved, and the tokens this saves.
 func (c *change) planMove(ctx context.Context) error {
 	if c.target.Project {
 		return console.Usagef("--move-servers is for your own file: servers of a project belong to all who work on it")
@@ -33,7 +33,7 @@ func (c *change) planMove(ctx context.Context) error {
 	return nil
 }
 
-// confirmMove shows the move and asks for it.
+// confirmMove shows the move and asks for confirmation.
 func (c *change) confirmMove(ctx context.Context) error {
 	if c.Yes {
 		c.reportMove(c.Streams.Err)
@@ -53,7 +53,8 @@ func (c *change) confirmMove(ctx context.Context) error {
 	return nil
 }
 
-// reportMove says what goes, what stays and why, and what it saves.
+// reportMove prints which servers move, which stay and why, and the tokens
+// saved.
 func (c *change) reportMove(w *os.File) {
 	if c.MoveServers && len(c.move.Servers) == 0 {
 		fmt.Fprintf(w, "there are no servers to move in %s\n", c.target.File)
@@ -72,7 +73,7 @@ func (c *change) reportMove(w *os.File) {
 	}
 }
 
-// countTokens asks every server that goes for its tools.
+// countTokens asks every server to be moved for its tools.
 func (c *change) countTokens(ctx context.Context) *tokenCost {
 	var names []string
 	for _, m := range c.move.Servers {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A tokenCost is what servers cost in each request of a client that has them
-// directly: the model gets the definitions of all their tools.
+// A tokenCost is the cost of servers in each request of a client that lists
+// them directly: the model gets the definitions of all their tools.
 type tokenCost struct {
 	rows  []serverCost
 	total int
@@ -28,8 +28,8 @@ type serverCost struct {
 	err           error
 }
 
-// costOf asks servers for their tools, or takes what is known of them. One
-// that cannot be asked has a row with the reason.
+// costOf asks servers for their tools, or uses the cached lists. A server that
+// cannot be asked has a row with the reason.
 func costOf(ctx context.Context, i *Installer, names []string, own config.Server) *tokenCost {
 	cfg := i.Config
 	p := mcpproxy.New(cfg, mcpproxy.Options{

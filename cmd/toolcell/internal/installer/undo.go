@@ -9,9 +9,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
-// Uninstall takes back what install did to a file. If it was not changed
-// since, it becomes what it was, to the byte; otherwise the entry is taken out of
-// the text, and servers that were moved are put back into it.
+// Uninstall undoes install's changes to a file. If the file has not changed
+// since, its original is restored to the byte; otherwise the entry is removed
+// from the text, and moved servers are put back.
 func (i *Installer) Uninstall() error {
 	record, known, err := i.installs.Of(i.target.File)
 	if err != nil {
@@ -36,7 +36,7 @@ func (i *Installer) Uninstall() error {
 	return u.write()
 }
 
-// undoing is what uninstall is about to do.
+// undoing is the change that uninstall is about to make.
 type undoing struct {
 	*Installer
 	record install.Record
@@ -59,7 +59,8 @@ func (u *undoing) plan(known bool) (err error) {
 	}
 	if untouched {
 		if backup, err := openEdited(u.record.Backup); err == nil && backup.mode != 0 {
-			// A backup that has an entry is of an update: it is no way out.
+			// A backup that has an entry was made by an update: restoring it
+			// would not uninstall.
 			if name, _, err := u.target.Others(backup.before); err == nil && name == "" {
 				u.exact, u.file.after = true, backup.before
 				return nil
@@ -101,7 +102,7 @@ func (u *undoing) write() error {
 		fmt.Fprintf(u.Streams.Out, "removed: %s, which was not there before\n", u.target.File)
 	case u.exact:
 		fmt.Fprintf(u.Streams.Out, "restored as it was before: %s\n", u.target.File)
-		_ = os.Remove(u.record.Backup) // it says the same
+		_ = os.Remove(u.record.Backup) // the file now has the same content
 	default:
 		fmt.Fprintf(u.Streams.Out, "taken out of %s; the rest of it is as it is now\n", u.target.File)
 		if u.record.Backup != "" {

@@ -22,7 +22,7 @@ const (
 
 // A history is the lines that were typed at the prompt, in a file of the state
 // folder, oldest first. Each is kept when it is typed, and all that fails is to
-// be kept: typing goes on.
+// be kept: the prompt continues.
 type history struct {
 	path  string // nothing is kept if empty
 	lines []string

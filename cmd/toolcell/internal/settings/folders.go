@@ -14,8 +14,8 @@ import (
 // Dirs are the folders that the program works in.
 type Dirs struct {
 	Cache string // images: can be made again
-	State string // what the user would miss: saved tools, files of runs
-	Run   string // what goes on now
+	State string // data that cannot be recreated: saved tools, files of runs
+	Run   string // state of running processes
 }
 
 // FindDirs follows the XDG Base Directory Specification, unless one folder is
@@ -37,7 +37,7 @@ func FindDirs(one string) (Dirs, error) {
 		State: filepath.Join(xdg("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "toolcell"),
 	}
 	// Without a runtime folder, which some MCP clients do not pass on, the
-	// state folder serves: what a reboot leaves in it is swept.
+	// state folder is used; files that survive a reboot are swept.
 	d.Run = filepath.Join(d.State, "run")
 	if dir := xdg("XDG_RUNTIME_DIR", ""); dir != "" {
 		d.Run = filepath.Join(dir, "toolcell")
@@ -117,10 +117,10 @@ func Self() string {
 	return exe
 }
 
-// LeaveRemovedFolder goes to the root if the working directory is no more: what
-// is started in it, sandboxes and servers, would fail.
+// LeaveRemovedFolder changes to the root if the working directory has been
+// removed: sandboxes and servers started in it would fail.
 func LeaveRemovedFolder() {
 	if _, err := unix.Getcwd(make([]byte, unix.PathMax)); errors.Is(err, unix.ENOENT) {
-		_ = os.Chdir("/") // it is always there
+		_ = os.Chdir("/") // always exists
 	}
 }

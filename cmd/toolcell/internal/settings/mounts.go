@@ -13,17 +13,18 @@ import (
 	"github.com/toolcell/toolcell/rootfs"
 )
 
-// closedSources are folders of the host that no code is shown, nor anything in
-// them or above them: they are the system's, or tell what may do what.
+// closedSources are host folders that code never sees, nor anything in them or
+// above them: they belong to the system or hold permissions.
 var closedSources = []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/root"}
 
-// neededTargets are places that the sandbox needs as they are, with all that is
-// in them.
+// neededTargets are places that the sandbox needs unchanged, with everything in
+// them.
 var neededTargets = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/sys", "/dev", "/run", "/workspace/out",
 }
 
-// ownTargets are the sandbox's own places; what is in them may be mounted on.
+// ownTargets are the sandbox's own places; only paths inside them may be
+// mounted on.
 var ownTargets = []string{"/tmp", "/workspace"}
 
 // mounts reads the folders that sandboxes are shown.
@@ -68,7 +69,7 @@ func parseMount(text string) (m oci.Mount, err error) {
 	if err := checkTarget(m.Target); err != nil {
 		return m, err
 	}
-	// Whatever leads there, it is the place itself that counts.
+	// Symbolic links are resolved: only the real path counts.
 	if m.Source, err = filepath.EvalSymlinks(parts[0]); err != nil {
 		return m, fmt.Errorf("%q cannot be shown: %w", parts[0], errors.Unwrap(err))
 	}
@@ -94,8 +95,8 @@ func checkTarget(target string) error {
 	return nil
 }
 
-// clash reports that two mounts are in each other's way. A source in another
-// one that code can write to could be replaced by a link.
+// clash reports that two mounts conflict. A source inside another mount that
+// code can write to could be replaced by a link.
 func clash(m oci.Mount, others []oci.Mount) error {
 	for _, o := range others {
 		if within(m.Target, o.Target) || within(o.Target, m.Target) {
@@ -108,8 +109,9 @@ func clash(m oci.Mount, others []oci.Mount) error {
 	return nil
 }
 
-// CheckMounts refuses what no code may see: the host's own folders, the user's
-// home as a whole, and where toolcell keeps its files and reads what it allows.
+// CheckMounts refuses folders that code must not see: the host's own folders,
+// the user's home as a whole, and where toolcell keeps its files and reads what
+// it allows.
 func CheckMounts(s Settings, d Dirs) error {
 	home, _ := os.UserHomeDir()
 	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
@@ -140,7 +142,7 @@ func CheckMounts(s Settings, d Dirs) error {
 	return nil
 }
 
-// resolved is a path without symbolic links, as far as it is there.
+// resolved returns a path without symbolic links, as far as it exists.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

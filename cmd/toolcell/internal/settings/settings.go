@@ -1,7 +1,7 @@
-// Package settings reads and checks what the user has set, by flag or by
-// environment variable, and finds the folders that toolcell keeps its files in.
-// An error names the setting as the user wrote it, and ends the program with
-// the code of wrong usage. The package starts nothing and makes no folders.
+// Package settings reads and checks the user's settings, from flags or
+// environment variables, and finds the folders of toolcell's files. An error
+// names the setting as the user wrote it, and ends the program with the code of
+// wrong usage. The package starts nothing and makes no folders.
 package settings
 
 import (
@@ -25,14 +25,14 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// DefaultImage is the image of a user who names none.
+// DefaultImage is the image if the user names none.
 const DefaultImage = "python:3.14-slim"
 
 // Settings are what every command shares, each value a flag with an
 // environment twin.
 type Settings struct {
 	Image       string
-	ImageNamed  bool // the user chose it: nothing may stand in for it
+	ImageNamed  bool // the user chose it: it is never replaced
 	Timeout     time.Duration
 	MaxTimeout  time.Duration
 	Limits      oci.Limits
@@ -65,7 +65,7 @@ type Registries struct {
 	CAFile  string   // of certificates
 }
 
-// imageLimits bound what an image may unpack to.
+// imageLimits bound the unpacked size of an image.
 type imageLimits struct{ Bytes, Files int64 }
 
 // A Setting describes one value: its flag, variable, default and usage.
@@ -195,7 +195,7 @@ func (r *reader) value(name string) string {
 	panic("no setting " + name + ": add it to All")
 }
 
-// fail notes that a setting cannot be read, by both of its names.
+// fail records that a setting cannot be read, under both of its names.
 func (r *reader) fail(name, format string, args ...any) {
 	if r.err != nil {
 		return
@@ -304,7 +304,7 @@ func (r *reader) registries() Registries {
 	return Registries{mirrors, plain, r.value("registry-ca")}
 }
 
-// minMemory is what a sandbox needs to start at all.
+// minMemory is the least memory with which a sandbox starts.
 const minMemory = 16 << 20
 
 // ParseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
@@ -331,7 +331,7 @@ func (r *reader) count(name string) int64 {
 	return n
 }
 
-// maxSessions keeps the sum of what sessions hold within reason.
+// maxSessions keeps the total memory of sessions within reason.
 const maxSessions = 64
 
 func (r *reader) sessions(name string) int {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folderErrors are what is wrong with a folder that the user can put right, or
-// do without.
+// folderErrors are errors of a folder that the user can fix or work around.
 var folderErrors = []unix.Errno{
 	unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOSPC, unix.EDQUOT, unix.ENOTDIR, unix.EISDIR, unix.EEXIST, unix.ELOOP,
 	unix.ENOTEMPTY, unix.ENAMETOOLONG, unix.EIO, unix.ESTALE,
