@@ -158,7 +158,7 @@ def wait_and_run(control: _socket.socket, program: dict[str, Any]) -> NoReturn:
     prepared = program["prepare"]()
     data, ancillary, _, _ = control.recvmsg(1, _socket.CMSG_LEN(8))
     if not data or not ancillary:
-        os._exit(0)  # nobody needs us any more
+        os._exit(0)  # no longer needed
     for stream, fd in zip((1, 2), descriptors(ancillary)):
         os.dup2(fd, stream)
         os.close(fd)
@@ -221,7 +221,7 @@ def finalize_python(code: int) -> int:
 
 def join_threads(code: int) -> int:
     threading = sys.modules.get("threading")
-    # Without any other thread there is nothing to wait for, unless somebody wants to be told.
+    # Without any other thread there is nothing to wait for, unless a callback is registered.
     if threading and (_thread._count() or threading.__dict__.get("_threading_atexits", True)):
         threading._shutdown()
     return code
@@ -244,7 +244,7 @@ def flush(code: int) -> int:
 
 
 def forget(code: int) -> int:
-    """Lets go of what the program has, so that what is to be told of its end, is."""
+    """Drops the program's objects, so that their finalizers run."""
     names = getattr(sys.modules.get("__main__"), "__dict__", {})
     if names is globals():
         return code  # the program has not made a module of its own
@@ -347,7 +347,7 @@ class Template:
             os.close(LIFELINE)
 
     def hide(self) -> None:
-        """Nobody with our user id may look into us; forks allow it themselves again."""
+        """Makes this process undumpable, so that processes with our user id cannot inspect it; forks undo that."""
         if self.libc.prctl(SET_DUMPABLE, 0, 0, 0, 0) < 0:
             raise OSError(self.errno(), "hiding the template: " + os.strerror(self.errno()))
 
@@ -536,7 +536,7 @@ class ForkStub:
         return pid
 
     def failure(self, pid: int) -> str | None:
-        """Returns what went wrong; None if nothing did."""
+        """Returns the error, or None."""
         if pid < 0:
             return "making a process: " + os.strerror(-pid)
         for n, calls in enumerate(self.lists):

@@ -21,7 +21,7 @@ SERVERS = [
 
 
 class Run:
-    """What is left of a run."""
+    """The outcome of a run."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []

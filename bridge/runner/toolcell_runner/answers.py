@@ -1,4 +1,4 @@
-"""What a tool answered, as a Python value."""
+"""Converts answers of tools to Python values."""
 from __future__ import annotations
 
 from .errors import MCPError
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
-    """Returns what a tool answered as a plain value. Raises MCPError if the answer is the tool's error."""
+    """Returns the answer of a tool as a plain value. Raises MCPError if the answer is the tool's error."""
     content = answer.get("content") or []
     if answer.get("isError"):
         text = "\n".join(str(item.get("text", "")) for item in content if item.get("type") == "text")
@@ -28,7 +28,7 @@ def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
 
 
 def unwrapped(structured: Any) -> Any:
-    """Undoes the {"result": …} that servers put around what is not an object, as MCP allows objects only."""
+    """Removes the {"result": …} that servers put around values that are not objects, as MCP allows objects only."""
     if isinstance(structured, dict) and list(structured) == ["result"] and not isinstance(structured["result"], dict):
         return structured["result"]
     return structured

@@ -1,4 +1,4 @@
-"""The arguments of a tool, as JSON."""
+"""Converts the arguments of a tool to JSON."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def jsonable(value: Any, path: str) -> Any:
-    """Returns value as what JSON knows. Raises TypeError or ValueError that names the path of what is in the way."""
+    """Returns value in JSON's types. Raises TypeError or ValueError that names the path of the offending part."""
     if value is None or type(value) in (str, bool, int):
         return value
     if hasattr(type(value), "_member_map_"):  # an Enum's

@@ -77,7 +77,7 @@ class Channel:
         return None
 
     def read(self) -> bool:
-        """Reads more of what comes, of a large message all of it. Returns whether the host has not hung up."""
+        """Reads more bytes, or the whole of a large message. Returns False if the host has hung up."""
         if self._body is None:
             self._check()
             more = os.read(self.fd, READ_SIZE)

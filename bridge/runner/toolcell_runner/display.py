@@ -31,7 +31,7 @@ def display(runtime: Runtime, value: Any) -> None:
 
 
 def draws(runtime: Runtime, value: Any) -> bool:
-    """Shows a value as a picture. Returns False if it is none, or cannot be drawn, which is said."""
+    """Shows a value as a picture. Returns False if it is not one, or cannot be drawn, which it reports."""
     try:
         return show_picture(runtime.host, value)
     except MCPError:
@@ -42,7 +42,7 @@ def draws(runtime: Runtime, value: Any) -> bool:
 
 
 def show_picture(host: Host, value: Any) -> bool:
-    """Shows a value as a picture. Returns False if it is none."""
+    """Shows a value as a picture. Returns False if it is not one."""
     kind = type(value)
     if isinstance(value, type):
         return False
@@ -140,7 +140,7 @@ def encode_image(image: Any) -> bytes:
 
 
 def bundle_of(value: Any) -> dict[str, Any]:
-    """Returns what a value shows itself as, by media type, as IPython asks for it."""
+    """Returns a value's representations by media type, as IPython asks for them."""
     bundle = {}
     whole = getattr(value, "_repr_mimebundle_", None)
     if callable(whole):
@@ -198,7 +198,7 @@ def show_svg(host: Host, svg: str | bytes) -> None:
 
 
 def open_files(folder: str) -> None:
-    """Lets the host read what the code left: it is another user, unless it is root."""
+    """Makes the code's files readable for the host, which is another user, unless it is root."""
     for place, folders, files in os.walk(folder):
         for name in folders + files:
             path = os.path.join(place, name)

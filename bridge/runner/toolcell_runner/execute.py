@@ -90,7 +90,7 @@ def is_coroutine(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Returns what a notebook would show of a value, cut to MAX_RESULT bytes; the cut is said."""
+    """Returns a value as a notebook would show it, cut to MAX_RESULT bytes with a note."""
     text = None
     if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
         text = repr(value) if is_small(value) else None
@@ -108,7 +108,7 @@ def shown(value: Any) -> str:
 
 
 def drawn(value: Any, runtime: Runtime) -> bool:
-    """Shows a value of which a notebook would show a picture. Returns False for others."""
+    """Shows a value that a notebook would show as a picture. Returns False for others."""
     kind = type(value)
     if kind is type or not any(hasattr(kind, name) for name in (
             "savefig", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_mimebundle_", "_repr_markdown_")):
@@ -121,7 +121,7 @@ def drawn(value: Any, runtime: Runtime) -> bool:
 
 
 def is_small(value: Any, depth: int = 3) -> bool:
-    """Reports whether a value may fit on a line: what is large is not written for the sake of finding out."""
+    """Reports whether a value may fit on a line, without writing out a large one to find out."""
     if type(value) in (list, tuple):
         return depth > 0 and len(value) <= 20 and all(is_small(item, depth - 1) for item in value)
     if type(value) in (dict, Record):

@@ -42,7 +42,7 @@ def explain(error: BaseException, sources: Sources) -> str:
 
 
 def cut_chain(error: BaseException) -> None:
-    """Lets go of errors that lie far back: a loop of retries hangs hundreds of them together."""
+    """Drops the oldest errors of a chain: a loop of retries can chain hundreds of them."""
     for _ in range(MAX_CHAINED):
         following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if following is None:
@@ -104,7 +104,7 @@ def shortened_stack(traceback: Any) -> Any:
 
 
 def stretches(frames: Any, sources: Sources) -> Iterator[tuple[str | None, list[Any]]]:
-    """Yields (library or None, frames) for stretches of a stack that belong together."""
+    """Yields (library or None, frames) for runs of frames from the same library."""
     stretch: list[Any] = []
     current = None
     for frame in frames:
@@ -119,7 +119,7 @@ def stretches(frames: Any, sources: Sources) -> Iterator[tuple[str | None, list[
 
 
 def library_of(file: str, sources: Sources) -> str | None:
-    """Returns the library that a file belongs to, None for what is the code's own."""
+    """Returns the library that a file belongs to, or None for the code's own files."""
     if file in sources.texts or file == "<string>":
         return None
     if file.startswith("<"):
@@ -136,7 +136,7 @@ def library_of(file: str, sources: Sources) -> str | None:
 
 
 def suggestion(error: BaseException, sources: Sources) -> str:
-    """Returns the end of the text of an error about a name that is not there."""
+    """Returns the suggestion that ends the message about a missing name."""
     if isinstance(error, ModuleNotFoundError):
         return did_you_mean(missing_name(error), module_names(error))
     if isinstance(error, ImportError):
@@ -227,7 +227,7 @@ def suggested_attribute(error: AttributeError, sources: Sources) -> str:
     if wanted is not None:
         holders.append(error.obj)
     else:
-        # Before 3.10 only the text says what was asked, and of which type: its objects are in the failing line.
+        # Before 3.10 only the message has the attribute and the type: the object is in the failing line.
         kind, wanted = quoted_names(error, 2)
         if str(error).startswith("module "):
             holders.append(sys.modules.get(kind))

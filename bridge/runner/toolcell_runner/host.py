@@ -19,7 +19,7 @@ HUNG_UP = "the host closed the connection"
 
 
 class Host:
-    """Asks the host, from any thread or task, and hands each reply to the caller that waits for it.
+    """Sends requests to the host, from any thread or task, and passes each reply to the caller that waits for it.
 
     The event loop that asks reads the replies, which saves a switch of threads. If other threads ask too, or the host
     does not take what is sent, a thread reads them from then on.
@@ -41,7 +41,7 @@ class Host:
         return self.begin(method, params)()
 
     def begin(self, method: str, params: Any) -> Callable[[], Any]:
-        """Sends a question. Returns a function that waits for its answer."""
+        """Sends a request. Returns a function that waits for its reply."""
         gate = _thread.allocate_lock()
         gate.acquire()
         replies = []
@@ -58,7 +58,7 @@ class Host:
         return wait
 
     async def ask_async(self, method: str, params: Any) -> Any:
-        """ask for a task: the loop goes on meanwhile."""
+        """ask for tasks: the event loop keeps running meanwhile."""
         import asyncio
         loop = asyncio.get_running_loop()
         future = loop.create_future()
@@ -98,7 +98,7 @@ class Host:
             raise
 
     def listen(self, loop: Any = None) -> None:
-        """Sees to it that what the host sends is read. The caller holds the lock."""
+        """Ensures that replies of the host are read. The caller holds the lock."""
         if self._reader is _thread or loop is not None and self._reader is loop:
             return
         if loop is not None and (self._reader is None or self._reader.is_closed()):
@@ -126,7 +126,7 @@ class Host:
                 self._lock.release()
 
     def _readable(self, loop: Any) -> None:
-        """Is called by the loop that reads when something came."""
+        """Called by the event loop when the socket is readable."""
         if self._reader is not loop or not self._receiving.acquire(False):
             loop.remove_reader(self._channel.fd)
             return
@@ -143,7 +143,7 @@ class Host:
             self._close()
 
     def _read(self) -> None:
-        """Runs in a thread of its own: hands out replies until the host hangs up."""
+        """Runs in its own thread: delivers replies until the host hangs up."""
         with self._receiving:
             try:
                 while self._hand_out(self._channel.read()):

@@ -20,7 +20,7 @@ BRACKETS: dict[Any, tuple[str, str]] = {
 
 
 def show(value: Any) -> str:
-    """Returns the text of a value; what is left out of it is said."""
+    """Returns the text of a value, with notes where it is cut."""
     if is_frame(value):
         return frame_text(value)
     if container_of(value):
@@ -151,7 +151,7 @@ class Layout:
 
 
 def atom(value: Any) -> str:
-    """Returns the text of what is no container; a long text is cut, and its length said."""
+    """Returns the text of a value that is not a container; a long text is cut, with a note of its length."""
     if isinstance(value, (str, bytes)) and len(value) > MAX_TEXT:
         unit = "characters" if isinstance(value, str) else "bytes"
         return f"{value[:MAX_TEXT]!r}… ({len(value):,} {unit})"

@@ -30,7 +30,7 @@ Module = type(sys)
 
 
 def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any]) -> int:
-    """Does what the start message says, returns the exit code."""
+    """Carries out the start message. Returns the exit code."""
     sys.argv[:] = start.get("argv") or [""]
     namespace = sys.modules["__main__"].__dict__
     set_names(runtime, start, namespace)
@@ -41,7 +41,7 @@ def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any])
 
 
 def set_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> None:
-    """Makes what this run may call known to its code."""
+    """Defines the names of the servers that this run's code may call."""
     runtime.set_servers(start.get("servers") or ())
     names = install_servers(runtime, namespace["mcp"])
     namespace.update(names)
@@ -91,7 +91,7 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
 
 
 def hand_over_output(runtime: Runtime) -> None:
-    """Hands over what the code has drawn, and makes sure that the host can read what is in OUT. Never raises."""
+    """Sends the code's open figures, and makes the files in OUT readable for the host. Never raises."""
     try:
         runtime.show_figures()
         if os.listdir(OUT):
@@ -118,7 +118,7 @@ def set_up_process() -> None:
 
 
 def prepare() -> tuple[Channel, Runtime]:
-    """Does what can be done before there is code."""
+    """Does the work that does not depend on the code."""
     channel = Channel(CONTROL_FD)
     set_up_process()
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})

@@ -18,7 +18,7 @@ Module = type(sys)
 
 
 class SavedTools:
-    """The functions that earlier runs saved: the module user_tools, each compiled when first spoken of.
+    """The functions that earlier runs saved: the module user_tools, each compiled when first used.
 
     They live in a namespace of their own, so that no name of the code can change what they do.
     """
@@ -33,13 +33,13 @@ class SavedTools:
         sys.modules["user_tools"] = self.module
 
     def forget(self, name: str) -> None:
-        """Lets go of a tool that was removed, or is saved anew."""
+        """Drops a tool that was removed or saved again."""
         self.saved.discard(name)
         self._tried.pop(name, None)
         self.module.__dict__.pop(name, None)
 
     def bind_free_names(self, tree: Any, source: str, namespace: dict[str, Any]) -> None:
-        """Puts into namespace what the code speaks of without saying where it is from: asyncio, and saved tools.
+        """Puts names into namespace that the code uses without importing them: asyncio, and saved tools.
 
         Any earlier run may have saved a tool, so none takes the place of what the code would have without it.
         """

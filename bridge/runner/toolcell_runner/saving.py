@@ -18,7 +18,7 @@ Module = type(sys)
 
 
 def save_tool(runtime: Runtime, thing: Any) -> None:
-    """Hands a function or class to the host, with what it takes to define it again."""
+    """Sends a function or class to the host, with everything needed to define it again."""
     tool = ToolSource(thing, runtime)
     about = tool.about()
     runtime.host.ask("save_tool", about)
@@ -28,7 +28,7 @@ def save_tool(runtime: Runtime, thing: Any) -> None:
 
 
 def load(runtime: Runtime, name: str) -> str | None:
-    """Defines a saved tool in user_tools, and those it speaks of. Returns why that failed, or None."""
+    """Defines a saved tool in user_tools, and those that it uses. Returns why that failed, or None."""
     namespace, file = runtime.tools.module.__dict__, f"<user_tools.{name}>"
     try:
         source = runtime.host.ask("saved_source", {"name": name})
@@ -71,7 +71,7 @@ class ToolSource:
                 f"{self._name!r} is the name of a builtin; a saved tool of that name would never be called")
 
     def about(self) -> dict[str, Any]:
-        """Returns what the host keeps of the tool."""
+        """Returns the description of the tool that the host keeps."""
         import inspect
         doc = inspect.cleandoc(self._thing.__doc__ or "") if isinstance(self._thing.__doc__, str) else ""
         signature, schema = described_parameters(self._thing)
@@ -192,7 +192,7 @@ def first_line(node: Any) -> Any:
 
 
 def import_line(name: str, value: Any) -> str | None:
-    """Returns the statement that binds name to value, or None where none does."""
+    """Returns the import statement that binds name to value, or None if there is none."""
     if isinstance(value, Module):
         return None if value.__name__ == "mcp" else f"import {value.__name__} as {name}"
     if isinstance(value, Tool):
@@ -229,7 +229,7 @@ def plain(value: Any, depth: int = 5) -> bool:
         plain(each, depth - 1) for pair in value.items() for each in pair)
 
 
-# What is said about the parameters
+# The description of the parameters
 
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array",
               "dict": "object"}

@@ -1,4 +1,4 @@
-"""What the code sees of servers: mcp_servers, mcp_<alias> and their tools."""
+"""The code's view of servers: mcp_servers, mcp_<alias> and their tools."""
 from __future__ import annotations
 
 TYPE_CHECKING = False

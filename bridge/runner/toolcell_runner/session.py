@@ -50,7 +50,7 @@ def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], names
 
 
 def flush_output(runtime: Runtime) -> dict[str, Any]:
-    """Sends off what was printed, and says whether the session goes on."""
+    """Flushes the output, and reports whether the session continues."""
     stream: Any
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
@@ -66,7 +66,7 @@ def flush_output(runtime: Runtime) -> dict[str, Any]:
 
 
 def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any], given: dict[str, Any]) -> None:
-    """Takes over what the next run may call, and what there is now, without touching what the code has made."""
+    """Updates the servers and saved tools for the next run, without touching the code's own names."""
     runtime.set_servers(start.get("servers") or ())
     names = install_servers(runtime, given["mcp"])
     for name, value in names.items():
@@ -148,7 +148,7 @@ class NextStart:
 
 
 class SessionLoop:
-    """One event loop for all runs: what a run has begun goes on when a later one awaits."""
+    """One event loop for all runs: tasks of a run continue when a later run awaits."""
 
     def __init__(self) -> None:
         self._runner: Any = None

@@ -16,7 +16,7 @@ class Sources:
     """The texts behind file names that are no files, for tracebacks and save_tool.
 
     linecache has to hold them, but takes longer to import than most runs take: they wait here, as an import hook,
-    until somebody imports it.
+    until it is imported.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Sources:
             self.fill(sys.modules["linecache"])
 
     def fill(self, linecache: Any) -> None:
-        """Gives linecache our texts; without a time stamp it never asks the disk for them."""
+        """Gives linecache our texts; without a time stamp it never checks the disk for them."""
         for file, text in self.texts.items():
             linecache.cache[file] = len(text), None, [line + "\n" for line in text.split("\n")], file
 

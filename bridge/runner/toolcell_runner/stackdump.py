@@ -1,4 +1,4 @@
-"""Says where the code is when its time is up, out of a signal's handler."""
+"""Sends the code's stack at a timeout, from a signal handler."""
 from __future__ import annotations
 
 import sys

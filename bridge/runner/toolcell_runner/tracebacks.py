@@ -1,4 +1,4 @@
-"""What is said of an exception."""
+"""Describes and prints exceptions."""
 from __future__ import annotations
 
 import os
@@ -68,7 +68,7 @@ def report(error: BaseException, sources: Sources) -> str:
 
 
 def hide_runner(error: BaseException) -> None:
-    """Takes our frames out of the tracebacks of an exception and of all that hang on it."""
+    """Removes our frames from the tracebacks of an exception and of its causes and contexts."""
     seen: set[int] = set()
     todo: list[Any] = [error]
     while todo:

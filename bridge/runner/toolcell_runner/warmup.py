@@ -1,4 +1,4 @@
-"""What is done ahead of runs, in a template and in its forks."""
+"""The work done ahead of runs, in a template and in its forks."""
 from __future__ import annotations
 
 import _socket
