@@ -7,7 +7,7 @@ Everything comes from one loopback registry, in turn, ROUNDS times (3); medians 
 decompresses and writes the same layers, one after the other. What is measured is kept in docs/benchmarks/images.json.
 
 All of it happens in a file system made for it, and nothing is deleted before the end (20 GB for 3 rounds): ext4 is slow
-to use the inodes of files that were deleted in the last minutes (up to twenty times), and whoever comes after pays for it.
+to use the inodes of files that were deleted in the last minutes (up to twenty times), and the next writer pays for it.
 """
 from __future__ import annotations
 

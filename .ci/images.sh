@@ -15,9 +15,9 @@
 #   musl  3.13, compiled here with musl as in the Alpine images, beside busybox;
 #         it lacks bz2, lzma and readline (eight minutes of processor time)
 #
-# What is there already is kept: a layout gets its name only when it is complete.
-# Works as root, and as an ordinary user who has subuids.
-# shellcheck disable=SC2016 # mmdebstrap's hooks are scripts: their $1 is not ours
+# Existing layouts are kept: a layout gets its name only when it is complete.
+# Works as root, and as an ordinary user who has subuids. shellcheck
+# disable=SC2016 # mmdebstrap's hooks are scripts: their $1 is not ours
 set -eu
 
 if [ $# -lt 1 ]; then

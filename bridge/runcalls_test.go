@@ -47,8 +47,7 @@ await mcp_up.write(n=4)
 `
 
 // TestRunThatEndsBadlyListsItsCalls has a run end in every way after the same
-// calls, in each of which one is still in the air where the run does not end
-// by itself.
+// calls, each with one still in flight if the run does not end by itself.
 func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 	const hang = "await asyncio.gather(mcp_up.hang(n=5), mcp_up.read())"
 	for name, tt := range map[string]struct {

@@ -33,7 +33,7 @@ type Server struct {
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
-	background sync.WaitGroup // runs, and what goes on beside them
+	background sync.WaitGroup // runs and background work
 
 	mu   sync.Mutex
 	said map[string]bool // notes that the client has seen

@@ -156,7 +156,7 @@ func TestEndOfASessionIsSaid(t *testing.T) {
 	}
 }
 
-// TestSessionThatDiesBetweenRuns is told to the next call of its name.
+// TestSessionThatDiesBetweenRuns: the next call of its name learns of the end.
 func TestSessionThatDiesBetweenRuns(t *testing.T) {
 	s := newSessionServer(t, nil, nil)
 	sign := filepath.Join(t.TempDir(), "now")
@@ -206,7 +206,7 @@ func TestOldestIdleSessionMakesRoom(t *testing.T) {
 	s.in(t, "b", "1").notes(t, `session "b" was ended: another one needed its place, and 2 are kept at most; this is a new one, without its variables and files`)
 }
 
-// busySession starts a run in a session that goes on until it is told to end.
+// busySession starts a run in a session that continues until it is ended.
 func busySession(t *testing.T, s *Server, entered chan struct{}, name string) {
 	t.Helper()
 	done := make(chan *Result, 1)
@@ -317,7 +317,7 @@ try: time.sleep(1)
 except KeyboardInterrupt: print('interrupted')
 `})
 	for i := range 3 {
-		// Not printed: among so much it could be what is left out.
+		// Not printed: it could be in the part of the output that is cut.
 		r := s.in(t, "a", fmt.Sprintf("%d", i))
 		if r.IsError() || r.Result != fmt.Sprint(i) || r.Session != sessionContinued {
 			t.Fatalf("run %d: %s: %s, session %s", i, r.Status, r.Error, r.Session)

@@ -47,7 +47,7 @@ type Options struct {
 	StartTimeout  time.Duration // for a server to get ready, 30 s by default
 	CallTimeout   time.Duration // for one call; 0 is the caller's context alone
 	CallsAtOnce   int           // of one server, 32 by default; further ones wait
-	ClientName    string        // what servers are told; "toolcell" by default
+	ClientName    string        // the client name that servers see; "toolcell" by default
 	ClientVersion string
 	// TokenDir is where logins are kept (Login); without it servers that want
 	// one cannot be used.

@@ -147,7 +147,7 @@ func (u *upstream) described() config.Server {
 }
 
 // invalidate is called when the server says that its tools changed. It is asked
-// at once, but not each time when it says so thousands of times.
+// at once, but not each time if it reports thousands of changes.
 func (u *upstream) invalidate() {
 	u.record.Outdated()
 	u.mu.Lock()
@@ -179,8 +179,8 @@ func (u *upstream) relist() {
 }
 
 // scheduleListing lists the tools in the background, when the turn comes. Callers share
-// it, and it goes on when they have left. brief ends the server afterwards if it
-// was started for this alone.
+// it, and it continues when they have left. brief ends the server afterwards if it was
+// started for this alone.
 func (u *upstream) scheduleListing(turns chan struct{}, delay time.Duration, brief bool) (key string, listing <-chan singleflight.Result) {
 	key = "start and list"
 	return key, u.share(key, func() (any, error) { return u.listInTurn(turns, delay, brief) })

@@ -179,7 +179,7 @@ func TestAFailedRefreshKeepsTheOldListAndIsNotRepeated(t *testing.T) {
 			t.Errorf("found %+v, %v, %v", docs, problems, err)
 		}
 	}
-	if err := p.Close(); err != nil { // waits for what still goes on
+	if err := p.Close(); err != nil { // waits for background work
 		t.Fatal(err)
 	}
 	if got := len(lines(starts)); got != 1 {

@@ -57,7 +57,7 @@ type itemKind struct {
 	has                 func(*mcp.ServerCapabilities) bool
 }
 
-// itemRequest is a request for one item; what says so in errors.
+// itemRequest is a request for one item; what names it in errors.
 type itemRequest struct {
 	method, kind string
 	has          func(*mcp.ServerCapabilities) bool

@@ -12,7 +12,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
-// offer answers what is asked of resources and prompts.
+// offer answers requests for resources and prompts.
 func (f *fakeServer) offer(r fakeRequest) {
 	n, _ := strconv.Atoi(r.Params.Cursor)
 	switch mode := os.Getenv("FAKE_PAGES"); r.Method {

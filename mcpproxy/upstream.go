@@ -90,8 +90,8 @@ func (u *upstream) release(s *transport.Session) {
 }
 
 // share does work once for all callers that want it at the same time, by its key.
-// The work goes on when a caller leaves early. It is not begun when the upstream
-// takes no more calls.
+// The work continues when a caller leaves early. It is not begun when the
+// upstream takes no more calls.
 func (u *upstream) share(key string, work func() (any, error)) <-chan singleflight.Result {
 	return u.shared.DoChan(key, func() (any, error) {
 		u.mu.Lock()

@@ -164,8 +164,7 @@ func TestCloseKillsAndWaits(t *testing.T) {
 	})
 }
 
-// TestFinishedCountsOnce: Wait believes the first code, and what is left is
-// killed.
+// TestFinishedCountsOnce: Wait believes the first code, and the rest is killed.
 func TestFinishedCountsOnce(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
 		sb, out := l.start(t.Context(), t, l.p, sleep)
@@ -184,7 +183,7 @@ func TestFinishedCountsOnce(t *testing.T) {
 	})
 }
 
-// TestSignalReachesTheProcess, and nobody once it has ended.
+// TestSignalReachesTheProcess, and no other process once it has ended.
 func TestSignalReachesTheProcess(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
 		sb, out := l.start(t.Context(), t, l.p, `

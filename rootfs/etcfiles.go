@@ -12,8 +12,8 @@ import (
 
 // etcFiles are the files in which libc looks up names. Images have none or empty
 // ones, since every container runtime brings its own. A sandbox has no name server,
-// but unless a file says so musl asks one all the same, and waits five seconds for
-// each name.
+// but unless a file rules that out, musl asks one all the same, and waits five
+// seconds for each name.
 var etcFiles = map[string]string{
 	"etc/hosts":       "127.0.0.1\tlocalhost\n::1\tlocalhost\n",
 	"etc/resolv.conf": "options timeout:0 attempts:1\n",

@@ -38,7 +38,7 @@ func TestRunnerShowsValuesAsANotebook(t *testing.T) {
 	})
 }
 
-// TestRunnerBoundsLongValues: what is left out of a value is said.
+// TestRunnerBoundsLongValues: a note says how much of a value was cut.
 func TestRunnerBoundsLongValues(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {

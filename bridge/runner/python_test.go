@@ -818,8 +818,9 @@ else: os.wait()`, stdout: "tools can only be called from the main process\n"},
 	})
 }
 
-// The event loop that asks reads the answers, as long as nobody else asks and
-// the socket holds what it sends, as it does in the cases that count threads.
+// The event loop that asks reads the answers, as long as no other thread asks
+// and the socket holds what it sends, as it does in the cases that count
+// threads.
 func TestRunnerReadsInTheLoop(t *testing.T) {
 	t.Parallel()
 	const threads = "import asyncio, os, threading\ndef threads(): return len(os.listdir('/proc/self/task'))\n"

@@ -18,8 +18,8 @@ const (
 )
 
 // sanitize makes a schema fit to be shown. Nearly all come out as the server wrote
-// them. Texts in it lose invisible characters, and are cut in a long schema.
-// One that is still too large is left out, and says so.
+// them. Texts in it lose invisible characters, and are cut in a long schema. A
+// schema that is still too large is replaced by a note.
 func sanitize(schema json.RawMessage) json.RawMessage {
 	long := len(schema) > longSchema
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {

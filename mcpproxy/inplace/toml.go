@@ -48,7 +48,8 @@ func (tomlFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
 		return nil, err
 	}
 	for _, s := range all {
-		// "Inline tables are fully self-contained"; not every parser says so.
+		// "Inline tables are fully self-contained"; not every parser enforces
+		// this.
 		if !s.header && within(p.path, s.path) {
 			return nil, fmt.Errorf("has %q on one line, which nothing can be added to; write it as a table", strings.Join(s.path, "."))
 		}

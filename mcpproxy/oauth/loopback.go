@@ -70,7 +70,7 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(b.state)) != 1 {
-		http.Error(w, "This is not the answer to the login that goes on.", http.StatusBadRequest)
+		http.Error(w, "This does not belong to the login in progress.", http.StatusBadRequest)
 		return
 	}
 	if code := q.Get("error"); code != "" || q.Get("code") == "" {

@@ -252,7 +252,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	write("[servers.s]\ndeny = 't'")
 	wantErr(t, ask(), "deny")
 	if err := before.Authorize(Server{Name: "s"}, Tool{Name: "t"}); err != nil {
-		t.Errorf("a run that goes on keeps the rules that it began with: %v", err)
+		t.Errorf("an active run keeps the rules that it began with: %v", err)
 	}
 	write("[servers.s]\ndeny = 'u'")
 	if err := ask(); err != nil {

@@ -53,7 +53,7 @@ func TestSearchRanksTheFittingToolFirst(t *testing.T) {
 		{"github pull", "createPullRequest"},
 		{"list directories", "list_directory"},
 		{"recipient subject", "send_message"},
-		{"sending messages xyzzy", "send_message"}, // one word nobody has does not hide the rest
+		{"sending messages xyzzy", "send_message"}, // one word that no tool has does not hide the rest
 	} {
 		got := ix.Search(tt.query, 5)
 		if len(got) == 0 || docs[got[0]].Tool != tt.want {

@@ -43,7 +43,7 @@ func Bound(s string, n int) string {
 }
 
 // OneLine makes foreign text one line without what a terminal would obey, and
-// cuts it to at most most bytes, and says so.
+// cuts it to at most most bytes, with a note.
 func OneLine(s string, most int) string {
 	return Bound(strings.Join(strings.Fields(strings.Map(DropControl, s)), " "), most)
 }

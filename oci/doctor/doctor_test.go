@@ -18,8 +18,8 @@ import (
 )
 
 // A fakeHost is a host that exists only here: the files that the checks read,
-// and what asking the kernel would have given. What is left out is as on a
-// host that has everything.
+// and the kernel's answers. Everything left out is as on a host that has
+// everything.
 type fakeHost struct {
 	files  map[string]string // a name that ends in / is a folder; "-" takes a file away
 	modes  map[string]fs.FileMode

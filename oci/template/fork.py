@@ -136,7 +136,7 @@ def load(path: str) -> dict[str, Any]:
 
 
 def freeze_heap(template: Template | None) -> None:
-    """Leaves as little as possible to be copied: the collector does not look at what is there now."""
+    """Reduces copying: the garbage collector ignores all objects that exist now."""
     import gc
     gc.collect()
     if template:
@@ -290,7 +290,7 @@ class Template:
         """Raises Refusal if what was just imported left something that forks would share, or break over."""
         if self.threads() > 1:
             # Libraries with threads of their own, such as OpenBLAS, end them before a fork and start them again in
-            # whichever process needs them. One fork, of which nothing comes, makes this process a single one again.
+            # whichever process needs them. One fork that does nothing makes this process a single one again.
             sys.stderr.flush()
             import warnings
             with warnings.catch_warnings():

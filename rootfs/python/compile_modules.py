@@ -57,7 +57,7 @@ def compiled(source: str) -> bytes | None:
 
 def main() -> None:
     try:
-        os.nice(19)  # a run that goes on beside this comes first
+        os.nice(19)  # concurrent runs come first
     except OSError:
         pass
     out = sys.stdout.buffer

@@ -143,7 +143,7 @@ func onHosts(t *testing.T, test func(t *testing.T, h *host)) {
 }
 
 // coverProc starts a program as root of a user namespace in which a part of
-// /proc is covered, as containers are started: nobody in it can mount a /proc.
+// /proc is covered, as in a container: no process in it can mount a /proc.
 var coverProc = []string{
 	"/usr/bin/unshare", "-Urmpf", "--mount-proc", "--kill-child", "/bin/sh", "-c",
 	`command -p mount -t tmpfs none /proc/fs && exec "$@"`, "sh",

@@ -68,7 +68,7 @@ func TestPromptEndsWithTheCode(t *testing.T) {
 }
 
 // TestCtrlCAtThePrompt: it abandons a block, and stops a run with the session,
-// and the prompt goes on.
+// and the prompt continues.
 func TestCtrlCAtThePrompt(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		p, mark := atPrompt(t, h, nil), marker()

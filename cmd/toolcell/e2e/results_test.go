@@ -78,7 +78,7 @@ func TestProjectsHaveTheirOwnSavedTools(t *testing.T) {
 }
 
 // TestClientFollowsALongRun: what a run prints reaches a client that gave a
-// token while the run goes on, and its numbers rise.
+// token during the run, and its numbers rise.
 func TestClientFollowsALongRun(t *testing.T) {
 	heard := heardProgress(t, firstHost(t), env{"MCP_BRIDGE_IMAGE": "host"}, map[string]any{
 		"code": "import time\nfor n in range(10):\n    print('step', n)\n    time.sleep(0.2)",

@@ -223,7 +223,7 @@ func (w *workshop) onTerminal(t *testing.T, args ...string) *pty {
 		for {
 			n, err := master.Read(b)
 			p.shown.Write(b[:n])
-			if err != nil { // EIO: nobody has the other end open
+			if err != nil { // EIO: no process has the other end open
 				return
 			}
 		}

@@ -35,7 +35,7 @@ const trapVariable = "TOOLCELL_TEST_TRAP"
 type traps struct {
 	dir    string
 	secret string         // of the server's environment
-	values map[string]any // what the code is told: where the traps are
+	values map[string]any // passed to the code: where the traps are
 
 	mu   sync.Mutex
 	hits []string

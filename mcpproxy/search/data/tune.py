@@ -1,4 +1,4 @@
-"""Fits the word vectors to what is asked of them, and writes tuned.bin: tune.py, without arguments; it needs numpy.
+"""Fits the word vectors to the utterances, and writes tuned.bin: tune.py, without arguments; it needs numpy.
 
 An utterance and the names of its tools are a pair: the sum of the words of the one should point where the sum of the words
 of the other does, and away from the names of other needs' tools. So each word of an utterance gets a vector of its own for

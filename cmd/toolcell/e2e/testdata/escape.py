@@ -976,7 +976,7 @@ def _():
 @attempt("writes the memory of pid 1")
 def _():
     fd = os.open("/proc/1/mem", os.O_RDWR)
-    # What is there already: whoever can do that can do more.
+    # Already possible: code that can do that can do more.
     return first(lambda s=s: f"{os.pwrite(fd, os.pread(fd, 8, s), s)} bytes" for s, _ in regions(1, "w"))
 
 
@@ -1324,7 +1324,7 @@ def _():
         s.connect(("127.0.0.1", TRAPS["udp"]))
         s.send(b"hello")
         time.sleep(0.1)
-        return s.send(b"still there?") and "nobody refused it"  # an ICMP error comes back if nobody listens
+        return s.send(b"still there?") and "nobody refused it"  # an ICMP error comes back if no socket listens
 
 
 @attempt("reaches an address outside")

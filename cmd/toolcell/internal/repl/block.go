@@ -10,7 +10,7 @@ import "strings"
 type block struct {
 	lines    []string
 	open     int    // brackets
-	quote    string // of the string that goes on in the next line
+	quote    string // of the string that continues on the next line
 	joined   bool   // the last line ends with a backslash
 	compound bool   // ends with an empty line
 	body     bool   // of the compound statement has begun
@@ -43,7 +43,7 @@ func (b *block) add(line string) (ready []string) {
 		case line[0] == ' ' || line[0] == '\t':
 			b.body = true
 		case b.body && !follows[word] && text[0] != '#':
-			// Pasted code goes on without an empty line.
+			// Pasted code continues without an empty line.
 			ready = b.flush()
 			return append(ready, b.add(line)...)
 		}
@@ -116,13 +116,13 @@ func (b *block) scan(line string) {
 	}
 }
 
-// scanString goes on to the end of the string that is open, or of the line.
+// scanString advances to the end of the open string, or of the line.
 func (b *block) scanString(line string, i int) int {
 	for ; i < len(line); i++ {
 		if line[i] == '\\' {
 			i++
 			if i >= len(line) {
-				return i // the string goes on, whatever its quotes are
+				return i // the string continues, whatever its quotes are
 			}
 			continue
 		}

@@ -61,7 +61,7 @@ type prompt struct {
 	cursor cursor
 
 	mu     sync.Mutex
-	cancel context.CancelFunc // of the run that goes on, if one does
+	cancel context.CancelFunc // of the active run, if any
 }
 
 // A lineSource gives the lines that are typed. It ends with io.EOF.

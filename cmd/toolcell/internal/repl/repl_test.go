@@ -25,7 +25,7 @@ func (e errExit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 type replied struct {
 	t        *testing.T
 	in       *os.File
-	results  map[string]bridge.Result // by code; a success that goes on if missing
+	results  map[string]bridge.Result // by code; if missing, a success whose session continues
 	codes    []string                 // that ran
 	sessions []string                 // in which they ran
 	notes    []string                 // that were shown
