@@ -175,8 +175,8 @@ func (s runnerSandbox) Signal() bool {
 func (s runnerSandbox) Kill(why error)         { s.in.kill(why) }
 func (s runnerSandbox) Ended() <-chan struct{} { return s.in.ended }
 
-// passOnOutput passes on what the next run prints, beside keeping it: to the writers of
-// the request, to the client that follows it, and to files if it is too long.
+// passOnOutput also sends the output of the next run to the writers of the request, to
+// the client that follows it, and to files if it is too long.
 func (in *interpreter) passOnOutput(req Request, progress *progress, files *artifacts.Run) {
 	create := func(string) (*os.File, error) {
 		file, err := files.Create()

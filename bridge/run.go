@@ -113,7 +113,7 @@ func (s *Server) hostAPI(p plan, progress *progress, display func(name string, d
 	return hostapi.New(o)
 }
 
-// startMessage is what the runner begins with.
+// startMessage returns the runner's start message.
 func (s *Server) startMessage(p plan, req Request) runner.Start {
 	saved, err := s.saved.Names() // the runner asks for a source when it needs one
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Server) startMessage(p plan, req Request) runner.Start {
 	return start
 }
 
-// newResult puts together the result of a run whose code has ended.
+// newResult assembles the result of a run whose code has ended.
 func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 	r := p.result()
 	var cutOut, cutErr bool
@@ -171,7 +171,7 @@ func (s *Server) cleanFiles() {
 	s.background.Go(func() { s.artifacts.Clean(time.Now()) })
 }
 
-// warmUp begins to make ready for the first run, beside what the client does.
+// warmUp begins preparations for the first run in the background.
 func (s *Server) warmUp() {
 	if s.o.Cached == nil || s.o.Warm == nil {
 		return

@@ -31,8 +31,8 @@ func withStatus(status string, err error) error {
 	return &statusError{status, err}
 }
 
-// stopError tells the ways apart in which something other than the code ends a run,
-// in this one place. It returns nil if the code came to its end.
+// stopError is the one place that classifies how something other than the code ends
+// a run. It returns nil if the code ended by itself.
 func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
 	unfinished := !e.done.Reported || e.exit.Signal != 0
 	switch {
