@@ -29,6 +29,8 @@ require (
 	golang.org/x/sys v0.47.0
 )
 
+require github.com/aymanbagabas/go-udiff v0.4.1
+
 require (
 	cyphar.com/go-pathrs v0.2.6 // indirect
 	github.com/VividCortex/ewma v1.2.0 // indirect

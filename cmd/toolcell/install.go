@@ -87,7 +87,7 @@ func openInstaller(c *cli.Context, s *console.Streams) (*installer.Installer, er
 	return installer.New(installer.Options{
 		Client: c.Args().First(), Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"),
 		MoveServers: c.Bool("move-servers"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"),
-		Streams: s, Settings: conf, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version, Diff: diff,
+		Streams: s, Settings: conf, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version,
 	})
 }
 

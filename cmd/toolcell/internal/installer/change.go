@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
@@ -141,15 +143,20 @@ func (c *change) show(w *os.File) error {
 		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
 	}
 	hide := secretsHider(c.target.Secrets(c.file.before))
-	text := c.Diff(c.file.path, c.file.before, c.file.after)
+	text := diff(c.file.path, c.file.before, c.file.after)
 	if c.moved != nil {
-		text += c.Diff(c.moved.path, c.moved.before, c.moved.after)
+		text += diff(c.moved.path, c.moved.before, c.moved.after)
 	}
 	for line := range strings.Lines(hide.Replace(text)) {
 		fmt.Fprintln(w, colored(console.ColorsFor(w), console.Plain(strings.TrimSuffix(line, "\n"))))
 	}
 	c.reportMove(w)
 	return nil
+}
+
+// diff returns how a file changes, in the unified form; empty if it does not.
+func diff(path string, before, after []byte) string {
+	return udiff.Unified(path, path, string(before), string(after))
 }
 
 // colored colors a line of a diff.

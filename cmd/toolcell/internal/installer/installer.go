@@ -33,8 +33,7 @@ type Options struct {
 	Config    config.Config
 	Values    discovery.Values // that the user set for servers
 	Log       *slog.Logger
-	Version   string                                         // of this program, for servers to see
-	Diff      func(path string, before, after []byte) string // unified; empty if nothing changes
+	Version   string // of this program, for servers to see
 }
 
 // An Installer changes the config file of one client.
