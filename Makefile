@@ -175,7 +175,7 @@ recall: | deps
 # What each part of the search brings: docs/benchmarks/ablation.txt.
 .PHONY: ablation
 ablation: | deps
-	@TOOLCELL_ABLATION=$(CURDIR)/docs/benchmarks/ablation.txt go test -tags $(TAGS) -count=1 -run TestAblation ./mcpproxy/search
+	@TOOLCELL_ABLATION=$(CURDIR)/docs/benchmarks/ablation.txt go test -tags $(TAGS),figures -count=1 -run TestAblation ./mcpproxy/search
 	@cat docs/benchmarks/ablation.txt
 
 # What a client pays for, in tokens: docs/benchmarks/tokens.md.

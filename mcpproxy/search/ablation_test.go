@@ -1,3 +1,5 @@
+//go:build figures
+
 package search
 
 import (
