@@ -16,8 +16,8 @@
 #         it lacks bz2, lzma and readline (eight minutes of processor time)
 #
 # Existing layouts are kept: a layout gets its name only when it is complete.
-# Works as root, and as an ordinary user who has subuids. shellcheck
-# disable=SC2016 # mmdebstrap's hooks are scripts: their $1 is not ours
+# Works as root, and as an ordinary user who has subuids.
+# shellcheck disable=SC2016 # mmdebstrap's hooks are scripts: their $1 is not ours
 set -eu
 
 if [ $# -lt 1 ]; then
