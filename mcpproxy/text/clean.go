@@ -22,6 +22,7 @@ func Clean(s string) string {
 	joiners := 0 // in a row
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		before := b.Len()
 		switch {
 		case r == '\x1b' || r == '\u009b':
 			n = escapeSequence(s[i:], n)
@@ -40,7 +41,9 @@ func Clean(s string) string {
 		case !IsInvisible(r):
 			b.WriteRune(r) // a byte that is no UTF-8 becomes U+FFFD
 		}
-		joiners = 0
+		if b.Len() > before { // what is left out does not end a row of joiners
+			joiners = 0
+		}
 		i += n
 	}
 	return b.String()
