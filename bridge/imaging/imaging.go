@@ -62,7 +62,8 @@ type pictureFormat struct {
 	decode func(*bytes.Reader) (image.Image, error)
 }
 
-// The first bytes decide the format; the sandbox's own claim is ignored.
+// Formats holds the formats that can be decoded, by media type. The first bytes
+// of a picture decide which it is; the sandbox's own claim is ignored.
 var Formats = map[string]pictureFormat{
 	"image/png": {
 		".png",
