@@ -14,7 +14,7 @@ shopt -s inherit_errexit
 set -m # each machine is a process group, which can be ended as one
 cd "$(dirname "$0")/../.."
 variants=${VARIANTS:-r a d s e ab an db c p} # the long ones first
-limit=3600                                   # seconds for one machine
+limit=7200                                   # seconds for one machine
 at_once=2
 
 # Why a test may skip in there: what the machine does not have, and why.
@@ -34,13 +34,16 @@ trap 'exit 130' INT TERM HUP
 # pack gathers what goes in: all that the tests need, for there is no Go, no
 # registry and no network.
 pack() {
-	mkdir -p "$work/in/testdata" "$work/in/images"
+	mkdir -p "$work/in/images"
 	cp bin/toolcell .ci/vm/tests.sh "$(command -v docker-registry)" "$work/in"
 	cp -r "${TOOLCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
-	local folder
-	for folder in cmd/toolcell/e2e oci; do
-		go test -c -tags "${TAGS:?}" -ldflags '-s -w -extldflags -static' -o "$work/in/${folder##*/}.test" "./$folder"
-		[ ! -d "$folder/testdata" ] || cp -r "$folder/testdata" "$work/in"
+	local folder to
+	for folder in cmd/toolcell/e2e oci oci/{container,host,limits,pid1,pool,template}; do
+		to=$work/in/${folder##*/}
+		mkdir "$to"
+		go test -c -tags "${TAGS:?}" -ldflags '-s -w -extldflags -static' -o "$to/tests" "./$folder"
+		[ ! -d "$folder/testdata" ] || cp -r "$folder/testdata" "$to"
+		[ ! -e "$folder/fork.py" ] || cp "$folder/fork.py" "$to"
 	done
 	chmod -R a+rX "$work/in"
 }

@@ -50,7 +50,10 @@ an | db) run='^Test(Doctor|Isolation|Uncounted|Seccomp)' skip="$skip|/no-proc" ;
 *) run='^Test(Limits|EscapeBattery|Doctor$|Isolation|Nothing|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
 esac
 run=${RUN:-$run}
-case $variant in s | e | an | db | c | p) packages=(e2e) ;; esac # as a, a, ab and d
+case $variant in
+r | a) packages+=(container host limits pid1 pool template) ;;
+s | e | an | db | c | p) packages=(e2e) ;; # as a, a, ab and d
+esac
 
 # shellcheck disable=SC1091 # a file of the machine
 echo "system $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r), $(systemctl --version | sed -n '1s/ (.*//p'), $(stat -fc %T /sys/fs/cgroup), $(nproc) processors"
@@ -58,6 +61,6 @@ echo "cgroup $(cut -d : -f 3 /proc/self/cgroup)"
 status=0
 for package in "${packages[@]}"; do
 	echo "package $package"
-	"./$package.test" -test.v -test.parallel 1 -test.timeout 55m -test.run "$run" -test.skip "$skip" 2>&1 || status=1
+	(cd "$package" && ./tests -test.v -test.parallel 1 -test.timeout 115m -test.run "$run" -test.skip "$skip" 2>&1) || status=1
 done
 exit $status
