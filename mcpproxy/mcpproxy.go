@@ -24,9 +24,11 @@
 //	redact      takes a server's secrets out of texts
 //
 // text, match, statefile, rawjson and pyname are small tools that these share.
-// Here they come together: tools.go and call.go are what a Proxy offers, upstream.go
-// is the life of one server, refresh.go how its tools are listed, request.go how one
-// call goes from name to answer, and search.go a search over all servers.
+// Here they come together. A Proxy offers the methods in proxytools.go and
+// proxycalls.go. One server is an upstream: upstream.go starts and ends it,
+// upstreamtools.go lists its tools, upstreamcall.go takes one call from name to
+// answer, and upstreamstate.go holds what outlives a change of its entry. search.go
+// searches over all servers, and searchindex.go makes the index for it.
 package mcpproxy
 
 import (
@@ -100,7 +102,7 @@ func New(cfg config.Config, o Options) *Proxy {
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tools.open(o.CatalogDir, o.Log)
-	p.servers = newSnapshot(cfg, nil, func(s config.Server) *life { return newLife(p, s) })
+	p.servers = newSnapshot(cfg, nil, func(s config.Server) *upstreamState { return newUpstreamState(p, s) })
 	return p
 }
 
@@ -158,13 +160,13 @@ func (p *Proxy) Update(cfg config.Config) {
 		return
 	}
 	before := p.servers
-	p.servers = newSnapshot(cfg, before.upstreams, func(s config.Server) *life { return newLife(p, s) })
-	kept := map[*life]bool{}
+	p.servers = newSnapshot(cfg, before.upstreams, func(s config.Server) *upstreamState { return newUpstreamState(p, s) })
+	kept := map[*upstreamState]bool{}
 	for _, u := range p.servers.upstreams {
-		kept[u.life] = true
+		kept[u.upstreamState] = true
 	}
 	for _, u := range before.upstreams {
-		if !kept[u.life] {
+		if !kept[u.upstreamState] {
 			p.finished.Go(func() { u.retire(retireWithin) })
 		}
 	}

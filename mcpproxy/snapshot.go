@@ -33,11 +33,11 @@ type snapshot struct {
 }
 
 // newSnapshot makes a Config ready for use. It takes over from before what can stay;
-// newLife makes the rest.
-func newSnapshot(cfg config.Config, before []*upstream, newLife func(config.Server) *life) snapshot {
-	lives, aliases := map[string]*life{}, map[string]string{}
+// newState makes the rest.
+func newSnapshot(cfg config.Config, before []*upstream, newState func(config.Server) *upstreamState) snapshot {
+	states, aliases := map[string]*upstreamState{}, map[string]string{}
 	for _, u := range before {
-		lives[u.server.Fingerprint()] = u.life
+		states[u.server.Fingerprint()] = u.upstreamState
 		aliases[u.server.Name] = u.server.Alias
 	}
 	cfg.Servers = keepAliases(cfg.Servers, aliases)
@@ -46,11 +46,11 @@ func newSnapshot(cfg config.Config, before []*upstream, newLife func(config.Serv
 		u := &upstream{server: s}
 		if len(before) > 0 {
 			key := s.Fingerprint()
-			u.life = lives[key]
-			delete(lives, key) // each for one
+			u.upstreamState = states[key]
+			delete(states, key) // each for one
 		}
-		if u.life == nil {
-			u.life = newLife(s)
+		if u.upstreamState == nil {
+			u.upstreamState = newState(s)
 		}
 		now.upstreams = append(now.upstreams, u)
 		now.byKey[s.Name] = u

@@ -21,10 +21,11 @@ var (
 )
 
 // upstream is one server as the configuration has it now. What runs is in its
-// life, which a new configuration takes over where the entry starts it alike.
+// upstreamState, which a new configuration takes over if its entry starts the server
+// in the same way.
 type upstream struct {
 	server config.Server
-	*life
+	*upstreamState
 }
 
 // acquire returns the live session, starting the server if it must. release

@@ -15,7 +15,7 @@ import (
 
 // stopped returns a server that runs nothing, of a proxy that lives as long as ctx.
 func stopped(ctx context.Context) *upstream {
-	return &upstream{server: config.Server{Name: "fake"}, life: &life{ctx: ctx, finished: new(sync.WaitGroup), underway: map[string]bool{}}}
+	return &upstream{server: config.Server{Name: "fake"}, upstreamState: &upstreamState{ctx: ctx, finished: new(sync.WaitGroup), underway: map[string]bool{}}}
 }
 
 // TestOneCallerLosesItsPatience: the next ones do not wait for the same again, and

@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// life is one server over its time: started at first need, kept warm, released
-// when idle, started again after it crashed.
-type life struct {
+// upstreamState is the running side of an upstream: the server is started at first
+// need, kept warm, stopped when idle, and started again after a crash.
+type upstreamState struct {
 	record      *catalog.Record // what is known of it, whether it runs or not
 	dialer      *transport.Dialer
 	login       *oauth.Store // nil where headers of the entry authorize
@@ -52,10 +52,10 @@ type life struct {
 	renewedAt time.Time       // when renewing began last, so that a broken server is not started again and again
 }
 
-// newLife makes a server that does not run yet.
-func newLife(p *Proxy, s config.Server) *life {
+// newUpstreamState makes a server that does not run yet.
+func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	o := p.options
-	l := &life{
+	st := &upstreamState{
 		underway: map[string]bool{},
 		record:   catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
@@ -63,14 +63,14 @@ func newLife(p *Proxy, s config.Server) *life {
 	options := transport.Options{
 		Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverPatience,
 		ClientInfo:   &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
-		ToolsChanged: (&upstream{server: s, life: l}).invalidate, Redactor: l.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
+		ToolsChanged: (&upstream{server: s, upstreamState: st}).invalidate, Redactor: st.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
-		l.login = oauth.NewStore(s.Name, s.URL, o.TokenDir, l.secrets)
-		options.Tokens = l.login
+		st.login = oauth.NewStore(s.Name, s.URL, o.TokenDir, st.secrets)
+		options.Tokens = st.login
 	}
-	l.dialer = transport.NewDialer(s, options)
-	return l
+	st.dialer = transport.NewDialer(s, options)
+	return st
 }
 
 // hasHeader reports whether the entry sets a header.
