@@ -52,15 +52,17 @@ TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|Documen
 check: test-py | deps
 	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
 
-# The race detector cannot look into the binary that the end-to-end tests start.
 test: test-deps
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
-	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
+	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
 
-# With SKIP_TESTED=1 without what `make test` has run already.
+# With SKIP_TESTED=1 without what `make test` has run already. The race detector
+# makes the unit tests take three times as long, and it cannot look into the
+# binary that the end-to-end tests start.
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j2 test-images test-npm
+	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
 # Without PyPI it prints a message; Go's tests of the runner need no network.
