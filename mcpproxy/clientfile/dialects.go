@@ -22,7 +22,7 @@ type Dialect struct {
 
 	syntax   syntax
 	bare     config.Transport // what a URL without a type is; Remote unless set
-	Fields   fields
+	Fields   fieldNames
 	timeouts []timeoutField
 	allowAll bool // an empty list of allowed tools allows all
 
@@ -30,9 +30,9 @@ type Dialect struct {
 	own map[string]bool
 }
 
-// fields are the names that the fields of an entry have, where they differ
+// fieldNames are the names that the fields of an entry have, where they differ
 // from the usual ones. The first that is there counts.
-type fields struct {
+type fieldNames struct {
 	Command, Env, url, headers, allow, deny, envFile, passedEnv []string
 
 	CommandList   bool // "command" is a list with the arguments in it
@@ -72,7 +72,7 @@ var (
 		Client: "", guess: true,
 		Keys:   []string{"mcpServers", "servers"},
 		syntax: braces | defaults | codeSettings | inputRefs,
-		Fields: fields{
+		Fields: fieldNames{
 			url: []string{"url", "serverUrl"}, envFile: []string{"envFile"},
 			deny: []string{"disabledTools", "disabled_tools", "excludeTools"}, allow: []string{"enabledTools", "enabled_tools", "includeTools"},
 		},
@@ -100,18 +100,18 @@ var (
 		{
 			Client: "cursor", Project: []string{".cursor/mcp.json"}, User: []string{"~/.cursor/mcp.json"},
 			Keys:   []string{"mcpServers"},
-			syntax: codeSettings, Fields: fields{envFile: []string{"envFile"}},
+			syntax: codeSettings, Fields: fieldNames{envFile: []string{"envFile"}},
 		},
 		{
 			Client: "vscode", Project: []string{".vscode/mcp.json"}, User: []string{"EDITOR/mcp.json"},
 			Keys: []string{"servers"}, settings: true, // a file with inputs alone is in order
-			syntax: codeSettings | inputRefs, Fields: fields{envFile: []string{"envFile"}},
+			syntax: codeSettings | inputRefs, Fields: fieldNames{envFile: []string{"envFile"}},
 		},
 		{
 			Client: "codex", Project: []string{".codex/config.toml"}, User: []string{"${CODEX_HOME:-~/.codex}/config.toml"},
 			Keys: []string{"mcp_servers"}, settings: true,
 			bare: config.HTTP, // Codex has no SSE
-			Fields: fields{
+			Fields: fieldNames{
 				headers: []string{"http_headers"}, allow: []string{"enabled_tools"}, deny: []string{"disabled_tools"},
 				passedEnv: []string{"env_vars"},
 			},
@@ -126,7 +126,7 @@ var (
 			Keys: []string{"mcpServers"}, settings: true,
 			syntax: braces | defaults | dollar,
 			bare:   config.SSE, // and httpUrl is streamable HTTP
-			Fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
+			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
 			timeouts: []timeoutField{
 				{"timeout", time.Millisecond, true},
 			},
@@ -144,7 +144,7 @@ var (
 			Content: "OPENCODE_CONFIG_CONTENT",
 			Keys:    []string{"mcp.servers", "mcp"}, settings: true,
 			syntax: curly,
-			Fields: fields{CommandList: true, Env: []string{"environment"}},
+			Fields: fieldNames{CommandList: true, Env: []string{"environment"}},
 			timeouts: []timeoutField{
 				{"timeout", time.Millisecond, false}, {"timeout.startup", time.Millisecond, false}, {"timeout.request", time.Millisecond, true},
 			},
@@ -154,7 +154,7 @@ var (
 			User:   []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"},
 			Keys:   []string{"mcpServers"},
 			syntax: envColon | fileRefs,
-			Fields: fields{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
+			Fields: fieldNames{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
 		},
 		{
 			Client: "copilot",
@@ -164,7 +164,7 @@ var (
 			},
 			Keys:   []string{"mcpServers"},
 			syntax: braces | defaults | dollar | envColon,
-			Fields: fields{allow: []string{"tools"}},
+			Fields: fieldNames{allow: []string{"tools"}},
 			timeouts: []timeoutField{
 				{"timeout", time.Millisecond, true},
 			},
@@ -173,7 +173,7 @@ var (
 			Client: "zed", Project: []string{".zed/settings.json"}, User: []string{"${XDG_CONFIG_HOME:-~/.config}/zed/settings.json"},
 			Keys: []string{"context_servers"}, settings: true,
 			syntax: braces | defaults | envColon,
-			Fields: fields{commandObject: true},
+			Fields: fieldNames{commandObject: true},
 			own:    map[string]bool{"extension": true},
 		},
 		{
@@ -190,7 +190,7 @@ var (
 			Client: "roo", Project: []string{".roo/mcp.json"},
 			User:   []string{"EDITOR/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"},
 			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fields{deny: []string{"disabledTools"}},
+			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fieldNames{deny: []string{"disabledTools"}},
 		},
 		{
 			Client: "kilo", Project: []string{".kilocode/mcp.json"},
@@ -199,7 +199,7 @@ var (
 				"EDITOR/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
 			},
 			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fields{deny: []string{"disabledTools"}},
+			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fieldNames{deny: []string{"disabledTools"}},
 		},
 		{
 			Client: "continue", Project: []string{".continue/mcpServers/*"},
@@ -213,7 +213,7 @@ var (
 			User:   []string{"${XDG_CONFIG_HOME:-~/.config}/goose/config.yaml"},
 			Keys:   []string{"extensions"}, settings: true,
 			syntax: braces | defaults | dollar,
-			Fields: fields{
+			Fields: fieldNames{
 				Command: []string{"cmd"}, Env: []string{"envs"}, url: []string{"uri"}, passedEnv: []string{"env_keys"},
 				allow: []string{"available_tools"},
 			},
@@ -224,14 +224,14 @@ var (
 		{
 			Client: "kiro", Project: []string{".kiro/settings/mcp.json"}, User: []string{"~/.kiro/settings/mcp.json"},
 			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | envColon, Fields: fields{deny: []string{"disabledTools"}},
+			syntax: braces | defaults | envColon, Fields: fieldNames{deny: []string{"disabledTools"}},
 			timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
 		},
 		{
 			Client: "crush", Project: []string{"crush.json", ".crush.json"},
 			User: []string{"${XDG_CONFIG_HOME:-~/.config}/crush/crush.json"},
 			Keys: []string{"mcp"}, settings: true,
-			syntax: braces | defaults | dollar | commands, Fields: fields{deny: []string{"disabled_tools"}, allow: []string{"enabled_tools"}},
+			syntax: braces | defaults | dollar | commands, Fields: fieldNames{deny: []string{"disabled_tools"}, allow: []string{"enabled_tools"}},
 			timeouts: []timeoutField{{"timeout", time.Second, false}},
 		},
 		{
@@ -258,7 +258,7 @@ var (
 			Client: "tabnine", Project: []string{".tabnine/agent/settings.json"}, User: []string{"~/.tabnine/agent/settings.json"},
 			Keys: []string{"mcpServers"}, settings: true,
 			syntax: braces | defaults | dollar,
-			Fields: fields{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
+			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
 		},
 	}
 )

@@ -29,7 +29,7 @@ func (p ClientPart) Error() string {
 	return "part of " + string(p) + " itself, so nothing else can start it"
 }
 
-// An Entry is an entry of a file.
+// An Entry is one server as its file lists it, parsed.
 type Entry struct {
 	Name     string
 	Server   config.Server
@@ -39,32 +39,32 @@ type Entry struct {
 }
 
 // Parse reads one entry, whatever is in it.
-func (f *File) Parse(e rawjson.Member) (r Entry) {
-	r.Name = e.Name
-	if r.Err = config.CheckName(e.Name); r.Err != nil {
-		return r
+func (f *File) Parse(m rawjson.Member) (e Entry) {
+	e.Name = m.Name
+	if e.Err = config.CheckName(m.Name); e.Err != nil {
+		return e
 	}
-	if f.off[e.Name] {
-		r.Disabled = true
-		return r
+	if f.off[m.Name] {
+		e.Disabled = true
+		return e
 	}
 	x := newExpander(f)
-	r.Server, r.Disabled, r.Err = parseEntry(f, e, x)
-	r.Inputs = x.names
-	for i := range r.Inputs {
-		r.Inputs[i].Source, r.Inputs[i].Server = f.Location.Path, e.Name
+	e.Server, e.Disabled, e.Err = parseEntry(f, m, x)
+	e.Inputs = x.names
+	for i := range e.Inputs {
+		e.Inputs[i].Source, e.Inputs[i].Server = f.Location.Path, m.Name
 	}
-	if len(x.missing) > 0 && r.Err == nil && !r.Disabled {
-		r.Err = config.NewMissingValueError(e.Name, x.missing)
+	if len(x.missing) > 0 && e.Err == nil && !e.Disabled {
+		e.Err = config.NewMissingValueError(m.Name, x.missing)
 	}
-	r.Server.Name, r.Server.Source, r.Server.Client = e.Name, f.Location.Path, f.Dialect.Client
-	return r
+	e.Server.Name, e.Server.Source, e.Server.Client = m.Name, f.Location.Path, f.Dialect.Client
+	return e
 }
 
 // AsWritten reads an entry without expanding the variables in it. Of a broken
 // one it gives what can be read.
-func (f *File) AsWritten(e rawjson.Member) (config.Server, error) {
-	s, _, err := parseEntry(f, e, &expander{raw: true})
+func (f *File) AsWritten(m rawjson.Member) (config.Server, error) {
+	s, _, err := parseEntry(f, m, &expander{raw: true})
 	return s, err
 }
 
@@ -76,48 +76,48 @@ func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabl
 	if err != nil {
 		return s, false, errors.New("its entry is not an object")
 	}
-	e := entry{members: all, x: x, dialect: f.Dialect}
-	if disabled = e.disabled(); disabled && e.err == nil {
+	r := fieldReader{members: all, x: x, dialect: f.Dialect}
+	if disabled = r.disabled(); disabled && r.err == nil {
 		return s, true, nil
 	}
-	kind, urlKey := e.transport()
+	kind, urlKey := r.transport()
 	s.Transport = kind
-	s.Description = text.Clip(e.text("description"), maxDescription)
-	s.AllowTools, s.DenyTools = e.tools(f.Dialect.Fields.allow), e.tools(f.Dialect.Fields.deny)
+	s.Description = text.Clip(r.text("description"), maxDescription)
+	s.AllowTools, s.DenyTools = r.tools(f.Dialect.Fields.allow), r.tools(f.Dialect.Fields.deny)
 	if len(s.AllowTools) == 0 && f.Dialect.allowAll || len(s.AllowTools) == 1 && s.AllowTools[0] == "*" {
 		s.AllowTools = nil
 	}
-	s.StartTimeout, s.CallTimeout = e.timeouts()
-	if e.err != nil {
-		return s, false, e.err
+	s.StartTimeout, s.CallTimeout = r.timeouts()
+	if r.err != nil {
+		return s, false, r.err
 	}
 	if kind == config.Stdio {
-		e.stdio(f, &s)
+		r.stdio(f, &s)
 	} else {
-		e.remote(urlKey, &s)
+		r.remote(urlKey, &s)
 	}
-	if e.err != nil || len(x.missing) > 0 {
-		return s, false, e.err // half of its values are not known: there is no more to check
+	if r.err != nil || len(x.missing) > 0 {
+		return s, false, r.err // half of its values are not known: there is no more to check
 	}
 	return s, false, s.Check()
 }
 
 // stdio reads the fields of a server that is started.
-func (e *entry) stdio(f *File, s *config.Server) {
-	o := e.x
-	e.command(s)
+func (r *fieldReader) stdio(f *File, s *config.Server) {
+	o := r.x
+	r.command(s)
 	s.Command = o.home(s.Command)
 	// Where ${NAME} is no variable of the client, it may be meant for the shell
 	// that is started.
 	if o.syntax&^curly == 0 && Wrappers[filepath.Base(s.Command)] {
 		shell := *o
 		shell.raw = true
-		e.x = &shell
+		r.x = &shell
 	}
-	s.Args = append(s.Args, e.list("args")...)
-	e.x = o
-	s.Env = e.passed(e.environment(f))
-	if s.Dir = e.expanded("cwd"); s.Dir != "" && !o.raw {
+	s.Args = append(s.Args, r.list("args")...)
+	r.x = o
+	s.Env = r.passed(r.environment(f))
+	if s.Dir = r.expanded("cwd"); s.Dir != "" && !o.raw {
 		if s.Dir = o.home(s.Dir); !filepath.IsAbs(s.Dir) { // every client has its own directory in mind, and that is the project's
 			s.Dir = filepath.Join(o.folders["workspaceFolder"], s.Dir)
 		}
@@ -125,46 +125,46 @@ func (e *entry) stdio(f *File, s *config.Server) {
 }
 
 // command reads the command in the forms it comes in.
-func (e *entry) command(s *config.Server) {
-	key := e.name(e.dialect.Fields.Command, "command")
-	raw, _ := e.get(key)
-	if list, err := rawjson.Items(raw); err == nil && (e.dialect.Fields.CommandList || e.dialect.guess) {
-		words := e.texts(key, list)
+func (r *fieldReader) command(s *config.Server) {
+	key := r.name(r.dialect.Fields.Command, "command")
+	raw, _ := r.get(key)
+	if list, err := rawjson.Items(raw); err == nil && (r.dialect.Fields.CommandList || r.dialect.guess) {
+		words := r.texts(key, list)
 		if len(words) > 0 {
 			s.Command, s.Args = words[0], words[1:]
 		}
 		return
 	}
-	if inner, err := rawjson.Members(raw); err == nil && e.dialect.Fields.commandObject {
+	if inner, err := rawjson.Members(raw); err == nil && r.dialect.Fields.commandObject {
 		// Older Zed: the command has everything in it.
-		e.members = append(append([]rawjson.Member{}, inner...), e.members...)
-		s.Command = e.expanded("path")
+		r.members = append(append([]rawjson.Member{}, inner...), r.members...)
+		s.Command = r.expanded("path")
 		return
 	}
-	s.Command = e.expanded(key)
+	s.Command = r.expanded(key)
 }
 
 // environment reads the variables of the entry, and of the file it names.
-func (e *entry) environment(f *File) map[string]string {
-	env := e.table(e.name(e.dialect.Fields.Env, "env"))
-	if len(e.dialect.Fields.envFile) == 0 || e.x.raw {
+func (r *fieldReader) environment(f *File) map[string]string {
+	env := r.table(r.name(r.dialect.Fields.Env, "env"))
+	if len(r.dialect.Fields.envFile) == 0 || r.x.raw {
 		return env
 	}
-	path := e.expanded(e.dialect.Fields.envFile[0])
-	if path == "" || e.err != nil {
+	path := r.expanded(r.dialect.Fields.envFile[0])
+	if path == "" || r.err != nil {
 		return env
 	}
-	if path = e.x.home(path); !filepath.IsAbs(path) {
+	if path = r.x.home(path); !filepath.IsAbs(path) {
 		path = filepath.Join(f.base, path)
 	}
 	data, err := f.read(path)
 	if err != nil {
-		e.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, statefile.Reason(err))
+		r.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, statefile.Reason(err))
 		return env
 	}
 	all, err := parseDotenv(data)
 	if err != nil {
-		e.fail("%q: %s: %w", "envFile", path, err)
+		r.fail("%q: %s: %w", "envFile", path, err)
 		return env
 	}
 	// the entry's own win
@@ -174,15 +174,15 @@ func (e *entry) environment(f *File) map[string]string {
 
 // passed adds the variables that the entry names and that come from this
 // program's own environment or from the user.
-func (e *entry) passed(env map[string]string) map[string]string {
-	for _, key := range e.dialect.Fields.passedEnv {
-		raw, ok := e.get(key)
+func (r *fieldReader) passed(env map[string]string) map[string]string {
+	for _, key := range r.dialect.Fields.passedEnv {
+		raw, ok := r.get(key)
 		if !ok {
 			continue
 		}
 		list, err := rawjson.Items(raw)
 		if err != nil || len(list) > maxEnv {
-			e.fail("%q is not a list of names", key)
+			r.fail("%q is not a list of names", key)
 			return env
 		}
 		for _, item := range list {
@@ -192,14 +192,14 @@ func (e *entry) passed(env map[string]string) map[string]string {
 				name = object.Name
 			}
 			if !variableName.MatchString(name) {
-				e.fail("%q has %q, which is no name for a variable", key, text.Printable(name, 64))
+				r.fail("%q has %q, which is no name for a variable", key, text.Printable(name, 64))
 				return env
 			}
 			if env == nil {
 				env = map[string]string{}
 			}
-			if _, ok := env[name]; !ok && !e.x.raw {
-				env[name] = e.x.ask(config.Input{ID: name, Secret: true})
+			if _, ok := env[name]; !ok && !r.x.raw {
+				env[name] = r.x.ask(config.Input{ID: name, Secret: true})
 			}
 		}
 	}

@@ -12,32 +12,32 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// entry reads typed fields of one object and keeps the first error, so that
+// fieldReader reads typed fields of one object and keeps the first error, so that
 // parseEntry reads as the list of fields it is.
-type entry struct {
+type fieldReader struct {
 	members []rawjson.Member
 	x       *expander
 	dialect *Dialect
 	err     error
 }
 
-func (e *entry) fail(format string, args ...any) {
-	if e.err == nil {
-		e.err = fmt.Errorf(format, args...)
+func (r *fieldReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
 	}
 }
 
 // get returns a member that is there and not null.
-func (e *entry) get(key string) (json.RawMessage, bool) {
-	raw, ok := rawjson.Find(e.members, key)
+func (r *fieldReader) get(key string) (json.RawMessage, bool) {
+	raw, ok := rawjson.Find(r.members, key)
 	return raw, ok && !rawjson.IsNull(raw)
 }
 
 // name picks the name under which a field is there: one of the dialect's, else
 // the usual one.
-func (e *entry) name(dialect []string, usual string) string {
+func (r *fieldReader) name(dialect []string, usual string) string {
 	for _, key := range dialect {
-		if _, ok := e.get(key); ok {
+		if _, ok := r.get(key); ok {
 			return key
 		}
 	}
@@ -47,119 +47,119 @@ func (e *entry) name(dialect []string, usual string) string {
 	return usual
 }
 
-func (e *entry) boolean(key string, otherwise bool) (v bool) {
+func (r *fieldReader) boolean(key string, otherwise bool) (v bool) {
 	v = otherwise
-	if raw, ok := e.get(key); ok && json.Unmarshal(raw, &v) != nil {
-		e.fail("%q is not true or false", key)
+	if raw, ok := r.get(key); ok && json.Unmarshal(raw, &v) != nil {
+		r.fail("%q is not true or false", key)
 	}
 	return v
 }
 
 // disabled reads the switch, which some write the other way round.
-func (e *entry) disabled() bool {
-	return e.boolean("disabled", false) || !e.boolean("enabled", true)
+func (r *fieldReader) disabled() bool {
+	return r.boolean("disabled", false) || !r.boolean("enabled", true)
 }
 
-func (e *entry) text(key string) (v string) {
-	if raw, ok := e.get(key); ok && json.Unmarshal(raw, &v) != nil {
-		e.fail("%q is not a string", key)
+func (r *fieldReader) text(key string) (v string) {
+	if raw, ok := r.get(key); ok && json.Unmarshal(raw, &v) != nil {
+		r.fail("%q is not a string", key)
 	}
 	return v
 }
 
-func (e *entry) expanded(key string) string {
-	v, err := e.x.expand(e.text(key))
+func (r *fieldReader) expanded(key string) string {
+	v, err := r.x.expand(r.text(key))
 	if err != nil {
-		e.fail("%q: %w", key, err)
+		r.fail("%q: %w", key, err)
 	}
 	return v
 }
 
 // scalar reads a string, or a number or boolean as the text it is written in:
 // people write "env": {"PORT": 8080}.
-func (e *entry) scalar(where string, raw json.RawMessage) string {
+func (r *fieldReader) scalar(where string, raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
-		e.fail("%s is not JSON", where)
+		r.fail("%s is not JSON", where)
 	}
 	switch v := v.(type) {
 	case string:
-		s, err := e.x.expand(v)
+		s, err := r.x.expand(v)
 		if err != nil {
-			e.fail("%s: %w", where, err)
+			r.fail("%s: %w", where, err)
 		}
 		return s
 	case float64, bool:
 		return strings.TrimSpace(string(raw))
 	}
-	e.fail("%s is not a string", where)
+	r.fail("%s is not a string", where)
 	return ""
 }
 
-func (e *entry) list(key string) []string {
-	raw, ok := e.get(key)
+func (r *fieldReader) list(key string) []string {
+	raw, ok := r.get(key)
 	if !ok {
 		return nil
 	}
 	list, err := rawjson.Items(raw)
 	if err != nil {
-		e.fail("%q is not a list", key)
+		r.fail("%q is not a list", key)
 	}
-	return e.texts(key, list)
+	return r.texts(key, list)
 }
 
-func (e *entry) texts(key string, list []json.RawMessage) []string {
+func (r *fieldReader) texts(key string, list []json.RawMessage) []string {
 	if len(list) > maxArgs {
-		e.fail("%q has more than %d items", key, maxArgs)
+		r.fail("%q has more than %d items", key, maxArgs)
 		return nil
 	}
 	texts := make([]string, 0, len(list))
 	for i, item := range list {
-		texts = append(texts, e.scalar(fmt.Sprintf("item %d of %q", i+1, key), item))
+		texts = append(texts, r.scalar(fmt.Sprintf("item %d of %q", i+1, key), item))
 	}
 	return texts
 }
 
 // tools reads a list of names of tools: nil if there is none.
-func (e *entry) tools(keys []string) []string {
+func (r *fieldReader) tools(keys []string) []string {
 	for _, key := range keys {
-		if _, ok := e.get(key); ok {
-			names := *e
+		if _, ok := r.get(key); ok {
+			names := *r
 			names.x = &expander{raw: true} // they have no variables
 			list := names.list(key)
-			e.err = names.err
+			r.err = names.err
 			return list
 		}
 	}
 	return nil
 }
 
-func (e *entry) table(key string) map[string]string {
-	raw, ok := e.get(key)
+func (r *fieldReader) table(key string) map[string]string {
+	raw, ok := r.get(key)
 	if !ok {
 		return nil
 	}
 	all, err := rawjson.Members(raw)
 	if err != nil {
-		e.fail("%q is not an object", key)
+		r.fail("%q is not an object", key)
 	}
 	if len(all) > maxEnv {
-		e.fail("%q has more than %d members", key, maxEnv)
+		r.fail("%q has more than %d members", key, maxEnv)
 		return nil
 	}
 	table := make(map[string]string, len(all))
 	for _, m := range all {
-		table[m.Name] = e.scalar(fmt.Sprintf("%q in %q", text.Printable(m.Name, 64), key), m.Value)
+		table[m.Name] = r.scalar(fmt.Sprintf("%q in %q", text.Printable(m.Name, 64), key), m.Value)
 	}
 	return table
 }
 
 // timeouts reads those of the dialect.
-func (e *entry) timeouts() (start, call time.Duration) {
-	for _, f := range e.dialect.timeouts {
-		holder, key := *e, f.key
+func (r *fieldReader) timeouts() (start, call time.Duration) {
+	for _, f := range r.dialect.timeouts {
+		holder, key := *r, f.key
 		if outer, inner, ok := strings.Cut(f.key, "."); ok {
-			raw, there := e.get(outer)
+			raw, there := r.get(outer)
 			within, err := rawjson.Members(raw)
 			if !there || err != nil {
 				continue
@@ -172,7 +172,7 @@ func (e *entry) timeouts() (start, call time.Duration) {
 			continue // there is none, or it is an object of several
 		}
 		if json.Unmarshal(raw, &n) != nil || n < 0 {
-			e.fail("%q is not a number of %ss", f.key, map[time.Duration]string{time.Second: "second", time.Millisecond: "millisecond"}[f.unit])
+			r.fail("%q is not a number of %ss", f.key, map[time.Duration]string{time.Second: "second", time.Millisecond: "millisecond"}[f.unit])
 			return 0, 0
 		}
 		d := time.Duration(min(n*float64(f.unit), float64(maxTimeout)))
@@ -194,45 +194,45 @@ var transports = map[string]config.Transport{
 
 // transport decides how the server is spoken to, and under which name its URL
 // is: httpUrl goes before a type, a type before a URL, a URL before a command.
-func (e *entry) transport() (t config.Transport, urlKey string) {
-	kind := e.text("type")
+func (r *fieldReader) transport() (t config.Transport, urlKey string) {
+	kind := r.text("type")
 	if kind == "" {
-		kind = e.text("transport")
+		kind = r.text("transport")
 	}
-	if source := e.text("source"); e.dialect.own[kind] || e.dialect.own[source] {
-		e.fail("%w", ClientPart(strings.ToUpper(e.dialect.Client[:1])+e.dialect.Client[1:]))
+	if source := r.text("source"); r.dialect.own[kind] || r.dialect.own[source] {
+		r.fail("%w", ClientPart(strings.ToUpper(r.dialect.Client[:1])+r.dialect.Client[1:]))
 	}
-	urlKey = e.name(e.dialect.Fields.url, "url")
-	if _, ok := e.get("httpUrl"); ok {
+	urlKey = r.name(r.dialect.Fields.url, "url")
+	if _, ok := r.get("httpUrl"); ok {
 		return config.HTTP, "httpUrl"
 	}
-	_, hasURL := e.get(urlKey)
-	_, hasCommand := e.get(e.name(e.dialect.Fields.Command, "command"))
+	_, hasURL := r.get(urlKey)
+	_, hasCommand := r.get(r.name(r.dialect.Fields.Command, "command"))
 	t, known := transports[kind]
 	switch {
 	case kind == "ws" || kind == "websocket":
-		e.fail("transport %q is not supported; stdio, http and sse are", kind)
+		r.fail("transport %q is not supported; stdio, http and sse are", kind)
 	case kind != "" && !known:
-		e.fail("transport %q is unknown", text.Printable(kind, 64))
+		r.fail("transport %q is unknown", text.Printable(kind, 64))
 	case kind == "" && hasURL:
-		t = e.dialect.bare
+		t = r.dialect.bare
 		if t == "" {
 			t = config.Remote
 		}
 	case kind == "":
 		t = config.Stdio
-		if _, ok := rawjson.Find(e.members, "settings"); ok && !hasCommand && e.dialect.Client == "zed" {
-			e.fail("%w", ClientPart("a Zed extension")) // settings for a server that an extension brings
+		if _, ok := rawjson.Find(r.members, "settings"); ok && !hasCommand && r.dialect.Client == "zed" {
+			r.fail("%w", ClientPart("a Zed extension")) // settings for a server that an extension brings
 		}
 	}
 	switch {
-	case e.err != nil:
+	case r.err != nil:
 	case t == config.Stdio && !hasCommand && kind == "":
-		e.err = errors.New(`has no "command" and no "url"`)
+		r.err = errors.New(`has no "command" and no "url"`)
 	case t == config.Stdio && !hasCommand:
-		e.err = fmt.Errorf("has no %q", e.name(e.dialect.Fields.Command, "command"))
+		r.err = fmt.Errorf("has no %q", r.name(r.dialect.Fields.Command, "command"))
 	case t != config.Stdio && !hasURL:
-		e.err = fmt.Errorf("has no %q", urlKey)
+		r.err = fmt.Errorf("has no %q", urlKey)
 	}
 	return t, urlKey
 }
