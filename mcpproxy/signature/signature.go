@@ -80,7 +80,7 @@ func New(in, out json.RawMessage) *Signature {
 	s := &Signature{Parameters: []Parameter{}}
 	root, err := parseSchema(in)
 	if err == nil {
-		readInputs(s, root)
+		readParameters(s, root)
 	} else {
 		s.Extra, s.lenient = true, true
 	}
@@ -95,7 +95,7 @@ func New(in, out json.RawMessage) *Signature {
 // returned is the type of a tool's value: the {"result": …} that servers put
 // around what is not an object is taken off, as the runner does.
 func returned(root *node) *pyType {
-	t := &typist{root: root, left: maxTypeNodes}
+	t := &typeBuilder{root: root, left: maxTypeNodes}
 	typ := t.typeOf(root)
 	if typ.kind == kindRecord && len(typ.fields) == 1 && typ.fields[0].name == "result" && !typ.fields[0].typ.takesObject() {
 		return typ.fields[0].typ

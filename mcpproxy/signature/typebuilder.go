@@ -29,15 +29,15 @@ var typeNames = map[string]*pyType{
 	"null": typeNone,
 }
 
-// A typist makes types of the schemas of one document.
-type typist struct {
+// A typeBuilder makes types of the schemas of one document.
+type typeBuilder struct {
 	root *node
 	open []*node // the schemas it is inside of: meeting one again is a loop
 	left int     // types it may still make
 }
 
 // typeOf gives the type that a schema describes. What it cannot know is Any.
-func (t *typist) typeOf(n *node) *pyType {
+func (t *typeBuilder) typeOf(n *node) *pyType {
 	if t.left--; n == nil || n.kind != '{' || t.left < 0 {
 		return typeAny
 	}
@@ -64,7 +64,7 @@ func (t *typist) typeOf(n *node) *pyType {
 }
 
 // described is typeOf for a schema that is no reference.
-func (t *typist) described(n *node) *pyType {
+func (t *typeBuilder) described(n *node) *pyType {
 	if c := n.get("const"); c != nil {
 		return literals([]*node{c}, t.plain(n))
 	}
@@ -85,7 +85,7 @@ func (t *typist) described(n *node) *pyType {
 }
 
 // plain goes by the keyword type and what belongs to it.
-func (t *typist) plain(n *node) *pyType {
+func (t *typeBuilder) plain(n *node) *pyType {
 	names := n.list("type")
 	if name := n.str("type"); name != "" {
 		names = []*node{{kind: '"', text: name}}
@@ -115,7 +115,7 @@ func (t *typist) plain(n *node) *pyType {
 	return union(members...)
 }
 
-func (t *typist) list(n *node) *pyType {
+func (t *typeBuilder) list(n *node) *pyType {
 	if items := n.object("items"); items != nil {
 		if item := t.typeOf(items); item != typeAny {
 			return &pyType{kind: kindList, args: []*pyType{item}}
@@ -135,7 +135,7 @@ func (t *typist) list(n *node) *pyType {
 	return typeList
 }
 
-func (t *typist) object(n *node) *pyType {
+func (t *typeBuilder) object(n *node) *pyType {
 	properties := n.object("properties")
 	if properties == nil || len(properties.keys) == 0 {
 		if more := n.object("additionalProperties"); more != nil {
@@ -159,7 +159,7 @@ func (t *typist) object(n *node) *pyType {
 
 // either is the union of several schemas; one that says nothing of the type
 // (such as one that only requires a property) does not count.
-func (t *typist) either(members []*node) *pyType {
+func (t *typeBuilder) either(members []*node) *pyType {
 	if len(members) > maxTypeMembers {
 		return typeAny
 	}
@@ -177,7 +177,7 @@ func (t *typist) either(members []*node) *pyType {
 
 // all is what several schemas demand together: the fields of all of them, or
 // else the first that says something.
-func (t *typist) all(members []*node) *pyType {
+func (t *typeBuilder) all(members []*node) *pyType {
 	typ := typeAny
 	for _, m := range members[:min(len(members), maxTypeMembers)] {
 		switch next := t.typeOf(m); {

@@ -10,30 +10,30 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// readInputs makes parameters of the properties of an input schema.
-func readInputs(s *Signature, root *node) {
-	in := &inputs{
+// readParameters makes parameters of the properties of an input schema.
+func readParameters(s *Signature, root *node) {
+	r := &parameterReader{
 		root: root, at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
-		typist: typist{root: root, left: maxTypeNodes},
+		types: typeBuilder{root: root, left: maxTypeNodes},
 	}
-	needed := in.collect(root, 0)
-	none := len(in.properties) == 0 && !in.extra[false]
-	s.Extra = in.extra[true] || none && root.get("properties") == nil
-	s.lenient = s.Extra || none || in.unclear || len(in.properties) > maxParameters
+	needed := r.collect(root, 0)
+	none := len(r.properties) == 0 && !r.extra[false]
+	s.Extra = r.extra[true] || none && root.get("properties") == nil
+	s.lenient = s.Extra || none || r.unclear || len(r.properties) > maxParameters
 	for _, name := range needed { // what is required need not be described
-		in.add(name, nil)
+		r.add(name, nil)
 	}
 	taken := map[string]bool{}
-	for _, p := range in.properties {
+	for _, p := range r.properties {
 		taken[p.name] = true
 	}
 	isNeeded := make(map[string]bool, len(needed))
 	for _, name := range needed {
 		isNeeded[name] = true
 	}
-	for _, p := range in.properties[:min(len(in.properties), maxParameters)] {
+	for _, p := range r.properties[:min(len(r.properties), maxParameters)] {
 		if len(p.name) <= maxParameterName {
-			s.Parameters = append(s.Parameters, in.parameter(p, isNeeded[p.name], taken))
+			s.Parameters = append(s.Parameters, r.parameter(p, isNeeded[p.name], taken))
 		} else {
 			s.lenient = true
 		}
@@ -49,11 +49,11 @@ func readInputs(s *Signature, root *node) {
 	})
 }
 
-// inputs collects the properties of an input schema and of the schemas that it
+// parameterReader collects the properties of an input schema and of the schemas that it
 // is put together from.
-type inputs struct {
+type parameterReader struct {
 	root       *node
-	typist     typist
+	types      typeBuilder
 	properties []property
 	at         map[string]int
 	extra      map[bool]bool // additionalProperties that allow, and that forbid
@@ -66,44 +66,44 @@ type property struct {
 	schema *node
 }
 
-func (in *inputs) add(name string, schema *node) {
-	if i, ok := in.at[name]; !ok {
-		in.at[name] = len(in.properties)
-		in.properties = append(in.properties, property{name, schema})
-	} else if in.properties[i].schema == nil {
-		in.properties[i].schema = schema
+func (r *parameterReader) add(name string, schema *node) {
+	if i, ok := r.at[name]; !ok {
+		r.at[name] = len(r.properties)
+		r.properties = append(r.properties, property{name, schema})
+	} else if r.properties[i].schema == nil {
+		r.properties[i].schema = schema
 	}
 }
 
 // collect takes in the properties of a schema and returns those that every
 // call needs.
-func (in *inputs) collect(n *node, depth int) (needed []string) {
-	n, _ = follow(in.root, n)
+func (r *parameterReader) collect(n *node, depth int) (needed []string) {
+	n, _ = follow(r.root, n)
 	properties := n.object("properties")
 	if properties == nil {
 		properties = &node{}
 	}
-	in.left -= 1 + len(properties.keys) + len(n.list("required"))
-	if n == nil || n.kind != '{' || depth > maxTypeDepth || in.left < 0 {
-		in.unclear = true
+	r.left -= 1 + len(properties.keys) + len(n.list("required"))
+	if n == nil || n.kind != '{' || depth > maxTypeDepth || r.left < 0 {
+		r.unclear = true
 		return nil
 	}
 	for i, name := range properties.keys {
-		in.add(name, properties.values[i])
+		r.add(name, properties.values[i])
 	}
-	for _, r := range n.list("required") {
-		if r.kind == '"' && len(needed) < maxParameters {
-			needed = append(needed, r.text)
+	for _, name := range n.list("required") {
+		if name.kind == '"' && len(needed) < maxParameters {
+			needed = append(needed, name.text)
 		}
 	}
-	in.others(n)
+	r.others(n)
 	for _, m := range atMost(n.list("allOf"), maxSchemaBranch) {
-		needed = append(needed, in.collect(m, depth+1)...)
+		needed = append(needed, r.collect(m, depth+1)...)
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		var every []string // what all the branches need
 		for i, m := range atMost(n.list(key), maxSchemaBranch) {
-			branch := in.collect(m, depth+1)
+			branch := r.collect(m, depth+1)
 			if i == 0 {
 				every = branch
 				continue
@@ -120,29 +120,29 @@ func (in *inputs) collect(n *node, depth int) (needed []string) {
 }
 
 // others notes what a schema says of arguments that it does not list.
-func (in *inputs) others(n *node) {
+func (r *parameterReader) others(n *node) {
 	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
 		if more := n.get(key); more != nil {
-			in.extra[more.kind == 't' || more.kind == '{'] = true
+			r.extra[more.kind == 't' || more.kind == '{'] = true
 		}
 	}
 	if p := n.object("patternProperties"); p != nil && len(p.keys) > 0 {
-		in.extra[true] = true
+		r.extra[true] = true
 	}
 	for _, key := range []string{"if", "then", "else", "dependentSchemas", "dependencies"} {
-		in.unclear = in.unclear || n.get(key) != nil
+		r.unclear = r.unclear || n.get(key) != nil
 	}
 }
 
 func atMost(list []*node, n int) []*node { return list[:min(len(list), n)] }
 
 // parameter makes a parameter of a property. taken has all names and aliases.
-func (in *inputs) parameter(p property, needed bool, taken map[string]bool) Parameter {
-	out := Parameter{Name: p.name, Required: needed, Annotation: annotate(in.typist.typeOf(p.schema))}
+func (r *parameterReader) parameter(p property, needed bool, taken map[string]bool) Parameter {
+	out := Parameter{Name: p.name, Required: needed, Annotation: annotate(r.types.typeOf(p.schema))}
 	if !isIdentifier(p.name) {
 		out.Alias = parameterAlias(p.name, taken)
 	}
-	schema, _ := follow(in.root, p.schema)
+	schema, _ := follow(r.root, p.schema)
 	if schema == nil {
 		return out
 	}
