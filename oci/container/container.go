@@ -8,149 +8,126 @@
 package container
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/sirupsen/logrus"
-	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/pid1"
-	"github.com/toolcell/toolcell/oci/spec"
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/toolcell/toolcell/oci/kernelfile"
+	"golang.org/x/sys/unix"
 )
 
-// A Runtime starts containers for one server. It is safe for concurrent use.
-type Runtime struct {
-	dir    string // this instance's: libcontainer's state of each sandbox
-	lock   *os.File
-	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
-
-	uid, gid uint32
-	mounts   []spec.Mount
-	once     sync.Once
-	mu       sync.Mutex // guards the fields below, once the host was probed, and lock
-	host     spec.Host
-	hostErr  error
-	copied   string // this program, if sandboxes need a copy of it
-
-	jobs   sync.WaitGroup // background work
-	life   context.Context
-	cancel context.CancelFunc
+// A Sandbox is a sandbox that has started: a container of libcontainer's or a
+// fork of a template.
+type Sandbox interface {
+	PID() int // of its first process
+	Kill()    // ends everything in it
+	// Wait returns once everything in it has ended, except perhaps our own pid
+	// 1.
+	Wait() (Exit, error)
+	Cgroup() (cgroups.Manager, error)
+	// Counter reads the counter of a controller of its cgroup
+	// (kernelfile.ReadCounter).
+	Counter(controller string) ([]byte, error)
+	// CgroupPersists reports whether the cgroup outlives Wait, even one of
+	// systemd's, unless the first process was killed.
+	CgroupPersists() bool
+	// OOM receives a value each time the memory limit is hit, and is closed
+	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
+	// removes the cgroup before its counters can be read.
+	OOM() (<-chan struct{}, error)
+	Destroy() error // removes its processes, cgroup and state
 }
 
-// Open makes a folder of its own in dir for the state of containers, and ends
-// and removes sandboxes that killed servers left there.
-func Open(dir string, uid, gid uint32) (*Runtime, error) {
-	own, lock, err := openInstance(dir)
+// A Container is a sandbox that libcontainer made.
+type Container struct {
+	c       *libcontainer.Container
+	process *libcontainer.Process
+}
+
+// PID returns the id of the first process on the host, 0 if there is none.
+func (s *Container) PID() int {
+	pid, err := s.process.Pid()
 	if err != nil {
-		return nil, fmt.Errorf("opening the sandbox state folder %q: %w", dir, err)
+		return 0
 	}
-	// libcontainer logs the errors that it returns to a logger of its own, too.
-	logrus.SetOutput(io.Discard)
-	go host.WarmCgroupMoves()
-	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
-	r.life, r.cancel = context.WithCancel(context.Background())
-	return r, nil
+	return pid
 }
 
-// Mount makes all containers show these. It is called before the first
-// starts.
-func (r *Runtime) Mount(ms []spec.Mount) { r.mounts = ms }
+// Kill ends the first process, and with it the sandbox.
+func (s *Container) Kill() { _ = s.c.Signal(unix.SIGKILL) }
 
-// Stop ends starts in progress and waits for background work.
-func (r *Runtime) Stop() {
-	r.cancel()
-	r.WaitForJobs()
+// Wait returns when the first process has ended.
+func (s *Container) Wait() (Exit, error) {
+	state, err := s.process.Wait()
+	if state == nil {
+		return Exit{}, err
+	}
+	e := Exit{Code: state.ExitCode()}
+	if ws := state.Sys().(interface {
+		Signaled() bool
+		Signal() unix.Signal
+	}); ws.Signaled() {
+		e.Signal = ws.Signal()
+		e.Code = 128 + int(e.Signal)
+	}
+	return e, nil
 }
 
-// WaitForJobs waits for background work.
-func (r *Runtime) WaitForJobs() { r.jobs.Wait() }
-
-// Close stops and removes the state folder of this instance.
-func (r *Runtime) Close() error {
-	r.Stop()
-	err := os.RemoveAll(r.dir)
-	return errors.Join(err, r.lock.Close())
+// Counter reads the kernel's counter for a controller of the cgroup.
+func (s *Container) Counter(controller string) ([]byte, error) {
+	m, err := s.Cgroup()
+	if err != nil {
+		return nil, err
+	}
+	return kernelfile.ReadCounter(m, controller)
 }
 
-// Go runs a function in the background; Close waits for it.
-func (r *Runtime) Go(do func()) {
-	r.jobs.Go(func() {
-		do()
-	})
+// Cgroup returns the manager of the container's cgroup.
+func (s *Container) Cgroup() (cgroups.Manager, error) {
+	state, err := s.c.State()
+	if err != nil {
+		return nil, err
+	}
+	config := s.c.Config()
+	return manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
 }
 
-// Later runs a function in the background after a delay.
-func (r *Runtime) Later(after time.Duration, do func()) {
-	r.jobs.Add(1)
-	time.AfterFunc(after, func() {
-		defer r.jobs.Done()
-		do()
-	})
+// CgroupPersists reports whether the cgroup outlives the sandbox.
+func (s *Container) CgroupPersists() bool { return false }
+
+// OOM returns a channel that reports when the kernel kills for lack of memory.
+func (s *Container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
+
+// Destroy removes the container's processes, cgroup and state.
+func (s *Container) Destroy() error { return destroy(s.c) }
+
+// destroy removes a container's processes, its cgroup and its state.
+func destroy(c *libcontainer.Container) error {
+	_ = c.Signal(unix.SIGKILL) // an error means that it is not running, as wanted
+	return remove(c)
 }
 
-// AtStop registers a function to be called when the runtime stops. The function
-// that it returns cancels that.
-func (r *Runtime) AtStop(do func()) (cancel func() bool) {
-	return context.AfterFunc(r.life, do)
-}
+// remove removes the cgroup and the state of a container without processes.
+func remove(c *libcontainer.Container) error { return RetryRemove(c.Destroy) }
 
-// Host probes the host once and returns what its sandboxes are shown and may
-// call.
-func (r *Runtime) Host() (spec.Host, error) {
-	r.once.Do(func() {
-		h, err := host.Probe(r.uid, r.gid)
-		if err == nil {
-			r.host, err = spec.NewHost(h, r.mounts)
+// RetryRemove removes a cgroup. It retries for up to two seconds, since the
+// kernel may still hold it for a moment.
+func RetryRemove(remove func() error) (err error) {
+	for wait := time.Millisecond; wait < 2*time.Second; wait *= 2 {
+		if err = remove(); err == nil {
+			return nil
 		}
-		r.hostErr = err
-		sweepProbes(h.Cgroup)
-	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.host, r.hostErr
+		time.Sleep(wait)
+	}
+	return fmt.Errorf("removing the sandbox: %w", err)
 }
 
-// Start starts p in a fresh sandbox, with these streams.
-func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
-	line, err := pid1.NewLifeline()
-	if err != nil {
-		return nil, line, h, err
-	}
-	files := [3]*os.File{stdout, stderr, line.Theirs}
-	c, process, err := r.launch(p, files, h)
-	if procRefused(err) && !h.NoProc {
-		h = r.withoutProc()
-		c, process, err = r.launch(p, files, h)
-	}
-	if idMapRefused(err) && !h.NoIDMap {
-		h = r.withoutIDMaps()
-		c, process, err = r.launch(p, files, h)
-	}
-	line.Theirs.Close()
-	if err != nil {
-		line.Close()
-		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
-	}
-	return &Container{c, process}, line, h, nil
+// An Exit is how a sandbox ended.
+type Exit struct {
+	Code   int         // of the first process; 128+n if signal n ended it
+	Signal unix.Signal // that ended it, or 0
+	OOM    bool        // the memory limit was hit and something was killed
+	PIDs   bool        // the limit on processes was hit: new ones were refused
 }
-
-// A StartError is the error of a failed start, with the folders that it needed.
-type StartError struct {
-	Err       error
-	Host      host.Host
-	Dir, Root string // the state folder, and that of the root file system
-}
-
-func (e *StartError) Error() string { return e.Err.Error() }
-func (e *StartError) Unwrap() error { return e.Err }
-
-// Pin lets a sandbox run on as many processors as its limit asks for, where no
-// cgroup counts its time. It is called while its first process waits to go on, so
-// that everything in the sandbox inherits it, and seccomp keeps the code from
-// changing it.
-func (r *Runtime) Pin(pid int, cpus float64) error { return pin(pid, cpus, &r.spread) }

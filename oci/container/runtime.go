@@ -1,0 +1,149 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/pid1"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// A Runtime starts containers for one server. It is safe for concurrent use.
+type Runtime struct {
+	dir    string // this instance's: libcontainer's state of each sandbox
+	lock   *os.File
+	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
+
+	uid, gid uint32
+	mounts   []spec.Mount
+	once     sync.Once
+	mu       sync.Mutex // guards the fields below, once the host was probed, and lock
+	host     spec.Host
+	hostErr  error
+	copied   string // this program, if sandboxes need a copy of it
+
+	jobs   sync.WaitGroup // background work
+	life   context.Context
+	cancel context.CancelFunc
+}
+
+// Open makes a folder of its own in dir for the state of containers, and ends
+// and removes sandboxes that killed servers left there.
+func Open(dir string, uid, gid uint32) (*Runtime, error) {
+	own, lock, err := openInstance(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox state folder %q: %w", dir, err)
+	}
+	// libcontainer logs the errors that it returns to a logger of its own, too.
+	logrus.SetOutput(io.Discard)
+	go host.WarmCgroupMoves()
+	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
+	r.life, r.cancel = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Mount makes all containers show these. It is called before the first
+// starts.
+func (r *Runtime) Mount(ms []spec.Mount) { r.mounts = ms }
+
+// Stop ends starts in progress and waits for background work.
+func (r *Runtime) Stop() {
+	r.cancel()
+	r.WaitForJobs()
+}
+
+// WaitForJobs waits for background work.
+func (r *Runtime) WaitForJobs() { r.jobs.Wait() }
+
+// Close stops and removes the state folder of this instance.
+func (r *Runtime) Close() error {
+	r.Stop()
+	err := os.RemoveAll(r.dir)
+	return errors.Join(err, r.lock.Close())
+}
+
+// Go runs a function in the background; Close waits for it.
+func (r *Runtime) Go(do func()) {
+	r.jobs.Go(func() {
+		do()
+	})
+}
+
+// Later runs a function in the background after a delay.
+func (r *Runtime) Later(after time.Duration, do func()) {
+	r.jobs.Add(1)
+	time.AfterFunc(after, func() {
+		defer r.jobs.Done()
+		do()
+	})
+}
+
+// AtStop registers a function to be called when the runtime stops. The function
+// that it returns cancels that.
+func (r *Runtime) AtStop(do func()) (cancel func() bool) {
+	return context.AfterFunc(r.life, do)
+}
+
+// Host probes the host once and returns what its sandboxes are shown and may
+// call.
+func (r *Runtime) Host() (spec.Host, error) {
+	r.once.Do(func() {
+		h, err := host.Probe(r.uid, r.gid)
+		if err == nil {
+			r.host, err = spec.NewHost(h, r.mounts)
+		}
+		r.hostErr = err
+		sweepProbes(h.Cgroup)
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.host, r.hostErr
+}
+
+// Start starts p in a fresh sandbox, with these streams.
+func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
+	line, err := pid1.NewLifeline()
+	if err != nil {
+		return nil, line, h, err
+	}
+	files := [3]*os.File{stdout, stderr, line.Theirs}
+	c, process, err := r.launch(p, files, h)
+	if procRefused(err) && !h.NoProc {
+		h = r.withoutProc()
+		c, process, err = r.launch(p, files, h)
+	}
+	if idMapRefused(err) && !h.NoIDMap {
+		h = r.withoutIDMaps()
+		c, process, err = r.launch(p, files, h)
+	}
+	line.Theirs.Close()
+	if err != nil {
+		line.Close()
+		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
+	}
+	return &Container{c, process}, line, h, nil
+}
+
+// A StartError is the error of a failed start, with the folders that it needed.
+type StartError struct {
+	Err       error
+	Host      host.Host
+	Dir, Root string // the state folder, and that of the root file system
+}
+
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Pin lets a sandbox run on as many processors as its limit asks for, where no
+// cgroup counts its time. It is called while its first process waits to go on, so
+// that everything in the sandbox inherits it, and seccomp keeps the code from
+// changing it.
+func (r *Runtime) Pin(pid int, cpus float64) error { return pin(pid, cpus, &r.spread) }
