@@ -56,7 +56,7 @@ func newLab(t *testing.T, w pool.Options, preload []string, modules map[string]s
 	if w.Idle == 0 {
 		w.Idle = time.Minute
 	}
-	r.Keep(w)
+	r.KeepStandbys(w)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -92,8 +92,8 @@ func (r *Runtime) Isolation(l spec.Limits) string {
 	return doctor.Isolation(h.Host, l)
 }
 
-// Keep makes the runtime start sandboxes ahead of their use from now on.
-func (r *Runtime) Keep(w PoolOptions) {
+// KeepStandbys makes the runtime start sandboxes ahead of their use from now on.
+func (r *Runtime) KeepStandbys(w PoolOptions) {
 	r.pool.SetOptions(w)
 }
 

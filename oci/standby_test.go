@@ -19,7 +19,7 @@ import (
 // TestTemplateIsRenewed: all forks of one template have the same seed of hash.
 func TestTemplateIsRenewed(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
-	l.r.Keep(pool.Options{Start: pool.StartFork, Max: 2, Idle: time.Minute, Renew: 4})
+	l.r.KeepStandbys(pool.Options{Start: pool.StartFork, Max: 2, Idle: time.Minute, Renew: 4})
 	seen := map[string]bool{}
 	for end := time.Now().Add(2 * time.Minute); len(seen) < 3 && time.Now().Before(end); {
 		out, _ := l.run(t, "print("+isFork+", hash('x'))")

@@ -305,7 +305,7 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 					return s, notes, err
 				},
 			})
-			l.r.Keep(pool.Options{Start: kind, Max: 1, Idle: time.Minute})
+			l.r.KeepStandbys(pool.Options{Start: kind, Max: 1, Idle: time.Minute})
 			l.r.Warm(l.p)
 			l.wait(t)
 			l.wants(t, "print("+isFork+")", "False\n")

@@ -41,10 +41,16 @@ type app struct {
 	store   *rootfs.Store
 }
 
-// openApp wires everything. Nothing is started or fetched yet. Refresh is called
-// when there is work to do on the image in the background. Found are the user's
-// servers, which are kept up to date if watch is set.
-func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask bool), found *discovered, watch bool) (*app, error) {
+// appOptions are what a command decides about the app, beside the settings.
+type appOptions struct {
+	log          *slog.Logger
+	refreshImage func(ref string, ask bool) // called when there is work to do on the image in the background
+	servers      *discovered                // the user's MCP servers
+	serves       bool                       // for MCP clients: the servers are kept up to date, and sessions recorded
+}
+
+// openApp wires everything. Nothing is started or fetched yet.
+func openApp(s settings.Settings, o appOptions) (*app, error) {
 	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -65,16 +71,16 @@ func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask
 		return nil, d.Explain(err)
 	}
 	runtime.Mount(s.Mounts)
-	proxy := mcpproxy.New(found.config, mcpproxy.Options{
-		Log: log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
+	proxy := mcpproxy.New(o.servers.config, mcpproxy.Options{
+		Log: o.log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(),
 	})
 	var upstreams hostapi.Upstreams = proxy
 	var watcher *discovery.Watcher
-	if watch {
-		upstreams, watcher = found.keepCurrent(proxy)
+	if o.serves {
+		upstreams, watcher = o.servers.keepCurrent(proxy)
 	}
-	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: refresh}
+	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.Get,
 		Cached:      images.Cached,
@@ -85,7 +91,7 @@ func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask
 		RunnerDir:   runnerDir,
 		ToolsDir:    d.Tools(),
 		Project:     project(),
-		Policy:      loadPolicy(s, log),
+		Policy:      loadPolicy(s, o.log),
 		RunsDir:     filepath.Join(d.State, "runs"),
 		Files:       s.Files,
 		Pictures:    s.Pictures,
@@ -96,11 +102,11 @@ func openApp(s settings.Settings, log *slog.Logger, refresh func(ref string, ask
 		MaxParallel: maxParallel(s.Sessions),
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
-		SessionsDir: sessionsDir(d, watch),
+		SessionsDir: sessionsDir(d, o.serves),
 		Output:      s.Output,
 		Missing:     func() []string { return runtime.Missing(s.Limits) },
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
-		Log:         log,
+		Log:         o.log,
 	})
 	return &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
 }

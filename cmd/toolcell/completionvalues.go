@@ -115,11 +115,11 @@ func (t *typed) tools() (all []candidate) {
 
 // discovered returns the user's servers; none is started.
 func (t *typed) discovered() *discovered {
-	settings, err := settings.Read(t.c)
+	conf, err := settings.Read(t.c)
 	if err != nil {
 		return &discovered{}
 	}
-	found, err := discoverServers(settings, slog.New(slog.DiscardHandler))
+	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return &discovered{}
 	}

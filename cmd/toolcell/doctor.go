@@ -113,14 +113,15 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 }
 
 // tryPython runs one line of Python in a sandbox.
-func tryPython(ctx context.Context, settings settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
-	p, err := openApp(settings, newLogger(settings, s.Err), func(string, bool) {}, &discovered{}, false) // a check changes nothing and calls no server
+func tryPython(ctx context.Context, conf settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
+	noRefresh := func(string, bool) {}
+	a, err := openApp(conf, appOptions{log: newLogger(conf, s.Err), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { err = errors.Join(err, a.Close()) }()
 	start := time.Now()
-	r := p.bridge.Run(ctx, bridge.Request{Code: "import sys; print(sys.version.split()[0])", Timeout: 30 * time.Second})
+	r := a.bridge.Run(ctx, bridge.Request{Code: "import sys; print(sys.version.split()[0])", Timeout: 30 * time.Second})
 	if r.IsError() {
 		return "", r.Hint, 0, errors.New(r.Error)
 	}

@@ -44,40 +44,40 @@ func execCommand(s *console.Streams) *cli.Command {
 }
 
 func execAction(c *cli.Context, s *console.Streams) (err error) {
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
 	if !c.IsSet("log-level") {
-		settings.LogLevel = slog.LevelWarn // a shell user wants the output alone
+		conf.LogLevel = slog.LevelWarn // a shell user wants the output alone
 	}
 	if c.Bool("i") {
-		return execPrompt(c, s, settings)
+		return execPrompt(c, s, conf)
 	}
 	code, err := readScript(c, s.In)
 	if err != nil {
 		return err
 	}
-	p, err := openForShell(c, s, settings)
+	a, err := openForShell(c, s, conf)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	req := shellRequest(c, s, settings, code.argv)
+	defer func() { err = errors.Join(err, a.Close()) }()
+	req := shellRequest(c, s, conf, code.argv)
 	req.Code = code.text
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
-	if !settings.OutputNamed {
+	if !conf.OutputNamed {
 		// As in any pipeline, the run ends when its output has no reader.
 		broken := func() { cancel(unix.EPIPE) }
 		req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
 	}
-	r := p.bridge.Run(ctx, req)
+	r := a.bridge.Run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
 		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
 	}
-	if settings.OutputNamed {
-		if _, err := fmt.Fprintln(s.Out, r.Text(settings.Output)); err != nil {
+	if conf.OutputNamed {
+		if _, err := fmt.Fprintln(s.Out, r.Text(conf.Output)); err != nil {
 			return err
 		}
 	} else {
@@ -90,8 +90,8 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 }
 
 // execPrompt is exec -i. Code from the command line runs first, in the session.
-func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) (err error) {
-	if settings.OutputNamed {
+func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err error) {
+	if conf.OutputNamed {
 		return console.Usagef("give either -i or --output, not both")
 	}
 	first, err := readScript(c, s.In)
@@ -99,21 +99,21 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 		return err
 	}
 	// The user may think for long, and no other session needs the place.
-	settings.Sessions, settings.SessionIdle = 1, 30*24*time.Hour
-	p, err := openForShell(c, s, settings)
+	conf.Sessions, conf.SessionIdle = 1, 30*24*time.Hour
+	a, err := openForShell(c, s, conf)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { err = errors.Join(err, a.Close()) }()
 	for _, name := range c.StringSlice("server") {
-		if _, err := p.proxy.Lookup(name); err != nil && name != "*" {
+		if _, err := a.proxy.Lookup(name); err != nil && name != "*" {
 			return &console.ExitError{Code: console.ExitUsage, Err: err}
 		}
 	}
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
 	broken := func() { cancel(unix.EPIPE) }
-	req := shellRequest(c, s, settings, first.argv)
+	req := shellRequest(c, s, conf, first.argv)
 	req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
 	show := func(r *bridge.Result) {
 		printResult(r, s, c.Bool("quiet"))
@@ -122,8 +122,8 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 		}
 	}
 	err = repl.Run(ctx, repl.Options{
-		Streams: s, Run: p.bridge.Run, Request: req, First: first.text,
-		Image: settings.Image, History: settings.HistoryFile(), Quiet: c.Bool("quiet"),
+		Streams: s, Run: a.bridge.Run, Request: req, First: first.text,
+		Image: conf.Image, History: conf.HistoryFile(), Quiet: c.Bool("quiet"),
 		Show: show, ExitError: exitError,
 	})
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
@@ -133,9 +133,9 @@ func execPrompt(c *cli.Context, s *console.Streams, settings settings.Settings) 
 }
 
 // openForShell opens the app to run code for the user of a shell.
-func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings) (*app, error) {
-	log := newLogger(settings, s.Err)
-	found, err := discoverServers(settings, log)
+func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*app, error) {
+	log := newLogger(conf, s.Err)
+	found, err := discoverServers(conf, log)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +143,13 @@ func openForShell(c *cli.Context, s *console.Streams, settings settings.Settings
 		return nil, err
 	}
 	found.logProblems()
-	return openApp(settings, log, newRefresher(c, true, log).start, found, false)
+	return openApp(conf, appOptions{log: log, refreshImage: newDetachedRefresher(c, log).start, servers: found})
 }
 
-func shellRequest(c *cli.Context, s *console.Streams, settings settings.Settings, argv []string) bridge.Request {
+func shellRequest(c *cli.Context, s *console.Streams, conf settings.Settings, argv []string) bridge.Request {
 	req := bridge.Request{Argv: argv, Servers: c.StringSlice("server"), Progress: console.PullProgress(s.Err)}
 	if c.IsSet("timeout") {
-		req.Timeout = settings.Timeout
+		req.Timeout = conf.Timeout
 	}
 	return req
 }

@@ -29,25 +29,33 @@ import (
 
 // A refresher starts that process, one at a time.
 type refresher struct {
-	args    []string // of `toolcell images refresh`, before the reference
-	outlive bool     // it may outlive this process
-	log     *slog.Logger
+	args     []string // of `toolcell images refresh`, before the reference
+	detached bool     // it may outlive this process
+	log      *slog.Logger
 
 	mu    sync.Mutex
 	stdin io.Closer // the process ends when this is closed
 	done  chan struct{}
 }
 
-// newRefresher takes over the settings that were given as flags; the others are
-// in the environment.
-func newRefresher(c *cli.Context, outlive bool, log *slog.Logger) *refresher {
+// newRefresher returns a refresher whose process ends when it is closed. The process
+// takes over the settings that were given as flags; the others are in the
+// environment.
+func newRefresher(c *cli.Context, log *slog.Logger) *refresher {
 	args := []string{"images", "refresh"}
 	for _, name := range settings.ForImages {
 		if c.IsSet(name) {
 			args = append(args, "--"+name+"="+c.String(name))
 		}
 	}
-	return &refresher{args: args, outlive: outlive, log: log}
+	return &refresher{args: args, log: log}
+}
+
+// newDetachedRefresher is newRefresher for a process that may outlive this one.
+func newDetachedRefresher(c *cli.Context, log *slog.Logger) *refresher {
+	r := newRefresher(c, log)
+	r.detached = true
+	return r
 }
 
 // start is for image.Source.Refresh. A failure is not reported: a later run tries
@@ -72,13 +80,13 @@ func (r *refresher) launch(ref string, ask bool) error {
 	if ask {
 		args = append(args, "--ask")
 	}
-	if !r.outlive {
+	if !r.detached {
 		args = append(args, "--until-eof")
 	}
 	cmd := exec.Command("/proc/self/exe", append(args, "--", ref)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it survives the end of the terminal
-	if !r.outlive {
+	if !r.detached {
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			return err

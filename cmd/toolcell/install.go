@@ -92,11 +92,11 @@ func openInstaller(c *cli.Context, s *console.Streams) (*installer.Installer, er
 }
 
 func listClients(c *cli.Context, s *console.Streams) error {
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	found, err := discoverServers(settings, newLogger(settings, s.Err))
+	found, err := discoverServers(conf, newLogger(conf, s.Err))
 	if err != nil {
 		return err
 	}

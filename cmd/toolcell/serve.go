@@ -28,31 +28,31 @@ func serveCommand(s *console.Streams) *cli.Command {
 }
 
 func serve(c *cli.Context, s *console.Streams) (err error) {
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	log := newLogger(settings, s.Err)
-	refresh := newRefresher(c, false, log)
+	log := newLogger(conf, s.Err)
+	refresh := newRefresher(c, log)
 	defer refresh.close()
-	found, err := discoverServers(settings, log)
+	found, err := discoverServers(conf, log)
 	if err != nil {
 		return err
 	}
 	found.logProblems()
-	p, err := openApp(settings, log, refresh.start, found, true)
+	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.start, servers: found, serves: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { err = errors.Join(err, a.Close()) }()
 	if console.Terminal(s.In) {
 		fmt.Fprintln(s.Err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
 	}
 	// One fewer than may run: with a low RLIMIT_NOFILE a run must not compete
 	// with a standby start.
-	p.runtime.Keep(oci.PoolOptions{Start: settings.Start, Max: maxParallel(settings.Sessions) - 1, Idle: settings.IdleTimeout})
+	a.runtime.KeepStandbys(oci.PoolOptions{Start: conf.Start, Max: maxParallel(conf.Sessions) - 1, Idle: conf.IdleTimeout})
 	if log.Enabled(c.Context, slog.LevelDebug) { // listing the servers reads the record of each
-		log.Debug("serving", "version", version, "image", settings.Image, "servers", len(p.proxy.Servers()))
+		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
-	return p.bridge.Serve(c.Context, s.In, s.Out)
+	return a.bridge.Serve(c.Context, s.In, s.Out)
 }

@@ -50,12 +50,12 @@ func serversCommand(s *console.Streams) *cli.Command {
 
 // withProxy runs action on the user's servers and ends them again.
 func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mcpproxy.Proxy) error) (err error) {
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	log := newLogger(settings, s.Err)
-	found, err := discoverServers(settings, log)
+	log := newLogger(conf, s.Err)
+	found, err := discoverServers(conf, log)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		found.logProblems()
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
-		Log: log, ClientVersion: version, TokenDir: settings.TokenDir(), CatalogDir: settings.CatalogDir(),
+		Log: log, ClientVersion: version, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return action(c, p)
@@ -193,12 +193,12 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 			return console.Usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
 		}
 	}
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
 	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
-		Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments, Run: loadPolicy(settings, newLogger(settings, s.Err)).NewRun(),
+		Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments, Run: loadPolicy(conf, newLogger(conf, s.Err)).NewRun(),
 	})
 	if err != nil {
 		return err

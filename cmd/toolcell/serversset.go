@@ -31,11 +31,11 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 	if n := c.NArg(); n < 1 || n > 2 {
 		return console.Usagef("servers set takes the name of a server and of the input or variable to set")
 	}
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
-	found, err := discoverServers(settings, newLogger(settings, s.Err))
+	found, err := discoverServers(conf, newLogger(conf, s.Err))
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 	if !c.Args().Present() {
 		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
 	}
-	settings, err := settings.Read(c)
+	conf, err := settings.Read(c)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 		out = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
-		found, err := discoverServers(settings, newLogger(settings, s.Err))
+		found, err := discoverServers(conf, newLogger(conf, s.Err))
 		if err != nil {
 			return err
 		}
