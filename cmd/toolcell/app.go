@@ -50,7 +50,7 @@ type appOptions struct {
 }
 
 // openApp wires everything. Nothing is started or fetched yet.
-func openApp(s settings.Settings, o appOptions) (*app, error) {
+func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -62,6 +62,11 @@ func openApp(s settings.Settings, o appOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, store.Close())
+		}
+	}()
 	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
 	if err != nil {
 		return nil, d.Explain(err)

@@ -121,6 +121,7 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	all, err := store.List()
 	if err != nil {
 		return err
@@ -164,6 +165,7 @@ func imagesInspect(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	found, err := findImages(c, store)
 	if err != nil {
 		return err

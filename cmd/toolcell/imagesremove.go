@@ -21,6 +21,7 @@ func imagesRemove(c *cli.Context, s *console.Streams) (err error) {
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	for _, name := range c.Args().Slice() {
 		freed, rmErr := store.Remove(name)
 		if rmErr != nil {
@@ -55,6 +56,7 @@ func imagesPrune(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	removed, freed, err := store.Prune(p)
 	for _, i := range removed {
 		fmt.Fprintf(s.Out, "%.19s %s\n", i.Digest, strings.Join(i.Refs, " "))
