@@ -10,6 +10,13 @@ const (
 // HasInotify reports whether the kernel reports changes.
 func (w *Watcher) HasInotify() bool { return w.fs != nil }
 
+// Watches is the number of folders whose changes the kernel reports.
+func (w *Watcher) Watches() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.dirs)
+}
+
 // StopInotify lets the kernel report no further change, and waits for the looks
 // under way if wait is set.
 func (w *Watcher) StopInotify(wait bool) {

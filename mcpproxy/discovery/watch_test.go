@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,8 +180,17 @@ func TestSameConfigIsNoChange(t *testing.T) {
 	}
 }
 
+// BenchmarkRefresh looks at what a user of many clients has: ten files of
+// clients and ten of a folder, and the folders that they are in.
 func BenchmarkRefresh(b *testing.B) {
 	home := b.TempDir()
+	for i, file := range []string{
+		".claude.json", ".cursor/mcp.json", ".codeium/windsurf/mcp_config.json", ".config/Code/User/mcp.json", ".gemini/settings.json",
+		".config/zed/settings.json", ".lmstudio/mcp.json", ".copilot/mcp-config.json", "project/.mcp.json", "project/.cursor/mcp.json",
+	} {
+		mcptest.WriteFile(b, filepath.Join(home, file), fmt.Sprintf(`{"mcpServers":{"client%d":{"command":"x"}}}`, i))
+		mcptest.WriteFile(b, filepath.Join(home, "MCPs", fmt.Sprintf("server%d.json", i)), `{"command":"x"}`)
+	}
 	o := discovery.Options{Home: home, Dir: filepath.Join(home, "project")}
 	w := discovery.Watch(b.Context(), o, discovery.Discover(o), func(config.Config) {})
 	defer w.Close()
@@ -189,4 +199,9 @@ func BenchmarkRefresh(b *testing.B) {
 	for b.Loop() {
 		w.Refresh()
 	}
+	settled, looks := w.Looks()
+	if !settled || looks < 20 {
+		b.Errorf("settled %v, %d are looked at", settled, looks)
+	}
+	b.ReportMetric(float64(looks), "paths")
 }
