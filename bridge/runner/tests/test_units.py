@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from toolcell_runner import arguments, channel, jsontext, layout, saved, stackdump, tracebacks, values
+from toolcell_runner import arguments, channel, jsontext, pretty, saved, stackdump, tracebacks, values
 
 
 class Color(enum.Enum):
@@ -107,13 +107,13 @@ def test_records_name_what_there_is() -> None:
         record.htmlUrl  # noqa: B018
 
 
-def test_layout_breaks_and_cuts() -> None:
-    assert layout.show([1, 2]) == "[1, 2]"
-    assert layout.show({"a": "x" * 60, "b": "y" * 60}) == "{'a': '%s',\n 'b': '%s'}" % ("x" * 60, "y" * 60)
-    assert layout.show(list(range(1000))).endswith("… 800 more, 1,000 in all]")
+def test_pretty_breaks_and_cuts() -> None:
+    assert pretty.show([1, 2]) == "[1, 2]"
+    assert pretty.show({"a": "x" * 60, "b": "y" * 60}) == "{'a': '%s',\n 'b': '%s'}" % ("x" * 60, "y" * 60)
+    assert pretty.show(list(range(1000))).endswith("… 800 more, 1,000 in all]")
     loop: list[Any] = []
     loop.append(loop)
-    assert layout.show(loop) == "[…]"
+    assert pretty.show(loop) == "[…]"
 
 
 def test_unbound_names_of_a_tree() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .answers import with_raw
+from .toolresults import with_raw
 from .values import Record
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ class ResourceLink(Record):
 def publish(runtime: Runtime) -> None:
     """Makes the classes part of mcp.runtime, where pickle looks for them."""
     from .documentation import Docs, ToolDoc
-    from .modules import hide_types
+    from .mcpmodules import hide_types
     ResourceLink.runtime = runtime
     for kind in (Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, Docs):
         setattr(sys.modules["mcp.runtime"], kind.__name__, kind)

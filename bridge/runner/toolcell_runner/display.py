@@ -1,4 +1,4 @@
-"""Shows values as a notebook would.
+"""The display function: pictures, figures and the rest of what a notebook shows.
 
 Nothing here imports what the code has not imported: a value tells by its methods, or the module of its type, what it
 can be shown as.

@@ -96,7 +96,7 @@ def shown(value: Any) -> str:
         text = repr(value) if is_small(value) else None
         if text is None or len(text) > 100:
             try:
-                from .layout import show
+                from .pretty import show
                 text = show(value)
             except OSError:
                 pass  # the code has as many files open as there may be

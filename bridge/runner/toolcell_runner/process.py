@@ -9,7 +9,7 @@ from .channel import Channel
 from .execute import Executor, run_loop
 from .host import Host
 from .jsontext import decode
-from .modules import install_modules, install_servers
+from .mcpmodules import install_modules, install_servers
 from .runtime import Runtime
 from .saved import SavedTools
 from .sources import FOLDER, Sources

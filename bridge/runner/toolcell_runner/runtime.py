@@ -102,16 +102,16 @@ class Runtime:
         The arguments are a mapping and go to the server unchecked. Raises MCPError if the tool reports an error or
         may not be called, TypeError or ValueError if the arguments are not JSON.
         """
-        from .answers import tool_value
         from .arguments import arguments_of
+        from .toolresults import tool_value
         name = self._name(server)
         params = {"server": name, "tool": tool, "arguments": arguments_of(arguments or {})}
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
 
     async def _call(self, name: str, tool: str, args: Any, kwargs: Any) -> Any:
         """call_tool with the arguments of a function, which the host binds to the tool's parameters."""
-        from .answers import tool_value
         from .arguments import arguments_of, jsonable_argument
+        from .toolresults import tool_value
         if len(args) == 1 and hasattr(args[0], "keys"):
             args = [arguments_of(args[0])]
         else:
@@ -271,7 +271,7 @@ class Runtime:
         Raises ValueError if its source is not in this code, if it needs what only this code has, such as variables
         of an enclosing function, or if it has the name of a builtin.
         """
-        from .saving import save_tool
+        from .savetool import save_tool
         save_tool(self, func)
         return func
 

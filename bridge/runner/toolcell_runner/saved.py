@@ -65,7 +65,7 @@ class SavedTools:
     def _load(self, name: str) -> bool:
         """Defines a saved tool, and reports whether it could."""
         if name not in self._tried:
-            from .saving import load
+            from .savetool import load
             self._tried[name] = "it needs itself"
             self._tried[name] = load(self.runtime, name)
         return not self._tried[name]

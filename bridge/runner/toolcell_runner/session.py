@@ -10,7 +10,7 @@ import builtins
 import sys
 
 from .execute import Executor
-from .modules import install_servers
+from .mcpmodules import install_servers
 from .process import run_one
 from .saved import SavedTools
 from .tracebacks import report

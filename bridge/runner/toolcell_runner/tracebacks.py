@@ -57,8 +57,8 @@ def report(error: BaseException, sources: Sources) -> str:
         if sys.excepthook is not sys.__excepthook__:
             sys.excepthook(type(error), error, error.__traceback__)
             return ""
-        from .explain import explain
-        return explain(error, sources)
+        from .errorreport import print_report
+        return print_report(error, sources)
     except BaseException:
         try:
             os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))

@@ -19,17 +19,17 @@ def warm_up() -> None:
     before it is needed.
     """
     from . import (  # noqa: F401
-        answers,
         arguments,
         content,
         display,
         documentation,
-        explain,
-        layout,
-        saving,
+        errorreport,
+        pretty,
+        savetool,
         session,
         signatures,
         stackdump,
+        toolresults,
     )
     modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
     host, ours = _socket.socketpair()

@@ -1,4 +1,4 @@
-"""Converts answers of tools to Python values."""
+"""Converts the results of tools to Python values."""
 from __future__ import annotations
 
 from .errors import MCPError

@@ -1,4 +1,4 @@
-"""Shows values as a notebook would: over several lines, and within bounds."""
+"""Pretty-prints containers and tables as a notebook would: over several lines, and within bounds."""
 from __future__ import annotations
 
 import sys
@@ -24,7 +24,7 @@ def show(value: Any) -> str:
     if is_frame(value):
         return frame_text(value)
     if container_of(value):
-        text = Layout().lines(value, 0, 0)
+        text = PrettyPrinter().lines(value, 0, 0)
         if len(text) > MAX_SHOWN:
             text = f"{text[:MAX_SHOWN]}\n… cut: {len(text):,} characters as it is shown; print the part that you need"
         return text
@@ -57,7 +57,7 @@ def frame_text(frame: Any) -> str:
     return text
 
 
-class Layout:
+class PrettyPrinter:
     """Writes containers over as many lines as they need, each as short as it may be."""
 
     def __init__(self) -> None:

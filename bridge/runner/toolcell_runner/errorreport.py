@@ -1,4 +1,4 @@
-"""Prints an error: the code's own frames, the failing line, and what may have been meant."""
+"""Reports an uncaught error: the frames of the code, the line that failed, and what may have been meant."""
 from __future__ import annotations
 
 import os
@@ -21,7 +21,7 @@ MAX_CHAINED = 4  # errors that led to another
 MAX_CANDIDATES = 5_000  # names that are looked through
 
 
-def explain(error: BaseException, sources: Sources) -> str:
+def print_report(error: BaseException, sources: Sources) -> str:
     """Prints an error. Returns the suggestion that was added to its text."""
     import linecache
     import traceback

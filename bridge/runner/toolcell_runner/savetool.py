@@ -1,4 +1,4 @@
-"""Saves tools, and defines saved ones again."""
+"""Sends functions to the host for runtime.save_tool, and loads them again."""
 from __future__ import annotations
 
 import sys
