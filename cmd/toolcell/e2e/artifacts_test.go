@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestFilesOutliveTheRun(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				args := map[string]any{"code": leave + end.code}
 				if end.status == "timeout" {
-					args["timeout"] = 5
+					args["timeout"] = seconds(5)
 				}
 				r := c.call(t, args)
 				if end.status != "" && r.status() != end.status {
@@ -295,7 +296,7 @@ func TestPicturesBeyondTheBoundAreFiles(t *testing.T) {
 
 // TestPicturesOfARunThatWasStopped are there as far as they were displayed.
 func TestPicturesOfARunThatWasStopped(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": "5"})
+	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": strconv.Itoa(seconds(5))})
 	if r, all := c.pictures(t, pngOf+"display(P(3, 3))\nwhile True: pass"); r.status() != "timeout" || len(all) != 1 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
 	}

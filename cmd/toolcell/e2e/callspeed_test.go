@@ -91,7 +91,7 @@ func TestCallFigures(t *testing.T) {
 // figures runs code that prints an object of numbers.
 func (c *client) figures(t *testing.T, code string) (f map[string]float64) {
 	t.Helper()
-	r := c.call(t, map[string]any{"code": code, "servers": []string{"odd", "fast"}, "timeout": 100})
+	r := c.call(t, map[string]any{"code": code, "servers": []string{"odd", "fast"}, "timeout": seconds(100)})
 	if err := json.Unmarshal([]byte(strings.Join(lines(r.fields["stdout"]), "\n")), &f); err != nil {
 		t.Fatalf("%v: %s", err, r.text)
 	}

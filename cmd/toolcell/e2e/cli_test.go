@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestExec(t *testing.T) {
@@ -64,7 +63,7 @@ func TestExec(t *testing.T) {
 }
 
 // aSecond is a time in which Python starts, but no longer.
-func aSecond() string { return strconv.Itoa(int(slow(time.Second) / time.Second)) }
+func aSecond() string { return strconv.Itoa(seconds(1)) }
 
 func TestExecReadsStandardInput(t *testing.T) {
 	h := firstHost(t)

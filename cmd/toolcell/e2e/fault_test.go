@@ -42,9 +42,9 @@ func gone(t *testing.T, mark string) {
 func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
-		seconds := int(slow(5 * time.Second).Seconds())
-		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": seconds})
-		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, fmt.Sprint(seconds, " s")) {
+		limit := seconds(5)
+		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": limit})
+		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, fmt.Sprint(limit, " s")) {
 			t.Errorf("got %s", r.text)
 		}
 		gone(t, mark)
@@ -221,7 +221,7 @@ func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 			"garbage on fd 3":  {map[string]any{"code": "import os, time; os.write(3, b'\\xff' * 64); time.sleep(20)"}, "error", "connection"},
 			"recursion":        {map[string]any{"code": "def f(): f()\nf()"}, "error", "RecursionError"},
 			"2 GB of output": { // and less where that takes minutes
-				map[string]any{"code": fmt.Sprintf("import os\nfor _ in range(%d): os.write(1, b'x' * 1_000_000)\nprint('end')", 2000/slow(1)), "timeout": 60}, "success", "left out",
+				map[string]any{"code": fmt.Sprintf("import os\nfor _ in range(%d): os.write(1, b'x' * 1_000_000)\nprint('end')", 2000/slow(1)), "timeout": seconds(60)}, "success", "left out",
 			},
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -56,6 +56,9 @@ func slow(d time.Duration) time.Duration {
 	return d
 }
 
+// seconds gives a time limit for a run in which Python has to start first.
+func seconds(n int) int { return int(slow(time.Duration(n)*time.Second) / time.Second) }
+
 func TestMain(m *testing.M) {
 	if name := os.Getenv(fakeServerEnv); name != "" {
 		fakeServer(name)

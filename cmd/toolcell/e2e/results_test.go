@@ -22,7 +22,7 @@ func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 			"a subprocess": {"import subprocess\nsubprocess.run(['sleep', '60'])", "line 2, in <module>: subprocess.run(['sleep', '60'])"},
 		} {
 			start := time.Now()
-			r := c.call(t, map[string]any{"code": tt[0], "timeout": 3})
+			r := c.call(t, map[string]any{"code": tt[0], "timeout": seconds(3)})
 			if r.status() != "timeout" || !strings.Contains(r.text, "it was at:\n  "+tt[1]) {
 				t.Errorf("%s: %s", name, r.text)
 			}
