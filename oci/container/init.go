@@ -14,7 +14,7 @@ import (
 
 // init turns this process into the inside of a sandbox if it was started as
 // one. libcontainer starts our own binary again with argv[1] = "init", and our
-// nested stage is started with argv[1] = "nest" (nest.go). It is here rather
+// nested stage is started with argv[1] = "nest" (nesteduserns.go). It is here rather
 // than in main so that every binary or test that can start a sandbox has it.
 func init() {
 	if len(os.Args) < 2 {

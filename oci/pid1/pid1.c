@@ -1,5 +1,5 @@
 // The first process of every sandbox, and the stage before it where a sandbox
-// needs one. Both are this program again (pid1.go, nest.go say when), and both
+// needs one. Both are this program again (pid1.go, nesteduserns.go say when), and both
 // act here, in a constructor: before the Go runtime, which takes milliseconds
 // to start and has several threads from its first line on.
 

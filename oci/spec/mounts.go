@@ -73,7 +73,7 @@ func mounts(p Process, h Host) []specs.Mount {
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
 	if h.NoProc {
 		// libcontainer does not start without one. The nested stage covers it
-		// before the code runs (nest.go).
+		// before the code runs (nesteduserns.go).
 		proc = specs.Mount{Destination: "/proc", Type: "bind", Source: "/proc", Options: []string{"rbind", "nosuid", "noexec", "nodev"}}
 	}
 	out := []specs.Mount{

@@ -40,7 +40,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 	if h.nested() {
 		// Only one id is mapped. The process starts as container root,
 		// without capabilities, and our own stage makes a user namespace
-		// inside in which that id has the number asked for (nest.go).
+		// inside in which that id has the number asked for (nesteduserns.go).
 		args = append([]string{pid1Path, "nest", un.String()}, args...)
 		hide := 0
 		if h.NoProc {
