@@ -1,6 +1,6 @@
-// Package inplace changes single members of a config file that people write by
-// hand, in JSON with comments, TOML or YAML, and leaves every other byte of it
-// as it was: comments, order, indentation, line ends.
+// Package inplace edits one member of a JSON, TOML or YAML file and leaves every
+// other byte as it was: comments, order, indentation, line ends. It is for config
+// files that people write by hand, and the JSON may have comments.
 //
 // Each change is made in the text and then checked: the text before and after
 // are parsed, and what they say may differ in that one member only. A file in

@@ -1,6 +1,6 @@
-// Package plainjson turns the texts of config files (JSON with comments, TOML, YAML)
-// into JSON, with the members of objects in the order of the file. What a text may
-// become is bounded.
+// Package plainjson converts config files (JSON with comments, TOML and YAML) to plain
+// JSON. The members of objects keep the order of the file, and the size and depth of
+// the result are bounded.
 package plainjson
 
 import (
