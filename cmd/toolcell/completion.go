@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,16 +16,8 @@ import (
 // each candidate, with what it is after a tab. The lines :files and :dirs leave
 // it to the shell.
 //
-//go:embed completion/toolcell.bash
-var completeBash string
-
-//go:embed completion/toolcell.zsh
-var completeZsh string
-
-//go:embed completion/toolcell.fish
-var completeFish string
-
-var completions = map[string]string{"bash": completeBash, "zsh": completeZsh, "fish": completeFish}
+//go:embed completion
+var completionScripts embed.FS
 
 func completionCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
@@ -37,11 +29,11 @@ func completionCommand(s *console.Streams) *cli.Command {
 			"fish: toolcell completion fish | source",
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
-			text, ok := completions[c.Args().First()]
-			if !ok || c.NArg() != 1 {
+			text, err := completionScripts.ReadFile("completion/toolcell." + c.Args().First())
+			if err != nil || c.NArg() != 1 {
 				return console.Usagef("completion takes the name of one shell: bash, zsh or fish")
 			}
-			_, err := fmt.Fprint(s.Out, text)
+			_, err = s.Out.Write(text)
 			return err
 		},
 	}
@@ -95,43 +87,37 @@ type typed struct {
 
 // complete returns candidates for the last word.
 func (t *typed) complete(words []string) []candidate {
-	var value cli.Flag // that the next word is the value of
+	var flag cli.Flag // whose value the next word is
 	last := len(words) - 1
 	for _, w := range words[:last] {
 		switch {
-		case value != nil:
-			value = nil
+		case flag != nil:
+			flag = nil
 		case w == "--":
 			t.paths = filePaths // arguments of the code, which only it knows
 			return nil
-		case strings.HasPrefix(w, "-") && w != "-":
-			if f := t.flag(w); f != nil && takesValue(f) && !strings.Contains(w, "=") {
-				value = f
-			}
-		default:
+		case !isFlag(w):
 			t.enter(w)
+		case !strings.Contains(w, "="):
+			if flag = t.flag(w); !takesValue(flag) {
+				flag = nil
+			}
 		}
 	}
 	word := words[last]
-	name, begun, hasValue := strings.Cut(word, "=")
+	name, _, hasValue := strings.Cut(word, "=")
 	switch {
-	case value != nil:
-		return startingWith(word, t.values(value))
-	case strings.HasPrefix(word, "-") && hasValue:
-		f := t.flag(name)
-		if f == nil {
-			return nil
-		}
-		found := startingWith(begun, t.values(f))
-		for i := range found {
-			found[i].value = name + "=" + found[i].value
-		}
-		return found
-	case strings.HasPrefix(word, "-") && word != "-":
-		return startingWith(word, t.flagNames())
+	case flag != nil:
+		return startingWith(word, "", t.values(flag))
+	case !isFlag(word):
+		return startingWith(word, "", append(t.commandNames(), t.arguments()...))
+	case hasValue:
+		return startingWith(word, name+"=", t.values(t.flag(name)))
 	}
-	return startingWith(word, append(t.commandNames(), t.arguments()...))
+	return startingWith(word, "", t.flagNames())
 }
+
+func isFlag(w string) bool { return strings.HasPrefix(w, "-") && w != "-" }
 
 // enter handles a word that is not a flag: a command or an argument.
 func (t *typed) enter(w string) {
@@ -145,11 +131,10 @@ func (t *typed) enter(w string) {
 	t.commands, t.flags = cmd.Subcommands, cmd.Flags
 }
 
-// flag returns the flag meant by -x, --x or --x=….
+// flag returns the flag meant by -x or --x, or nil.
 func (t *typed) flag(w string) cli.Flag {
-	name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
 	for _, f := range t.flags {
-		if slices.Contains(f.Names(), name) {
+		if slices.Contains(f.Names(), strings.TrimLeft(w, "-")) {
 			return f
 		}
 	}
@@ -163,11 +148,10 @@ func takesValue(f cli.Flag) bool {
 
 // about returns a flag's usage line, without the marks around its value.
 func about(f cli.Flag) string {
-	d, ok := f.(cli.DocGenerationFlag)
-	if !ok {
-		return ""
+	if d, ok := f.(cli.DocGenerationFlag); ok {
+		return strings.ReplaceAll(d.GetUsage(), "`", "")
 	}
-	return strings.ReplaceAll(d.GetUsage(), "`", "")
+	return ""
 }
 
 func (t *typed) flagNames() (all []candidate) {
@@ -198,9 +182,11 @@ func (t *typed) commandNames() (all []candidate) {
 	return all
 }
 
-func startingWith(prefix string, all []candidate) (found []candidate) {
+// startingWith returns the candidates that complete a word when they stand
+// behind what it begins with.
+func startingWith(word, begin string, all []candidate) (found []candidate) {
 	for _, c := range all {
-		if strings.HasPrefix(c.value, prefix) {
+		if c.value = begin + c.value; strings.HasPrefix(c.value, word) {
 			found = append(found, c)
 		}
 	}

@@ -2,52 +2,53 @@ package main
 
 import (
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 )
 
 // arguments returns candidates for the next argument of the command.
 func (t *typed) arguments() []candidate {
-	first := len(t.args) == 0
 	switch t.path {
-	case "exec":
-		if first {
-			t.paths = filePaths
-		}
-	case "images pull", "images inspect", "images rm", "images verify":
-		if first || t.path != "images pull" {
-			return t.images()
-		}
+	case "images inspect", "images rm", "images verify":
+		return t.images()
 	case "servers tools", "servers check":
 		return t.servers()
-	case "servers call", "servers login", "servers logout":
-		if first {
-			return t.servers()
-		}
 	case "servers set":
 		return t.inputs()
 	case "servers trust", "servers untrust":
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
 		return t.tools()
+	}
+	if len(t.args) > 0 {
+		return nil
+	}
+	switch t.path { // commands that take one
+	case "exec":
+		t.paths = filePaths
+	case "images pull":
+		return t.images()
+	case "servers call", "servers login", "servers logout":
+		return t.servers()
 	case "install", "uninstall":
-		if first {
-			return words(installer.ClientNames()...)
-		}
+		return words(installer.ClientNames()...)
 	case "completion":
-		if first {
-			return words("bash", "zsh", "fish")
-		}
+		return words("bash", "zsh", "fish")
 	}
 	return nil
 }
 
 // values returns candidates for the value of a flag.
 func (t *typed) values(f cli.Flag) []candidate {
+	if f == nil {
+		return nil
+	}
 	switch f.Names()[0] {
 	case "image":
 		return append(words("host"), t.images()...)
@@ -90,11 +91,11 @@ func (t *typed) images() (all []candidate) {
 	defer store.Close()
 	list, _ := store.List()
 	for _, i := range list {
+		if len(i.Refs) == 0 {
+			i.Refs = []string{i.Digest}
+		}
 		for _, ref := range i.Refs {
 			all = append(all, candidate{ref, megabytes(i.Size)})
-		}
-		if len(i.Refs) == 0 {
-			all = append(all, candidate{i.Digest, megabytes(i.Size)})
 		}
 	}
 	return all
@@ -114,20 +115,20 @@ func (t *typed) tools() (all []candidate) {
 }
 
 // discovered returns the user's servers; none is started.
-func (t *typed) discovered() *discovered {
+func (t *typed) discovered() config.Config {
 	conf, err := settings.Read(t.c)
 	if err != nil {
-		return &discovered{}
+		return config.Config{}
 	}
 	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return &discovered{}
+		return config.Config{}
 	}
-	return found
+	return found.config
 }
 
 func (t *typed) servers() (all []candidate) {
-	for _, s := range t.discovered().config.Servers {
+	for _, s := range t.discovered().Servers {
 		all = append(all, candidate{s.Name, s.Description})
 	}
 	return all
@@ -136,7 +137,7 @@ func (t *typed) servers() (all []candidate) {
 // inputs returns the servers that ask for values or, after a server, the values
 // that it asks for.
 func (t *typed) inputs() (all []candidate) {
-	for _, in := range t.discovered().config.Inputs {
+	for _, in := range t.discovered().Inputs {
 		if len(t.args) == 0 {
 			all = append(all, candidate{value: in.Server})
 		} else if in.Server == t.args[0] {
@@ -164,11 +165,9 @@ func bashWords(line, breaks string) (all []string, insert func(string) string) {
 			escaped, begun = true, true
 		case quote != 0 && r == quote:
 			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
+		case quote == 0 && (r == '\'' || r == '"'):
 			quote, begun = r, true
-		case r == ' ' || r == '\t':
+		case quote == 0 && (r == ' ' || r == '\t'):
 			if begun {
 				all = append(all, word.String())
 			}
@@ -186,27 +185,13 @@ func bashWords(line, breaks string) (all []string, insert func(string) string) {
 	if quote != 0 {
 		return all, func(value string) string { return value }
 	}
-	stays := strings.LastIndexAny(word.String(), strings.Map(shellBreak, breaks)) + 1
+	stays := 1 + strings.LastIndexFunc(word.String(), func(r rune) bool {
+		return strings.ContainsRune("=:@", r) && strings.ContainsRune(breaks, r) // at others the shell breaks words too
+	})
 	return all, func(value string) string { return escapeWord(value[min(stays, len(value)):]) }
-}
-
-// shellBreak lists those of bash's word breaks that the shell treats as part of
-// a word.
-func shellBreak(r rune) rune {
-	if strings.ContainsRune("=:@", r) {
-		return r
-	}
-	return -1
 }
 
 // escapeWord writes a word so that a shell reads it as it is.
 func escapeWord(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(" \t\"'\\$&|;<>()*?[]{}~#!`", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return regexp.MustCompile("[ \t\"'\\\\$&|;<>()*?\\[\\]{}~#!`]").ReplaceAllString(s, `\$0`)
 }
