@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,12 +33,13 @@ func TestColorsOfADiff(t *testing.T) {
 		t.Setenv("NO_COLOR", tt.noColor)
 		ours, theirs := terminaltest.Open(t, 80)
 		show(theirs)
-		theirs.Close()
-		screen := make([]byte, 1000)
-		n, err := ours.Read(screen)
-		if got := strings.ReplaceAll(string(screen[:n]), "\r\n", "\n"); got != tt.want {
-			t.Errorf("%s: got %q, %v, want %q", name, got, err, tt.want)
+		// A terminal gives one line or several at a time.
+		want := strings.ReplaceAll(tt.want, "\n", "\r\n")
+		screen := make([]byte, len(want))
+		if n, err := io.ReadFull(ours, screen); string(screen[:n]) != want {
+			t.Errorf("%s: got %q, %v, want %q", name, screen[:n], err, want)
 		}
+		theirs.Close()
 	}
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
