@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,3 +147,24 @@ func (e *event) endFrom(start time.Time, day int) time.Time {
 
 // addDays keeps the time of day where the clock changes.
 func addDays(t time.Time, n int) time.Time { return t.AddDate(0, 0, n) }
+
+// occurrence is an event on one date.
+type occurrence struct {
+	*event
+	span
+}
+
+// between returns what takes place between from and to, in order of start.
+func (c *calendar) between(from, to time.Time) []occurrence {
+	var found []occurrence
+	for _, e := range c.events {
+		for _, s := range e.spans(to) {
+			// An event without length counts at the moment it starts.
+			if s.start.Before(to) && (s.end.After(from) || s.start.Equal(s.end) && !s.start.Before(from)) {
+				found = append(found, occurrence{e, s})
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b occurrence) int { return a.start.Compare(b.start) })
+	return found
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -145,27 +144,6 @@ func gaps(events []occurrence, start, end time.Time) []span {
 		free = append(free, span{at, end})
 	}
 	return free
-}
-
-// occurrence is an event on one date.
-type occurrence struct {
-	*event
-	span
-}
-
-// between returns what takes place between from and to, in order of start.
-func (c *calendar) between(from, to time.Time) []occurrence {
-	var found []occurrence
-	for _, e := range c.events {
-		for _, s := range e.spans(to) {
-			// An event without length counts at the moment it starts.
-			if s.start.Before(to) && (s.end.After(from) || s.start.Equal(s.end) && !s.start.Before(from)) {
-				found = append(found, occurrence{e, s})
-			}
-		}
-	}
-	slices.SortStableFunc(found, func(a, b occurrence) int { return a.start.Compare(b.start) })
-	return found
 }
 
 func load(path string) (*calendar, error) {
