@@ -8,7 +8,6 @@ import (
 	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
-	"golang.org/x/sys/unix"
 )
 
 // SeccompProfile is the Moby project's default profile, reduced to what it
@@ -26,7 +25,7 @@ func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the seccomp profile: %w", err)
 	}
-	harden(p)
+	harden(p, un.Template)
 	if un.memory {
 		forbid(p, hidden)
 	}
@@ -77,38 +76,22 @@ var refused = []string{
 	// These read the arguments of other calls from memory, which a filter
 	// cannot see.
 	"socketcall", "ipc",
-	// Allowed again below, for some arguments.
-	"socket", "socketpair", "personality", "fcntl",
+	// See prctls, in seccompargs.go.
+	"seccomp",
+	// Their contexts are counted for the whole host (fs.aio-max-nr).
+	"io_setup", "io_destroy", "io_submit", "io_cancel", "io_getevents", "io_pgetevents", "io_pgetevents_time64",
+	// They say which pages of a shared file are in memory: what others read.
+	"mincore", "cachestat",
 }
 
 // hidden are calls whose memory belongs to no process: files without a name,
 // and the shared memory, messages and semaphores of System V and POSIX.
 var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget", "msgsnd", "semget", "mq_open"}
 
-// families are the kinds of sockets there may be.
-var families = []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
-
 // harden takes calls out of the profile.
-func harden(p *specs.LinuxSeccomp) {
+func harden(p *specs.LinuxSeccomp, template bool) {
 	forbid(p, refused)
-	allow := func(name string, arg uint, op specs.LinuxSeccompOperator, value uint64) {
-		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{
-			Names: []string{name}, Action: specs.ActAllow,
-			Args: []specs.LinuxSeccompArg{{Index: arg, Value: value, Op: op}},
-		})
-	}
-	for _, family := range families {
-		allow("socket", 0, specs.OpEqualTo, family)
-	}
-	allow("socketpair", 0, specs.OpEqualTo, unix.AF_UNIX)
-	allow("personality", 0, specs.OpEqualTo, 0xffffffff) // asks, and changes nothing
-	// All commands but F_NOTIFY, the old way to watch a directory. The filter
-	// sees 64 bits and the kernel uses only 32, so the profile lists what is
-	// allowed: otherwise set upper bits could hide a command.
-	allow("fcntl", 1, specs.OpLessEqual, unix.F_NOTIFY-1)
-	for command := uint64(unix.F_NOTIFY) + 1; command < unix.F_NOTIFY+16; command++ {
-		allow("fcntl", 1, specs.OpEqualTo, command)
-	}
+	allowByArguments(p, template)
 	// The 32-bit calls of a 64-bit kernel are a second door, which Python
 	// does not use. The first architecture is the host's own.
 	if len(p.Architectures) > 1 {

@@ -74,21 +74,23 @@ DENIED = (errno.EPERM, errno.EACCES, errno.ENOSYS)
 # Numbers of the calls that libc has no function for, or none for what we want: x86-64, arm64 (None: it has none).
 NUMBERS = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "afs_syscall": (183, None), "bpf": (321, 280),
-    "capset": (126, 91), "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
+    "cachestat": (451, 451),    "capset": (126, 91), "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
     "clone": (56, 220), "clone3": (435, 435), "create_module": (174, None), "delete_module": (176, 106),
     "fanotify_init": (300, 262), "fanotify_mark": (301, 263), "finit_module": (313, 273), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "get_kernel_syms": (177, None),
-    "getpid": (39, 172), "init_module": (175, 105), "io_uring_setup": (425, 425), "ioperm": (173, None),
+    "getpid": (39, 172), "init_module": (175, 105), "io_cancel": (210, 3), "io_destroy": (207, 1),
+    "io_getevents": (208, 4), "io_pgetevents": (333, 292), "io_setup": (206, 0), "io_submit": (209, 2),
+    "io_uring_setup": (425, 425), "ioperm": (173, None),
     "iopl": (172, None), "ioprio_set": (251, 30), "kcmp": (312, 272), "kexec_file_load": (320, 294),
     "kexec_load": (246, 104), "keyctl": (250, 219), "listmount": (458, 458), "lookup_dcookie": (212, 18),
-    "migrate_pages": (256, 238), "modify_ldt": (154, None), "mount": (165, 40), "mount_setattr": (442, 442),
+    "migrate_pages": (256, 238), "mincore": (27, 232), "modify_ldt": (154, None), "mount": (165, 40), "mount_setattr": (442, 442),
     "move_mount": (429, 429), "move_pages": (279, 239), "name_to_handle_at": (303, 264), "nfsservctl": (180, 42),
     "open_by_handle_at": (304, 265), "open_tree": (428, 428), "open_tree_attr": (467, 467),
     "perf_event_open": (298, 241), "personality": (135, 92), "pidfd_getfd": (438, 438), "pidfd_open": (434, 434),
     "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "process_madvise": (440, 440),
     "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "query_module": (178, None),
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "remap_file_pages": (216, 234),
-    "request_key": (249, 218), "rt_sigqueueinfo": (129, 138), "setdomainname": (171, 162), "sethostname": (170, 161),
+    "request_key": (249, 218), "rt_sigqueueinfo": (129, 138), "seccomp": (317, 277), "setdomainname": (171, 162), "sethostname": (170, 161),
     "setns": (308, 268), "settimeofday": (164, 170), "statmount": (457, 457), "swapoff": (168, 225),
     "swapon": (167, 224), "sysfs": (139, None), "syslog": (103, 116), "tgkill": (234, 131), "umount2": (166, 39),
     "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282), "vhangup": (153, 58), "vmsplice": (278, 75),
@@ -698,13 +700,14 @@ PAGE = ctypes.create_string_buffer(4096)
 # Refused means EPERM, EACCES or ENOSYS: any other error says that the kernel has looked at the arguments.
 DOORS = {
     "acct": (b"/tmp/acct",), "add_key": (b"user", b"x", b"y", 1, -3), "afs_syscall": (0, 0, 0, 0, 0),
-    "bpf": (0, struct.pack("16I", 2, 4, 4, 1, *[0] * 12), 64), "clock_adjtime": (0, struct.pack("I204x", 2)),
+    "bpf": (0, struct.pack("16I", 2, 4, 4, 1, *[0] * 12), 64), "cachestat": (-1, 0, 0, 0), "clock_adjtime": (0, struct.pack("I204x", 2)),
     "clock_settime": (0, NOW), "create_module": (b"x", 4096), "delete_module": (b"x", 0), "fanotify_init": (0x200, 0),
     "fanotify_mark": (-1, 1, 1, AT_FDCWD, b"/"), "finit_module": (0, b"", 0), "fsopen": (b"tmpfs", 0),
     "fspick": (AT_FDCWD, b"/", 0), "get_kernel_syms": (0,), "init_module": (PAGE, 4096, b""),
-    "io_uring_setup": (1, PAGE), "ioperm": (0x80, 1, 1), "iopl": (3,), "kcmp": (os.getpid(), 1, 0, 1, 1),
+    "io_cancel": (0, 0, 0), "io_destroy": (0,), "io_getevents": (0, 0, 0, 0, 0), "io_pgetevents": (0, 0, 0, 0, 0, 0),
+    "io_setup": (0, 0), "io_submit": (0, 0, 0), "io_uring_setup": (1, PAGE), "ioperm": (0x80, 1, 1), "iopl": (3,), "kcmp": (os.getpid(), 1, 0, 1, 1),
     "kexec_file_load": (0, 0, 0, b"", 0), "kexec_load": (0, 0, 0, 0), "keyctl": (0, -3, 1),
-    "lookup_dcookie": (1, PAGE, 4096), "migrate_pages": (0, 1, PAGE, PAGE), "modify_ldt": (0, PAGE, 16),
+    "lookup_dcookie": (1, PAGE, 4096), "migrate_pages": (0, 1, PAGE, PAGE), "mincore": (1, 1, 0), "modify_ldt": (0, PAGE, 16),
     "mount_setattr": (AT_FDCWD, b"/", 0, struct.pack("4Q", 1, 0, 0, 0), 32),
     "move_mount": (AT_FDCWD, b"/tmp", AT_FDCWD, b"/usr", 0), "move_pages": (1, 0, 0, 0, 0, 0),
     "name_to_handle_at": (AT_FDCWD, b"/", struct.pack("Ii", 128, 0) + bytes(128), PAGE, 0), "nfsservctl": (0, 0, 0),
@@ -715,7 +718,7 @@ DOORS = {
     "process_vm_readv": (os.getpid(), PAGE, 0, PAGE, 0, 0), "process_vm_writev": (os.getpid(), PAGE, 0, PAGE, 0, 0),
     "ptrace": (0, 0, 0, 0), "query_module": (0, 0, 0, 0, 0), "quotactl": (0x80000100, b"/dev/sda", 0, 0),
     "quotactl_fd": (0, 0x80000700, 0, PAGE), "remap_file_pages": (0, 0, 0, 0, 0),
-    "request_key": (b"user", b"x", 0, 0), "setdomainname": (b"x", 1), "sethostname": (b"x", 1),
+    "request_key": (b"user", b"x", 0, 0), "seccomp": (99, 0, 0), "setdomainname": (b"x", 1), "sethostname": (b"x", 1),
     "settimeofday": (NOW, 0), "swapoff": (b"/tmp/swap",), "swapon": (b"/tmp/swap", 0), "sysfs": (3, 0, 0),
     "uselib": (b"/tmp/x",), "userfaultfd": (1,), "vhangup": (), "vmsplice": (1, PAGE, 0, 0),
 }
@@ -728,6 +731,65 @@ for _name, _args in DOORS.items():
             if e.errno in DENIED:
                 raise
             return f"reached the kernel: {e}"
+
+
+# Calls that must not reach the kernel with these arguments. Each would fail there, but with another error.
+
+
+def refused(call):
+    try:
+        return f"returned {checked(call())}"
+    except OSError as e:
+        if e.errno in DENIED:
+            raise
+        return f"reached the kernel: {e}"
+
+
+def with_a_socket(call, family=socket.AF_INET, kind=socket.SOCK_DGRAM):
+    with socket.socket(family, kind) as s:
+        return call(s.fileno())
+
+
+ARGUMENTS = {
+    "loads a seccomp filter with prctl": lambda: libc.prctl(22, 2, 0, 0, 0),
+    "switches system calls to another handler": lambda: libc.prctl(59, 99, 0, 0, 0),
+    "asks for speculation": lambda: libc.prctl(53, 99, 0, 0, 0),
+    "attaches a socket filter": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 26, PAGE, 0)),
+    "attaches a BPF program to a socket": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 50, PAGE, 0)),
+    "attaches a filter for reused ports": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 51, PAGE, 0)),
+    "attaches a BPF program for reused ports": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 52, PAGE, 0)),
+    "hides a socket filter in the upper bits": lambda: with_a_socket(lambda fd: libc.syscall(
+        *map(ctypes.c_long, ((54, 208)[ARCH], fd, 1 << 32 | 1, 1 << 32 | 26, 0, 0)))),
+    "takes a lease of a file": lambda: libc.fcntl(os.open("/tmp", os.O_RDONLY), 1024, 99),
+    "makes an MPTCP socket": lambda: libc.socket(socket.AF_INET, socket.SOCK_STREAM, 262),
+    "makes a UDP-Lite socket": lambda: libc.socket(socket.AF_INET, socket.SOCK_DGRAM, 136),
+    "sends out-of-band data": lambda: with_a_socket(lambda fd: libc.send(fd, b"x", 1, 1), socket.AF_UNIX),
+    "types for the terminal": lambda: libc.ioctl(0, 0x5412, b"x"),
+    "pretends that a console wrote": lambda: libc.ioctl(0, 0x541C, PAGE),
+    "changes its limit on core files": lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)) or 0,
+    "changes it for another process": lambda: resource.prlimit(os.getpid(), resource.RLIMIT_CORE, (0, 0)) and 0,
+}
+for _name, _call in ARGUMENTS.items():
+    @attempt(_name, safe_outside=True)
+    def _(call=_call):
+        return refused(call)
+
+
+@attempt("starts a core handler of the host")
+def _():
+    # With a limit of just 1 the kernel writes no core and pipes none (fs/coredump.c).
+    limits = resource.getrlimit(resource.RLIMIT_CORE)
+    return limits != (1, 1) and f"the limits are {limits}"
+
+
+@attempt("queues signals that the host's user pays for")
+def _():
+    # Of real-time signals each one is kept (signal(7)).
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+    for n in range(5000):
+        if libc.sigqueue(os.getpid(), int(signal.SIGRTMIN), 0) != 0:
+            return None
+    return "5000 of them"
 
 
 @attempt("reboots")

@@ -1,0 +1,175 @@
+package spec
+
+import (
+	"maps"
+	"slices"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// A callRule allows a call whose arguments are as said. A call may have several
+// rules: one that fits is enough.
+//
+// Rules say what is allowed and never what is not: a filter sees 64 bits of an
+// argument, the kernel often uses only 32, and set upper bits could hide a value
+// that is refused.
+type callRule []specs.LinuxSeccompArg
+
+// equal compares the 32 bits that the kernel uses: C libraries differ in what they
+// leave in the others.
+func equal(arg uint, value uint64) specs.LinuxSeccompArg {
+	return specs.LinuxSeccompArg{Index: arg, Value: 0xffffffff, ValueTwo: value, Op: specs.OpMaskedEqual}
+}
+
+func atMost(arg uint, value uint64) specs.LinuxSeccompArg {
+	return specs.LinuxSeccompArg{Index: arg, Value: value, Op: specs.OpLessEqual}
+}
+
+// inBand allows flags of a message without MSG_OOB: out-of-band data on unix
+// sockets is another queue in the kernel (CVE-2025-38236), which nothing needs.
+func inBand(arg uint) callRule {
+	return callRule{{Index: arg, Value: unix.MSG_OOB, ValueTwo: 0, Op: specs.OpMaskedEqual}}
+}
+
+// allowByArguments lets the code make some calls with some arguments only. For
+// a template it adds what turns a fork into a sandbox (fork.py).
+func allowByArguments(p *specs.LinuxSeccomp, template bool) {
+	rules := argumentRules()
+	if template {
+		rules["prctl"] = append(rules["prctl"], oneOf(0, unix.PR_SET_SECCOMP, unix.PR_CAPBSET_DROP)...)
+		rules["ioctl"] = append(rules["ioctl"], callRule{equal(1, unix.SIOCSIFFLAGS)})
+		rules["setrlimit"] = []callRule{{}}
+		rules["prlimit64"] = []callRule{{}}
+	}
+	names := slices.Sorted(maps.Keys(rules))
+	forbid(p, names)
+	for _, name := range names {
+		for _, args := range rules[name] {
+			p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: []string{name}, Action: specs.ActAllow, Args: args})
+		}
+	}
+}
+
+// oneOf allows each of the values of an argument.
+func oneOf(arg uint, values ...uint64) []callRule {
+	rules := make([]callRule, len(values))
+	for i, v := range values {
+		rules[i] = callRule{equal(arg, v)}
+	}
+	return rules
+}
+
+// from allows the values from first to last.
+func from(arg uint, first, last uint64) (rules []callRule) {
+	for v := first; v <= last; v++ {
+		rules = append(rules, callRule{equal(arg, v)})
+	}
+	return rules
+}
+
+// argumentRules are the calls that only some arguments may be given to.
+func argumentRules() map[string][]callRule {
+	rules := map[string][]callRule{
+		"socket":      sockets(),
+		"socketpair":  {{equal(0, unix.AF_UNIX), equal(2, 0)}},
+		"personality": {{equal(0, 0xffffffff)}}, // asks, and changes nothing
+		"fcntl":       fcntls(),
+		"ioctl":       oneOf(1, ioctls...),
+		"prctl":       oneOf(0, prctls...),
+		"setsockopt":  socketOptions(),
+		"sendto":      {inBand(3)},
+		"sendmsg":     {inBand(2)},
+		"sendmmsg":    {inBand(3)},
+		"recvfrom":    {inBand(3)},
+		"recvmsg":     {inBand(2)},
+		"recvmmsg":    {inBand(3)},
+		// The limit on core files has a meaning of its own (Rlimits). Reading
+		// it is no change: without new limits, prlimit only reads.
+		"setrlimit": oneOf(0, changeableLimits()...),
+		"prlimit64": append(oneOf(1, changeableLimits()...), callRule{{Index: 2, Value: 0, Op: specs.OpEqualTo}}),
+	}
+	return rules
+}
+
+// sockets allows unix, TCP and UDP sockets: other protocols (MPTCP, SCTP, UDP-Lite,
+// ICMP) would only show the code more of the kernel, and load modules of it.
+func sockets() []callRule {
+	rules := []callRule{{equal(0, unix.AF_UNIX), equal(2, 0)}}
+	for _, family := range []uint64{unix.AF_INET, unix.AF_INET6} {
+		for _, protocol := range []uint64{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+			rules = append(rules, callRule{equal(0, family), equal(2, protocol)})
+		}
+	}
+	return rules
+}
+
+// fcntls allows all commands but F_SETLEASE, which can delay a writer on the
+// host, and F_NOTIFY, the old way to watch a directory.
+func fcntls() []callRule {
+	rules := []callRule{{atMost(1, unix.F_SETLEASE-1)}, {equal(1, unix.F_GETLEASE)}}
+	return append(rules, from(1, unix.F_NOTIFY+1, unix.F_NOTIFY+15)...)
+}
+
+// changeableLimits are the resources whose limits code may lower (getrlimit(2)).
+func changeableLimits() (all []uint64) {
+	for resource := range uint64(16) {
+		if resource != unix.RLIMIT_CORE {
+			all = append(all, resource)
+		}
+	}
+	return all
+}
+
+// ioctls are requests of terminals, pipes and files that programs make, and
+// those that read the addresses of network interfaces. TIOCSTI, which types for
+// another process, is not among them.
+var ioctls = []uint64{
+	unix.TCGETS, unix.TCSETS, unix.TCSETSW, unix.TCSETSF, unix.TCGETS2, unix.TCSETS2, unix.TCSETSW2, unix.TCSETSF2,
+	unix.TCSBRK, unix.TCSBRKP, unix.TCXONC, unix.TCFLSH, unix.TIOCSCTTY, unix.TIOCNOTTY, unix.TIOCGPGRP, unix.TIOCSPGRP,
+	unix.TIOCGSID, unix.TIOCOUTQ, unix.TIOCGWINSZ, unix.TIOCSWINSZ, unix.TIOCPKT, unix.TIOCGPTN, unix.TIOCSPTLCK, unix.TIOCGPTPEER,
+	unix.TIOCINQ, fionbio, fionclex, fioclex, fioasync, unix.FICLONE, unix.FS_IOC_GETFLAGS, unix.RNDGETENTCNT,
+	unix.SIOCATMARK, unix.SIOCGIFNAME, unix.SIOCGIFCONF, unix.SIOCGIFFLAGS, unix.SIOCGIFADDR, unix.SIOCGIFBRDADDR,
+	unix.SIOCGIFNETMASK, unix.SIOCGIFMTU, unix.SIOCGIFHWADDR, unix.SIOCGIFINDEX,
+}
+
+// Requests for every descriptor (asm-generic/ioctls.h), which package unix lacks.
+const (
+	fionbio  = 0x5421
+	fionclex = 0x5450
+	fioclex  = 0x5451
+	fioasync = 0x5452
+)
+
+// prctls are what a process may change and ask of itself. Loading a filter is
+// not among them, here nor by seccomp(2): the kernel keeps all filters in memory of
+// its own that all programs share, and thousands of them, freed at once, have
+// blocked it for good.
+var prctls = []uint64{
+	unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG, unix.PR_GET_DUMPABLE, unix.PR_SET_DUMPABLE, unix.PR_GET_KEEPCAPS,
+	unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_GET_SECCOMP, unix.PR_CAPBSET_READ, unix.PR_GET_SECUREBITS,
+	unix.PR_SET_TIMERSLACK, unix.PR_GET_TIMERSLACK, unix.PR_SET_CHILD_SUBREAPER, unix.PR_GET_CHILD_SUBREAPER,
+	unix.PR_SET_NO_NEW_PRIVS, unix.PR_GET_NO_NEW_PRIVS, unix.PR_GET_TID_ADDRESS, unix.PR_SET_THP_DISABLE,
+	unix.PR_GET_THP_DISABLE, unix.PR_CAP_AMBIENT, unix.PR_GET_SPECULATION_CTRL, unix.PR_SET_MDWE, unix.PR_GET_MDWE,
+	unix.PR_SET_VMA, unix.PR_GET_AUXV, unix.PR_SET_PTRACER,
+}
+
+// socketOptions allows what programs set on sockets. Filters (SO_ATTACH_FILTER
+// and SO_ATTACH_BPF) are not among them, as with prctls.
+func socketOptions() (rules []callRule) {
+	level := func(number uint64, upTo uint64, more ...uint64) {
+		rules = append(rules, callRule{equal(1, number), atMost(2, upTo)})
+		for _, option := range more {
+			rules = append(rules, callRule{equal(1, number), equal(2, option)})
+		}
+	}
+	level(unix.SOL_SOCKET, unix.SO_SNDTIMEO, unix.SO_BINDTODEVICE, unix.SO_TIMESTAMP, unix.SO_PASSSEC, unix.SO_TIMESTAMPNS, unix.SO_TIMESTAMPING,
+		unix.SO_RXQ_OVFL, unix.SO_PEEK_OFF, unix.SO_INCOMING_CPU, unix.SO_TIMESTAMP_NEW, unix.SO_RCVTIMEO_NEW, unix.SO_SNDTIMEO_NEW)
+	level(unix.IPPROTO_TCP, unix.TCP_CONGESTION, unix.TCP_USER_TIMEOUT, unix.TCP_FASTOPEN, unix.TCP_NOTSENT_LOWAT)
+	level(unix.IPPROTO_UDP, unix.UDP_CORK, unix.UDP_SEGMENT, unix.UDP_GRO)
+	level(unix.IPPROTO_IP, unix.IP_RECVTOS, unix.IP_BIND_ADDRESS_NO_PORT, unix.IP_MULTICAST_IF, unix.IP_MULTICAST_TTL,
+		unix.IP_MULTICAST_LOOP, unix.IP_ADD_MEMBERSHIP, unix.IP_DROP_MEMBERSHIP)
+	level(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, unix.IPV6_RECVPKTINFO, unix.IPV6_PKTINFO, unix.IPV6_RECVHOPLIMIT, unix.IPV6_DONTFRAG,
+		unix.IPV6_RECVTCLASS, unix.IPV6_TCLASS)
+	return rules
+}
