@@ -230,7 +230,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"Podman": {
 		files:  map[string]string{"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536\n"},
-		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)"), func(f *hostFacts) { f.host.MaxFiles = 512 }),
+		change: both(asRoot(false), stopped(host.StepProc, unix.EPERM), noCgroup(true, "no cgroup can be made here (read-only file system)"), func(f *hostFacts) { f.host.HardLimits = map[int]uint64{unix.RLIMIT_NOFILE: 512} }),
 		checks: map[string]string{"RC-PROC": "--security-opt unmask=ALL", "RC-CGROUP-ROOT": "podman run --memory=2g", "RC-FILES": "--ulimit nofile=4096:4096"},
 	},
 	"Podman that forbids": {
@@ -416,7 +416,7 @@ var fakeHosts = map[string]fakeHost{
 		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export MCP_BRIDGE_STATE_DIR=/var/lib/toolcell"},
 	},
 	"few files": {
-		change: func(f *hostFacts) { f.host.MaxFiles = 256 },
+		change: func(f *hostFacts) { f.host.HardLimits = map[int]uint64{unix.RLIMIT_NOFILE: 256} },
 		checks: map[string]string{"RC-FILES": "echo 'ann hard nofile 4096' | sudo tee /etc/security/limits.d/toolcell.conf"},
 	},
 	"no /proc": {change: func(f *hostFacts) { f.hostErr = fs.ErrNotExist }, checks: map[string]string{"RC-HOST": "/proc"}},

@@ -188,7 +188,7 @@ func shellQuote(path string) string {
 const minFiles = 1024
 
 func filesCheck(f *hostFacts) Check {
-	n := f.host.MaxFiles
+	n := f.host.HardLimits[unix.RLIMIT_NOFILE]
 	if n == 0 || n >= minFiles {
 		return okay("RC-FILES", "enough files can be open at once")
 	}

@@ -20,23 +20,21 @@ import (
 // A Host describes what a sandbox can be built with: who we are, and which ids
 // and cgroups we may use.
 type Host struct {
-	EUID      int
-	Admin     bool // we hold CAP_SYS_ADMIN: real root, not root of a container
-	UIDs      idmap.Map
-	GIDs      idmap.Map
-	Cgroup    Cgroup
-	NoProc    bool   // no /proc can be mounted: ours is partly covered
-	Exe       string // this program's file, for sandboxes to start from
-	MaxFiles  uint64 // RLIMIT_NOFILE's hard limit, 0 if there is none
-	MaxLocked uint64 // RLIMIT_MEMLOCK's
-	MaxProcs  uint64 // RLIMIT_NPROC's hard limit, 0 if there is none
-	NoIDMap   bool   // no mount can show its owner's files as another id's
+	EUID       int
+	Admin      bool // we hold CAP_SYS_ADMIN: real root, not root of a container
+	UIDs       idmap.Map
+	GIDs       idmap.Map
+	Cgroup     Cgroup
+	NoProc     bool           // no /proc can be mounted: ours is partly covered
+	Exe        string         // this program's file, for sandboxes to start from
+	HardLimits map[int]uint64 // our hard limits by resource (getrlimit(2)), those that there are
+	NoIDMap    bool           // no mount can show its owner's files as another id's
 }
 
 // Probe finds out what this host offers. wantUID and wantGID are the ids that
 // code is to have inside.
 func Probe(wantUID, wantGID uint32) (Host, error) {
-	h := Host{EUID: os.Geteuid(), MaxFiles: hardLimit(unix.RLIMIT_NOFILE), MaxLocked: hardLimit(unix.RLIMIT_MEMLOCK), MaxProcs: hardLimit(unix.RLIMIT_NPROC)}
+	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits()}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
 	h.Cgroup = detectCgroup(h.EUID)
 	var err error
@@ -96,12 +94,25 @@ func haveMappingTools() bool {
 	return ThisSystem().mapsSubordinateIDs()
 }
 
-func hardLimit(which int) uint64 {
-	var l unix.Rlimit
-	if err := unix.Getrlimit(which, &l); err != nil || l.Max == unix.RLIM_INFINITY {
-		return 0
+// hardLimits returns the hard limits of this process that are not infinite.
+func hardLimits() map[int]uint64 {
+	limits := map[int]uint64{}
+	for resource := range 16 {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(resource, &l); err == nil && l.Max != unix.RLIM_INFINITY {
+			limits[resource] = l.Max
+		}
 	}
-	return l.Max
+	return limits
+}
+
+// LimitOf returns the limit that can be set on a resource if want is wanted: only
+// the privileged go beyond their own hard limit.
+func (h Host) LimitOf(resource int, want uint64) uint64 {
+	if hard, ok := h.HardLimits[resource]; ok {
+		return min(want, hard)
+	}
+	return want
 }
 
 // holdsSysAdmin reports whether this thread may make mount namespaces and

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -199,6 +200,21 @@ static void adopt(const char *what)
 	_exit(128 + SIGKILL);
 }
 
+// limit_files sets how many descriptors this process may have. Without a number
+// it is as many as the host allows.
+static void limit_files(rlim_t n)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		die("reading the limit on descriptors");
+	l.rlim_cur = n > 0 ? n : l.rlim_max;
+	if (n > 0)
+		l.rlim_max = n;
+	if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+		die("limiting descriptors");
+}
+
 // run_pid1 is the first process. The code's process has the same user id, so
 // pid 1 makes itself opaque before there is one: it cannot be traced, and its
 // memory, descriptors and environment cannot be opened (prctl(2),
@@ -206,7 +222,7 @@ static void adopt(const char *what)
 //
 // A template (fork.py) is to mount and to make namespaces, which no process in
 // a Landlock domain may, and runs no code of the user's.
-static void run_pid1(char **argv, int lifeline, int control, int template)
+static void run_pid1(char **argv, int lifeline, int control, int template, rlim_t files)
 {
 	sigset_t before;
 	pid_t child;
@@ -220,6 +236,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
 	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
+	limit_files(0); // the code's limit would let others keep us from sending (spec/limits.go)
 	// The lifeline keeps out of the way, and out of the program.
 	own = fcntl(lifeline, F_DUPFD_CLOEXEC, lifeline + 8);
 	if (own < 0)
@@ -247,8 +264,10 @@ static void run_pid1(char **argv, int lifeline, int control, int template)
 			fcntl(lifeline, F_SETFD, 0);
 		else if (control && dup2(pair[1], lifeline) < 0)
 			die("placing the control socket");
-		if (!template)
+		if (!template) {
+			limit_files(files);
 			landlock(more);
+		}
 		execv(argv[0], argv);
 		dprintf(2, "toolcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
@@ -300,11 +319,12 @@ __attribute__((constructor)) static void before_go(int argc, char **argv)
 	else if (child != NULL)
 		adopt(child);
 	else if (lifeline != NULL && argc > 1) {
-		int fd, control, template = 0;
+		int fd, control, template;
+		unsigned long files;
 
-		if (sscanf(lifeline, "%d:%d:%d", &fd, &control, &template) < 2)
+		if (sscanf(lifeline, "%d:%d:%d:%lu", &fd, &control, &template, &files) != 4)
 			_exit(125);
 		unsetenv("_TOOLCELL_PID1");
-		run_pid1(argv + 1, fd, control, template);
+		run_pid1(argv + 1, fd, control, template, files);
 	}
 }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
@@ -71,52 +72,65 @@ func Sysctls(h Host) map[string]string {
 	return map[string]string{"net.ipv4.tcp_rmem": "4096 65536 131072", "net.ipv4.tcp_wmem": "4096 65536 131072"}
 }
 
-// MaxFiles is how many descriptors a process in the sandbox may have open.
+// maxFiles is how many descriptors a process in the sandbox may have open.
 const maxFiles = 4096
 
-// MaxLocked is how much memory a process may pin, in bytes: what the kernel
+// maxLocked is how much memory a process may pin, in bytes: what the kernel
 // gives to everyone (include/uapi/linux/resource.h, MLOCK_LIMIT).
 const maxLocked = 8 << 20
 
+// maxSignals is how many signals and timers (timer_create(2)) may be pending.
+const maxSignals = 1024
+
 // RlimitNumbers are the kernel's numbers of the limits named in rlimits.
 var RlimitNumbers = map[string]int{
-	"RLIMIT_CORE":     unix.RLIMIT_CORE,
-	"RLIMIT_MEMLOCK":  unix.RLIMIT_MEMLOCK,
-	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE,
-	"RLIMIT_NICE":     unix.RLIMIT_NICE,
-	"RLIMIT_NOFILE":   unix.RLIMIT_NOFILE,
-	"RLIMIT_NPROC":    unix.RLIMIT_NPROC,
-	"RLIMIT_RTPRIO":   unix.RLIMIT_RTPRIO,
+	"RLIMIT_CORE":       unix.RLIMIT_CORE,
+	"RLIMIT_MEMLOCK":    unix.RLIMIT_MEMLOCK,
+	"RLIMIT_MSGQUEUE":   unix.RLIMIT_MSGQUEUE,
+	"RLIMIT_NICE":       unix.RLIMIT_NICE,
+	"RLIMIT_NOFILE":     unix.RLIMIT_NOFILE,
+	"RLIMIT_NPROC":      unix.RLIMIT_NPROC,
+	"RLIMIT_RTPRIO":     unix.RLIMIT_RTPRIO,
+	"RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING,
 }
 
 // Rlimits are the limits that need no cgroup. A limit above the host's own
 // hard limit cannot be set by an ordinary user, so the lower of both is taken.
 func Rlimits(l Limits, h Host) []specs.POSIXRlimit {
-	files := uint64(maxFiles)
-	if h.MaxFiles > 0 {
-		files = min(files, h.MaxFiles)
+	var out []specs.POSIXRlimit
+	add := func(name string, n uint64) {
+		n = h.LimitOf(RlimitNumbers[name], n)
+		out = append(out, specs.POSIXRlimit{Type: name, Hard: n, Soft: n})
 	}
-	locked := uint64(maxLocked)
-	if h.MaxLocked > 0 {
-		locked = min(locked, h.MaxLocked)
-	}
-	out := []specs.POSIXRlimit{
-		{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
-		{Type: "RLIMIT_NOFILE", Hard: files, Soft: files},
-		// Limits that are higher for root or a desktop's user than for others.
-		{Type: "RLIMIT_MEMLOCK", Hard: locked, Soft: locked},
-		{Type: "RLIMIT_MSGQUEUE", Hard: 0, Soft: 0},
-		{Type: "RLIMIT_NICE", Hard: 0, Soft: 0},
-		{Type: "RLIMIT_RTPRIO", Hard: 0, Soft: 0},
-	}
+	// With one byte there are neither core files nor a core handler of the
+	// host's, which would run as its root. With none the handler is started
+	// (fs/coredump.c, do_coredump).
+	add("RLIMIT_CORE", 1)
+	add("RLIMIT_NOFILE", maxFiles)
+	// Limits that are higher for root or a desktop's user than for others.
+	add("RLIMIT_MEMLOCK", maxLocked)
+	add("RLIMIT_MSGQUEUE", 0)
+	add("RLIMIT_NICE", 0)
+	add("RLIMIT_RTPRIO", 0)
+	// Queued signals and timers count for the user who runs toolcell as well.
+	add("RLIMIT_SIGPENDING", maxSignals)
 	if l.PIDs > 0 && !h.Cgroup.PIDs {
 		// Counted per user namespace since Linux 5.14, so one sandbox does
 		// not use up the share of another.
-		n := uint64(l.PIDs)
-		if h.MaxProcs > 0 {
-			n = min(n, h.MaxProcs)
-		}
-		out = append(out, specs.POSIXRlimit{Type: "RLIMIT_NPROC", Hard: n, Soft: n})
+		add("RLIMIT_NPROC", uint64(l.PIDs))
 	}
 	return out
+}
+
+// pid1Rlimits are the limits that pid 1 starts with. That on descriptors is set
+// for the code's process alone (pid1.c): the kernel compares it with the
+// descriptors that are queued in sockets of all sandboxes with the same user ID
+// (net/core/scm.c, too_many_unix_fds), and pid 1 has to send two.
+//
+// A template has the host's limit on signals: it bounds those of all forks
+// together (include/linux/user_namespace.h, UCOUNT_RLIMIT_SIGPENDING).
+func pid1Rlimits(p Process, h Host) []specs.POSIXRlimit {
+	return slices.DeleteFunc(Rlimits(p.Limits, h), func(l specs.POSIXRlimit) bool {
+		return l.Type == "RLIMIT_NOFILE" || p.Template && l.Type == "RLIMIT_SIGPENDING"
+	})
 }

@@ -15,8 +15,9 @@ const (
 
 	// pid1Path is where a sandbox sees this program.
 	pid1Path = OwnDir + "/init"
-	// pid1Env makes pid1.c act; its value is "descriptor:control": where the lifeline
-	// is, and 1 if the program is to have a control socket in its place.
+	// pid1Env makes pid1.c act; its value is "descriptor:control:template:files": where
+	// the lifeline is, 1 if the program is to have a control socket in its place, 1 if
+	// it is a template, and how many descriptors the program may have.
 	pid1Env = "_TOOLCELL_PID1"
 	// writeEnv says where the code may write besides the usual places.
 	writeEnv = "_TOOLCELL_WRITE"

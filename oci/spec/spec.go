@@ -10,6 +10,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/idmap"
+	"golang.org/x/sys/unix"
 )
 
 // oomScoreAdj makes the kernel choose a sandbox before anything of the host's
@@ -24,12 +25,13 @@ func New(p Process, h Host, id string) *specs.Spec {
 	if p.Control {
 		control = 1
 	}
-	lifeline := fmt.Sprintf("%s=%d:%d", pid1Env, ControlFD, control)
 	un, filter := UncountedBy(h.Cgroup), h.Seccomp
+	template := 0
 	if p.Template {
-		lifeline += ":1"
+		template = 1
 		un.Template, filter = true, h.TemplateSeccomp
 	}
+	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d", pid1Env, ControlFD, control, template, h.LimitOf(unix.RLIMIT_NOFILE, maxFiles))
 	env := append([]string{lifeline}, p.Env...)
 	if targets := h.WritableTargets(); len(targets) > 0 {
 		env = append([]string{writeEnv + "=" + strings.Join(targets, ":")}, env...)
@@ -64,7 +66,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 			Cwd:             "/workspace",
 			Capabilities:    caps,
 			NoNewPrivileges: true,
-			Rlimits:         Rlimits(p.Limits, h),
+			Rlimits:         pid1Rlimits(p, h),
 			OOMScoreAdj:     &oomScoreAdj,
 		},
 		Hostname: "toolcell",

@@ -53,6 +53,7 @@ MAKE_DEVICE = 1 << 6 | 1 << 11
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
 VM, VFORK = 0x100, 0x4000
+NOFILE = 7  # RLIMIT_NOFILE
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 # Descriptors of P that its calls name.
@@ -385,7 +386,9 @@ class Template:
         self.mount_all(before)
         self.set_up_network(before)
         for number, limit in self.c["rlimits"]:
-            before.add("setting a resource limit", libc.setrlimit, number, words(limit, limit))
+            # The limit on descriptors is the worker's alone, as in pid1.c.
+            calls = worker if number == NOFILE else before
+            calls.add("setting a resource limit", libc.setrlimit, number, words(limit, limit))
         before.add("entering /workspace", libc.chdir, b"/workspace")  # the new one: ours so far is the template's
         # Made here, since a socket belongs for ever to the network namespace it was made in.
         pair = before.place(bytes(8))
