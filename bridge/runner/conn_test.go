@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -56,18 +58,30 @@ func (f *fakeRunner) Kill(why error) {
 // exit is how the runner ends by itself.
 func (f *fakeRunner) exit() { f.Kill(nil) }
 
-func (f *fakeRunner) send(m message) {
-	if err := writeFrame(f.own, &m); err != nil {
+func (f *fakeRunner) send(m frame) {
+	if err := f.write(m); err != nil {
 		f.t.Errorf("sending %s: %v", m.Type, err)
 	}
+}
+
+func (f *fakeRunner) write(m frame) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = f.own.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	return err
 }
 
 func (f *fakeRunner) receive() *message {
 	var head [4]byte
 	_, err := io.ReadFull(f.own, head[:])
 	if err == nil {
-		var m *message
-		if m, err = readFrame(f.own, int(binary.BigEndian.Uint32(head[:]))); err == nil {
+		body, m := make([]byte, binary.BigEndian.Uint32(head[:])), &message{}
+		if _, err = io.ReadFull(f.own, body); err == nil {
+			err = json.Unmarshal(body, m)
+		}
+		if err == nil {
 			return m
 		}
 	}
@@ -89,20 +103,20 @@ func noCalls(context.Context, string, json.RawMessage) (json.RawMessage, error) 
 func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
 	f := newFakeRunner(t)
 	go func() {
-		f.send(message{Type: "ready"})
+		f.send(frame{Type: "ready"})
 		start := f.receive()
 		if start.Type != "start" || start.Code != "the code" || start.Servers[0].Alias != "up" || !slices.Equal(start.Saved, []string{"tool"}) {
 			t.Errorf("started with %+v", start)
 		}
-		f.send(message{Type: "call", ID: 1, Method: "good", Params: json.RawMessage("[1]")})
+		f.send(frame{Type: "call", ID: 1, Method: "good", Params: json.RawMessage("[1]")})
 		if m := f.receive(); m.Type != "reply" || m.ID != 1 || string(m.Result) != `"[1]"` {
 			t.Errorf("answered %+v", m)
 		}
-		f.send(message{Type: "call", ID: 2, Method: "bad"})
-		if m := f.receive(); m.ID != 2 || string(m.Error) != `{"message":"no","kind":"TypeError","server":"up"}` {
-			t.Errorf("answered %+v, %s", m, m.Error)
+		f.send(frame{Type: "call", ID: 2, Method: "bad"})
+		if m := f.receive(); m.ID != 2 || m.Error == nil || *m.Error != (CallError{Message: "no", Kind: "TypeError", Server: "up"}) {
+			t.Errorf("answered %+v, %+v", m, m.Error)
 		}
-		f.send(message{Type: "done", ExitCode: 3, Result: json.RawMessage(`"42"`), Error: json.RawMessage(`5`), Limit: "files"})
+		f.send(frame{Type: "done", ExitCode: 3, Result: json.RawMessage(`"42"`), Error: json.RawMessage(`5`), Limit: "files"})
 		f.exit()
 	}()
 	host := hostFunc(func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -123,10 +137,10 @@ func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
 func TestRunDoesNotWaitForASandboxThatSaidItsEnd(t *testing.T) {
 	f := newFakeRunner(t)
 	go func() {
-		f.send(message{Type: "ready"})
+		f.send(frame{Type: "ready"})
 		f.receive()
-		f.send(message{Type: "done", ExitCode: 1})
-		f.send(message{Type: "end", ExitCode: 7})
+		f.send(frame{Type: "done", ExitCode: 1})
+		f.send(frame{Type: "end", ExitCode: 7})
 	}()
 	done, err := NewConn(f, "").Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls))
 	if err != nil || !done.Ended || done.ExitCode != 7 || f.killed != nil {
@@ -137,12 +151,12 @@ func TestRunDoesNotWaitForASandboxThatSaidItsEnd(t *testing.T) {
 func TestSessionRunsSeveralTimes(t *testing.T) {
 	f := newFakeRunner(t)
 	go func() {
-		f.send(message{Type: "ready"})
+		f.send(frame{Type: "ready"})
 		for n := range 3 {
 			if m := f.receive(); m.Type != "start" || m.Code != fmt.Sprint(n) || m.Session != "s" {
 				t.Errorf("run %d started with %+v", n, m)
 			}
-			f.send(message{Type: "done", Kept: n < 2})
+			f.send(frame{Type: "done", Kept: n < 2})
 		}
 		f.exit()
 	}()
@@ -166,7 +180,7 @@ func TestTimeoutAsksWhereTheCodeIs(t *testing.T) {
 			_, _ = io.WriteString(f.own, "Stack (most recent call first):\n  File \"<run_python>\", line 2 in f\n  File \"<run_python>\", line 3 in <module>\n")
 		}, "line 3, in <module>: f()\nline 2, in f: loop()"},
 		"a frame": {func(f *fakeRunner) {
-			f.send(message{Type: "where", Frames: json.RawMessage(`[{"file":"<run_python>","line":3,"func":"<module>"}]`)})
+			f.send(frame{Type: "where", Frames: json.RawMessage(`[{"file":"<run_python>","line":3,"func":"<module>"}]`)})
 		}, "line 3, in <module>: f()"},
 		"nonsense": {func(f *fakeRunner) { _, _ = f.own.Write([]byte("\x00\x00\x00\x01x")) }, ""},
 	} {
@@ -175,7 +189,7 @@ func TestTimeoutAsksWhereTheCodeIs(t *testing.T) {
 				f := newFakeRunner(t)
 				f.asked = func() { tt.asked(f) }
 				go func() {
-					f.send(message{Type: "ready"})
+					f.send(frame{Type: "ready"})
 					f.receive()
 				}()
 				done, err := NewConn(f, "").Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Timeout: time.Minute}, hostFunc(noCalls))
@@ -197,9 +211,9 @@ func TestCancelEndsCallsAndKills(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	go func() {
-		f.send(message{Type: "ready"})
+		f.send(frame{Type: "ready"})
 		f.receive()
-		f.send(message{Type: "call", ID: 1, Method: "m"})
+		f.send(frame{Type: "call", ID: 1, Method: "m"})
 	}()
 	if done, err := NewConn(f, "").Run(ctx, Start{Timeout: time.Hour}, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
 		t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
@@ -207,7 +221,7 @@ func TestCancelEndsCallsAndKills(t *testing.T) {
 }
 
 func TestWhatNoRunnerSendsKills(t *testing.T) {
-	for name, sent := range map[string][]message{
+	for name, sent := range map[string][]frame{
 		"done before the start": {{Type: "done"}},
 		"ready twice":           {{Type: "ready"}, {Type: "ready"}},
 		"end before done":       {{Type: "ready"}, {Type: "end"}},
@@ -220,13 +234,32 @@ func TestWhatNoRunnerSendsKills(t *testing.T) {
 			go func() { _, _ = io.Copy(io.Discard, f.own) }()
 			go func() {
 				for _, m := range sent {
-					_ = writeFrame(f.own, &m) // it fails once the connection is closed
+					_ = f.write(m) // it fails once the connection is closed
 				}
 			}()
 			if done, err := NewConn(f, "").Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
 				t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 			}
 		})
+	}
+}
+
+// TestFrameTakesFewTimesItsSize, whatever is in it: a list that only the host
+// sends once took 67 times.
+func TestFrameTakesFewTimesItsSize(t *testing.T) {
+	for _, field := range []string{"servers", "argv", "saved", "params", "result", "frames", "error", "x"} {
+		const elements = 1 << 20
+		body := []byte(`{"type":"call","id":1,"method":"m","` + field + `":[` + strings.Repeat("{},", elements) + `{}]}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := readFrame(bytes.NewReader(body), len(body)); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+		runtime.ReadMemStats(&after)
+		// The buffer that grows takes some five times.
+		if times := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(body)); times > 10 {
+			t.Errorf("%s: %.0f times the frame's %d bytes were allocated", field, times, len(body))
+		}
 	}
 }
 

@@ -40,12 +40,9 @@ import (
 // 16 MiB of text fit several times over, also when JSON escapes them.
 const maxFrame = 64 << 20
 
-// A message is any frame. Which fields count depends on Type.
+// A message is a frame to the runner. Which fields count depends on Type.
 type message struct {
 	Type string `json:"type"`
-
-	// ready
-	Python string `json:"python,omitempty"`
 
 	// start
 	Code    string   `json:"code,omitempty"`
@@ -54,20 +51,31 @@ type message struct {
 	Saved   []string `json:"saved,omitempty"`
 	Session string   `json:"session,omitempty"` // the runner stays for more runs
 
-	// call and reply
+	// reply
 	ID     int64           `json:"id,omitempty"`
-	Method string          `json:"method,omitempty"`
-	Params json.RawMessage `json:"params,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"` // of a done frame: a string
-	Error  json.RawMessage `json:"error,omitempty"`  // of a done frame: a string
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *CallError      `json:"error,omitempty"`
+}
+
+// A frame is one from the sandbox. It has no lists: an element of a list takes
+// more memory than its text, and so a frame would take many times its size.
+type frame struct {
+	Type string `json:"type"`
+
+	// call
+	ID     int64           `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
 
 	// done
-	ExitCode int    `json:"exitCode,omitempty"`
-	Limit    string `json:"limit,omitempty"` // that the code hit
-	Kept     bool   `json:"kept,omitempty"`  // the session continues
+	ExitCode int             `json:"exitCode"` // also of end
+	Result   json.RawMessage `json:"result"`   // a string
+	Error    json.RawMessage `json:"error"`    // a string
+	Limit    string          `json:"limit"`    // that the code hit
+	Kept     bool            `json:"kept"`     // the session continues
 
 	// where
-	Frames json.RawMessage `json:"frames,omitempty"`
+	Frames json.RawMessage `json:"frames"`
 }
 
 // A Server describes an upstream server to the runner.
@@ -109,7 +117,7 @@ func frameSize(head [4]byte) (int, error) {
 }
 
 // readFrame reads the n bytes of a frame.
-func readFrame(r io.Reader, n int) (*message, error) {
+func readFrame(r io.Reader, n int) (*frame, error) {
 	// The buffer grows with the bytes received, not with the announced length.
 	body, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	if err != nil {
@@ -118,11 +126,11 @@ func readFrame(r io.Reader, n int) (*message, error) {
 	if len(body) < n {
 		return nil, io.ErrUnexpectedEOF
 	}
-	var m message
-	if err := json.Unmarshal(body, &m); err != nil {
+	var f frame
+	if err := json.Unmarshal(body, &f); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	return &m, nil
+	return &f, nil
 }
 
 // writeFrame sends m in one write, so that the frames of parallel calls do not mix

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,7 @@ import (
 // Bounds on the calls of one run that are being answered at the same time.
 const (
 	maxCalls      = 256
-	maxCallsBytes = 256 << 20 // of their frames
+	maxCallsBytes = maxFrame // of their frames
 )
 
 // lateReplies bounds writing replies to calls whose run has ended.
@@ -31,7 +30,7 @@ type run struct {
 	dump  *stackDump
 
 	mu     sync.Mutex
-	done   *message
+	done   *frame
 	ended  bool  // the runner said that it has ended
 	broken error // the violation of the protocol, if any
 }
@@ -62,7 +61,7 @@ func (r *run) serve(ctx context.Context) {
 // each time.
 func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 	type call struct {
-		m      *message
+		f      *frame
 		weight int64
 	}
 	next := make(chan call)
@@ -83,13 +82,13 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 		if err := bytes.Acquire(ctx, weight); err != nil {
 			return err
 		}
-		m, err := readFrame(r.in, n)
+		f, err := readFrame(r.in, n)
 		if err != nil {
 			return err
 		}
-		if m.Type != "call" {
+		if f.Type != "call" {
 			bytes.Release(weight)
-			if last, err := r.handleFrame(m); last || err != nil {
+			if last, err := r.handleFrame(f); last || err != nil {
 				return err
 			}
 			continue
@@ -98,13 +97,13 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 			return err
 		}
 		select {
-		case next <- call{m, weight}:
+		case next <- call{f, weight}:
 			continue
 		default: // all are busy
 		}
 		calls.Go(func() {
-			for c := (call{m, weight}); c.m != nil; c = <-next {
-				r.answer(ctx, c.m)
+			for c := (call{f, weight}); c.f != nil; c = <-next {
+				r.answer(ctx, c.f)
 				bytes.Release(c.weight)
 				count.Release(1)
 			}
@@ -128,29 +127,29 @@ func (r *run) nextSize() (int, error) {
 
 // handleFrame takes in a frame other than a call, each kind only where it may
 // come. It reports whether the frame is the last one of the run.
-func (r *run) handleFrame(m *message) (last bool, err error) {
+func (r *run) handleFrame(f *frame) (last bool, err error) {
 	r.mu.Lock()
 	done := r.done != nil
 	switch {
-	case m.Type == "ready" && !r.ready:
+	case f.Type == "ready" && !r.ready:
 		r.ready = true
 		r.mu.Unlock()
 		return false, r.sendStart()
-	case m.Type == "done" && r.ready && !done:
-		r.done = m
+	case f.Type == "done" && r.ready && !done:
+		r.done = f
 		r.mu.Unlock()
 		r.dump.codeEnded()
 		return r.kept(), nil
-	case m.Type == "end" && done:
-		r.done.ExitCode, r.ended = m.ExitCode, true
+	case f.Type == "end" && done:
+		r.done.ExitCode, r.ended = f.ExitCode, true
 		r.mu.Unlock()
 		return true, nil
-	case m.Type == "where" && r.ready && r.dump.asked():
+	case f.Type == "where" && r.ready && r.dump.asked():
 		r.mu.Unlock()
-		return false, r.dump.addFrames(m.Frames)
+		return false, r.dump.addFrames(f.Frames)
 	}
 	r.mu.Unlock()
-	return false, fmt.Errorf("%w: %q where it may not come", ErrProtocol, text.Bound(m.Type, 40))
+	return false, fmt.Errorf("%w: %q where it may not come", ErrProtocol, text.Bound(f.Type, 40))
 }
 
 func (r *run) sendStart() error {
@@ -159,13 +158,13 @@ func (r *run) sendStart() error {
 }
 
 // answer has the host carry out one call, and replies.
-func (r *run) answer(ctx context.Context, m *message) {
-	reply := &message{Type: "reply", ID: m.ID}
-	result, err := r.host.Call(ctx, m.Method, m.Params)
+func (r *run) answer(ctx context.Context, call *frame) {
+	reply := &message{Type: "reply", ID: call.ID}
+	result, err := r.host.Call(ctx, call.Method, call.Params)
 	if err == nil {
 		reply.Result = result
 	} else {
-		reply.Error, _ = json.Marshal(asCallError(err)) // strings always encode
+		reply.Error = asCallError(err)
 	}
 	// Other errors mean that the runner is gone, which the reading notices.
 	if err := r.send(reply); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -202,9 +201,9 @@ func (r *run) why(ctx context.Context) error {
 // result returns what the runner has reported.
 func (r *run) result(kept bool) Done {
 	d := Done{Ready: r.ready, Kept: kept, Ended: r.ended, Stack: r.dump.lines(r.start.Code, r.codeFile(), r.hostDir)}
-	if m := r.done; m != nil {
-		d.Reported, d.ExitCode, d.Limit = true, m.ExitCode&0xff, m.Limit
-		d.Result, d.Error = jsonString(m.Result), jsonString(m.Error)
+	if f := r.done; f != nil {
+		d.Reported, d.ExitCode, d.Limit = true, f.ExitCode&0xff, f.Limit
+		d.Result, d.Error = jsonString(f.Result), jsonString(f.Error)
 	}
 	return d
 }
