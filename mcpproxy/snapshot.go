@@ -16,7 +16,7 @@ type ServerStatus struct {
 	Name        string           `json:"name"`
 	Alias       string           `json:"alias,omitempty"`
 	Transport   config.Transport `json:"transport,omitempty"`
-	Source      string           `json:"source"`
+	Source      string           `json:"source,omitempty"` // the file that it is from
 	Client      string           `json:"client,omitempty"` // the MCP client whose file that is
 	Also        []string         `json:"also,omitempty"`   // further files that have the same server
 	Status      string           `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value

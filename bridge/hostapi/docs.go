@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
+
+// maxQuery bounds a search query in bytes.
+const maxQuery = 4 << 10
 
 // A toolInfo is a tool as list_tools and describe_server show it.
 type toolInfo struct {
@@ -39,6 +43,16 @@ func (a *API) serverNames() []string {
 		names = append(names, st.Name)
 	}
 	return names
+}
+
+// servers returns the servers that code can see, without the files that they are
+// from: paths of the host are none of the code's business.
+func (a *API) servers() []mcpproxy.ServerStatus {
+	all := UsableServers(a.upstreams)
+	for i := range all {
+		all[i].Source, all[i].Also = "", nil
+	}
+	return all
 }
 
 // isSaved reports whether a server's name stands for the saved tools. A server
@@ -108,6 +122,9 @@ func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
 
 // search finds tools of servers, and saved ones beside them.
 func (a *API) search(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
+	if len(p.Query) > maxQuery {
+		return nil, &runner.CallError{Message: fmt.Sprintf("the query has %d bytes, the most is %d: search for a few words", len(p.Query), maxQuery), Kind: "ValueError"}
+	}
 	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full())
 	a.left.set(problems)
 	if err != nil {

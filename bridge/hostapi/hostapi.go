@@ -162,7 +162,7 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 	case "list_servers":
 		return encode(a.serverNames(), nil)
 	case "describe_servers":
-		return encode(UsableServers(a.upstreams), nil)
+		return encode(a.servers(), nil)
 	case "list_tools":
 		return encode(a.tools(ctx, p.Server))
 	case "describe_server":

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -27,6 +28,17 @@ func (oneServer) Signature(_ context.Context, _, tool string, _ bool) (catalog.T
 	return t, signature.New(t.InputSchema, t.OutputSchema), nil
 }
 
+func (oneServer) Servers() []mcpproxy.ServerStatus {
+	return []mcpproxy.ServerStatus{{Name: "up", Alias: "up", Source: "/home/me/.mcp.json", Also: []string{"/home/me/more.json"}}}
+}
+
+func TestServersAreShownWithoutPaths(t *testing.T) {
+	answer, err := New(Options{Upstreams: oneServer{}}).Call(t.Context(), "describe_servers", json.RawMessage("{}"))
+	if err != nil || !strings.Contains(string(answer), `"name":"up"`) || strings.Contains(string(answer), "/home") {
+		t.Errorf("got %s, %v", answer, err)
+	}
+}
+
 func TestForgedReadsAreBounded(t *testing.T) {
 	api := New(Options{Upstreams: oneServer{}, Granted: map[string]bool{"up": true}})
 	many := map[string]string{}
@@ -45,6 +57,7 @@ func TestForgedReadsAreBounded(t *testing.T) {
 		{"call_tool", map[string]any{"tool": "f", "named": []int{1}}},
 		{"call_tool", map[string]any{"tool": "f", "args": map[string]any{}}},
 		{"call_tool", map[string]any{"tool": "f", "args": make([]int, 20_000)}},
+		{"search_tool_docs", map[string]any{"query": strings.Repeat("word ", 1000)}},
 		{"stubs", map[string]any{"tools": "x"}},
 		{"stubs", map[string]any{"tools": []int{1}}},
 		{"stubs", map[string]any{"tools": make([]string, 20_000)}},
