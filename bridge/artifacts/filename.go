@@ -24,7 +24,8 @@ func plainName(name string) string {
 		}
 		return c
 	}, name)
-	if strings.HasPrefix(name, ".") { // hidden, or a folder
+	// Hidden, a folder, or an option of the command that a user types before it.
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") {
 		name = "_" + name[1:]
 	}
 	if len(name) > maxNameBytes {

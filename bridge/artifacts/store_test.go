@@ -114,7 +114,7 @@ func TestHostileNames(t *testing.T) {
 	f := &runFiles{store: s}
 	names := []string{
 		"../../x", "..", ".", "", "/etc/passwd", "a/b", "a_b", "a\x00b", "a\nb", "\xff\xfe", "\u202egpj.exe", "a b&c=d?e#f%2F.csv",
-		strings.Repeat("ä", 300) + ".csv", ".part-1", "x.csv", "x.csv", "x.csv", "x-2.csv", `C:\x`,
+		strings.Repeat("ä", 300) + ".csv", ".part-1", "-rf", "--help", "x.csv", "x.csv", "x.csv", "x-2.csv", `C:\x`,
 	}
 	for _, name := range names {
 		if err := f.keep(keptFile{name: name}, strings.NewReader(name)); err != nil {
@@ -126,7 +126,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatalf("%d files, notes %v", len(r.Files), r.Notes)
 	}
 	for i, file := range r.Files {
-		if file.Name != plainName(file.Name) || len(file.Name) > 255 || strings.HasPrefix(file.Name, ".") {
+		if file.Name != plainName(file.Name) || len(file.Name) > 255 || strings.HasPrefix(file.Name, ".") || strings.HasPrefix(file.Name, "-") {
 			t.Errorf("%q became %q", names[i], file.Name)
 		}
 		// What the template's {name} stands for (RFC 6570, 3.2.2).
