@@ -205,23 +205,25 @@ func TestEntriesThatStartThisProgramAreSkipped(t *testing.T) {
 	o.Self = self
 	path := fmt.Sprintf(`"env":{"PATH":"%s:/usr/bin:/bin"}`, bin)
 	for entry, skipped := range map[string]bool{
-		`{"command":"toolcell","args":["serve"],` + path + `}`:                      true,
-		`{"command":"` + self + `"}`:                                                true,
-		`{"command":"~/bin/toolcell"}`:                                              true,
-		`{"command":"./toolcell","cwd":"~/bin"}`:                                    true,
-		`{"command":"link",` + path + `}`:                                           true,
-		`{"command":"hard",` + path + `}`:                                           true,
-		`{"command":"env","args":["A=b","toolcell","serve"],` + path + `}`:          true,
-		`{"command":"/usr/bin/env","args":["-i","` + self + `"]}`:                   true,
-		`{"command":"sh","args":["-c","exec toolcell serve"],` + path + `}`:         true,
-		`{"command":"bash","args":["-lc","'` + self + `' serve; true"]}`:            true,
-		`{"command":"uvx","args":["mcp-server-code-execution-mode","run"]}`:         true,
-		`{"command":"uv","args":["--from","git+x/mcp-server-code-execution-mode"]}`: true,
-		`{"command":"other",` + path + `}`:                                          false,
-		`{"command":"other","args":["--repo","toolcell"],` + path + `}`:             false,
-		`{"command":"/opt/runcell/bin/runcell","args":["serve"]}`:                   true, // our former name
-		`{"command":"go","args":["run","github.com/x/runcell/cmd/runcell@v0"]}`:     true,
-		`{"command":"toolcell-not-there"}`:                                          false,
+		`{"command":"toolcell","args":["serve"],` + path + `}`:                              true,
+		`{"command":"` + self + `"}`:                                                        true,
+		`{"command":"~/bin/toolcell"}`:                                                      true,
+		`{"command":"./toolcell","cwd":"~/bin"}`:                                            true,
+		`{"command":"link",` + path + `}`:                                                   true,
+		`{"command":"hard",` + path + `}`:                                                   true,
+		`{"command":"env","args":["A=b","toolcell","serve"],` + path + `}`:                  true,
+		`{"command":"/usr/bin/env","args":["-i","` + self + `"]}`:                           true,
+		`{"command":"sh","args":["-c","exec toolcell serve"],` + path + `}`:                 true,
+		`{"command":"bash","args":["-lc","'` + self + `' serve; true"]}`:                    true,
+		`{"command":"uvx","args":["mcp-server-code-execution-mode","run"]}`:                 true,
+		`{"command":"uv","args":["--from","git+x/mcp-server-code-execution-mode"]}`:         true,
+		`{"command":"other",` + path + `}`:                                                  false,
+		`{"command":"other","args":["--repo","toolcell"],` + path + `}`:                     false,
+		`{"command":"/opt/runcell/bin/runcell","args":["serve"]}`:                           true, // our former name
+		`{"command":"go","args":["run","github.com/x/runcell/cmd/runcell@v0"]}`:             true,
+		`{"command":"/opt/toolcell-2/bin/toolcell","args":["serve"]}`:                       true, // another version
+		`{"command":"uv","args":["run","python","/src/mcp_server_code_execution_mode.py"]}`: true,
+		`{"command":"toolcell-not-there"}`:                                                  false,
 	} {
 		if err := os.WriteFile(filepath.Join(o.Dir, ".mcp.json"), []byte(`{"mcpServers":{"x":`+entry+`}}`), 0o600); err != nil {
 			t.Fatal(err)

@@ -81,12 +81,14 @@ func (o Options) StartsSelf(s config.Server) bool {
 // StartsOriginal reports whether an entry starts the Python program that toolcell
 // replaces.
 func StartsOriginal(s config.Server) bool {
-	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool { return strings.Contains(w, pythonOriginal) })
+	return slices.ContainsFunc(append([]string{s.Command}, s.Args...), func(w string) bool {
+		return strings.Contains(strings.ReplaceAll(w, "_", "-"), pythonOriginal) // its file has underscores
+	})
 }
 
 func (o Options) isSelf(s config.Server, command string) bool {
-	if filepath.Base(command) == formerName {
-		return true
+	if base := filepath.Base(command); base == ProgramName || base == formerName {
+		return true // wherever it is installed, also another version of it
 	}
 	if o.Self == "" || command == "" {
 		return false
