@@ -601,8 +601,8 @@ def put(calls: Calls, libc: Any, path: str, text: str) -> None:
 
 
 def reseed() -> None:
-    """Gives this fork random numbers of its own. What the C library or OpenSSL have notice a fork themselves; what
-    random.Random objects other modules keep were made from the template's, and are made anew.
+    """Gives this fork random numbers of its own. The C library's notice a fork themselves. What random.Random objects
+    other modules keep were made from the template's, and are made anew.
     """
     modules: dict[str, Any] = sys.modules
     if "random" in modules:
@@ -611,6 +611,10 @@ def reseed() -> None:
         modules["numpy.random"].seed()
     if "tempfile" in modules:
         modules["tempfile"]._name_sequence = None
+    if "_ssl" in modules:
+        # OpenSSL notices a fork by its pid. A process of this sandbox may get the template's, and would go on with its
+        # numbers; not once they are this process's own.
+        modules["_ssl"].RAND_bytes(1)
     if "uuid" in modules:
         modules["uuid"]._node = modules["uuid"]._last_timestamp = None
 
