@@ -69,6 +69,9 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 	}
 	e := all[i]
 	put.Name, put.Off = e.Name, e.Disabled
+	if e.Disabled && !p.starts(e) { // no more is read of it
+		return nil, put, fmt.Errorf("has a server %q that is switched off: switch it on there, or choose another name with --name", e.Name)
+	}
 	if !p.starts(e) {
 		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.Name, oneOf(e.Server.Launch(), "unreadable"))
 	}

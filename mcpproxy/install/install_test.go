@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -204,6 +205,18 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 	c := discovery.Discover(o)
 	if len(c.Inputs) != 1 || !c.Inputs[0].Secret || c.Inputs[0].Description != "A key" || c.Inputs[0].Source != p.MovedFile() {
 		t.Errorf("inputs: %+v", c.Inputs)
+	}
+}
+
+// TestInstallSaysThatAnEntryIsSwitchedOff: it does not start something else.
+func TestInstallSaysThatAnEntryIsSwitchedOff(t *testing.T) {
+	p, err := TargetOf(mcptest.Site(t, nil), "windsurf", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"mcpServers": {"toolcell": {"command": "/opt/toolcell", "args": ["serve"], "disabled": true}}}`
+	if _, _, err := p.Install([]byte(text), Entry{Command: "/opt/toolcell"}); err == nil || !strings.Contains(err.Error(), `"toolcell" that is switched off`) {
+		t.Errorf("got %v", err)
 	}
 }
 
