@@ -13,23 +13,25 @@ from mcp import runtime  # type: ignore[import-not-found] # the sandbox has it
 INTRO = """\
 # Python inside
 
-What code that `run_python` gets can use besides Python itself. Made by `make docs` from the runner's docstrings; the
-short manual that a model reads is the resource `resource://toolcell/capabilities`, and `runtime.capability_summary()`.
+This page lists the functions and types that code in the sandbox can use besides Python itself. `make docs` writes it
+from the runner's docstrings. A shorter manual, for models, is the resource `resource://toolcell/capabilities`;
+`runtime.capability_summary()` returns it too.
 
-Top-level `await` works. The value of a trailing expression is shown. There without an import:
+`from mcp import runtime` imports the functions below. Top-level `await` works, and the value of a trailing expression
+is shown. These names are there without an import of `runtime`:
 
-| name | what it is |
+| name | meaning |
 |---|---|
 | `mcp_<alias>`, `mcp_servers["name"]` | a server: its tools are attributes |
-| `from mcp.servers.<alias> import *` | the tools of a server as functions |
+| `from mcp.servers.<alias> import *` | imports the tools of a server as functions |
 | `LOADED_MCP_SERVERS` | names of the servers that this run may call |
 | `display(…)` | `runtime.display` |
-| `asyncio` | the module, if the code speaks of it |
-| names of saved tools | also `from user_tools import name` |
+| `asyncio` | the module |
+| the name of a saved tool | that tool; `from user_tools import name` works too |
 
-A tool is a function. Arguments that do not fit its schema raise `TypeError` or `ValueError` before anything is sent. It
-returns its value, not a wrapper: structured content if there is any, else text, which is parsed if it is JSON. `help(tool)`
-and `inspect.signature(tool)` show its parameters, `dir(server)` the tools.
+A tool is a function; `await` its result. Arguments that do not fit its schema raise `TypeError` or `ValueError` before
+anything is sent. The result is a plain value: the structured content if there is any, otherwise the text, parsed if it
+is JSON. `help(tool)` and `inspect.signature(tool)` show its parameters, and `dir(server)` shows a server's tools.
 """
 
 GROUPS = {
@@ -46,8 +48,8 @@ GROUPS = {
 
 KINDS = {
     "MCPError": "", "UnknownServerError": "",
-    "Record": "What mappings are in answers of tools and of `runtime`.",
-    "Binary": "What images and audio are in answers.",
+    "Record": "The type of mappings in answers of tools and of `runtime`.",
+    "Binary": "The type of images and audio in answers.",
     "BinaryResource": "", "ResourceText": "", "ResourceLink": "",
     "ToolDoc": "",
 }

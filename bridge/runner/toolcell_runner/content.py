@@ -84,7 +84,7 @@ class ResourceLink(Record):
         return self.get("mimeType") or ""
 
     def read(self) -> Any:
-        """Await it: the content, as runtime.read_resource gives it."""
+        """Returns the content, as runtime.read_resource does. Await it."""
         return self.runtime.read_resource(self.__dict__["server"], self["uri"])
 
     def read_sync(self) -> Any:

@@ -7,10 +7,10 @@ if TYPE_CHECKING:
 
 
 class MCPError(Exception):
-    """A server, or the way to it, refused or failed.
+    """A server, or the connection to it, refused or failed.
 
-    `message` is the text, `server` and `tool` say whose it is (or None), `raw` is the tool's whole answer if there
-    was one.
+    `message` is the text. `server` and `tool` are the names of the server and the tool, or None. `raw` is the tool's
+    whole answer, if there was one.
     """
 
     def __init__(self, message: object, server: str | None = None, tool: str | None = None, raw: Any = None) -> None:

@@ -120,7 +120,7 @@ class Runtime:
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
 
     def discovered_servers(self, detailed: bool = False) -> ReadyTuple:
-        """Returns the names of all known servers; detailed: records of name, alias, description and status."""
+        """Returns the names of all known servers, or, if detailed, records of name, alias, description and status."""
         return ReadyTuple(self.host.ask("describe_servers", {}) if detailed else self._entries)
 
     def list_servers(self) -> ReadyTuple:
@@ -144,7 +144,7 @@ class Runtime:
         return ReadyRecord(self.host.ask("describe_server", {"server": self._name(name)}))
 
     def list_loaded_server_metadata(self) -> ReadyTuple:
-        """Returns describe_server for each server this run may call. One that fails has no tools, and an error."""
+        """Returns describe_server for each server this run may call. If one fails, it has an error and no tools."""
         waits = [(name, self.host.begin("describe_server", {"server": name})) for name in self.granted]
         return ReadyTuple(self._described(name, wait) for name, wait in waits)
 
@@ -159,7 +159,7 @@ class Runtime:
     async def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         """Returns the docs of a server's tools, or of one tool.
 
-        detail "full" adds signature, which is what print shows, and inputSchema; "schema" is inputSchema alone.
+        Detail "full" adds the whole description, inputSchema, and signature, which print shows; "schema" has no signature.
         """
         docs = await self.host.ask_async(*self._query(server, tool, detail))
         return one_or_all(self._docs(docs, detail), server, tool)
@@ -182,7 +182,7 @@ class Runtime:
         return full_docs(docs)
 
     async def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
-        """Returns the docs of the tools, of all servers, that fit the query best."""
+        """Searches the tools of all servers and returns the docs of those that fit the query best."""
         params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
         return self._docs(await self.host.ask_async("search_tool_docs", params), detail)
 
@@ -260,16 +260,16 @@ class Runtime:
             return ReadyText(file.read())
 
     def display(self, *values: Any) -> None:
-        """Shows each value as a notebook would: figures and pictures as pictures, all else as text."""
+        """Shows each value as a notebook would: figures and pictures as pictures, everything else as text."""
         from .display import display
         for value in values:
             display(self, value)
 
     def save_tool(self, func: Any) -> Any:
-        """Keeps a function or class of this code for later runs (from user_tools import …). Returns it: a decorator.
+        """Saves a function or class for later runs (from user_tools import …). Also works as a decorator.
 
-        Raises ValueError if its source is not in this code, if it needs what only this code has, such as variables
-        of an enclosing function, or if it has the name of a builtin.
+        Raises ValueError if its source is not in this code, if it needs something else of this code, such as
+        variables of an enclosing function, or if it has the name of a builtin.
         """
         from .savetool import save_tool
         save_tool(self, func)
@@ -280,7 +280,7 @@ class Runtime:
         return ReadyTuple(self.host.ask("saved_tools", {}))
 
     def remove_tool(self, name: str) -> ReadyTuple:
-        """Forgets a saved tool, returns the names of those left; may be awaited. Raises MCPError if there is none."""
+        """Removes a saved tool and returns the names of the others; may be awaited. MCPError if there is none."""
         self.host.ask("remove_tool", {"name": str(name)})
         self.tools.forget(str(name))
         return ReadyTuple(sorted(self.tools.saved))
@@ -290,7 +290,7 @@ class Runtime:
         return ReadyText(self.host.ask("export_tools", {"tools": list(names)}))
 
     def end_session(self) -> None:
-        """Ends the session with this run: the next call with its name begins a new one. Without a session: nothing."""
+        """Ends the session after this run; the next call with its name begins a new one. Harmless without a session."""
         self.ending = True
 
 

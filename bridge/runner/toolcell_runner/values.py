@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 class Record(dict):  # type: ignore[type-arg]
     """A mapping whose keys also read as attributes: `issue["title"]` is `issue.title`.
 
-    The methods of dict win over keys of the same name. On the outermost value of a tool, `raw` is the whole answer.
+    Methods of dict take precedence over keys of the same name. On the outermost value of a tool, `raw` is the whole
+    answer.
     """
 
     def __getattr__(self, name: str) -> Any:
