@@ -159,7 +159,8 @@ class Runtime:
     async def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         """Returns the docs of a server's tools, or of one tool.
 
-        Detail "full" adds the whole description, inputSchema, and signature, which print shows; "schema" has no signature.
+        Detail "full" adds the whole description, inputSchema, and signature, which print shows; "schema" is the same
+        without signature.
         """
         docs = await self.host.ask_async(*self._query(server, tool, detail))
         return one_or_all(self._docs(docs, detail), server, tool)
