@@ -2,9 +2,12 @@
 package redact
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +17,9 @@ import (
 )
 
 // minSecret is the least length of a value that is taken for a secret. Shorter
-// ones (true, 8080, debug) would be found in every second text.
-const minSecret = 7
+// ones (true, 8080, debug) would be found in every second text. A value whose name
+// says that it is a secret, such as a PIN, may be as short as minNamed.
+const minSecret, minNamed = 7, 4
 
 // A Redactor knows the values that only the server may see: of its environment,
 // its headers, its address and its tokens. Error texts and what a server writes to
@@ -31,6 +35,9 @@ var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|crede
 // New returns a Redactor of what the entry of a server holds.
 func New(s config.Server) *Redactor {
 	hidden := &Redactor{names: map[string]string{}}
+	if s.Command != "" {
+		hidden.inherited(os.Environ())
+	}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		hidden.put(k, s.Env[k])
 	}
@@ -47,6 +54,16 @@ func New(s config.Server) *Redactor {
 	}
 	hidden.renew()
 	return hidden
+}
+
+// inherited takes in secrets of our own environment, which a process gets from us
+// (GITHUB_TOKEN). It cannot take in all of it: that has paths and names of users.
+func (h *Redactor) inherited(environ []string) {
+	for _, variable := range environ {
+		if name, value, _ := strings.Cut(variable, "="); secretFlag.MatchString(name) && !filepath.IsAbs(value) {
+			h.put(name, value)
+		}
+	}
 }
 
 // arguments takes in what follows options such as --api-key.
@@ -85,10 +102,11 @@ func (h *Redactor) address(address string) {
 }
 
 func (h *Redactor) put(name, value string) {
-	if value = strings.TrimSpace(value); len(value) < minSecret {
+	value = strings.TrimSpace(value)
+	if len(value) < minNamed || len(value) < minSecret && !secretFlag.MatchString(name) {
 		return
 	}
-	for _, form := range []string{value, url.QueryEscape(value)} {
+	for _, form := range append(base64Forms(value), value, url.QueryEscape(value)) {
 		if _, known := h.names[form]; !known {
 			h.names[form] = "[" + name + "]"
 		}
@@ -98,6 +116,24 @@ func (h *Redactor) put(name, value string) {
 			h.names[form] = "[" + name + "]"
 		}
 	}
+}
+
+// base64Forms returns how value looks inside of base64 text, such as that of
+// "user:" and a password: three bytes make four characters, so it depends on
+// where the value begins. Characters that its neighbors decide too are left out.
+func base64Forms(value string) (forms []string) {
+	for before := range 3 {
+		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
+		form := text[(before*8+5)/6 : (before+len(value))*8/6]
+		if len(form) < minSecret {
+			continue
+		}
+		forms = append(forms, form)
+		if other := strings.NewReplacer("+", "-", "/", "_").Replace(form); other != form {
+			forms = append(forms, other)
+		}
+	}
+	return forms
 }
 
 // Add adds a value that came up later, such as a token. It may be called while

@@ -1,10 +1,12 @@
 package redact
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 
@@ -42,6 +44,43 @@ func TestSecretsOfAnEntryAreTakenOut(t *testing.T) {
 	}
 	if got, err := r.JSON(raw); err != nil || string(got) != `{"error":"[ODD]","key":"[API_KEY]"}` {
 		t.Errorf("JSON: %s, %v", got, err)
+	}
+}
+
+// TestInheritedSecretsAreTakenOut: a process has our environment beside its own.
+func TestInheritedSecretsAreTakenOut(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", "ghp_inherited")
+	t.Setenv("SSH_AUTH_SOCK", "/run/user/1000/agent")
+	t.Setenv("NAME_OF_NOTE", "not hidden")
+	r := New(config.Server{Command: "server", Env: map[string]string{"PIN_PASSWORD": "4711", "MODE": "4712"}})
+	for text, want := range map[string]string{
+		"ghp_inherited":        "[GITHUB_TOKEN]",
+		"not hidden":           "not hidden",
+		"/run/user/1000/agent": "/run/user/1000/agent",
+		"4711 4712":            "[PIN_PASSWORD] 4712",
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("Text(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if r := New(config.Server{URL: "https://mcp.example"}); r.Text("ghp_inherited") != "ghp_inherited" {
+		t.Error("a remote server does not get our environment")
+	}
+}
+
+// TestSecretsInBase64AreTakenOut, wherever they begin in the text.
+func TestSecretsInBase64AreTakenOut(t *testing.T) {
+	const secret = "s3cret>>value??"
+	r := New(config.Server{Env: map[string]string{"KEY": secret}})
+	for _, before := range []string{"", "u", "me:", "user:", "x-token:"} {
+		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+			text := e.EncodeToString([]byte(before + secret + "."))
+			if got := r.Text(text); !strings.Contains(got, "[KEY]") {
+				t.Errorf("%s%s: %s became %s", before, secret, text, got)
+			} else if left, _ := e.DecodeString(strings.ReplaceAll(got, "[KEY]", "")); strings.Contains(string(left), "cret") {
+				t.Errorf("%q is left of %s", left, text)
+			}
+		}
 	}
 }
 
