@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
-
-// maxQuery bounds a search query in bytes.
-const maxQuery = 4 << 10
 
 // A toolInfo is a tool as list_tools and describe_server show it.
 type toolInfo struct {
@@ -122,9 +118,6 @@ func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
 
 // search finds tools of servers, and saved ones beside them.
 func (a *API) search(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
-	if len(p.Query) > maxQuery {
-		return nil, &runner.CallError{Message: fmt.Sprintf("the query has %d bytes, the most is %d: search for a few words", len(p.Query), maxQuery), Kind: "ValueError"}
-	}
 	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full())
 	a.left.set(problems)
 	if err != nil {

@@ -57,7 +57,6 @@ func TestForgedReadsAreBounded(t *testing.T) {
 		{"call_tool", map[string]any{"tool": "f", "named": []int{1}}},
 		{"call_tool", map[string]any{"tool": "f", "args": map[string]any{}}},
 		{"call_tool", map[string]any{"tool": "f", "args": make([]int, 20_000)}},
-		{"search_tool_docs", map[string]any{"query": strings.Repeat("word ", 1000)}},
 		{"stubs", map[string]any{"tools": "x"}},
 		{"stubs", map[string]any{"tools": []int{1}}},
 		{"stubs", map[string]any{"tools": make([]string, 20_000)}},
