@@ -66,7 +66,7 @@ func (f fakeUpstreams) Docs(_ context.Context, server, _ string, _ bool) ([]mcpp
 	return out, nil
 }
 
-func (f fakeUpstreams) Search(context.Context, string, int, bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
+func (f fakeUpstreams) Search(context.Context, string, int, bool, func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
 	return nil, nil, nil
 }
 

@@ -93,7 +93,7 @@ await tell(runtime.call_tool("up", "f", {"newer": 6}))`, "up")
 	}
 }
 
-func TestResourcesAndPromptsNeedAGrantToBeRead(t *testing.T) {
+func TestResourcesAndPromptsNeedAGrant(t *testing.T) {
 	tool := func(context.Context, json.RawMessage) (string, error) { return "", nil }
 	s := newServer(t, fakeUpstreams{"yes": {"f": tool}, "no": {"f": tool}}, nil)
 	r := runCode(t, s, `
@@ -106,10 +106,10 @@ for server in ("yes", "no", "nope"):
     try: print((await runtime.get_prompt(server, "p", {"n": 1})).messages[0].content)
     except runtime.MCPError as e: print(e, e.server)`, "yes")
 	want := []string{
-		"x://a t p", "of x://1", "pmap[n:1]", "x://a t p",
+		"x://a t p", "of x://1", "pmap[n:1]",
 		`server "no" is not granted to this run: call run_python with "no" in its servers argument no`,
 		`server "no" is not granted to this run: call run_python with "no" in its servers argument no`,
-		"x://a t p", `there is no server "nope" nope`, `there is no server "nope" nope`,
+		`there is no server "nope" nope`, `there is no server "nope" nope`,
 	}
 	if !slices.Equal(r.Stdout, want) {
 		t.Errorf("got\n%s\n%s\nwant\n%s", strings.Join(r.Stdout, "\n"), r.Error, strings.Join(want, "\n"))

@@ -17,7 +17,7 @@ type halfSearched struct {
 	problems [][]config.Problem // of one search after the other
 }
 
-func (h *halfSearched) Search(context.Context, string, int, bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
+func (h *halfSearched) Search(context.Context, string, int, bool, func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
 	now := h.problems[0]
 	h.problems = h.problems[1:]
 	return nil, now, nil

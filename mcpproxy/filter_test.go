@@ -52,7 +52,7 @@ func TestClientsFileHidesTools(t *testing.T) {
 			mcptest.WantError(t, err, want...)
 			_, err = p.Docs(t.Context(), "fake", "env", true)
 			mcptest.WantError(t, err, want...)
-			docs, _, err := p.Search(t.Context(), "env", 50, false)
+			docs, _, err := p.Search(t.Context(), "env", 50, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -106,8 +106,9 @@ func (p *Proxy) Refresh(ctx context.Context, server string) ([]catalog.Tool, err
 // Search ranks the tools of all discovered servers by how well they fit a
 // query, best first, at most limit of them (0 is 5; 50 is the most). Servers
 // whose tools are not known yet are started. One that cannot be searched is in
-// the problems, with the reason.
-func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
+// the problems, with the reason. Servers that allowed refuses are left out and not
+// started; nil allows all.
+func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]ToolDoc, []config.Problem, error) {
 	switch {
 	case utf8.RuneCountInString(query) > maxQuery:
 		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
@@ -118,7 +119,11 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool) 
 	case limit == 0:
 		limit = defaultHits
 	}
-	return p.tools.search(ctx, p.current().upstreams, query, min(limit, maxHits), full)
+	upstreams := p.current().upstreams
+	if allowed != nil {
+		upstreams = slices.DeleteFunc(slices.Clone(upstreams), func(u *upstream) bool { return !allowed(u.server.Name, u.server.Alias) })
+	}
+	return p.tools.search(ctx, upstreams, query, min(limit, maxHits), full)
 }
 
 // Stubs writes the tools of a server, or those of them that are named, as the

@@ -13,7 +13,7 @@ func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
 	other := fake(t, "FAKE_TOOLS", "pages")
 	other.Name, other.Alias, other.Description = "my-other", "my_other", "a box of numbered things"
 	p := proxyFor(t, Options{}, broken, fake(t), other)
-	docs, problems, err := p.Search(t.Context(), "numbered tool", 0, true)
+	docs, problems, err := p.Search(t.Context(), "numbered tool", 0, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
 		t.Errorf("problems = %+v", problems)
 	}
 	before := p.current().upstreams[0].failedAt
-	if docs, problems, _ = p.Search(t.Context(), "arguments", 100, false); len(docs) == 0 || len(problems) != 1 {
+	if docs, problems, _ = p.Search(t.Context(), "arguments", 100, false, nil); len(docs) == 0 || len(problems) != 1 {
 		t.Errorf("docs = %+v, problems = %+v", docs, problems)
 	}
 	if !p.current().upstreams[0].failedAt.Equal(before) {
@@ -35,12 +35,12 @@ func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
 func TestSearchRefusesBadQueries(t *testing.T) {
 	p := proxyFor(t, Options{})
 	for query, want := range map[string]string{"": "empty", " ?! ": "empty", strings.Repeat("a ", 600): "longer than"} {
-		_, _, err := p.Search(t.Context(), query, 5, false)
+		_, _, err := p.Search(t.Context(), query, 5, false, nil)
 		mcptest.WantError(t, err, want)
 	}
-	_, _, err := p.Search(t.Context(), "x", -1, false)
+	_, _, err := p.Search(t.Context(), "x", -1, false, nil)
 	mcptest.WantError(t, err, "limit")
-	if docs, _, err := p.Search(t.Context(), "x", 5, false); err != nil || docs == nil || len(docs) != 0 {
+	if docs, _, err := p.Search(t.Context(), "x", 5, false, nil); err != nil || docs == nil || len(docs) != 0 {
 		t.Errorf("with no servers: %v, %v", docs, err)
 	}
 }

@@ -204,7 +204,7 @@ func TestUpdateMayComeAtAnyTime(t *testing.T) {
 		for i := 0; ctx.Err() == nil; i++ {
 			p.Update(configs[i%3])
 			p.Servers()
-			_, _, _ = p.Search(ctx, "echo", 1, false)
+			_, _, _ = p.Search(ctx, "echo", 1, false, nil)
 			time.Sleep(20 * time.Millisecond) // paces the load
 		}
 	})

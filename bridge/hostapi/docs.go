@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
@@ -47,8 +48,27 @@ func (a *API) servers() []mcpproxy.ServerStatus {
 	all := UsableServers(a.upstreams)
 	for i := range all {
 		all[i].Source, all[i].Also = "", nil
+		if err := a.policy.ServerDenied(policy.Server{Name: all[i].Name, Alias: all[i].Alias}); err != nil {
+			all[i].Status, all[i].Error = "denied", err.Error()
+		}
 	}
 	return all
+}
+
+// notDenied returns an error if the policy denies all of a server. Then not even
+// its documentation is there: to have it, the server might have to be started.
+func (a *API) notDenied(name string) error {
+	if name == "" || a.isSaved(name) {
+		return nil
+	}
+	server, err := a.upstreams.Lookup(name)
+	if err != nil {
+		return nil //nolint:nilerror // each method says it in its own way
+	}
+	if err := a.policy.ServerDenied(policyNames(server)); err != nil {
+		return callError(err, server.Name, "")
+	}
+	return nil
 }
 
 // isSaved reports whether a server's name stands for the saved tools. A server
@@ -118,7 +138,10 @@ func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
 
 // search finds tools of servers, and saved ones beside them.
 func (a *API) search(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
-	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full())
+	allowed := func(name, alias string) bool {
+		return a.policy.ServerDenied(policy.Server{Name: name, Alias: alias}) == nil
+	}
+	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full(), allowed)
 	a.left.set(problems)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type Upstreams interface {
 	Lookup(nameOrAlias string) (config.Server, error)
 	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
-	Search(ctx context.Context, query string, limit int, full bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
+	Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
 	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
@@ -121,8 +121,8 @@ type params struct {
 func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
 
 // Call carries out what the code asked for; it implements runner.Host. Whatever
-// the code asks, it only gets what its run may have: calls of tools need a grant,
-// documentation does not.
+// the code asks, it only gets what its run may have: calls of tools and all that is
+// asked of a running server need a grant, documentation does not.
 func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (json.RawMessage, error) {
 	var p params
 	if len(raw) > 0 {
@@ -158,6 +158,9 @@ func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (jso
 
 // read answers the methods that only read data about servers and tools.
 func (a *API) read(ctx context.Context, method string, p params) (json.RawMessage, error) {
+	if err := a.notDenied(p.Server); err != nil {
+		return nil, err
+	}
 	switch method {
 	case "list_servers":
 		return encode(a.serverNames(), nil)
@@ -178,14 +181,11 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 	case "stubs":
 		return encode(a.stubs(ctx, p))
 	case "list_resources":
-		answer, err := a.upstreams.ListResources(ctx, p.Server)
-		return answer, serverError(err, p.Server)
+		return a.liveList(ctx, p.Server, a.upstreams.ListResources)
 	case "list_resource_templates":
-		answer, err := a.upstreams.ListResourceTemplates(ctx, p.Server)
-		return answer, serverError(err, p.Server)
+		return a.liveList(ctx, p.Server, a.upstreams.ListResourceTemplates)
 	case "list_prompts":
-		answer, err := a.upstreams.ListPrompts(ctx, p.Server)
-		return answer, serverError(err, p.Server)
+		return a.liveList(ctx, p.Server, a.upstreams.ListPrompts)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
 }

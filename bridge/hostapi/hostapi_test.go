@@ -3,13 +3,18 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
@@ -36,6 +41,56 @@ func TestServersAreShownWithoutPaths(t *testing.T) {
 	answer, err := New(Options{Upstreams: oneServer{}}).Call(t.Context(), "describe_servers", json.RawMessage("{}"))
 	if err != nil || !strings.Contains(string(answer), `"name":"up"`) || strings.Contains(string(answer), "/home") {
 		t.Errorf("got %s, %v", answer, err)
+	}
+}
+
+// TestDeniedServerIsLeftAlone: oneServer panics if anything else is asked of it
+// than its name.
+func TestDeniedServerIsLeftAlone(t *testing.T) {
+	for _, rule := range []string{`deny = "*"`, `allow = []`} {
+		file := filepath.Join(t.TempDir(), "policy.toml")
+		if err := os.WriteFile(file, []byte("[servers.up]\n"+rule+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		up := &refusingSearch{}
+		api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewRun()})
+		for _, method := range []string{
+			"call_tool", "read_resource", "get_prompt", "list_tools", "describe_server", "query_tool_docs", "tool_signature",
+			"stubs", "list_resources", "list_resource_templates", "list_prompts",
+		} {
+			_, err := api.Call(t.Context(), method, json.RawMessage(`{"server":"up","tool":"f","uri":"x:","name":"p"}`))
+			if e := new(runner.CallError); !errors.As(err, &e) || e.Server != "up" || !strings.Contains(e.Message, "policy.toml, [servers.up] "+rule) {
+				t.Errorf("%s, %s: %v", rule, method, err)
+			}
+		}
+		if answer, err := api.Call(t.Context(), "describe_servers", nil); err != nil || !strings.Contains(string(answer), `"status":"denied"`) {
+			t.Errorf("%s: %s, %v", rule, answer, err)
+		}
+		if _, err := api.Call(t.Context(), "search_tool_docs", json.RawMessage(`{"query":"x"}`)); err != nil || up.allowed("up", "up") || !up.allowed("other", "other") {
+			t.Errorf("%s: the search: %v", rule, err)
+		}
+	}
+}
+
+// refusingSearch keeps which servers a search may look into.
+type refusingSearch struct {
+	oneServer
+	allowed func(name, alias string) bool
+}
+
+func (r *refusingSearch) Search(_ context.Context, _ string, _ int, _ bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
+	r.allowed = allowed
+	return nil, nil, nil
+}
+
+// TestLiveListsNeedAGrant: each is a request to a server, with the user's token.
+func TestLiveListsNeedAGrant(t *testing.T) {
+	api := New(Options{Upstreams: oneServer{}})
+	for _, method := range []string{"list_resources", "list_resource_templates", "list_prompts"} {
+		_, err := api.Call(t.Context(), method, json.RawMessage(`{"server":"up"}`))
+		if err == nil || !strings.Contains(err.Error(), `server "up" is not granted to this run`) {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }
 

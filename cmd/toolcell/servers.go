@@ -167,7 +167,7 @@ func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error 
 	if !c.Args().Present() {
 		return console.Usagef("servers search takes what to search for")
 	}
-	docs, problems, err := p.Search(c.Context, strings.Join(c.Args().Slice(), " "), 10, false)
+	docs, problems, err := p.Search(c.Context, strings.Join(c.Args().Slice(), " "), 10, false, nil)
 	if err != nil {
 		return err
 	}
