@@ -57,9 +57,16 @@ func TestPolicyIsAskedAndReadAgain(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", tt.policy, r.text, tt.want)
 		}
 	}
-	// What may not be called can be read about.
-	r := c.python(t, "from mcp import runtime\nprint((await runtime.query_tool_docs('jira', 'get_issue'))['tool'])")
-	r.want(t, "get_issue")
+	// A tool that may not be called can be read about, unless nothing of its server
+	// may be used: that would start the server.
+	const read = "from mcp import runtime\nprint((await runtime.query_tool_docs('jira', 'get_issue'))['tool'])"
+	if r := c.python(t, read); !strings.Contains(r.text, `policy.toml, [servers.jira] deny = "*": using server "jira" is not allowed`) {
+		t.Errorf("got %s", r.text)
+	}
+	c.python(t, "from mcp import runtime\nprint([s.name for s in runtime.discovered_servers(detailed=True) if s.status == 'denied'], "+
+		"{d.server for d in await runtime.search_tool_docs('get an issue of jira', limit=20)} & {'jira'})").want(t, "['jira'] set()")
+	write("[servers.jira]\ndeny = 'get_*'")
+	c.python(t, read).want(t, "get_issue")
 }
 
 func TestPolicyOnTheCommandLine(t *testing.T) {
