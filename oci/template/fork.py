@@ -95,6 +95,8 @@ def main() -> None:
         return
     for _ in range(30):  # by then the interpreter has made it as fast as it can
         program["warm_up"]()
+    if template:
+        seed_openssl()  # the first time takes a millisecond, which forks need not take then
     freeze_heap(template)
     answer(control, {"failed": failed})
     if template:
@@ -611,12 +613,18 @@ def reseed() -> None:
         modules["numpy.random"].seed()
     if "tempfile" in modules:
         modules["tempfile"]._name_sequence = None
-    if "_ssl" in modules:
-        # OpenSSL notices a fork by its pid. A process of this sandbox may get the template's, and would go on with its
-        # numbers; not once they are this process's own.
-        modules["_ssl"].RAND_bytes(1)
+    seed_openssl()
     if "uuid" in modules:
         modules["uuid"]._node = modules["uuid"]._last_timestamp = None
+
+
+def seed_openssl() -> None:
+    """Has OpenSSL notice that this process is another, which it tells by the pid. Otherwise a process of this sandbox
+    that got the template's pid would go on with the template's numbers.
+    """
+    module: Any = sys.modules.get("_ssl")
+    if module:
+        module.RAND_bytes(1)
 
 
 main()
