@@ -100,6 +100,7 @@ table: export TOOLCELL_REPORT = $(CURDIR)/bin/report
 table:
 	rm -rf $(TOOLCELL_REPORT)
 	$(MAKE) test-vm
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11
 	TOOLCELL_REPORT=$(TOOLCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' $(E2E)
 	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable $(E2E)
 
@@ -129,7 +130,7 @@ vulncheck: | deps
 .PHONY: bench
 bench: bin/toolcell test-deps
 	@.ci/deps.sh bench
-	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 data
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 data
 	@TOOLCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures $(E2E)
 	@python3 .ci/bench.py bin/toolcell $(TOOLCELL_TEST_IMAGES)/python-3.14 $(TOOLCELL_TEST_IMAGES)/python-data --calls bin/calls.json
 
@@ -160,6 +161,7 @@ fuzz: | deps
 # As root also: TOOLCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000
 soak: test-deps
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11
 	TOOLCELL_SOAK=$(SOAK_RUNS) go test -tags $(TAGS),soak -run TestSoak -count 1 -timeout 60m -v $(E2E)
 
 # Time and memory with 100 upstream servers of 100 tools each.
