@@ -53,7 +53,8 @@ a) ;;
 r) skip="$skip|^Test(Forbidden|Covered)|/no-proc" ;; # Forbidden and Covered are of ordinary users
 c | p) run='^TestForbidden' ;;
 an | db) run='^Test(Doctor|Isolation|Uncounted|Seccomp)' skip="$skip|/no-proc" ;;
-*) run='^Test(Limits|EscapeBattery|Neighbor|SignalsAre|Doctor$|Isolation|Nothing|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
+d) run='^Test(Limits|EscapeBattery|Neighbor|SignalsAre|Doctor$|Isolation|Nothing|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
+*) run='^Test(Limits|EscapeBattery|Neighbor|SignalsAre|Doctor$|Isolation|Pid1|Landlock)' skip="$skip|HasTeeth|/no-proc" ;;
 esac
 run=${RUN:-$run}
 case $variant in
