@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,21 +173,22 @@ func TestFileSystemWithoutIDMaps(t *testing.T) {
 func TestMountsThatAreRefused(t *testing.T) {
 	h := firstHost(t)
 	dir := sharedFolder(t)
-	for _, name := range []string{"a/b", "c"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+	state := filepath.Join(h.home, "state")
+	for _, folder := range []string{filepath.Join(dir, "a/b"), filepath.Join(dir, "c"), filepath.Join(state, "cache")} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"etc": "/etc", "home": h.home, "in-etc": "/etc/ssl"} {
+	inEtc := folderIn(t, "/etc")
+	for name, to := range map[string]string{"etc": "/etc", "home": h.home, "in-etc": inEtc} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	state := filepath.Join(h.home, "state")
 	for mounts, want := range map[string]string{
 		"/:/data":                                 "it is the whole host",
 		"/etc:/data":                              "/etc is the system's",
-		"/etc/ssl:/data":                          "/etc is the system's",
+		inEtc + ":/data":                          "/etc is the system's",
 		"/proc:/data":                             "/proc is the system's",
 		"/sys:/data":                              "/sys is the system's",
 		"/dev:/data":                              "/dev is the system's",
@@ -229,6 +231,20 @@ func TestMountsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q\n%s\nwant %q", mounts, code, out, errs, want)
 		}
 	}
+}
+
+// folderIn returns a folder in dir: which ones there are differs between systems.
+func folderIn(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(entries, os.DirEntry.IsDir)
+	if i < 0 {
+		t.Fatalf("there is no folder in %s", dir)
+	}
+	return filepath.Join(dir, entries[i].Name())
 }
 
 func fileOwner(st os.FileInfo) uint32 { return st.Sys().(*syscall.Stat_t).Uid }
