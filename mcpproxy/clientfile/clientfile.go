@@ -30,6 +30,7 @@ type File struct {
 	base     string   // what relative paths in it are relative to
 	data     []byte
 	Entries  []rawjson.Member
+	Local    int // so many of them, the first, are the user's own for this project alone
 	inputs   map[string]config.Input
 	values   map[string]string // of inputs, as the user set them
 	off      map[string]bool   // servers that the file switches off elsewhere than in their entries
@@ -64,6 +65,7 @@ func Open(p Location, o Options) (*File, error) {
 		if err := f.claudeProject(o.Dir, top); err != nil {
 			return nil, err
 		}
+		f.Local = len(f.Entries)
 	}
 	for _, key := range f.Dialect.Keys {
 		ok, err := f.addEntries(top, key)

@@ -20,7 +20,10 @@ type Server struct {
 	Command string
 	Args    []string
 	Env     map[string]string // added to the environment of this process
-	Dir     string            // "cwd" in the file; empty is the directory this process runs in
+	Dir     string            // "cwd" in the file
+	// DefaultDir is where it starts if there is no "cwd"; empty is the directory
+	// that this process runs in.
+	DefaultDir string
 
 	// Of a remote server.
 	URL     string

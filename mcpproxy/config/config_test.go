@@ -28,6 +28,7 @@ func TestFingerprintIsOfWhatStartsTheServer(t *testing.T) {
 		"arguments": func(s *config.Server) { s.Args = []string{"1 2"} },
 		"a value":   func(s *config.Server) { s.Env["A"] = "2" },
 		"folder":    func(s *config.Server) { s.Dir = "/d" },
+		"default":   func(s *config.Server) { s.DefaultDir = "/d" },
 		"tools":     func(s *config.Server) { s.AllowTools = []string{"x"} },
 		"login":     func(s *config.Server) { s.OAuth = &config.OAuth{ClientSecret: "x"} },
 	} {
@@ -88,6 +89,7 @@ func TestLookPathTakesThePathOfTheEntry(t *testing.T) {
 		{"no PATH that is not absolute", config.Server{Env: map[string]string{"PATH": ".:bin:project"}}, "run.sh", ""},
 		{"an absolute path", own, filepath.Join(root, "bin/server"), "bin/server"},
 		{"a path in the project", config.Server{}, "./run.sh", "project/run.sh"},
+		{"a path in the folder it starts in", config.Server{DefaultDir: filepath.Join(root, "bin")}, "./server", "bin/server"},
 		{"a path in the folder of the entry", config.Server{Dir: "../bin"}, "./server", "bin/server"},
 		{"not executable", config.Server{}, "text", ""},
 		{"a folder", config.Server{}, root + "/bin", ""},
@@ -99,6 +101,38 @@ func TestLookPathTakesThePathOfTheEntry(t *testing.T) {
 		}
 		if got := tt.server.LookPath(project, tt.command); got != want {
 			t.Errorf("%s: %q, want %q", tt.name, got, want)
+		}
+	}
+}
+
+// TestRelativePathsNeedADirectory: "." would be all of the user's home.
+func TestRelativePathsNeedADirectory(t *testing.T) {
+	for _, tt := range []struct {
+		want   string
+		server config.Server
+	}{
+		{`its "command"`, config.Server{Command: "./server.sh"}},
+		{`its "command"`, config.Server{Command: "bin/server"}},
+		{`its argument 2`, config.Server{Command: "npx", Args: []string{"server-filesystem", "."}}},
+		{`its argument 1`, config.Server{Command: "node", Args: []string{"./build/index.js"}}},
+		{`its argument 1`, config.Server{Command: "python", Args: []string{"../x.py"}}},
+		{`its argument 1`, config.Server{Command: "c", Args: []string{".."}}},
+		{`its argument 1`, config.Server{Command: "c", Args: []string{"--root=./s3cret"}}},
+		{`its variable "ROOT"`, config.Server{Command: "c", Env: map[string]string{"A": "x", "ROOT": "./s3cret"}}},
+		{"", config.Server{Command: "./server.sh", Args: []string{"."}, Dir: "/opt/x"}},
+		{"", config.Server{Command: "/opt/server.sh", Args: []string{"/x", "~/x", "a/b", ".hidden", "...", "-", "--x=.y", ""}}},
+		{"", config.Server{URL: "https://x/", Transport: config.HTTP, Command: "./x"}},
+	} {
+		if tt.server.Transport == "" {
+			tt.server.Transport = config.Stdio
+		}
+		err := tt.server.CheckPaths()
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%+v: %v", tt.server, err)
+		case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want+" is a path relative to the project") ||
+			!strings.Contains(err.Error(), `set "cwd"`) || strings.Contains(err.Error(), "s3cret")):
+			t.Errorf("%+v: %v, want %s", tt.server, err, tt.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,11 +30,15 @@ func (s Server) Launch() string {
 	return text.Clip(strings.Join(words, " "), 2048)
 }
 
+// StartDir returns the directory that the server starts in; empty is the one this
+// process runs in.
+func (s Server) StartDir() string { return cmp.Or(s.Dir, s.DefaultDir) }
+
 // LookPath finds the executable for command the way clients written for Node
 // do: in the PATH of the entry's own environment if it sets one. Empty means
 // there is none. base is the directory this process runs in.
 func (s Server) LookPath(base, command string) string {
-	dir := s.Dir
+	dir := s.StartDir()
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
 	}

@@ -25,6 +25,9 @@ type collector struct {
 	aliases map[string]bool
 	config  config.Config
 
+	userDir        string // where the user's own servers start
+	projectTrusted bool   // a file of the project is trusted, as it is now
+
 	// untrusted are the identities of entries that wait for trust, by their
 	// place in config.Problems: one that a trusted file has too needs none.
 	untrusted map[int]string
@@ -81,8 +84,8 @@ func (d *collector) readFile(p candidate) {
 	}
 	f := openedFile{opened, p.rank}
 	all := make([]found, 0, len(f.Entries))
-	for _, e := range f.Entries {
-		all = append(all, d.parse(f, e))
+	for i, e := range f.Entries {
+		all = append(all, d.parse(f, e, i < f.Local))
 	}
 	d.config.Reads = append(d.config.Reads, slices.Sorted(maps.Keys(f.Reads))...)
 	if p.rank == rankProject && !d.trusted(f, all) {
@@ -93,9 +96,11 @@ func (d *collector) readFile(p candidate) {
 	}
 }
 
-// parse reads one entry, whatever is in it.
-func (d *collector) parse(f openedFile, e rawjson.Member) found {
+// parse reads one entry, whatever is in it. A local one is the user's own for this
+// project alone.
+func (d *collector) parse(f openedFile, e rawjson.Member, local bool) found {
 	p := f.Parse(e)
+	d.place(&p, f.rank == rankProject || local && d.projectTrusted)
 	for _, in := range p.Inputs {
 		if len(d.config.Inputs) < maxProblems {
 			d.config.Inputs = append(d.config.Inputs, in)

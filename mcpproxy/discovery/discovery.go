@@ -45,7 +45,7 @@ const (
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
 func Discover(o Options) config.Config {
-	d := collector{o: o, owners: map[string]nameOwner{}, same: map[string]int{}, aliases: map[string]bool{}}
+	d := collector{o: o, userDir: o.userDir(), owners: map[string]nameOwner{}, same: map[string]int{}, aliases: map[string]bool{}}
 	for _, p := range candidates(o) {
 		if p.folder {
 			d.readFolder(p)

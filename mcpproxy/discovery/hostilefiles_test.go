@@ -71,12 +71,12 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 
 func TestCommentsTrailingCommasAndMarksAreRead(t *testing.T) {
 	for name, text := range map[string]string{
-		"a.json": "\xef\xbb\xbf// x\n{\"mcpServers\": {\"a\": {\"command\": \"http://[{\", /* [[ */ \"args\": [1, 2,],},},} // end",
-		"a.toml": "\xef\xbb\xbfmcp_servers.a = { command = \"http://[{\", args = [1, 2,] }",
-		"a.yaml": "\xef\xbb\xbfmcpServers:\n  a: {command: 'http://[{', args: [1, 2,]}\n...\n---\nmore: 1\n",
+		"a.json": "\xef\xbb\xbf// x\n{\"mcpServers\": {\"a\": {\"command\": \"/http://[{\", /* [[ */ \"args\": [1, 2,],},},} // end",
+		"a.toml": "\xef\xbb\xbfmcp_servers.a = { command = \"/http://[{\", args = [1, 2,] }",
+		"a.yaml": "\xef\xbb\xbfmcpServers:\n  a: {command: '/http://[{', args: [1, 2,]}\n...\n---\nmore: 1\n",
 	} {
 		c := discovery.Discover(mcptest.Site(t, map[string]string{"home/MCPs/" + name: text}))
-		if len(c.Servers) != 1 || c.Servers[0].Command != "http://[{" || strings.Join(c.Servers[0].Args, " ") != "1 2" {
+		if len(c.Servers) != 1 || c.Servers[0].Command != "/http://[{" || strings.Join(c.Servers[0].Args, " ") != "1 2" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // A nameOwner is the entry that has a name.
 type nameOwner struct {
-	server   int // its index; -1 for one that is disabled
-	identity string
+	server   int    // its index; -1 for one that is disabled
+	identity string // of the entry, wherever it starts
 	source   string
 	client   string
 	rank     rank
@@ -47,7 +47,7 @@ func (d *collector) add(f openedFile, e found) {
 		return
 	}
 	e.Server.Alias = pyname.Server(e.Name, d.aliases)
-	d.owners[e.Name] = nameOwner{len(d.config.Servers), id, f.Location.Path, f.Dialect.Client, f.rank}
+	d.owners[e.Name] = nameOwner{len(d.config.Servers), d.entryIdentity(e.Server), f.Location.Path, f.Dialect.Client, f.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)
 	}
@@ -66,7 +66,7 @@ func (d *collector) recordDuplicate(f openedFile, e found, old nameOwner) {
 	switch {
 	case old.server < 0:
 		p.Reason = "switched off by " + old.source
-	case old.identity == d.o.Identity(e.Server):
+	case old.identity == d.entryIdentity(e.Server):
 		d.addSource(old.server, f.Location.Path)
 		return
 	default:
@@ -91,18 +91,25 @@ func (d *collector) addSource(i int, source string) {
 	}
 }
 
+// entryIdentity tells whether two entries of one name are written alike. Whether
+// they are in a file of the project or in one of the user, and so start in
+// different directories, does not count.
+func (d *collector) entryIdentity(s config.Server) string {
+	s.DefaultDir = d.userDir
+	return d.o.Identity(s)
+}
+
 // Identity tells whether two entries, of whatever names and clients, start or
 // reach the same thing.
 func (o Options) Identity(s config.Server) string {
 	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool {
 		return filepath.Base(s.Command) == "npx" && (a == "-y" || a == "--yes") // only means: do not ask
 	})
-	if s.Dir == "" {
-		s.Dir = o.Dir
-	}
 	bare := config.Server{Command: s.Command, Args: append([]string{}, args...), Env: map[string]string{}, Headers: map[string]string{}, URL: strings.TrimSuffix(s.URL, "/")}
 	if s.URL == "" {
-		bare.Dir = s.Dir
+		if bare.Dir = s.StartDir(); bare.Dir == "" { // of an entry that was not discovered
+			bare.Dir = o.userDir()
+		}
 	}
 	maps.Copy(bare.Env, s.Env)
 	for k, v := range s.Headers {

@@ -18,6 +18,7 @@ func (d *collector) trusted(f openedFile, all []found) bool {
 		state = d.o.Trusted(f.Location.Path, sum)
 	}
 	if state == Trusted {
+		d.projectTrusted = true
 		return true
 	}
 	why := "this project's file may not start commands yet"
@@ -47,7 +48,7 @@ func (d *collector) untrust(e found, p config.Problem) {
 		if d.untrusted == nil {
 			d.untrusted = map[int]string{}
 		}
-		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.o.Identity(e.Server)
+		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.entryIdentity(e.Server)
 	}
 	d.problem(p)
 }

@@ -177,6 +177,19 @@ func TestMovedFilesAreTheClients(t *testing.T) {
 	}
 }
 
+// TestServersOfTheProjectStay: behind toolcell they would start elsewhere.
+func TestServersOfTheProjectStay(t *testing.T) {
+	const text = `{"mcpServers": {"a": {"command": "./server.sh"}, "b": {"command": "node", "args": ["./index.js"]}, "c": {"command": "./server.sh", "cwd": "/opt"}}}`
+	p, err := TargetOf(mcptest.Site(t, nil), "cursor", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	move, err := p.PlanMove([]byte(text), nil)
+	if err != nil || len(move.Servers) != 1 || move.Servers[0].Name != "c" || len(move.Stay) != 2 || !strings.Contains(move.Stay[0].Reason, `set "cwd"`) {
+		t.Fatalf("%+v, %v", move, err)
+	}
+}
+
 // TestValuesAndInputsGoAlong: what VS Code asks for is asked for behind toolcell
 // in the same words, and what the user gave counts.
 func TestValuesAndInputsGoAlong(t *testing.T) {

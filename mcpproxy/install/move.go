@@ -112,6 +112,9 @@ func (p Target) moving(data []byte, e clientfile.Entry, values map[string]string
 	case before.Server.Fingerprint() != after.Server.Fingerprint():
 		return to, errors.New("it depends on where its file is; write whole paths")
 	}
+	if err := before.Server.CheckPaths(); err != nil {
+		return to, err
+	}
 	return to, p.shadowed(before.Server, here)
 }
 

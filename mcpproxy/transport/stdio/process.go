@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -60,13 +61,15 @@ func OverPipes(stdin, stdout *os.File) *Process {
 // Start starts s in a process group of its own. The caller reads
 // stdout, closes read at its end, and calls stop in the end.
 func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger) (_ *Process, err error) {
-	cwd, err := os.Getwd()
-	if err != nil {
+	if s.Dir, err = filepath.Abs(s.StartDir()); err != nil {
 		return nil, err
 	}
-	path := s.LookPath(cwd, s.Command)
+	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
+		return nil, &CommandError{fmt.Sprintf(`its directory %q is not there; create it or correct "cwd" in %s`, s.Dir, s.Source)}
+	}
+	path := s.LookPath("", s.Command)
 	if path == "" {
-		return nil, &CommandError{s.Command, s.Source}
+		return nil, &CommandError{fmt.Sprintf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
 	}
 	var pipes [3][2]*os.File
 	defer func() {
@@ -107,16 +110,15 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger)
 
 // CommandError says that a command cannot be started, which the user may cure at any
 // moment.
-type CommandError struct{ command, source string }
+type CommandError struct{ text string }
 
-func (e *CommandError) Error() string {
-	return fmt.Sprintf("command %q is not there or not executable; install it or correct %s", e.command, e.source)
-}
+func (e *CommandError) Error() string { return e.text }
 
 // environment is this process's own, since servers are trusted and need PATH,
-// HOME and proxies, with the entry's on top.
+// HOME and proxies, with the entry's on top. PWD must not lead some servers to
+// another directory than the one they start in.
 func environment(s config.Server) []string {
-	env := os.Environ()
+	env := append(os.Environ(), "PWD="+s.Dir)
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, k+"="+s.Env[k])
 	}
