@@ -46,7 +46,7 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	_ = w.Close()
 	proc.Stop()
 	suspect = !legacy && w.TookDiscover(cause)
-	return nil, suspect, explainProcess(proc, err, cause)
+	return nil, suspect, withDirHint(d.server, explainProcess(proc, err, cause))
 }
 
 // overHTTP is attempt for a URL.
