@@ -147,10 +147,10 @@ func printError(w *os.File, err error) int {
 	}
 	color := console.ColorsFor(w)
 	if err.Error() != "" {
-		fmt.Fprintf(w, "%s %v\n", color.Red("toolcell:"), err)
+		fmt.Fprintf(w, "%s %s\n", color.Red("toolcell:"), console.Shown(w, err.Error()))
 	}
 	if hint != nil {
-		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), hint.Hint)
+		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), console.Shown(w, hint.Hint))
 	}
 	if code == console.ExitUsage {
 		fmt.Fprintln(w, color.Cyan("hint:"), "toolcell --help")

@@ -67,17 +67,17 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	req.Code = code.text
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
+	run := a.bridge.Run
 	if !conf.OutputNamed {
 		// As in any pipeline, the run ends when its output has no reader.
-		broken := func() { cancel(unix.EPIPE) }
-		req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
+		run = showLive(ctx, s, &req, func() { cancel(unix.EPIPE) }, run)
 	}
-	r := a.bridge.Run(ctx, req)
+	r := run(ctx, req)
 	if errors.Is(context.Cause(ctx), unix.EPIPE) {
 		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
 	}
 	if conf.OutputNamed {
-		if _, err := fmt.Fprintln(s.Out, r.Text(conf.Output)); err != nil {
+		if _, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, r.Text(conf.Output))); err != nil {
 			return err
 		}
 	} else {
@@ -112,9 +112,8 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	}
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
-	broken := func() { cancel(unix.EPIPE) }
 	req := shellRequest(c, s, conf, first.argv)
-	req.Stdout, req.Stderr = liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
+	run := showLive(ctx, s, &req, func() { cancel(unix.EPIPE) }, a.bridge.Run)
 	show := func(r *bridge.Result) {
 		printResult(r, s, c.Bool("quiet"))
 		if !c.Bool("quiet") {
@@ -122,7 +121,7 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 		}
 	}
 	err = repl.Run(ctx, repl.Options{
-		Streams: s, Run: a.bridge.Run, Request: req, First: first.text,
+		Streams: s, Run: run, Request: req, First: first.text,
 		Image: conf.Image, History: conf.HistoryFile(), Quiet: c.Bool("quiet"),
 		Show: show, ExitError: exitError,
 	})
@@ -154,6 +153,24 @@ func shellRequest(c *cli.Context, s *console.Streams, conf settings.Settings, ar
 	return req
 }
 
+// A runFunc runs code, as bridge.Server.Run does.
+type runFunc func(context.Context, bridge.Request) *bridge.Result
+
+// showLive lets req write its output to the streams at once, and returns run with
+// what is to be done after each run: colors do not last longer than their code.
+// Broken is called when a stream has no reader.
+func showLive(ctx context.Context, s *console.Streams, req *bridge.Request, broken func(), run runFunc) runFunc {
+	out, errs := liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
+	shownOut, shownErr := console.NewFilter(s.Out, out), console.NewFilter(s.Err, errs)
+	req.Stdout, req.Stderr = shownOut, shownErr
+	return func(ctx context.Context, req bridge.Request) *bridge.Result {
+		r := run(ctx, req)
+		out.writeLast(shownOut.End())
+		errs.writeLast(shownErr.End())
+		return r
+	}
+}
+
 // A liveWriter writes output of the code at once. It calls broken when its
 // reader is gone; a reader that does not read blocks nothing once ctx has ended.
 type liveWriter struct {
@@ -179,32 +196,47 @@ func (l liveWriter) Write(b []byte) (int, error) {
 	}
 }
 
+// lastWrite bounds what is written after the user has stopped a run: a terminal
+// may be stopped as well.
+const lastWrite = 200 * time.Millisecond
+
+// writeLast writes what ends the output, also if ctx has ended.
+func (l liveWriter) writeLast(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), lastWrite)
+	defer cancel()
+	_, _ = liveWriter{l.file, ctx, l.broken}.Write(b) // a reader that is gone was noticed before
+}
+
 // printResult prints the parts of the result that the streams have not shown
 // yet.
 func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 	if r.Result != "" {
-		fmt.Fprintln(s.Out, r.Result)
+		fmt.Fprintln(s.Out, console.Filtered(s.Out, r.Result))
 	}
+	shown := func(text string) string { return console.Shown(s.Err, text) }
 	color, stopped := console.ColorsFor(s.Err), s.Signals.Received() != nil
 	switch {
 	case stopped: // the user knows
 	case r.IsError() && r.Status != bridge.StatusError:
-		fmt.Fprintf(s.Err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, r.Error)
+		fmt.Fprintf(s.Err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, shown(r.Error))
 		for _, l := range r.Stack {
-			fmt.Fprintf(s.Err, "  %s\n", l)
+			fmt.Fprintf(s.Err, "  %s\n", shown(l))
 		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
-		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), r.Error) // as a shell does
+		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), shown(r.Error)) // as a shell does
 	}
 	if r.Hint != "" && !stopped {
-		fmt.Fprintf(s.Err, "%s %s\n", color.Cyan("hint:"), r.Hint)
+		fmt.Fprintf(s.Err, "%s %s\n", color.Cyan("hint:"), shown(r.Hint))
 	}
 	for _, l := range r.CallLines() {
-		fmt.Fprintf(s.Err, "toolcell: %s\n", l)
+		fmt.Fprintf(s.Err, "toolcell: %s\n", shown(l))
 	}
 	for _, n := range r.Notes {
 		if !quiet && !stopped {
-			fmt.Fprintf(s.Err, "%s %s\n", color.Yellow("toolcell: note:"), n)
+			fmt.Fprintf(s.Err, "%s %s\n", color.Yellow("toolcell: note:"), shown(n))
 		}
 	}
 }
@@ -212,7 +244,7 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) {
 // printFiles says where the files and pictures of a run are.
 func printFiles(r *bridge.Result, s *console.Streams) {
 	for _, l := range r.LocalFiles() {
-		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", l.Path, l.Text)
+		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", console.Shown(s.Err, l.Path), console.Shown(s.Err, l.Text))
 	}
 }
 

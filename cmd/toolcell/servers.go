@@ -172,7 +172,7 @@ func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error 
 		return err
 	}
 	for _, problem := range problems {
-		fmt.Fprintf(s.Err, "toolcell: not searched: %s\n", problem)
+		fmt.Fprintf(s.Err, "toolcell: not searched: %s\n", console.Shown(s.Err, problem.String()))
 	}
 	var rows []serverTool
 	for _, d := range docs {
@@ -207,7 +207,7 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if err := json.Indent(&out, answer.JSON, "", "  "); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	fmt.Fprintln(s.Out, out.String())
+	fmt.Fprintln(s.Out, console.Filtered(s.Out, out.String()))
 	if answer.IsError {
 		return &console.ExitError{Code: console.ExitFail} // the answer says why
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -122,10 +123,7 @@ func toolsShow(c *cli.Context, s *console.Streams, saved savedtools.Store) error
 		if len(t.Imports) > 0 {
 			about += ", needs " + strings.Join(t.Imports, ", ")
 		}
-		source := strings.Trim(t.Source, "\n")
-		if console.Terminal(s.Out) {
-			source = console.PlainText(source)
-		}
+		source := console.Shown(s.Out, strings.Trim(t.Source, "\n"))
 		if _, err := fmt.Fprintf(s.Out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
 			return err
 		}
@@ -155,14 +153,15 @@ func toolsRemove(c *cli.Context, s *console.Streams, saved savedtools.Store) (er
 }
 
 func toolsExport(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
-	if !c.Bool("json") {
-		return hintAtTools(saved.Export(s.Out, c.Args().Slice()...))
-	}
 	var text strings.Builder
 	if err := saved.Export(&text, c.Args().Slice()...); err != nil {
 		return hintAtTools(err)
 	}
-	return console.PrintJSON(s.Out, []map[string]string{{"module": text.String()}})
+	if c.Bool("json") {
+		return console.PrintJSON(s.Out, []map[string]string{{"module": text.String()}})
+	}
+	_, err := io.WriteString(s.Out, console.Shown(s.Out, text.String()))
+	return err
 }
 
 // hintAtTools adds to the error of an unknown name where to look: tools are

@@ -108,7 +108,7 @@ func TestToolsShowNothingToObey(t *testing.T) {
 	e["NO_COLOR"], e["MCP_BRIDGE_IMAGE"], e["TERM"] = "1", "host", "xterm"
 	code := "from mcp import runtime\ndef f():\n\t'\x1b[2J\x07 cleared'\nruntime.save_tool(f)\nNone"
 	h.must(t, e, "exec", "-c", code)
-	for _, args := range [][]string{{"tools", "show", "f"}, {"tools", "list"}} {
+	for _, args := range [][]string{{"tools", "show", "f"}, {"tools", "export", "f"}, {"tools", "list"}} {
 		p := atTerminal(t, h.command(t, e, args...), 80)
 		p.leaves()
 		p.sees("cleared")

@@ -1,17 +1,33 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"regexp"
+	"sync"
 )
 
-// PrintJSON prints a list; an empty one is [], not null.
+// PrintJSON prints a list; an empty one is [], not null. Control characters are
+// escaped, also those that JSON would allow.
 func PrintJSON[T any](w io.Writer, list []T) error {
 	if list == nil {
 		list = []T{}
 	}
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is for people, not for a web page
 	e.SetIndent("", "  ")
-	return e.Encode(list)
+	if err := e.Encode(list); err != nil {
+		return err
+	}
+	_, err := w.Write(unescaped().ReplaceAllFunc(b.Bytes(), func(c []byte) []byte {
+		return fmt.Appendf(nil, `\u%04x`, bytes.Runes(c)[0])
+	}))
+	return err
 }
+
+// unescaped finds the control characters that package json does not escape. A
+// terminal obeys some of them.
+var unescaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[\u007f-\u009f]") })

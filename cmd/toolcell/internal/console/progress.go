@@ -71,9 +71,9 @@ func PullProgress(w *os.File) func(done, total int64, text string) {
 		}
 		next = time.Now().Add(2 * time.Second)
 		if total > 0 {
-			fmt.Fprintf(w, "toolcell: %s (%d of %d MB)\n", text, done>>20, total>>20)
+			fmt.Fprintf(w, "toolcell: %s (%d of %d MB)\n", Shown(w, text), done>>20, total>>20)
 		} else {
-			fmt.Fprintf(w, "toolcell: %s\n", text)
+			fmt.Fprintf(w, "toolcell: %s\n", Shown(w, text))
 		}
 	}
 }

@@ -201,6 +201,15 @@ func PlainText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Shown returns foreign text of several lines as f may show it: on a terminal as
+// PlainText, elsewhere as it is.
+func Shown(f *os.File, s string) string {
+	if Terminal(f) {
+		return PlainText(s)
+	}
+	return s
+}
+
 // OneLine cuts text to n columns, on one line.
 func OneLine(s string, n int) string {
 	return cut(strings.Join(strings.Fields(Plain(s)), " "), n)
