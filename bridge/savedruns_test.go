@@ -118,3 +118,49 @@ for i in range(9999): host.ask("saved_failed", {"name": "a%d" % i, "source": big
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestNoSavedToolStandsInForAModule: what code forgot to import is missing. It is
+// never a function of an earlier run, which would get the grants of this one.
+func TestNoSavedToolStandsInForAModule(t *testing.T) {
+	s := newServer(t, nil, nil)
+	for name, want := range map[string]string{
+		"json": "'json' is the name of a module", "statistics": "'statistics' is the name of a module",
+		"pd": "pd is the usual name for something of the module pandas", "requests": "requests is the name of a module",
+	} {
+		r := runCode(t, s, "from mcp import runtime\ndef "+name+"(): return 'taken'\nruntime.save_tool("+name+")")
+		if !r.IsError() || !strings.HasPrefix(r.Error, "ValueError: ") || !strings.Contains(r.Error, want) || !strings.Contains(r.Error, "another name") {
+			t.Errorf("saving %s: %q", name, r.Error)
+		}
+		// Hostile code does not ask the runner.
+		runCode(t, s, "from mcp import runtime\nhost = runtime.saved_tools.__self__.host\n"+
+			"try: host.ask('save_tool', {'name': '"+name+"', 'source': 'def "+name+"(): return \"taken\"\\n'})\nexcept ValueError: pass")
+		for _, code := range []string{name + "()", "from user_tools import *\n" + name + "()", "from user_tools import " + name} {
+			if r := runCode(t, s, code); !r.IsError() || strings.Contains(r.Text(OutputCompact), "taken") {
+				t.Errorf("%s: %s", code, r.Text(OutputCompact))
+			}
+		}
+	}
+	const note = `saved tool "statistics" was skipped: statistics is the name of a module here (runtime.remove_tool("statistics") removes it)`
+	if r := runCode(t, s, "statistics.mean([1])"); len(r.Notes) != 1 || r.Notes[0] != note || !strings.Contains(r.Error, "Did you forget to import 'statistics'") {
+		t.Errorf("%+v", r)
+	}
+	if r := runCode(t, s, "import statistics\nstatistics.mean([1])"); r.IsError() || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := runCode(t, s, "from mcp import runtime\nruntime.remove_tool('statistics')"); r.IsError() {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestReplacingASavedToolIsNoted(t *testing.T) {
+	s := newServer(t, nil, nil)
+	save := func(value string) []string {
+		return runCode(t, s, "from mcp import runtime\ndef value(): return "+value+"\nruntime.save_tool(value)\nNone").Notes
+	}
+	if first, same := save("1"), save("1"); len(first)+len(same) > 0 {
+		t.Errorf("notes %q, %q", first, same)
+	}
+	if notes := save("2"); len(notes) != 1 || !strings.HasPrefix(notes[0], `saved tool "value" replaced another, saved at 20`) {
+		t.Errorf("notes %q", notes)
+	}
+}

@@ -91,9 +91,9 @@ func New(o Options) *API {
 func (a *API) CallLog() CallLog { return a.calls.log() }
 
 // Notes returns notes for the caller about the run's requests: servers that a
-// search left out, and saved tools that no longer work.
+// search left out, saved tools that no longer work, and those that were replaced.
 func (a *API) Notes() []string {
-	return slices.Concat(a.left.note(), a.saved.notes())
+	return slices.Concat(a.left.note(), a.saved.allNotes())
 }
 
 // params are the parameters of all methods; each takes what it needs.
@@ -144,7 +144,7 @@ func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (jso
 	case "saved_tools":
 		return encode(a.saved.listWithoutSource(), nil)
 	case "saved_source":
-		return encode(a.saved.source(p.Name))
+		return encode(a.saved.store.Source(p.Name))
 	case "remove_tool":
 		return null, a.saved.store.Remove(p.Name)
 	case "export_tools":

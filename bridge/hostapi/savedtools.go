@@ -2,12 +2,14 @@ package hostapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -17,18 +19,20 @@ import (
 // the name of their module.
 const savedServer = "user_tools"
 
-// maxSavedFailures bounds the notes on saved tools that no longer work.
-const maxSavedFailures = 5
+// maxSavedNotes bounds the notes on saved tools.
+const maxSavedNotes = 5
 
 // savedTools are the tools that runs have saved, as one run uses them.
 type savedTools struct {
 	store savedtools.Store
 	log   *slog.Logger
 
-	mu       sync.Mutex
-	failures []string // why the code did not get a saved tool
+	mu    sync.Mutex
+	notes []string // on tools that the code did not get or replaced
 }
 
+// save stores a tool. Another of its name that it replaces gets a note: an earlier
+// run, or the user, may rely on it.
 func (s *savedTools) save(raw json.RawMessage) error {
 	var tool savedtools.Tool
 	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and its description
@@ -37,12 +41,22 @@ func (s *savedTools) save(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &tool); err != nil {
 		return fmt.Errorf("saving a tool: %w", err)
 	}
-	return s.store.Save(tool)
+	before, noneBefore := s.store.Show(tool.Name)
+	err := s.store.Save(tool)
+	if errors.Is(err, savedtools.ErrReserved) {
+		return &runner.CallError{Message: err.Error(), Kind: "ValueError"} // as of a builtin's name
+	}
+	if err == nil && noneBefore == nil && before.Source != tool.Source {
+		s.note(fmt.Sprintf("saved tool %q replaced another%s", tool.Name, savedAt(before)))
+	}
+	return err
 }
 
-func (s *savedTools) source(name string) (string, error) {
-	tool, err := s.store.Show(name)
-	return tool.Source, err
+func savedAt(t savedtools.Tool) string {
+	if t.Saved.IsZero() {
+		return ""
+	}
+	return ", saved at " + t.Saved.UTC().Format("2006-01-02 15:04 UTC")
 }
 
 func (s *savedTools) export(rawNames json.RawMessage) (string, error) {
@@ -77,18 +91,22 @@ func (s *savedTools) addFailure(name, why string) {
 	if !savedtools.IsName(name) {
 		return
 	}
-	note := fmt.Sprintf("saved tool %q was skipped: %s (runtime.remove_tool(%q) removes it)", name, text.OneLine(why, 300), name)
+	s.note(fmt.Sprintf("saved tool %q was skipped: %s (runtime.remove_tool(%q) removes it)", name, text.OneLine(why, 300), name))
+}
+
+func (s *savedTools) note(note string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.failures) < maxSavedFailures && !slices.Contains(s.failures, note) {
-		s.failures = append(s.failures, note)
+	if len(s.notes) < maxSavedNotes && !slices.Contains(s.notes, note) {
+		s.notes = append(s.notes, note)
 	}
 }
 
-func (s *savedTools) notes() []string {
+// allNotes returns what the caller should know of the run's saved tools.
+func (s *savedTools) allNotes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.failures)
+	return slices.Clone(s.notes)
 }
 
 // docs returns the documentation of one saved tool, or of all if name is empty.

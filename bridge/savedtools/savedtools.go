@@ -98,6 +98,19 @@ func (s Store) Show(name string) (Tool, error) {
 	return parse(name, body), nil
 }
 
+// Source returns the source of a tool for code to run. It is refused, as saving
+// one is, if the tool has a name that code imports something by.
+func (s Store) Source(name string) (string, error) {
+	t, err := s.Show(name)
+	if err == nil {
+		err = checkReserved(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return t.Source, nil
+}
+
 // Remove deletes one tool. If there is none of that name, the error is an
 // ErrNotExist and names the existing ones.
 func (s Store) Remove(name string) error {
@@ -139,6 +152,9 @@ func (s Store) Save(t Tool) error {
 		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", text.Bound(t.Name, 80))
 	case len(t.Source) > MaxSource:
 		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", t.Name, len(t.Source), MaxSource)
+	}
+	if err := checkReserved(t.Name); err != nil {
+		return fmt.Errorf("saving tool %q: %w", t.Name, err)
 	}
 	t.Saved = time.Now().UTC().Truncate(time.Second)
 	body, err := format(t.bounded())

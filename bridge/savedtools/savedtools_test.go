@@ -128,3 +128,34 @@ func TestSavedToolNamesStayInTheirFolder(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestNoToolHasANameThatCodeImports: neither a new one nor one that was saved when
+// it could be. It can be shown and removed.
+func TestNoToolHasANameThatCodeImports(t *testing.T) {
+	dir := t.TempDir()
+	s := Open(dir, "")
+	if err := s.Save(Tool{Name: "kept", Source: "def kept(): pass\n"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pd", "np", "plt", "json", "requests", "Path", "runtime"} {
+		const source = "def it(): pass\n"
+		if err := s.Save(Tool{Name: name, Source: source}); !errors.Is(err, ErrReserved) || !strings.Contains(err.Error(), "another name") {
+			t.Errorf("saving %s: %v", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "global", name+".py"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Source(name); !errors.Is(err, ErrReserved) {
+			t.Errorf("the source of %s to run: %v", name, err)
+		}
+		if tool, err := s.Show(name); err != nil || tool.Source != source {
+			t.Errorf("showing %s: %+v, %v", name, tool, err)
+		}
+		if err := s.Remove(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if source, err := s.Source("kept"); err != nil || source != "def kept(): pass\n" {
+		t.Errorf("%q, %v", source, err)
+	}
+}

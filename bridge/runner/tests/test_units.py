@@ -8,11 +8,11 @@ import math
 import os
 import socket
 import sys
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from toolcell_runner import arguments, channel, jsontext, pretty, saved, stackdump, tracebacks, values
+from toolcell_runner import arguments, channel, jsontext, pretty, saved, savetool, stackdump, tracebacks, values
 
 
 class Color(enum.Enum):
@@ -119,6 +119,17 @@ def test_pretty_breaks_and_cuts() -> None:
 def test_unbound_names_of_a_tree() -> None:
     tree = compile("import a.b\nfor c in d: print(c, e)\ndef f(g): return g + h", "x", "exec", 0x400)
     assert saved.unbound(tree) == {"d", "e", "h"}
+
+
+def test_modules_are_found_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("installed.py", "package/__init__.py", "folder/notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("sys", "statistics", "pytest", "installed", "package"):
+        assert savetool.is_module(name)
+    for name in ("folder", "no_such_module"):
+        assert not savetool.is_module(name)
 
 
 def test_limits_behind_errors() -> None:

@@ -270,7 +270,7 @@ class Runtime:
         """Saves a function or class for later runs (from user_tools import …). Also works as a decorator.
 
         Raises ValueError if its source is not in this code, if it needs something else of this code, such as
-        variables of an enclosing function, or if it has the name of a builtin.
+        variables of an enclosing function, or if it has the name of a builtin or of a module.
         """
         from .savetool import save_tool
         save_tool(self, func)

@@ -29,6 +29,13 @@ def save_tool(runtime: Runtime, thing: Any) -> None:
 
 def load(runtime: Runtime, name: str) -> str | None:
     """Defines a saved tool in user_tools, and those that it uses. Returns why that failed, or None."""
+    why = f"{name} is the name of a module here" if is_module(name) else define(runtime, name)
+    if why:
+        runtime.host.ask("saved_failed", {"name": name, "source": why})
+    return why
+
+
+def define(runtime: Runtime, name: str) -> str | None:
     namespace, file = runtime.tools.module.__dict__, f"<user_tools.{name}>"
     try:
         source = runtime.host.ask("saved_source", {"name": name})
@@ -36,13 +43,25 @@ def load(runtime: Runtime, name: str) -> str | None:
         runtime.sources.add(file, source)
         runtime.tools.bind_free_names(tree, source, namespace)
         exec(compile(tree, file, "exec", dont_inherit=True), namespace)
-        if name in namespace:
-            return None
-        why = f"its source does not define {name}"
     except (Exception, SystemExit) as error:
-        why = describe(error)
-    runtime.host.ask("saved_failed", {"name": name, "source": why})
-    return why
+        return describe(error)
+    return None if name in namespace else f"its source does not define {name}"
+
+
+def is_module(name: str) -> bool:
+    """Reports whether a module of this name can be imported: code that uses it and forgot to must get a NameError.
+
+    Nothing is imported, and only Python's own finder is asked, since others run code. A folder without __init__.py
+    does not count: /workspace may have any.
+    """
+    if name in sys.modules or name in sys.builtin_module_names or name in getattr(sys, "stdlib_module_names", ()):
+        return True
+    from _frozen_importlib_external import PathFinder
+    try:
+        spec = PathFinder.find_spec(name)
+    except Exception:  # a path of the code's own may be anything
+        return False
+    return spec is not None and spec.origin is not None
 
 
 class ToolSource:
@@ -69,6 +88,9 @@ class ToolSource:
         if is_builtin(self._name):
             raise ValueError(
                 f"{self._name!r} is the name of a builtin; a saved tool of that name would never be called")
+        if is_module(self._name):
+            raise ValueError(f"{self._name!r} is the name of a module, and code that forgot to import it would call "
+                             "the tool; give the function another name")
 
     def about(self) -> dict[str, Any]:
         """Returns the description of the tool that the host keeps."""
