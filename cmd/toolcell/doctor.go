@@ -45,10 +45,15 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	if err := settings.CheckMounts(conf, d); err != nil {
 		return err
 	}
-	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Mounts: conf.Mounts}
+	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Config: settings.ConfigDir(), Mounts: conf.Mounts}
 	python, pythonErr := python.FindOnHost(c.Context, "/")
 	needs.Python, needs.PythonErr = python.Exe, pythonErr
 	checks := append(oci.Examine(needs), policyCheck(conf)...)
+	servers, err := serverChecks(conf, d)
+	if err != nil {
+		return err
+	}
+	checks = append(checks, servers...)
 	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
 	if c.Bool("json") {
 		err = console.PrintJSON(s.Out, checks)

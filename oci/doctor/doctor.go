@@ -45,6 +45,7 @@ type Needs struct {
 	UID, GID uint32   // inside
 	Dirs     []string // folders that it writes to, there yet or not
 	Images   string   // the one in which root file systems are unpacked
+	Config   string   // the folder of the user's own files; only read
 
 	Python    string // the host's own, for the image "host"
 	PythonErr error  // why there is none
@@ -63,6 +64,9 @@ func Examine(n Needs) []Check {
 	f.needs = n
 	for _, dir := range n.Dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
+	}
+	if n.Config != "" {
+		f.readOnly = []folder{searchOnly(n.Config, h)}
 	}
 	f.hostErr = err
 	f.mounts = mountChecks(shown)

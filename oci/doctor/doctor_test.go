@@ -126,6 +126,10 @@ func folderIs(d folder) func(*hostFacts) {
 	}
 }
 
+func folderRights(all ...rights) func(*hostFacts) {
+	return func(f *hostFacts) { f.folders[0].Rights = all }
+}
+
 const dockerCgroup = "0::/system.slice/docker-1234.scope\n"
 
 var fakeHosts = map[string]fakeHost{
@@ -415,6 +419,33 @@ var fakeHosts = map[string]fakeHost{
 		change: both(asRoot(false), folderIs(folder{At: "/root/.cache", Free: 9 << 30, Closed: "/root"})),
 		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export MCP_BRIDGE_STATE_DIR=/var/lib/toolcell"},
 	},
+	"another's state folder": {
+		change: folderRights(rights{"/home/ann/.cache/toolcell", 1001, 1001, 0o755}),
+		checks: map[string]string{"RC-STATE-OTHERS": "sudo chown -R ann /home/ann/.cache/toolcell\n# or use another folder:\nmkdir -m 700 /var/tmp/toolcell-1000"},
+	},
+	"a state folder that all may write to": {
+		change: folderRights(rights{"/srv/s", 1000, 1000, 0o757}),
+		checks: map[string]string{"RC-STATE-OTHERS": "chmod go-w /srv/s"},
+	},
+	"a state folder that a group may write to": {
+		change: folderRights(rights{"/srv/s", 1000, 100, 0o775}),
+		checks: map[string]string{"RC-STATE-OTHERS": "chmod go-w /srv/s"},
+	},
+	"a state folder in one that all may write to": {
+		change: folderRights(rights{"/srv/s/x", 1000, 1000, 0o700}, rights{"/srv/s", 0, 0, 0o777}),
+		checks: map[string]string{"RC-STATE-OTHERS": "mkdir -m 700 /var/tmp/toolcell-1000"},
+	},
+	"a config folder that all may write to": {
+		change: func(f *hostFacts) { f.readOnly = []folder{{Rights: []rights{{"/srv/c", 1000, 1000, 0o777}}}} },
+		checks: map[string]string{"RC-STATE-OTHERS": "chmod go-w /srv/c"},
+	},
+	"a state folder of one's own group, in /tmp": {
+		change: folderRights(rights{"/tmp/s", 1000, 1000, 0o775}, rights{"/tmp", 0, 0, 0o777 | fs.ModeSticky}),
+	},
+	"a state folder below what root of the host owns": {
+		files:  map[string]string{"proc/self/uid_map": "0 1000 1\n"},
+		change: both(asRoot(false), folderRights(rights{"/home/ann/s", 0, 0, 0o755}, rights{"/home/ann", unmappedID, unmappedID, 0o755})),
+	},
 	"few files": {
 		change: func(f *hostFacts) { f.host.HardLimits = map[int]uint64{unix.RLIMIT_NOFILE: 256} },
 		checks: map[string]string{"RC-FILES": "echo 'ann hard nofile 4096' | sudo tee /etc/security/limits.d/toolcell.conf"},
@@ -520,7 +551,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 			t.Errorf("%s is not in docs/doctor.md", code)
 		}
 	}
-	seen := map[string][]string{"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}} // cmd/toolcell tests these
+	seen := map[string][]string{"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}, "RC-SERVER-FOLDER": {CheckDegraded}} // cmd/toolcell tests these
 	for _, h := range fakeHosts {
 		for _, c := range h.facts().examine() {
 			if !slices.Contains(seen[c.Code], c.Status) {
@@ -604,6 +635,12 @@ func TestLookAt(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+	if len(f.Rights) != 1 || f.Rights[0].Path != dir || f.Rights[0].Owner != os.Geteuid() {
+		t.Errorf("rights %+v", f.Rights)
+	}
+	if all := lookAt(dir, host.Host{}).Rights; len(all) != 2 || all[1].Path != filepath.Dir(dir) {
+		t.Errorf("rights %+v", all)
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -23,6 +23,8 @@ type folder struct {
 	Free   int64  // bytes that we may still write, -1 if not known
 	NoExec bool   // no program can be started from it
 	Closed string // a folder on the way to it that sandboxes may not search
+
+	Rights []rights // of At, and of the folder that At is in if At is Path
 }
 
 // lookAt examines a folder without creating it.
@@ -47,6 +49,7 @@ func searchOnly(path string, h host.Host) folder {
 		}
 		break // tryWrite reports the cause
 	}
+	f.Rights = rightsOf(f)
 	var s unix.Statfs_t
 	if unix.Statfs(f.At, &s) == nil {
 		f.Free = int64(s.Bavail) * s.Bsize
@@ -131,6 +134,13 @@ func folderChecks(f *hostFacts) []Check {
 		case dir.Path == f.needs.Images && dir.NoExec:
 			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
 				elsewhere(ownFolder(f), 0o700)))
+		}
+	}
+	for _, dir := range slices.Concat(f.folders, f.readOnly) {
+		for i, r := range dir.Rights {
+			if c, found := othersCheck(f, r, i > 0); found {
+				add(c)
+			}
 		}
 	}
 	if len(checks) == 0 {

@@ -23,6 +23,7 @@ type hostFacts struct {
 	seccomp  error               // why no filter can be loaded
 	landlock int                 // its version, 0 if there is none
 	folders  []folder
+	readOnly []folder // that toolcell never writes to
 	mounts   []Check
 }
 

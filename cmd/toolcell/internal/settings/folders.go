@@ -97,12 +97,47 @@ func (s Settings) PolicyFile() (file string, named bool) {
 		}
 		return s.Policy, true
 	}
+	dir := ConfigDir()
+	if dir == "" {
+		return "", false
+	}
+	return filepath.Join(dir, "policy.toml"), false
+}
+
+// ConfigDir returns the folder of the user's own files, which toolcell only reads,
+// or "" if there is no home for it.
+func ConfigDir() string {
 	home, err := os.UserHomeDir()
 	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	if !filepath.IsAbs(config) || err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
-		return "", false
+		return ""
 	}
-	return filepath.Join(config, "toolcell", "policy.toml"), false
+	return filepath.Join(config, "toolcell")
+}
+
+// OwnFiles returns the folders and files whose content decides what code may do:
+// who can write there can give it more.
+func OwnFiles(s Settings, d Dirs) []string {
+	own := []string{d.Cache, d.State, d.Run}
+	if dir := ConfigDir(); dir != "" {
+		own = append(own, dir)
+	}
+	if file, named := s.PolicyFile(); named {
+		own = append(own, file)
+	}
+	return own
+}
+
+// InTheWay returns the first of the own files that is in path, or that path is in,
+// or "". Symbolic links are resolved.
+func InTheWay(path string, own []string) string {
+	path = resolved(path)
+	for _, file := range own {
+		if file = resolved(file); within(path, file) || within(file, path) {
+			return file
+		}
+	}
+	return ""
 }
 
 // Self is the resolved path of this program.

@@ -114,7 +114,6 @@ func clash(m oci.Mount, others []oci.Mount) error {
 // it allows.
 func CheckMounts(s Settings, d Dirs) error {
 	home, _ := os.UserHomeDir()
-	config := xdg("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
 			return console.Usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
@@ -130,10 +129,8 @@ func CheckMounts(s Settings, d Dirs) error {
 				return refuse(dir + " is the system's")
 			}
 		}
-		for _, dir := range []string{d.Cache, d.State, d.Run, filepath.Join(config, "toolcell")} {
-			if dir = resolved(dir); within(m.Source, dir) || within(dir, m.Source) {
-				return refuse("toolcell's own files are in " + dir)
-			}
+		if file := InTheWay(m.Source, OwnFiles(s, d)); file != "" {
+			return refuse("toolcell's own files are in " + file)
 		}
 		if exe := Self(); m.Writable && exe != "" && within(exe, m.Source) {
 			return refuse("code could replace this program, " + exe)

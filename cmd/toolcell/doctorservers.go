@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/oci"
+)
+
+// serverChecks are doctor's lines on servers that were given a folder in which
+// toolcell's own files are. No server is started.
+func serverChecks(conf settings.Settings, d settings.Dirs) ([]oci.Check, error) {
+	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return checkServerFolders(found.config.Servers, settings.OwnFiles(conf, d)), nil
+}
+
+// checkServerFolders reports servers, such as one for files, that could write the
+// policy or the trust in files of projects, if code that was granted them asks
+// for it.
+func checkServerFolders(servers []config.Server, own []string) (checks []oci.Check) {
+	for _, s := range servers {
+		for _, dir := range argumentFolders(s) {
+			file := settings.InTheWay(dir, own)
+			if file == "" {
+				continue
+			}
+			checks = append(checks, oci.Check{
+				Code: "RC-SERVER-FOLDER", Status: oci.CheckDegraded,
+				Text: fmt.Sprintf("server %q may use the folder %s, and toolcell's own files are in %s: code that is granted this server may change what code is allowed", s.Name, dir, file),
+				Cure: "# name folders for the purpose in the arguments of the server, or deny it in the policy:\n${EDITOR:-vi} " + s.Source,
+			})
+			break
+		}
+	}
+	return checks
+}
+
+// argumentFolders returns the folders that the arguments of a server name.
+func argumentFolders(s config.Server) (dirs []string) {
+	home, _ := os.UserHomeDir() // without one no ~ is a folder
+	for _, arg := range s.Args {
+		for _, path := range argumentPaths(arg) {
+			if rest, ok := strings.CutPrefix(path, "~"); ok && home != "" && (rest == "" || rest[0] == '/') {
+				path = home + rest
+			}
+			if !filepath.IsAbs(path) {
+				dir, err := filepath.Abs(s.Dir)
+				if err != nil {
+					continue
+				}
+				path = filepath.Join(dir, path)
+			}
+			if st, err := os.Stat(path); err == nil && st.IsDir() {
+				dirs = append(dirs, filepath.Clean(path))
+			}
+		}
+	}
+	return dirs
+}
+
+// argumentPaths returns what could be a path in an argument: all of it, the value
+// of --option=PATH, the source of --volume=PATH:PATH or --mount type=bind,src=PATH,
+// and that of a file URL. Without a slash only . and .. are taken for one, and ~.
+func argumentPaths(arg string) (paths []string) {
+	for part := range strings.SplitSeq(arg, ",") {
+		if name, value, ok := strings.Cut(part, "="); ok {
+			if name == "dst" || name == "target" || name == "destination" {
+				continue // in a container
+			}
+			part = value
+		}
+		part, _, _ = strings.Cut(strings.TrimPrefix(part, "file://"), ":")
+		paths = append(paths, part)
+	}
+	paths = append(paths, arg)
+	var out []string
+	for _, path := range paths {
+		if strings.Contains(path, "/") || path == "." || path == ".." || path == "~" {
+			out = append(out, path)
+		}
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// rights say who may change what is in a folder.
+type rights struct {
+	Path         string
+	Owner, Group int
+	Mode         fs.FileMode
+}
+
+// rightsOf reads those of a folder and, if it is there already, of the one that it
+// is in: who may write to that one can put another in its place.
+func rightsOf(f folder) (all []rights) {
+	paths := []string{f.At}
+	if f.At == f.Path {
+		paths = append(paths, filepath.Dir(f.At))
+	}
+	for _, path := range paths {
+		if st, err := os.Stat(path); err == nil {
+			sys := st.Sys().(*syscall.Stat_t)
+			all = append(all, rights{path, int(sys.Uid), int(sys.Gid), st.Mode()})
+		}
+	}
+	return all
+}
+
+// unmappedID is what stands for the ids that a user namespace does not have
+// (user_namespaces(7)); root of the host is one of them.
+const unmappedID = 65534
+
+// othersCheck reports whether another user may change what toolcell keeps in a
+// folder, or, if above, exchange the folder in it.
+func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
+	const (
+		code        = "RC-STATE-OTHERS"
+		consequence = "can change what toolcell keeps there, such as the policy, saved tools, logins or the trust in project files"
+	)
+	another := r.Owner != f.host.EUID && r.Owner != 0 && !(r.Owner == unmappedID && f.InUserNamespace())
+	// Many distributions give each user a group of its own, with the same number.
+	group := r.Mode&0o020 != 0 && r.Group != r.Owner
+	sticky := above && r.Mode&fs.ModeSticky != 0 // as /tmp: who may write cannot exchange what is there
+	cure := elsewhere(ownFolder(f), 0o700)
+	switch {
+	case another:
+		if strings.Contains(r.Path, "toolcell") {
+			cure = f.asRoot("chown -R "+f.user+" "+shellQuote(r.Path)) + "\n# or use another folder:\n" + cure
+		}
+		return degraded(code, fmt.Sprintf("%s belongs to uid %d, who %s", r.Path, r.Owner, consequence), cure), true
+	case (group || r.Mode&0o002 != 0) && !sticky:
+		if r.Owner == f.host.EUID {
+			cure = "chmod go-w " + shellQuote(r.Path)
+		}
+		return degraded(code, fmt.Sprintf("others may write to %s (mode %04o), and so they %s", r.Path, r.Mode.Perm(), consequence), cure), true
+	}
+	return Check{}, false
+}
