@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // ErrCallLost is in the error of a call whose server ended before it answered.
@@ -139,6 +140,11 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 	}
 	return was, nil
 }
+
+// WithoutOutput returns an error of a server without the end of what the server
+// wrote to stderr, which may be anything, also the user's data: only who may call
+// the server, and the user, may see that.
+func WithoutOutput(err error) error { return stdio.WithoutOutput(err) }
 
 // RemoteError is a JSON-RPC error that a server gave instead of a result.
 type RemoteError struct {

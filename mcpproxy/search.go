@@ -100,7 +100,7 @@ func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*cata
 	for i, err := range failures {
 		if err != nil {
 			s := upstreams[i].server
-			problems = append(problems, config.Problem{Source: s.Source, Server: s.Name, Reason: err.Error()})
+			problems = append(problems, config.Problem{Source: s.Source, Server: s.Name, Reason: WithoutOutput(err).Error()})
 		}
 	}
 	return lists, problems

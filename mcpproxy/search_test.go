@@ -20,7 +20,7 @@ func TestSearchCoversAllServersAndReportsBrokenOnes(t *testing.T) {
 	if len(docs) != 5 || docs[0].Server != "my-other" || docs[0].ServerAlias != "my_other" || docs[0].InputSchema == nil {
 		t.Errorf("docs = %+v", docs)
 	}
-	if len(problems) != 1 || problems[0].Server != "broken" || !strings.Contains(problems[0].Reason, "API_KEY is missing") {
+	if len(problems) != 1 || problems[0].Server != "broken" || !strings.Contains(problems[0].Reason, "exited: exit status 7") {
 		t.Errorf("problems = %+v", problems)
 	}
 	before := p.current().upstreams[0].failedAt

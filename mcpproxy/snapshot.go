@@ -127,7 +127,7 @@ func (now snapshot) statuses() []ServerStatus {
 			Description: u.described().Description, Tools: u.record.Count(),
 		}
 		if failure != nil {
-			st.Error = failure.Error()
+			st.Error = WithoutOutput(failure).Error()
 		}
 		all = append(all, st)
 	}

@@ -39,7 +39,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 		}
 		if s := u.live; s != nil && s.Broken() {
 			u.mu.Unlock()
-			u.discard(s)
+			_ = u.discard(s)
 			continue
 		}
 		if s := u.live; s != nil {
@@ -166,15 +166,15 @@ func (u *upstream) markDown(err error, lived time.Duration) {
 func (u *upstream) supervise(s *transport.Session) {
 	defer u.finished.Done()
 	<-s.Down()
-	u.discard(s)
+	_ = u.discard(s)
 }
 
 // discard closes a broken session and returns how its link ended. Whichever call
 // finds it broken first does so, and no later call gets it. A session that we ended
 // was detached before and leaves no failure.
-func (u *upstream) discard(s *transport.Session) (how string) {
+func (u *upstream) discard(s *transport.Session) (how error) {
 	s.Close()
-	how = u.secrets.Text(s.Ended())
+	how = u.secrets.Error(s.Ended())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live == s {

@@ -72,13 +72,45 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 			}
 			_, err := p.Tools(t.Context(), "fake")
 			mcptest.WantError(t, err, tt.want...)
-			if got := p.Servers()[0]; got.Status != "failed" || got.Error != err.Error() {
+			if got := p.Servers()[0]; got.Status != "failed" || got.Error != WithoutOutput(err).Error() {
 				t.Errorf("status = %+v", got)
 			}
 		})
 	}
 	if got := len(lines(starts)); got != 1 {
 		t.Errorf("a server that died before it read server/discover was started %d times, want 1", got)
+	}
+}
+
+// TestOutputOfAServerIsNotForEveryone: what it wrote is in errors that say so, and
+// can be left out of them however they are wrapped.
+func TestOutputOfAServerIsNotForEveryone(t *testing.T) {
+	const told = "stderr is shown by: toolcell servers check fake"
+	p := proxyFor(t, Options{}, fake(t, "FAKE_DIE_AT_START", "1"))
+	for range 5 { // also of the error that it is not started again yet
+		_, err := p.Tools(t.Context(), "fake")
+		mcptest.WantError(t, err, "API_KEY is missing")
+		mcptest.WantError(t, WithoutOutput(err), told)
+		if strings.Contains(WithoutOutput(err).Error(), "API_KEY") {
+			t.Errorf("%v has it still", WithoutOutput(err))
+		}
+	}
+	if got := p.Servers()[0].Error; !strings.Contains(got, told) || strings.Contains(got, "API_KEY") {
+		t.Errorf("the status says %q", got)
+	}
+	_, problems, err := p.Search(t.Context(), "anything", 5, false, nil)
+	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Reason, told) || strings.Contains(problems[0].Reason, "API_KEY") {
+		t.Errorf("a search says %+v, %v", problems, err)
+	}
+
+	p = proxyFor(t, Options{}, fake(t))
+	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
+	mcptest.WantError(t, err, "out of cheese")
+	if short := WithoutOutput(err); !errors.Is(short, ErrCallLost) || strings.Contains(short.Error(), "cheese") || !strings.Contains(short.Error(), told) {
+		t.Errorf("%v", short)
+	}
+	if other := errors.New("another"); WithoutOutput(other).Error() != "another" {
+		t.Error("an error without output was changed")
 	}
 }
 

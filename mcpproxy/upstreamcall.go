@@ -111,15 +111,15 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 	if failed == nil && !transport.IsLost(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	how := "the server " + u.discard(s)
+	how := u.discard(s)
 	var long *message.TooLongError
 	if errors.As(err, &long) {
-		how = "the server " + long.Error()
+		how = long
 	}
 	if effect == nil {
-		return fmt.Errorf("%s: %s", what, how)
+		return fmt.Errorf("%s: the server %w", what, how)
 	}
-	return fmt.Errorf("%s: %w: %s", what, effect, how)
+	return fmt.Errorf("%s: %w: the server %w", what, effect, how)
 }
 
 // explainReadError puts the error of a request that changes nothing into words.

@@ -82,7 +82,7 @@ func New(o Options) *API {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &API{
-		upstreams: o.Upstreams, granted: o.Granted, policy: o.Policy, display: o.Display,
+		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress},
 	}
 }

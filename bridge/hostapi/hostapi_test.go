@@ -126,3 +126,41 @@ func TestForgedReadsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// failingServer returns a proxy whose one server says on stderr why it fails to
+// start.
+func failingServer(t *testing.T) *mcpproxy.Proxy {
+	t.Helper()
+	s := config.Server{
+		Name: "bank", Alias: "bank", Transport: config.Stdio, Command: "/bin/sh",
+		Args: []string{"-c", "echo balance of 1234 >&2; exit 3"},
+	}
+	p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// TestStderrOfAServerNeedsAGrant: what a server prints when it fails is data, which
+// code sees only if it may call the server.
+func TestStderrOfAServerNeedsAGrant(t *testing.T) {
+	for _, granted := range []bool{false, true} {
+		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature", "stubs"} {
+			api := New(Options{Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+			_, err := api.Call(t.Context(), method, json.RawMessage(`{"server":"bank","tool":"f"}`))
+			if err == nil || strings.Contains(err.Error(), "1234") != granted || strings.Contains(err.Error(), "toolcell servers check bank") == granted {
+				t.Errorf("granted %v, %s: %v", granted, method, err)
+			}
+			answer, err := api.Call(t.Context(), "describe_servers", nil)
+			if err != nil || strings.Contains(string(answer), "1234") || !strings.Contains(string(answer), "exit status 3") {
+				t.Errorf("granted %v: %s, %v", granted, answer, err)
+			}
+		}
+		api := New(Options{Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+		if _, err := api.Call(t.Context(), "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
+			t.Error(err)
+		}
+		if notes := strings.Join(api.Notes(), "; "); !strings.Contains(notes, "bank") || strings.Contains(notes, "1234") {
+			t.Errorf("notes %q", notes)
+		}
+	}
+}

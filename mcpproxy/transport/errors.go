@@ -58,9 +58,10 @@ func UnwrapStart(err error) error {
 }
 
 // exitedError says how a process ended that should not have.
-type exitedError struct{ how string }
+type exitedError struct{ how error }
 
-func (e *exitedError) Error() string { return e.how }
+func (e *exitedError) Error() string { return e.how.Error() }
+func (e *exitedError) Unwrap() error { return e.how }
 
 // ExitError is the error of a server that ended by itself; how says in what way.
-func ExitError(server, how string) error { return &startError{server, &exitedError{how}} }
+func ExitError(server string, how error) error { return &startError{server, &exitedError{how}} }

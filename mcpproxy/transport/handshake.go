@@ -88,10 +88,7 @@ func explainProcess(proc *stdio.Process, err, cause error) error {
 	if cause != nil {
 		err = cause
 	}
-	if tail := proc.LastOutput(); tail != "" {
-		return fmt.Errorf("%w; its stderr ended: %s", err, tail)
-	}
-	return err
+	return proc.WithOutput(err)
 }
 
 // newClient makes a client for one session. It offers the server nothing:

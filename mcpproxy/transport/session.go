@@ -34,7 +34,7 @@ type link interface {
 	// WaitClosed waits until nothing of the stopped link is left.
 	WaitClosed()
 	// Ended waits for the end and says in words how it came.
-	Ended() string
+	Ended() error
 	// Expired reports that the server ended a session that it no longer
 	// wanted, which is no fault.
 	Expired() bool
@@ -162,7 +162,7 @@ func (s *Session) Offers(has func(*mcp.ServerCapabilities) bool) bool {
 func (s *Session) Down() <-chan struct{} { return s.link.Down() }
 
 // Ended waits for the end of the session and says in words how it came.
-func (s *Session) Ended() string { return s.link.Ended() }
+func (s *Session) Ended() error { return s.link.Ended() }
 
 // Expired reports that the server ended a session that it no longer wanted,
 // which is no fault.

@@ -100,11 +100,11 @@ func (r *Link) WaitClosed() {
 }
 
 // Ended implements the link of package transport.
-func (r *Link) Ended() string {
+func (r *Link) Ended() error {
 	<-r.isDown
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.why.Error()
+	return errors.New(r.why.Error()) // how it ended is no fault of a later request
 }
 
 // Expired implements the link of package transport.

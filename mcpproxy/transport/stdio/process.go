@@ -247,16 +247,13 @@ func (p *Process) tookInput() bool {
 // WaitClosed implements the link of package transport.
 func (p *Process) WaitClosed() { <-p.done }
 
-// LastOutput returns the last lines that the server wrote besides the protocol.
-func (p *Process) LastOutput() string { return p.output.last() }
+// WithOutput adds to an error the last lines that the server wrote besides the
+// protocol, because that is where the reason is. It is an OutputError then.
+func (p *Process) WithOutput(err error) error { return p.output.appendTo(err) }
 
-// Ended waits for the end of the process and says in words how it came. It
-// includes what the server last wrote, because that is where the reason is.
-func (p *Process) Ended() string {
+// Ended waits for the end of the process and says in words how it came, with
+// what the server last wrote.
+func (p *Process) Ended() error {
 	<-p.done
-	text := "exited: " + p.state.String()
-	if tail := p.output.last(); tail != "" {
-		text += "; its stderr ended: " + tail
-	}
-	return text
+	return p.WithOutput(errors.New("exited: " + p.state.String()))
 }

@@ -3,6 +3,7 @@ package stdio
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -18,9 +19,45 @@ const (
 	maxQuotedTail = 2 << 10 // what an error text quotes
 )
 
+// An OutputError is an error of a server that ends with what the server last wrote
+// besides the protocol. WithoutOutput takes that off for those who may not see it.
+type OutputError struct {
+	err            error
+	server, output string
+}
+
+const outputMark = "; its stderr ended: "
+
+func (e *OutputError) Error() string { return e.err.Error() + outputMark + e.output }
+func (e *OutputError) Unwrap() error { return e.err }
+
+// WithoutOutput returns an error without what its server wrote, if there is any of
+// that in its text.
+func WithoutOutput(err error) error {
+	var out *OutputError
+	if !errors.As(err, &out) {
+		return err
+	}
+	txt, _, found := strings.Cut(err.Error(), outputMark)
+	if !found { // a secret in the mark was replaced
+		txt = out.err.Error()
+	}
+	return &shortError{fmt.Sprintf("%s; its stderr is shown by: toolcell servers check %s", txt, text.ShellWord(out.server)), err}
+}
+
+// A shortError has a text in place of its error's own.
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.err }
+
 // outputTail keeps the last of what a server writes besides the protocol: its
 // stderr, and stray lines on stdout.
 type outputTail struct {
+	server string
 	log    *slog.Logger
 	hidden *redact.Redactor
 
@@ -31,7 +68,7 @@ type outputTail struct {
 // newOutputTail hides the secrets of the entry: the tail ends in error texts
 // that a model reads.
 func newOutputTail(server string, hidden *redact.Redactor, log *slog.Logger) *outputTail {
-	return &outputTail{log: log.With("server", server), hidden: hidden}
+	return &outputTail{server: server, log: log.With("server", server), hidden: hidden}
 }
 
 // readFrom takes in lines until the end of r.
@@ -59,6 +96,14 @@ func (t *outputTail) add(stream string, line []byte) {
 	if over := len(t.tail) - maxTail; over > 0 {
 		t.tail = append(t.tail[:0], t.tail[over:]...)
 	}
+}
+
+// appendTo adds the tail to an error, if there is one.
+func (t *outputTail) appendTo(err error) error {
+	if tail := t.last(); tail != "" {
+		return &OutputError{err, t.server, tail}
+	}
+	return err
 }
 
 // last returns the end of the tail, whole lines where there are any.

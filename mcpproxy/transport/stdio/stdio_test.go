@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -82,6 +83,24 @@ func TestDiagnosisIsBoundedAndClean(t *testing.T) {
 	}
 	if strings.Contains(text, "sk-1234") || !strings.Contains(text, "[TOKEN]") || !strings.Contains(text, "in dev") || strings.Contains(text, "\x1b") {
 		t.Errorf("text = %q", text)
+	}
+}
+
+// TestOutputIsLeftOutThoughItsErrorWasRedacted: a secret may be a word of ours.
+func TestOutputIsLeftOutThoughItsErrorWasRedacted(t *testing.T) {
+	hidden := redact.New(config.Server{Env: map[string]string{"KEY": "stderr", "OTHER_KEY": "private"}})
+	d := newOutputTail("my server", redact.New(config.Server{}), slog.New(slog.DiscardHandler))
+	if err := d.appendTo(io.EOF); !errors.Is(err, io.EOF) || err.Error() != "EOF" {
+		t.Errorf("with no output: %v", err)
+	}
+	d.add("stderr", []byte("private words\n"))
+	err := hidden.Error(fmt.Errorf("asking: %w", d.appendTo(io.EOF)))
+	short := WithoutOutput(err)
+	if !strings.Contains(err.Error(), "its [KEY] ended") || strings.Contains(short.Error(), "words") || !errors.Is(short, io.EOF) {
+		t.Errorf("%v became %v", err, short)
+	}
+	if !strings.HasSuffix(short.Error(), "toolcell servers check 'my server'") {
+		t.Errorf("%v does not say where it is shown", short)
 	}
 }
 

@@ -1,0 +1,52 @@
+package hostapi
+
+import (
+	"context"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
+)
+
+// grantedOutput are Upstreams whose errors have what a server wrote to stderr only
+// if the run was granted the server. Documentation needs no grant and can start a
+// server, which may print secrets of its own or of the user when that fails.
+type grantedOutput struct {
+	Upstreams
+	granted map[string]bool
+}
+
+// bound returns an error as the run may see it.
+func (g grantedOutput) bound(server string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if s, lookup := g.Lookup(server); lookup == nil && g.granted[s.Name] {
+		return err
+	}
+	return mcpproxy.WithoutOutput(err)
+}
+
+// Tools implements Upstreams.
+func (g grantedOutput) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
+	tools, err := g.Upstreams.Tools(ctx, server)
+	return tools, g.bound(server, err)
+}
+
+// Docs implements Upstreams.
+func (g grantedOutput) Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error) {
+	docs, err := g.Upstreams.Docs(ctx, server, tool, full)
+	return docs, g.bound(server, err)
+}
+
+// Signature implements Upstreams.
+func (g grantedOutput) Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
+	t, sig, err := g.Upstreams.Signature(ctx, server, tool, live)
+	return t, sig, g.bound(server, err)
+}
+
+// Stubs implements Upstreams.
+func (g grantedOutput) Stubs(ctx context.Context, server string, tools []string) (string, error) {
+	stubs, err := g.Upstreams.Stubs(ctx, server, tools)
+	return stubs, g.bound(server, err)
+}
