@@ -251,3 +251,27 @@ func exitFor(checks []oci.Check) int {
 	}
 	return code
 }
+
+// TestDoctorWarnsOfWhoMayChangeOurFiles: other users, and servers that code may be
+// granted.
+func TestDoctorWarnsOfWhoMayChangeOurFiles(t *testing.T) {
+	h := firstHost(t)
+	e := h.ownState(t)
+	dir := e["MCP_BRIDGE_STATE_DIR"]
+	h.must(t, e, "tools", "list")
+	config := filepath.Join(t.TempDir(), "servers.json")
+	entry := `{"mcpServers":{"files":{"command":"npx","args":["-y","server-for-files","` + dir + `"]}}}`
+	if err := os.WriteFile(config, []byte(entry), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e["MCP_SERVERS_CONFIG"] = config
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	checks, code := examined(t, h.command(t, e, "doctor", "--json"))
+	for check, cure := range map[string]string{"RC-STATE-OTHERS": "chmod go-w " + dir, "RC-SERVER-FOLDER": config} {
+		if c := checks[check]; c.Status != oci.CheckDegraded || !strings.Contains(c.Text, dir) || !strings.Contains(c.Cure, cure) || code != exitFail {
+			t.Errorf("exit %d, %s: %+v", code, check, c)
+		}
+	}
+}
