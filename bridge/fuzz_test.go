@@ -53,7 +53,7 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		files := s.artifacts.NewRun()
+		files := s.artifacts.NewRun(ctx)
 		defer files.Discard()
 		api := s.hostAPI(plan{}, &progress{}, files.Display)
 		_, _ = runner.NewConn(sandbox, "").Run(ctx, runner.Start{Code: "code", Timeout: time.Minute}, api)

@@ -70,7 +70,9 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 
 	progress := &progress{report: req.Progress}
 	defer progress.end()
-	files := s.artifacts.NewRun()
+	forPictures, cancel := context.WithTimeout(ctx, plan.timeout+pictureGrace)
+	defer cancel()
+	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
 	api := s.hostAPI(plan, progress, files.Display)
 	py.passOnOutput(req, progress, files)
@@ -90,6 +92,10 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)
 	return r
 }
+
+// pictureGrace is how long pictures may still be decoded when the run's time is
+// up: the answer comes within a second of it.
+const pictureGrace = 750 * time.Millisecond
 
 // takeSlot waits for one of the slots for concurrent runs, and returns a
 // function that frees it.

@@ -77,9 +77,9 @@ func New(o Options) *Server {
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
-	s.artifacts.Close()
 	s.pipes.close()
 	s.background.Wait()
+	s.artifacts.Close()
 	s.sessions.close()
 }
 

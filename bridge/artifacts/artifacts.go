@@ -8,6 +8,7 @@
 package artifacts
 
 import (
+	"context"
 	"os"
 )
 
@@ -16,7 +17,7 @@ import (
 // /workspace/out. Its methods may be called at the same time until Finish.
 type Run struct {
 	files    runFiles
-	pictures pictures
+	pictures *pictures
 }
 
 // A Published lists the artifacts of a run once they are on disk.
@@ -27,11 +28,11 @@ type Published struct {
 	Notes    []string  // for the caller: which files were left out, and why
 }
 
-// NewRun begins to collect the artifacts of one run. The caller must call
-// Discard.
-func (s *Store) NewRun() *Run {
+// NewRun begins to collect the artifacts of one run. Pictures that are not decoded
+// when ctx ends are left out of the result. The caller must call Discard.
+func (s *Store) NewRun(ctx context.Context) *Run {
 	r := &Run{files: runFiles{store: s}}
-	r.pictures = pictures{store: s, files: &r.files}
+	r.pictures = s.startPictures(ctx, &r.files)
 	return r
 }
 
@@ -60,7 +61,8 @@ func (r *Run) Display(name string, data []byte, rasterFollows bool) error {
 // Finish waits for the pictures, makes the run's folder visible and returns its
 // content. Nothing may be added afterwards.
 func (r *Run) Finish() Published {
-	r.pictures.wait()
+	r.pictures.finish()
+	r.pictures.addNotes()
 	left := r.files.publish()
 	left.Pictures = r.pictures.shown()
 	return left
@@ -68,6 +70,6 @@ func (r *Run) Finish() Published {
 
 // Discard removes everything that Finish has not published.
 func (r *Run) Discard() {
-	r.pictures.rendering.Wait()
+	r.pictures.finish()
 	r.files.discard()
 }

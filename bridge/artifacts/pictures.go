@@ -2,6 +2,7 @@ package artifacts
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,22 +33,40 @@ type Picture struct {
 
 // pictures are the pictures of one run. They are decoded while the code runs.
 type pictures struct {
-	store *Store
-	files *runFiles
+	store   *Store
+	files   *runFiles
+	queue   chan *displayed // to be decoded; has room for all
+	closing sync.Once       // of queue
+	decoded chan struct{}   // closed when all are
 
-	mu        sync.Mutex
-	all       []*displayed
-	bytes     int
-	rendering sync.WaitGroup
+	mu    sync.Mutex
+	all   []*displayed
+	bytes int
 }
 
 // A displayed is a picture that the code gave to display.
 type displayed struct {
 	name, uri string
+	data      []byte // until it is decoded
 	rendered  imaging.Rendered
 	show      bool  // it is among those that the result shows
 	err       error // why it is not, all the same
 	keepErr   error // why it is not kept as a file
+}
+
+// startPictures begins to decode what display is given, one picture after the
+// other. What is not decoded when ctx ends is not shown.
+func (s *Store) startPictures(ctx context.Context, files *runFiles) *pictures {
+	p := &pictures{store: s, files: files, queue: make(chan *displayed, maxDisplayed), decoded: make(chan struct{})}
+	go func() {
+		defer close(p.decoded)
+		renderer := s.decoders.NewRenderer()
+		for d := range p.queue {
+			d.rendered, d.err = renderer.Render(ctx, d.data)
+			d.data = nil
+		}
+	}()
+	return p
 }
 
 func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
@@ -65,18 +84,10 @@ func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
 		}
 		return nil
 	}
-	if !d.show {
-		return nil
+	if d.show {
+		d.data = data
+		p.queue <- d
 	}
-	p.rendering.Go(func() {
-		select {
-		case p.store.decoder <- struct{}{}:
-			d.rendered, d.err = imaging.Render(data, p.store.shown)
-			<-p.store.decoder
-		case <-p.store.closed:
-			d.err = errors.New("the server was closed")
-		}
-	})
 	return nil
 }
 
@@ -118,16 +129,25 @@ func (d *displayed) named(name, uri string) bool {
 	return !d.show || d.err != nil || d.rendered.Reduced
 }
 
-// wait waits until all pictures are decoded, and adds a note about those that
-// the result does not show.
-func (p *pictures) wait() {
-	p.rendering.Wait()
+// finish ends the queue, and waits until all pictures in it are decoded.
+func (p *pictures) finish() {
+	p.closing.Do(func() { close(p.queue) })
+	<-p.decoded
+}
+
+// addNotes adds notes about the pictures that the result does not show, for those
+// left out by bounds on all of a run one note for each bound.
+func (p *pictures) addNotes() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	over := 0
+	late, large, over := 0, 0, 0
 	for _, d := range p.all {
 		switch {
-		case d.show && d.err != nil:
+		case errors.Is(d.err, imaging.ErrTime):
+			late++
+		case errors.Is(d.err, imaging.ErrPixels):
+			large++
+		case d.err != nil && !errors.Is(d.err, context.Canceled): // the result says that the run was cancelled
 			p.files.addNote("picture %q cannot be shown: %v", d.name, d.err)
 		case !d.show && !strings.HasSuffix(d.name, ".svg"):
 			over++
@@ -136,8 +156,21 @@ func (p *pictures) wait() {
 			p.files.addNote("picture %q could not be kept as a file: %v", d.name, d.keepErr)
 		}
 	}
+	shown := p.store.shown
+	p.noteLeftOut(late, "decoding took too long")
+	p.noteLeftOut(large, fmt.Sprintf("the pictures of a run can have %d million pixels in all", shown.Pixels>>20))
 	if over > 0 {
-		p.files.addNote("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(p.store.shown.Count, 0))
+		p.files.addNote("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(shown.Count, 0))
+	}
+}
+
+// noteLeftOut adds a note that so many pictures are left out.
+func (p *pictures) noteLeftOut(n int, why string) {
+	switch {
+	case n == 1:
+		p.files.addNote("picture left out: %s", why)
+	case n > 1:
+		p.files.addNote("%d pictures left out: %s", n, why)
 	}
 }
 

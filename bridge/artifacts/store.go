@@ -43,13 +43,11 @@ const abandoned = 24 * time.Hour
 // A folder that is being filled, or removed, has a name with a dot in front.
 // Several servers may share dir: folders appear and vanish whole, by rename(2).
 type Store struct {
-	dir     string
-	limits  Limits
-	shown   imaging.Limits
-	log     *slog.Logger
-	decoder chan struct{} // has room for one: the picture that is being decoded
-	closing sync.Once
-	closed  chan struct{}
+	dir      string
+	limits   Limits
+	shown    imaging.Limits
+	decoders *imaging.Decoders
+	log      *slog.Logger
 
 	cleaning sync.Mutex
 }
@@ -65,15 +63,12 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{
-		dir: o.Dir, limits: o.Limits, shown: o.Pictures.WithDefaults(), log: o.Log,
-		decoder: make(chan struct{}, 1), closed: make(chan struct{}),
-	}
+	shown := o.Pictures.WithDefaults()
+	return &Store{dir: o.Dir, limits: o.Limits, shown: shown, decoders: imaging.NewDecoders(shown), log: o.Log}
 }
 
-// Close drops the pictures that still wait to be decoded. It may be called more
-// than once.
-func (s *Store) Close() { s.closing.Do(func() { close(s.closed) }) }
+// Close waits for decoders whose runs have gone without them. The runs have ended.
+func (s *Store) Close() { s.decoders.Wait() }
 
 // runID is the name of a run's folder.
 var runID = regexp.MustCompile(`^[0-9a-f]{10}$`)

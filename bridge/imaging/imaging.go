@@ -1,36 +1,34 @@
 // Package imaging decodes pictures from a sandbox within bounds and encodes them
 // again, so that no byte written by the code reaches a client's decoder.
+//
+// It promises that the pictures of one run take a bounded time of the processor
+// and a bounded number of pixels, that one picture takes some 128 MiB at most, and
+// that Render returns when the run is over. Its bounds on WebP are the weakest:
+// the tables of a crafted one can take as much again.
 package imaging
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
-	"math"
-	"net/http"
+	"io"
+	"runtime"
+	"sync"
+	"time"
 
-	"golang.org/x/image/draw"
-	"golang.org/x/image/webp"
+	"golang.org/x/sys/unix"
 )
 
-// maxPixels bounds a picture that is decoded here, as its header has it: some
-// kilobytes can stand for gigabytes. With four or eight bytes a pixel it takes
-// up to 128 MiB for a moment, and one is decoded at a time.
-const maxPixels = 16 << 20
-
-// None is the count of PictureLimits with which all are kept as files.
+// None is the count of Limits with which all pictures are kept as files.
 const None = -1
 
 // Limits bound the pictures that a result carries.
 type Limits struct {
-	Count int // a run; 8 if 0
-	Side  int // of the longer side in pixels; 1024 if 0
-	Bytes int // of each; 400 KiB if 0
+	Count  int           // a run; 8 if 0
+	Side   int           // of the longer side in pixels; 1024 if 0
+	Bytes  int           // of each; 400 KiB if 0
+	Pixels int           // of all pictures of a run, as their headers have them; 16 million if 0
+	Time   time.Duration // of the processor for all pictures of a run; 2 s if 0
 }
 
 // WithDefaults returns the limits with those that are zero set to their defaults.
@@ -44,7 +42,57 @@ func (l Limits) WithDefaults() Limits {
 	if l.Bytes <= 0 {
 		l.Bytes = 400 << 10
 	}
+	if l.Pixels <= 0 {
+		l.Pixels = 16 << 20
+	}
+	if l.Time <= 0 {
+		l.Time = 2 * time.Second
+	}
 	return l
+}
+
+// Bounds on the memory of decoders.
+const (
+	maxMemory   = 96 << 20 // for one picture; with what scaling and encoding take, 128 MiB
+	largeMemory = 16 << 20 // above it a picture is large
+	maxLarge    = 2        // large pictures that are decoded at once
+)
+
+// Why a picture is left out, though it may be a good one.
+var (
+	// ErrTime means that the pictures of the run have used up their time, or that
+	// the time of the run is up.
+	ErrTime = errors.New("decoding took too long")
+	// ErrPixels means that the pictures of the run have too many pixels together.
+	ErrPixels = errors.New("too many pixels in all")
+)
+
+// Decoders are shared by all runs. Each run decodes one picture at a time, and
+// only large ones wait for those of other runs: few are in memory at once.
+type Decoders struct {
+	limits Limits
+	large  chan struct{}  // has room for those large pictures
+	busy   sync.WaitGroup // decoding, also for a run that does not wait any more
+}
+
+// NewDecoders returns decoders that keep to the limits.
+func NewDecoders(l Limits) *Decoders {
+	return &Decoders{limits: l.WithDefaults(), large: make(chan struct{}, maxLarge)}
+}
+
+// Wait waits until nothing is being decoded. No Render may begin after it.
+func (d *Decoders) Wait() { d.busy.Wait() }
+
+// A Renderer renders the pictures of one run, one after the other.
+type Renderer struct {
+	decoders *Decoders
+	pixels   int           // that are left for further pictures
+	time     time.Duration // that is left for them
+}
+
+// NewRenderer returns a renderer for the pictures of one run.
+func (d *Decoders) NewRenderer() *Renderer {
+	return &Renderer{decoders: d, pixels: d.limits.Pixels, time: d.limits.Time}
 }
 
 // A Rendered is a picture encoded here, to be sent to the client.
@@ -55,156 +103,133 @@ type Rendered struct {
 	Reduced       bool // it has less in it than the one it was made from
 }
 
-// A pictureFormat is one that can be decoded.
-type pictureFormat struct {
-	Ext    string
-	config func(*bytes.Reader) (image.Config, error)
-	decode func(*bytes.Reader) (image.Image, error)
-}
-
-// Formats holds the formats that can be decoded, by media type. The first bytes
-// of a picture decide which it is; the sandbox's own claim is ignored.
-var Formats = map[string]pictureFormat{
-	"image/png": {
-		".png",
-		func(r *bytes.Reader) (image.Config, error) { return png.DecodeConfig(r) },
-		func(r *bytes.Reader) (image.Image, error) { return png.Decode(r) },
-	},
-	"image/jpeg": {
-		".jpg",
-		func(r *bytes.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) },
-		func(r *bytes.Reader) (image.Image, error) { return jpeg.Decode(r) },
-	},
-	"image/gif": {
-		".gif",
-		func(r *bytes.Reader) (image.Config, error) { return gif.DecodeConfig(r) },
-		func(r *bytes.Reader) (image.Image, error) { return gif.Decode(r) }, // the first frame
-	},
-	"image/webp": {
-		".webp",
-		func(r *bytes.Reader) (image.Config, error) { return webp.DecodeConfig(r) },
-		func(r *bytes.Reader) (image.Image, error) { return webp.Decode(r) },
-	},
-}
-
 // Render turns a picture from a sandbox into one within the limits. It always
 // encodes it anew, so that no byte from the sandbox reaches a client, whose
-// decoder may be less careful.
-func Render(data []byte, l Limits) (r Rendered, err error) {
+// decoder may be less careful. It returns when ctx ends, which must be that of the
+// run; the decoder ends later, when it reads on.
+func (r *Renderer) Render(ctx context.Context, data []byte) (Rendered, error) {
+	if ctx.Err() != nil {
+		return Rendered{}, stopped(ctx)
+	}
+	var out Rendered
+	var err error
+	done := make(chan struct{})
+	r.decoders.busy.Go(func() {
+		defer close(done)
+		out, err = r.render(ctx, data)
+	})
+	select {
+	case <-done:
+		return out, err
+	case <-ctx.Done():
+		return Rendered{}, stopped(ctx)
+	}
+}
+
+// stopped says why a picture was left when ctx ended.
+func stopped(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ErrTime
+	}
+	return ctx.Err()
+}
+
+// render does the work of Render.
+func (r *Renderer) render(ctx context.Context, data []byte) (out Rendered, err error) {
+	check, stop := r.clock(ctx)
+	defer stop()
 	defer func() {
 		if p := recover(); p != nil { // a bug in a decoder
 			err = fmt.Errorf("decoding the picture: %v", p)
 		}
 	}()
-	mime := http.DetectContentType(data)
-	format, ok := Formats[mime]
-	if !ok {
-		return r, fmt.Errorf("it is neither PNG, JPEG, GIF nor WebP")
-	}
-	config, err := format.config(bytes.NewReader(data))
+	h, err := readHeader(data, check)
 	if err != nil {
-		return r, fmt.Errorf("reading the picture's size: %w", err)
+		return out, err
 	}
-	if config.Width <= 0 || config.Height <= 0 {
-		return r, errors.New("it has no pixels")
-	}
-	if config.Width > maxPixels/config.Height {
-		return r, fmt.Errorf("it has %d×%d pixels, the most is %d million", config.Width, config.Height, maxPixels>>20)
-	}
-	m, err := format.decode(bytes.NewReader(data))
+	release, err := r.admit(ctx, h)
 	if err != nil {
-		return r, fmt.Errorf("decoding the picture: %w", err)
+		return out, err
 	}
-	return fit(m, mime == "image/jpeg", l)
+	defer release()
+	m, err := h.format.decode(&reader{data, check})
+	if over := check(); over != nil {
+		return out, over // whatever the decoder made of it
+	}
+	if err != nil {
+		return out, fmt.Errorf("decoding the picture: %w", err)
+	}
+	return fit(m, h.mime == "image/jpeg", r.decoders.limits, check)
 }
 
-// fit scales and encodes m until it is within the limits: as PNG, if that is
-// small enough and it was no photograph, else as JPEG, and smaller and smaller.
-func fit(m image.Image, photo bool, l Limits) (Rendered, error) {
-	longer := max(m.Bounds().Dx(), m.Bounds().Dy())
-	for side := min(longer, l.Side); side >= 1; side = side * 3 / 4 {
-		at := scaled(m, side)
-		r := Rendered{Width: at.Bounds().Dx(), Height: at.Bounds().Dy(), Reduced: side < longer}
-		if !photo {
-			var err error
-			if r.Data, err = encodePNG(at); err != nil {
-				return r, err
-			}
-			if r.MIME = "image/png"; len(r.Data) <= l.Bytes {
-				return r, nil
-			}
+// admit counts the pixels of a picture, and waits for a turn if it is large.
+func (r *Renderer) admit(ctx context.Context, h header) (release func(), err error) {
+	if err := h.check(r.decoders.limits.Pixels); err != nil {
+		return nil, err
+	}
+	if h.width*h.height > r.pixels {
+		return nil, ErrPixels
+	}
+	r.pixels -= h.width * h.height
+	if h.memory <= largeMemory {
+		return func() {}, nil
+	}
+	select {
+	case r.decoders.large <- struct{}{}:
+		return func() { <-r.decoders.large }, nil
+	case <-ctx.Done():
+		return nil, stopped(ctx)
+	}
+}
+
+// clock starts to count the processor's time against the run's. check returns why
+// decoding has to stop, or nil. Time on the wall would count what other runs use,
+// and leave out the pictures of a run because of them.
+func (r *Renderer) clock(ctx context.Context) (check func() error, stop func()) {
+	runtime.LockOSThread() // the kernel counts by thread
+	begin := threadTime()
+	var over error
+	check = func() error {
+		switch {
+		case over != nil:
+		case ctx.Err() != nil:
+			over = stopped(ctx)
+		case threadTime()-begin >= r.time:
+			over = ErrTime
 		}
-		r.MIME, r.Reduced = "image/jpeg", r.Reduced || !photo
-		for _, quality := range []int{90, 75, 60} {
-			var b bytes.Buffer
-			if err := jpeg.Encode(&b, onWhite(at), &jpeg.Options{Quality: quality}); err != nil {
-				return r, fmt.Errorf("encoding the picture: %w", err)
-			}
-			if r.Data = b.Bytes(); len(r.Data) <= l.Bytes {
-				return r, nil
-			}
-		}
+		return over
 	}
-	return Rendered{}, fmt.Errorf("no picture is as small as %d bytes", l.Bytes)
+	return check, func() {
+		r.time -= threadTime() - begin
+		runtime.UnlockOSThread()
+	}
 }
 
-// scaled gives m with a longer side of so many pixels, m itself if it has.
-func scaled(m image.Image, side int) image.Image {
-	b := m.Bounds()
-	longer := max(b.Dx(), b.Dy())
-	if side >= longer {
-		return m
-	}
-	shrink := func(n int) int { return max(1, int(math.Round(float64(n)*float64(side)/float64(longer)))) }
-	to := image.NewRGBA(image.Rect(0, 0, shrink(b.Dx()), shrink(b.Dy())))
-	draw.CatmullRom.Scale(to, to.Bounds(), m, b, draw.Src, nil)
-	return to
+// threadTime returns how long this thread has run.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // fails for unknown clocks only
+	return time.Duration(t.Nano())
 }
 
-// encodePNG uses a palette if m has few colors, which looks the same and halves
-// the size.
-func encodePNG(m image.Image) ([]byte, error) {
-	if p := paletted(m); p != nil {
-		m = p
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		return nil, fmt.Errorf("encoding the picture: %w", err)
-	}
-	return b.Bytes(), nil
+// A reader gives a decoder so little at a time that it comes back soon: some
+// thirty bytes of a JPEG can stand for a walk over all of its blocks. It has no
+// other method, for which a decoder would bypass Read.
+type reader struct {
+	left  []byte
+	check func() error
 }
 
-// paletted converts m to a palette of all its colors, or returns nil if it has
-// too many.
-func paletted(m image.Image) *image.Paletted {
-	b := m.Bounds()
-	index := map[color.NRGBA]uint8{}
-	to := image.NewPaletted(b, nil)
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			c := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
-			i, known := index[c]
-			if !known {
-				if len(to.Palette) == 256 {
-					return nil
-				}
-				i = uint8(len(to.Palette))
-				index[c] = i
-				to.Palette = append(to.Palette, c)
-			}
-			to.Pix[to.PixOffset(x, y)] = i
-		}
-	}
-	return to
-}
+const mostRead = 128
 
-// onWhite is m without transparency, which JPEG does not have.
-func onWhite(m image.Image) image.Image {
-	if o, ok := m.(interface{ Opaque() bool }); ok && o.Opaque() {
-		return m
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.check(); err != nil {
+		return 0, err
 	}
-	to := image.NewRGBA(m.Bounds())
-	draw.Draw(to, to.Bounds(), image.White, image.Point{}, draw.Src)
-	draw.Draw(to, to.Bounds(), m, m.Bounds().Min, draw.Over)
-	return to
+	if len(r.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), mostRead)], r.left)
+	r.left = r.left[n:]
+	return n, nil
 }

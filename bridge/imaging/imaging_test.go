@@ -2,6 +2,8 @@ package imaging
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"image"
@@ -12,6 +14,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // gradient has many colors, and noise none that repeat.
@@ -64,6 +67,12 @@ func asGIF(t testing.TB, m image.Image) []byte {
 	return b.Bytes()
 }
 
+// render renders the only picture of a run. The machine may be slow.
+func render(data []byte, l Limits) (Rendered, error) {
+	l.Time = cmp.Or(l.Time, time.Hour)
+	return NewDecoders(l).NewRenderer().Render(context.Background(), data)
+}
+
 func TestPicturesAreMadeToFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -89,7 +98,7 @@ func TestPicturesAreMadeToFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := tt.limits.WithDefaults()
-			r, err := Render(tt.data, l)
+			r, err := render(tt.data, tt.limits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +118,7 @@ func TestPicturesAreMadeToFit(t *testing.T) {
 
 // TestScalingKeepsTheColours: the middle of a gradient stays what it is.
 func TestScalingKeepsTheColours(t *testing.T) {
-	r, err := Render(asPNG(t, gradient(3000, 1500)), Limits{}.WithDefaults())
+	r, err := render(asPNG(t, gradient(3000, 1500)), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +140,7 @@ func TestTransparencyIsWhiteInJPEG(t *testing.T) {
 	for i := 0; i < len(m.Pix)/2; i++ {
 		m.Pix[i] = 0
 	}
-	r, err := Render(asPNG(t, m), Limits{}.WithDefaults())
+	r, err := render(asPNG(t, m), Limits{})
 	if err != nil || r.MIME != "image/jpeg" {
 		t.Fatalf("%s: %v", r.MIME, err)
 	}
@@ -160,12 +169,15 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 		"text":             {[]byte("<svg/>"), "neither PNG"},
 		"a bomb":           {withSize(good, 60_000, 60_000), "has 60000×60000 pixels"},
 		"a long bomb":      {withSize(good, 1<<31-1, 1), "pixels"},
+		"a thin one":       {withSize(good, 1, 1<<24), "on a side"},
+		"16 bits":          {withSize(asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 8, 8))), 4096, 4096), "takes 128 MiB, the most is 96 MiB"},
+		"16 bits, gray":    {withSize(asPNG(t, image.NewGray16(image.Rect(0, 0, 8, 8))), 4096, 4096), "takes 128 MiB"},
 		"half of it":       {good[:len(good)/2], "decoding"},
 		"only a signature": {good[:8], "size"},
 		"larger than it":   {withSize(good, 4000, 4000), "decoding"},
 		"no width":         {withSize(good, 0, 8), ""},
 	} {
-		if _, err := Render(tt.data, Limits{}.WithDefaults()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := render(tt.data, Limits{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
@@ -178,8 +190,8 @@ func FuzzRender(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l := Limits{Side: 64, Bytes: 4 << 10}.WithDefaults()
-		r, err := Render(data, l)
+		l := Limits{Side: 64, Bytes: 4 << 10}
+		r, err := render(data, l)
 		if err == nil && (len(r.Data) > l.Bytes || r.Width > l.Side || r.Height > l.Side || r.Width < 1 || r.Height < 1) {
 			t.Errorf("%d bytes of %d×%d", len(r.Data), r.Width, r.Height)
 		}
@@ -192,7 +204,7 @@ func BenchmarkRender(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Render(data, Limits{}.WithDefaults()); err != nil {
+				if _, err := render(data, Limits{}); err != nil {
 					b.Fatal(err)
 				}
 			}

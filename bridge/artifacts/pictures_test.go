@@ -1,0 +1,115 @@
+package artifacts
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/png"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/bridge/imaging/imagingtest"
+)
+
+// storeOf makes a store for pictures within the limits.
+func storeOf(t *testing.T, l imaging.Limits) *Store {
+	t.Helper()
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs"), Pictures: l})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// displays gives a run pictures.
+func (r *Run) displays(t *testing.T, pictures ...[]byte) {
+	t.Helper()
+	for _, data := range pictures {
+		if err := r.Display("picture", data, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func squarePNG(t *testing.T, side int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, side, side))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// endless is a picture that takes every machine some minutes.
+func endless() []byte { return imagingtest.SlowJPEG(4096, 100_000) }
+
+// TestPicturesLeftOut are said, in one note for all, and kept as files.
+func TestPicturesLeftOut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limits   imaging.Limits
+		pictures [][]byte
+		files    []string // that are listed
+		note     string
+	}{
+		"too slow":        {imaging.Limits{Time: 50 * time.Millisecond}, [][]byte{endless()}, []string{"picture.jpg"}, "picture left out: decoding took too long"},
+		"two":             {imaging.Limits{Time: 50 * time.Millisecond}, [][]byte{endless(), endless()}, []string{"picture.jpg", "picture-2.jpg"}, "2 pictures left out: decoding took too long"},
+		"too many":        {imaging.Limits{Time: time.Hour, Count: 1}, [][]byte{squarePNG(t, 8), squarePNG(t, 8)}, []string{"picture-2.png"}, "1 picture beyond the 1 that a result shows: kept as files"},
+		"too large":       {imaging.Limits{Time: time.Hour, Pixels: 2 << 20}, [][]byte{squarePNG(t, 500), squarePNG(t, 1400)}, []string{"picture-2.png"}, "picture left out: the pictures of a run can have 2 million pixels in all"},
+		"large by itself": {imaging.Limits{Time: time.Hour, Pixels: 2 << 20}, [][]byte{squarePNG(t, 1500)}, []string{"picture.png"}, `picture "picture.png" cannot be shown: it has 1500×1500 pixels, the most is 2 million`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := storeOf(t, tt.limits).NewRun(t.Context())
+			defer r.Discard()
+			r.displays(t, tt.pictures...)
+			left := r.Finish()
+			var files []string
+			for _, f := range left.Files {
+				files = append(files, f.Name)
+			}
+			if !slices.Equal(left.Notes, []string{tt.note}) || !slices.Equal(files, tt.files) {
+				t.Errorf("notes %q, files %v", left.Notes, files)
+			}
+			if len(left.Pictures) != len(tt.pictures)-len(tt.files) {
+				t.Errorf("%d pictures are shown", len(left.Pictures))
+			}
+		})
+	}
+}
+
+// TestSlowPicturesHoldNoOtherRun: pictures of a neighbor come through, small ones
+// and large ones, while another run's is being decoded. That run can be cancelled.
+func TestSlowPicturesHoldNoOtherRun(t *testing.T) {
+	s := storeOf(t, imaging.Limits{Time: time.Hour, Side: 64})
+	ctx, cancel := context.WithCancel(t.Context())
+	hog := s.NewRun(ctx)
+	defer hog.Discard()
+	defer cancel()
+	hog.displays(t, endless(), endless())
+
+	neighbor := s.NewRun(t.Context())
+	defer neighbor.Discard()
+	neighbor.displays(t, squarePNG(t, 8), imagingtest.SlowJPEG(1856, 1))
+	if left := neighbor.Finish(); len(left.Pictures) != 2 || len(left.Notes) > 0 {
+		t.Errorf("the neighbor has %d pictures, notes %q", len(left.Pictures), left.Notes)
+	}
+
+	cancel()
+	if left := hog.Finish(); len(left.Pictures) != 0 || len(left.Notes) > 0 || len(left.Files) != 2 {
+		t.Errorf("the hog has %d pictures, %d files, notes %q", len(left.Pictures), len(left.Files), left.Notes)
+	}
+}
+
+// TestPicturesEndWithTheirRun: what is not decoded by then is left out.
+func TestPicturesEndWithTheirRun(t *testing.T) {
+	s := storeOf(t, imaging.Limits{Time: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	r := s.NewRun(ctx)
+	defer r.Discard()
+	r.displays(t, endless(), squarePNG(t, 8))
+	if left := r.Finish(); len(left.Pictures) != 0 || !strings.Contains(strings.Join(left.Notes, "\n"), "2 pictures left out: decoding took too long") {
+		t.Errorf("%d pictures, notes %q", len(left.Pictures), left.Notes)
+	}
+}

@@ -1,0 +1,136 @@
+package imaging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/jpeg"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/imaging/imagingtest"
+)
+
+// endless is a picture that takes every machine some minutes.
+func endless() []byte { return imagingtest.SlowJPEG(4096, 100_000) }
+
+// TestSlowPicturesAreStopped when the time for the pictures of a run is used up.
+func TestSlowPicturesAreStopped(t *testing.T) {
+	r := NewDecoders(Limits{Time: 50 * time.Millisecond}).NewRenderer()
+	for _, data := range [][]byte{endless(), asPNG(t, gradient(8, 8))} {
+		if _, err := r.Render(t.Context(), data); !errors.Is(err, ErrTime) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestRenderEndsWithTheRun, at its deadline or when it is cancelled, and so does
+// the decoder.
+func TestRenderEndsWithTheRun(t *testing.T) {
+	d := NewDecoders(Limits{Time: time.Hour})
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := d.NewRenderer().Render(short, endless()); !errors.Is(err, ErrTime) {
+		t.Errorf("at the deadline: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := d.NewRenderer().Render(cancelled, endless()); !errors.Is(err, context.Canceled) {
+		t.Errorf("when cancelled: %v", err)
+	}
+	d.Wait()
+}
+
+// TestScalingAndEncodingAreStopped too: at each place where they ask whether to.
+func TestScalingAndEncodingAreStopped(t *testing.T) {
+	m, l := noise(200, 300), Limits{Side: 256, Bytes: 8 << 10}.WithDefaults()
+	for asked := 0; ; asked++ {
+		left := asked
+		_, err := fit(m, false, l, func() error {
+			if left--; left < 0 {
+				return ErrTime
+			}
+			return nil
+		})
+		if left >= 0 { // it was not asked to stop
+			if err != nil || asked < 10 {
+				t.Errorf("after %d checks: %v", asked, err)
+			}
+			return
+		}
+		if !errors.Is(err, ErrTime) {
+			t.Fatalf("stopped after %d checks: %v", asked, err)
+		}
+	}
+}
+
+// TestPixelsOfARunAreCountedTogether, whatever becomes of the pictures.
+func TestPixelsOfARunAreCountedTogether(t *testing.T) {
+	d := NewDecoders(Limits{Pixels: 1000, Time: time.Hour})
+	r := d.NewRenderer()
+	for i, tt := range []struct {
+		side int
+		want error
+	}{{20, nil}, {20, nil}, {20, ErrPixels}, {10, nil}, {11, ErrPixels}} {
+		if _, err := r.Render(t.Context(), asPNG(t, gradient(tt.side, tt.side))); !errors.Is(err, tt.want) {
+			t.Errorf("picture %d: %v, want %v", i+1, err, tt.want)
+		}
+	}
+	if _, err := d.NewRenderer().Render(t.Context(), asPNG(t, gradient(30, 30))); err != nil {
+		t.Errorf("in another run: %v", err)
+	}
+}
+
+// TestLargePicturesWaitForEachOther, and no small one for them.
+func TestLargePicturesWaitForEachOther(t *testing.T) {
+	d := NewDecoders(Limits{Time: time.Hour})
+	large, small := asPNG(t, gradient(2100, 2100)), asPNG(t, gradient(8, 8))
+	for range maxLarge {
+		d.large <- struct{}{}
+	}
+	if _, err := d.NewRenderer().Render(t.Context(), small); err != nil {
+		t.Errorf("a small one: %v", err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := d.NewRenderer().Render(short, large); !errors.Is(err, ErrTime) {
+		t.Errorf("at the end of its run: %v", err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := d.NewRenderer().Render(t.Context(), large)
+		done <- err
+	}()
+	<-d.large
+	if err := <-done; err != nil {
+		t.Errorf("when it is its turn: %v", err)
+	}
+}
+
+// TestFrameOfJPEG is what the decoder finds, or more.
+func TestFrameOfJPEG(t *testing.T) {
+	slow := imagingtest.SlowJPEG(64, 1)
+	var gray bytes.Buffer
+	if err := jpeg.Encode(&gray, image.NewGray(image.Rect(0, 0, 8, 8)), nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		data        []byte
+		progressive bool
+		samples, of int
+	}{
+		"color":            {asJPEG(t, gradient(8, 8)), false, 6, 4},
+		"gray":             {gray.Bytes(), false, 1, 1},
+		"progressive":      {slow, true, 1, 1},
+		"after fill bytes": {append([]byte{0xff, 0xd8, 0xff, 0xff}, slow[2:]...), true, 1, 1},
+		"after a comment":  {append([]byte{0xff, 0xd8, 0xff, 0xfe, 0, 6, 0xff, 0xc0, 0, 0}, slow[2:]...), true, 1, 1},
+		"after odd bytes":  {append([]byte{0xff, 0xd8, 0}, gray.Bytes()[2:]...), true, 4, 1},
+		"cut off":          {slow[:13], true, 4, 1},
+		"empty":            {nil, true, 4, 1},
+	} {
+		if progressive, samples, of := frameOfJPEG(tt.data); progressive != tt.progressive || samples != tt.samples || of != tt.of {
+			t.Errorf("%s: %v, %d of %d", name, progressive, samples, of)
+		}
+	}
+}

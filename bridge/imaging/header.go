@@ -1,0 +1,150 @@
+package imaging
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net/http"
+
+	"golang.org/x/image/webp"
+)
+
+// A pictureFormat is one that can be decoded.
+type pictureFormat struct {
+	Ext    string
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+	memory func(data []byte, c image.Config) int // that its decoder takes, in bytes
+}
+
+// Formats holds the formats that can be decoded, by media type. The first bytes
+// of a picture decide which it is; the sandbox's own claim is ignored.
+var Formats = map[string]pictureFormat{
+	"image/png":  {".png", png.DecodeConfig, png.Decode, memoryOfPNG},
+	"image/jpeg": {".jpg", jpeg.DecodeConfig, jpeg.Decode, memoryOfJPEG},
+	"image/gif":  {".gif", gif.DecodeConfig, gif.Decode, memoryOfGIF}, // the first frame
+	"image/webp": {".webp", webp.DecodeConfig, webp.Decode, memoryOfWebP},
+}
+
+// maxSide bounds the sides of a picture. It is the most that JPEG and GIF can
+// have; tables for a row or a column are small with it.
+const maxSide = 1<<16 - 1
+
+// A header is what is known of a picture before it is decoded.
+type header struct {
+	mime          string
+	format        pictureFormat
+	width, height int
+	memory        int // that the decoder takes, in bytes
+}
+
+// readHeader reads the beginning of a picture.
+func readHeader(data []byte, check func() error) (h header, err error) {
+	h.mime = http.DetectContentType(data)
+	var ok bool
+	if h.format, ok = Formats[h.mime]; !ok {
+		return h, errors.New("it is neither PNG, JPEG, GIF nor WebP")
+	}
+	config, err := h.format.config(&reader{data, check})
+	if over := check(); over != nil {
+		return h, over
+	}
+	if err != nil {
+		return h, fmt.Errorf("reading the picture's size: %w", err)
+	}
+	h.width, h.height, h.memory = config.Width, config.Height, h.format.memory(data, config)
+	return h, nil
+}
+
+// check refuses a picture that is too large by itself: some kilobytes can stand
+// for gigabytes.
+func (h header) check(maxPixels int) error {
+	switch {
+	case h.width <= 0 || h.height <= 0:
+		return errors.New("it has no pixels")
+	case h.width > maxPixels/h.height:
+		return fmt.Errorf("it has %d×%d pixels, the most is %d million", h.width, h.height, maxPixels>>20)
+	case max(h.width, h.height) > maxSide:
+		return fmt.Errorf("it has %d×%d pixels, the most on a side is %d", h.width, h.height, maxSide)
+	case h.memory > maxMemory:
+		return fmt.Errorf("decoding its %d×%d pixels takes %d MiB, the most is %d MiB", h.width, h.height, h.memory>>20, maxMemory>>20)
+	}
+	return nil
+}
+
+// memoryOfPNG knows that a pixel takes twice as much with 16 bits a channel,
+// whatever its other channels, and that the passes of an interlaced picture are
+// pictures of their own.
+func memoryOfPNG(data []byte, c image.Config) int {
+	const depth, interlace = 24, 28 // of the first chunk, whose place is fixed
+	pixel := 4
+	if data[depth] == 16 {
+		pixel = 8
+	}
+	if data[interlace] != 0 {
+		pixel *= 2
+	}
+	return pixel * c.Width * c.Height
+}
+
+// memoryOfGIF counts one byte for a pixel, and another one if it is interlaced.
+func memoryOfGIF(_ []byte, c image.Config) int { return 2 * c.Width * c.Height }
+
+// memoryOfWebP counts two copies, before and after a palette is undone. The
+// tables of codes are not known before.
+func memoryOfWebP(_ []byte, c image.Config) int { return 8 * c.Width * c.Height }
+
+// memoryOfJPEG counts a byte for each sample. A progressive picture has four more
+// for a coefficient, and RGB and CMYK are copied to four bytes a pixel.
+func memoryOfJPEG(data []byte, c image.Config) int {
+	progressive, samples, of := frameOfJPEG(data)
+	pixels := c.Width * c.Height
+	sum := pixels * samples / of
+	if progressive {
+		sum *= 5
+	}
+	if c.ColorModel == color.RGBAModel || c.ColorModel == color.CMYKModel {
+		sum += 4 * pixels
+	}
+	return sum
+}
+
+// frameOfJPEG looks for the header of the frame, as the decoder does, and tells
+// whether it is progressive, and how many samples it has of so many pixels. It
+// knows fewer oddities between the segments than the decoder, and takes a picture
+// with one for the largest that there is.
+func frameOfJPEG(data []byte) (progressive bool, samples, of int) {
+	const sof0, sof1, sof2, fill = 0xc0, 0xc1, 0xc2, 0xff
+	for at := 2; at+10 <= len(data) && data[at] == 0xff; {
+		marker := data[at+1]
+		switch marker {
+		case fill:
+			at++
+			continue
+		case sof0, sof1, sof2: // length (2), bits, height (2), width (2), components: identifier, factors, table
+			components := data[at+10:]
+			n := int(data[at+9])
+			if len(components) < 3*n || n == 0 {
+				return true, 4, 1
+			}
+			if n == 1 {
+				return marker == sof2, 1, 1 // whatever its factors
+			}
+			for i := range n {
+				factors := components[3*i+1]
+				samples += int(factors>>4) * int(factors&15)
+			}
+			return marker == sof2, samples, max(1, int(components[1]>>4)*int(components[1]&15))
+		}
+		if marker == 0 || 0xd0 <= marker && marker <= 0xd9 {
+			break // without a length
+		}
+		at += 2 + int(data[at+2])<<8 + int(data[at+3])
+	}
+	return true, 4, 1
+}
