@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/base64"
 	"image"
 	_ "image/jpeg" // what clients get
 	"image/png"
@@ -10,9 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/imaging/imagingtest"
 )
 
 // leave leaves files of every kind in /workspace/out.
@@ -299,6 +303,30 @@ func TestPicturesOfARunThatWasStopped(t *testing.T) {
 	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": strconv.Itoa(seconds(5))})
 	if r, all := c.pictures(t, pngOf+"display(P(3, 3))\nwhile True: pass"); r.status() != "timeout" || len(all) != 1 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
+	}
+}
+
+// TestSlowPicturesAreLeftOut, which would take minutes to decode: the answer comes
+// without them, and those of another run come through meanwhile.
+func TestSlowPicturesAreLeftOut(t *testing.T) {
+	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	display := "class J:\n  def _repr_jpeg_(self): return '" + base64.StdEncoding.EncodeToString(imagingtest.SlowJPEG(4096, 10_000)) + "'\ndisplay(J())\n"
+	for code, status := range map[string]string{display: "success", display + "while True: pass": "timeout"} {
+		begin := time.Now()
+		var hog reply
+		var others sync.WaitGroup
+		others.Go(func() { hog = c.call(t, map[string]any{"code": code, "timeout": seconds(3)}) })
+		if r, all := c.pictures(t, pngOf+"display(P(3, 3))"); len(all) != 1 {
+			t.Errorf("another run: %d pictures: %s", len(all), r.text)
+		}
+		others.Wait()
+		if took := time.Since(begin); took > slow(30*time.Second) {
+			t.Errorf("the answer came after %s", took)
+		}
+		hog.noted(t, "picture left out: decoding took too long")
+		if hog.status() != status || hog.files()["picture-1.jpg"] == nil {
+			t.Errorf("%s, files %v: %s", hog.status(), hog.files(), hog.text)
+		}
 	}
 }
 
