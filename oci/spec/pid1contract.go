@@ -13,6 +13,8 @@ const (
 	// PID1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
 	PID1Name = "toolcell"
 
+	// ownEnv begins the names of all variables that pid1.c acts on.
+	ownEnv = "_TOOLCELL_"
 	// pid1Path is where a sandbox sees this program.
 	pid1Path = OwnDir + "/init"
 	// pid1Env makes pid1.c act; its value is "descriptor:control:template:files": where

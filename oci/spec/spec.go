@@ -32,7 +32,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 		un.Template, filter = true, h.TemplateSeccomp
 	}
 	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d", pid1Env, ControlFD, control, template, h.LimitOf(unix.RLIMIT_NOFILE, maxFiles))
-	env := append([]string{lifeline}, p.Env...)
+	env := append([]string{lifeline}, withoutOurs(p.Env)...)
 	if targets := h.WritableTargets(); len(targets) > 0 {
 		env = append([]string{writeEnv + "=" + strings.Join(targets, ":")}, env...)
 	}
@@ -103,6 +103,13 @@ func New(p Process, h Host, id string) *specs.Spec {
 		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(ReadonlyPaths), InProc)
 	}
 	return s
+}
+
+// withoutOurs leaves out what an image's environment has under names of our own:
+// of two variables with one name libcontainer keeps the last, and the image would
+// decide about Landlock.
+func withoutOurs(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(s string) bool { return strings.HasPrefix(s, ownEnv) })
 }
 
 // mappings gives the map as runtime-spec wants it, want being the container

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -74,6 +75,15 @@ func TestNewSpecDropsAllCapabilities(t *testing.T) {
 	got := New(Process{}, Host{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
+	}
+}
+
+// TestImageCannotSetOurVariables: they decide what pid 1 does.
+func TestImageCannotSetOurVariables(t *testing.T) {
+	p := Process{Env: []string{"_TOOLCELL_PID1=3:1:1:64", "_TOOLCELL_WRITE=/", "_TOOLCELL_NEST=0:0:0", "A=b"}}
+	got := strings.Join(New(p, Host{}, "x").Process.Env, " ")
+	if !strings.HasSuffix(got, " A=b") || strings.Count(got, "_TOOLCELL_PID1") != 1 || strings.Contains(got, "_WRITE=/ ") || strings.Contains(got, "NEST=0:0:0") {
+		t.Errorf("got %s", got)
 	}
 }
 
