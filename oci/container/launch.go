@@ -112,6 +112,15 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 	if err := c.Start(p); err != nil {
 		return c, fmt.Errorf("starting the sandbox: %w", err)
 	}
+	if h.Cgroup.Memory && !h.Cgroup.V2 {
+		m, err := (&Container{c, p}).Cgroup()
+		if err == nil {
+			err = LimitSocketBuffers(m, l)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
 	if l.CPUs > 0 && !h.Cgroup.CPU {
 		pid, err := p.Pid()
 		if err == nil {

@@ -22,6 +22,7 @@ type Watch struct {
 	s      Sandbox
 	cgroup host.Cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
+	socket *socketWatch // nil where no cgroup v1 counts buffers of sockets
 	events chan struct{}
 	oom    atomic.Bool
 	pids   atomic.Bool
@@ -47,6 +48,12 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w := &Watch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
 	w.watchSlice()
+	if h.Cgroup.Memory && !h.Cgroup.V2 {
+		w.socket = startSocketWatch(s, l.SocketBuffers(), func() {
+			w.oom.Store(true)
+			w.killAtLimit()
+		})
+	}
 	if !(h.Cgroup.Memory && h.Cgroup.PIDs) {
 		if h.Cgroup.Memory {
 			l.Memory = 0
@@ -86,6 +93,9 @@ func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 		if w.memory.full.Load() {
 			w.pids.Store(true)
 		}
+	}
+	if w.socket != nil {
+		w.socket.stopWatch()
 	}
 	w.notePIDs()
 	switch {

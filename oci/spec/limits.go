@@ -16,6 +16,18 @@ type Limits struct {
 	CPUs   float64 // processors' worth of time, 1.5 being one and a half
 }
 
+// maxSocketBuffers is how much the buffers of a sandbox's TCP and UDP sockets may
+// hold where cgroup v1 counts them apart from memory.
+const maxSocketBuffers = 64 << 20
+
+// SocketBuffers is that limit, which is never above that of memory.
+func (l Limits) SocketBuffers() int64 {
+	if l.Memory > 0 {
+		return min(maxSocketBuffers, l.Memory)
+	}
+	return maxSocketBuffers
+}
+
 // Words says in words what l and the limits that hold in every sandbox allow,
 // by the name of what is limited: memory, pids, files (descriptors) and space
 // (in the file systems that can be written).
@@ -63,10 +75,10 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 }
 
 // Sysctls keep the buffers of TCP connections from growing by themselves where
-// no cgroup counts them; they belong to the sandbox's own network namespace
-// (ip-sysctl, tcp_rmem and tcp_wmem).
+// no cgroup counts them as memory; they belong to the sandbox's own network
+// namespace (ip-sysctl, tcp_rmem and tcp_wmem).
 func Sysctls(h Host) map[string]string {
-	if h.Cgroup.Memory || h.NoProc {
+	if h.Cgroup.Memory && h.Cgroup.V2 || h.NoProc {
 		return nil
 	}
 	return map[string]string{"net.ipv4.tcp_rmem": "4096 65536 131072", "net.ipv4.tcp_wmem": "4096 65536 131072"}

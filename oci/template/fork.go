@@ -169,6 +169,9 @@ func (f *fork) confine() error {
 			return fmt.Errorf("setting the limits: %w", err)
 		}
 		if !t.h.Cgroup.V2 && t.h.Cgroup.Memory {
+			if err := container.LimitSocketBuffers(m, t.p.Limits); err != nil {
+				return err
+			}
 			if f.memory, err = newOOMWatch(m.Path("memory")); err != nil {
 				return fmt.Errorf("watching the memory limit: %w", err)
 			}

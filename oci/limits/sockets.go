@@ -1,0 +1,66 @@
+package limits
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/toolcell/toolcell/oci/kernelfile"
+)
+
+// socketInterval is how often the buffers of sockets are looked at where cgroup
+// v1 counts them apart. Code can fill some 100 MB in between.
+const socketInterval = 50 * time.Millisecond
+
+// A socketWatch kills a sandbox whose socket buffers grow to twice their limit
+// (container.LimitSocketBuffers). The kernel keeps UDP to the limit, but it lets
+// each TCP connection have a first packet each way, however many there are
+// (net/core/sock.c, __sk_mem_raise_allocated).
+type socketWatch struct{ stop, ended chan struct{} }
+
+// startSocketWatch watches s, and calls kill once its buffers hold more than
+// twice the limit.
+func startSocketWatch(s Sandbox, limit int64, kill func()) *socketWatch {
+	w := &socketWatch{make(chan struct{}), make(chan struct{})}
+	go w.run(s, limit, kill)
+	return w
+}
+
+func (w *socketWatch) run(s Sandbox, limit int64, kill func()) {
+	defer close(w.ended)
+	ticks := time.NewTicker(socketInterval)
+	defer ticks.Stop()
+	var usage *os.File // most runs end before it is needed
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-ticks.C:
+		}
+		if usage == nil {
+			m, err := s.Cgroup()
+			if err == nil {
+				usage, err = kernelfile.Open(filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes"))
+			}
+			if err != nil {
+				return // it has ended, or the kernel does not count
+			}
+			defer usage.Close()
+		}
+		b, err := kernelfile.ReadAgain(usage)
+		if err != nil {
+			return
+		}
+		if n, _ := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); n > 2*limit {
+			kill()
+			return
+		}
+	}
+}
+
+func (w *socketWatch) stopWatch() {
+	close(w.stop)
+	<-w.ended
+}
