@@ -174,6 +174,12 @@ def refused(path, how):
     except OSError as e: return e.strerror
 seen["writes"] = {p: refused(p, "w") for p in ("/x", "/usr/x", "/proc/sys/kernel/hostname", "/proc/1/mem", "/proc/self/uid_map", "/dev/null", "/dev/zero", "/run/toolcell/x", "/tmp/x", "/dev/shm/x")}
 seen["signals"] = {s: str(signal.getsignal(s)) for s in range(1, 65)}
+def found(path, how):
+    try: os.close(os.open(path, how)); return "opened"
+    except OSError as e: return e.strerror
+seen["reads"] = {p: (found(p, os.O_RDONLY), found(p, os.O_PATH)) for p in ("/", "/usr", "/usr/bin/env", "/bin/sh", "/etc", "/proc/self/status", "/dev/null", "/dev/zero", "/run/toolcell/init", "/run/toolcell/lab/program.py", "/tmp", ".", "/run", "/lib")}
+try: seen["ioctl of a device"] = fcntl.ioctl(os.open("/dev/null", os.O_RDWR), 0x5401)
+except OSError as e: seen["ioctl of a device"] = e.strerror
 print(json.dumps(seen, sort_keys=True, indent=1, default=str))
 `
 

@@ -28,21 +28,28 @@ static void die(const char *what)
 	_exit(125);
 }
 
-// Landlock (Documentation/userspace-api/landlock.rst) as a second lock: also
-// where a mount were writable by mistake, the code writes only to the places
-// that are its own. The numbers are the kernel's; headers are often older.
+// Landlock (Documentation/userspace-api/landlock.rst) as a second lock: if a
+// mount were there or writable by mistake, or a descriptor of the host's left
+// open, the code still reads only what is of its sandbox, and writes only to the
+// places that are its own. The numbers are the kernel's; headers are often older.
 #ifndef __NR_landlock_create_ruleset
 #define __NR_landlock_create_ruleset 444
 #define __NR_landlock_add_rule 445
 #define __NR_landlock_restrict_self 446
 #endif
+#define LL_EXECUTE (1ULL << 0)
 #define LL_WRITE_FILE (1ULL << 1)
+#define LL_READ_FILE (1ULL << 2)
+#define LL_READ_DIR (1ULL << 3)
 #define LL_REMOVE (1ULL << 4 | 1ULL << 5)
 #define LL_MAKE_DEVICE (1ULL << 6 | 1ULL << 11)
 #define LL_MAKE (1ULL << 7 | 1ULL << 8 | 1ULL << 9 | 1ULL << 10 | 1ULL << 12)
 #define LL_REFER (1ULL << 13)
 #define LL_TRUNCATE (1ULL << 14)
+#define LL_IOCTL_DEV (1ULL << 15)
+#define LL_OF_FILES (LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE) // the others are for directories
 #define LL_SCOPES (1ULL << 0 | 1ULL << 1) // abstract sockets, signals
+#define LL_QUIET (1U << 0 | 1U << 2)      // nothing in the host's audit log, of this domain and of those within
 
 struct ll_ruleset {
 	uint64_t fs, net, scoped;
@@ -64,18 +71,19 @@ static void allow(int rules, const char *path, uint64_t access)
 	close(p.parent);
 }
 
-// allow_more allows what the host lets the code write to besides, "/a:/b"
-// (usermounts.go). Of a file it takes no rights that only directories have.
-static void allow_more(int rules, char *paths, uint64_t access)
+// allow_list allows what the host names, "/a:/b" (spec/landlock.go).
+static void allow_list(int rules, char *paths, uint64_t access)
 {
 	struct stat st;
 
 	for (char *path = strtok(paths, ":"); path != NULL; path = strtok(NULL, ":"))
 		if (stat(path, &st) == 0)
-			allow(rules, path, S_ISDIR(st.st_mode) ? access : access & (LL_WRITE_FILE | LL_TRUNCATE));
+			allow(rules, path, S_ISDIR(st.st_mode) ? access : access & LL_OF_FILES);
 }
 
-static void landlock(char *more)
+// landlock lets the code read what is listed, and write to its own places and
+// what is listed.
+static void landlock(char *readable, char *writable)
 {
 	long abi = syscall(__NR_landlock_create_ruleset, NULL, 0, 1);
 	uint64_t own = LL_WRITE_FILE | LL_REMOVE | LL_MAKE | LL_REFER;
@@ -87,19 +95,26 @@ static void landlock(char *more)
 		return;
 	if (abi >= 3)
 		own |= LL_TRUNCATE;
-	r.fs = own | LL_MAKE_DEVICE;
+	r.fs = own | LL_MAKE_DEVICE | LL_EXECUTE | LL_READ_FILE | LL_READ_DIR;
+	if (abi >= 5)
+		r.fs |= LL_IOCTL_DEV;
 	if (abi >= 6)
 		r.scoped = LL_SCOPES;
 	rules = syscall(__NR_landlock_create_ruleset, &r, abi >= 6 ? 24 : abi >= 4 ? 16 : 8, 0);
 	if (rules < 0)
 		die("making a Landlock ruleset");
+	own |= LL_READ_FILE;
+	// A rule holds for all below, also for what is mounted there later. So / is
+	// for its names only.
+	allow(rules, "/", LL_READ_DIR);
+	allow(rules, "/proc", LL_READ_FILE);
 	allow(rules, "/tmp", own);
 	allow(rules, "/workspace", own);
 	allow(rules, "/dev/shm", own);
-	allow(rules, "/dev", own & (LL_WRITE_FILE | LL_TRUNCATE)); // /dev/null
-	if (more != NULL)
-		allow_more(rules, more, own);
-	if (syscall(__NR_landlock_restrict_self, rules, 0) < 0)
+	allow(rules, "/dev", own & LL_OF_FILES); // /dev/null
+	allow_list(rules, readable, LL_READ_FILE | LL_EXECUTE);
+	allow_list(rules, writable, own);
+	if (syscall(__NR_landlock_restrict_self, rules, abi >= 7 ? LL_QUIET : 0) < 0)
 		die("entering the Landlock domain");
 	close(rules);
 }
@@ -215,6 +230,18 @@ static void limit_files(rlim_t n)
 		die("limiting descriptors");
 }
 
+// take_variable returns a variable, which the program does not get.
+static char *take_variable(const char *name)
+{
+	const char *value = getenv(name);
+	char *copy = strdup(value == NULL ? "" : value);
+
+	if (copy == NULL)
+		die(name);
+	unsetenv(name);
+	return copy;
+}
+
 // run_pid1 is the first process. The code's process has the same user id, so
 // pid 1 makes itself opaque before there is one: it cannot be traced, and its
 // memory, descriptors and environment cannot be opened (prctl(2),
@@ -227,12 +254,8 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 	sigset_t before;
 	pid_t child;
 	int own, fd, pair[2];
-	char *more = getenv("_TOOLCELL_WRITE");
+	char *readable = take_variable("_TOOLCELL_READ"), *writable = take_variable("_TOOLCELL_WRITE");
 
-	if (more != NULL) {
-		more = strdup(more);
-		unsetenv("_TOOLCELL_WRITE");
-	}
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
 	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
@@ -266,7 +289,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 			die("placing the control socket");
 		if (!template) {
 			limit_files(files);
-			landlock(more);
+			landlock(readable, writable);
 		}
 		execv(argv[0], argv);
 		dprintf(2, "toolcell: running %s: %s\n", argv[0], strerror(errno));

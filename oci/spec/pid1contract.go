@@ -21,6 +21,8 @@ const (
 	// the lifeline is, 1 if the program is to have a control socket in its place, 1 if
 	// it is a template, and how many descriptors the program may have.
 	pid1Env = "_TOOLCELL_PID1"
-	// writeEnv says where the code may write besides the usual places.
+	// readEnv says where the code may read besides the places that are its own, and
+	// writeEnv where it may write besides them: "/a:/b".
+	readEnv  = "_TOOLCELL_READ"
 	writeEnv = "_TOOLCELL_WRITE"
 )

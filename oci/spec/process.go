@@ -7,10 +7,11 @@ type Process struct {
 	Args     []string
 	Env      []string // the whole environment: none is inherited
 	Limits   Limits
-	Python   *Python // how to start it ahead of its use, nil if it cannot be
-	UID, GID uint32  // inside
-	Control  bool    // it has a socket to the host as descriptor 3
-	Template bool    // sandboxes are forked from it
+	Python   *Python  // how to start it ahead of its use, nil if it cannot be
+	UID, GID uint32   // inside
+	Control  bool     // it has a socket to the host as descriptor 3
+	Template bool     // sandboxes are forked from it
+	Top      []string // names at the top of Root.Dir that have files
 }
 
 // A Root is the root file system of a sandbox.

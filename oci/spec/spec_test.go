@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,8 +29,10 @@ func TestNewSpecGolden(t *testing.T) {
 		UID:    65534,
 		GID:    65534,
 		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
+		Top:    []string{"etc", "usr"},
 	}
 	onHost := usual
+	onHost.Top = []string{"etc"}
 	onHost.Root.Binds = []Bind{{Source: "/usr", Target: "/usr"}}
 	everything := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
 	v2 := everything
@@ -80,10 +83,24 @@ func TestNewSpecDropsAllCapabilities(t *testing.T) {
 
 // TestImageCannotSetOurVariables: they decide what pid 1 does.
 func TestImageCannotSetOurVariables(t *testing.T) {
-	p := Process{Env: []string{"_TOOLCELL_PID1=3:1:1:64", "_TOOLCELL_WRITE=/", "_TOOLCELL_NEST=0:0:0", "A=b"}}
+	p := Process{Env: []string{"_TOOLCELL_PID1=3:1:1:64", "_TOOLCELL_READ=/", "_TOOLCELL_NEST=0:0:0", "A=b"}}
 	got := strings.Join(New(p, Host{}, "x").Process.Env, " ")
-	if !strings.HasSuffix(got, " A=b") || strings.Count(got, "_TOOLCELL_PID1") != 1 || strings.Contains(got, "_WRITE=/ ") || strings.Contains(got, "NEST=0:0:0") {
+	if !strings.HasSuffix(got, " A=b") || strings.Count(got, "_TOOLCELL_PID1") != 1 || strings.Contains(got, "READ=/ ") || strings.Contains(got, "NEST=0:0:0") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestReadable: what lies below another place needs no rule of its own.
+func TestReadable(t *testing.T) {
+	p := Process{Top: []string{"etc", "usr"}, Root: Root{Binds: []Bind{{Target: "/etc/ssl"}, {Target: "/opt/python"}, {Target: "/usr"}}}}
+	mounts := []ShownMount{{Mount: Mount{Target: "/mnt/data"}}, {Mount: Mount{Target: "/workspace/data"}}, {Mount: Mount{Target: "/etc-x"}}}
+	got := Readable(p, Host{Mounts: mounts})
+	want := []string{"/etc", "/etc-x", "/mnt/data", "/opt/python", "/run/toolcell", "/usr"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := Readable(Process{Top: []string{"."}}, Host{Mounts: mounts}); !slices.Equal(got, []string{"/"}) {
+		t.Errorf("got %q, want all of the root", got)
 	}
 }
 

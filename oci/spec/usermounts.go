@@ -156,8 +156,8 @@ func OnTmpfs(name string) bool {
 	return slices.ContainsFunc(Writable, func(t Tmpfs) bool { return strings.HasPrefix(name, t.Dest+"/") })
 }
 
-// WritableTargets are those for Landlock; what lies on a tmpfs is covered by
-// the rule for that.
+// WritableTargets are those for Landlock (Readable); what lies on a tmpfs is
+// covered by the rule for that.
 func (h Host) WritableTargets() []string {
 	out := []string{}
 	for _, m := range h.Mounts {

@@ -47,7 +47,8 @@ NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC = 1, 2, 4, 8, 32, 4096, 16384
 SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 24, 38, 47
-WRITE_FILE, REFER, TRUNCATE = 1 << 1, 1 << 13, 1 << 14
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 REMOVE, MAKE = 1 << 4 | 1 << 5, 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12
 MAKE_DEVICE = 1 << 6 | 1 << 11
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
@@ -488,12 +489,17 @@ class Template:
         if version < 2:
             return
         own = WRITE_FILE | REMOVE | MAKE | REFER | (TRUNCATE if version >= 3 else 0)
+        handled = own | MAKE_DEVICE | EXECUTE | READ_FILE | READ_DIR | (IOCTL_DEV if version >= 5 else 0)
         sizes = 24 if version >= 6 else 16 if version >= 4 else 8
-        ruleset = words(own | MAKE_DEVICE, 0, 3 if version >= 6 else 0)
+        ruleset = words(handled, 0, 3 if version >= 6 else 0)
         rules = calls.add("making a Landlock ruleset", syscall, LANDLOCK_CREATE, ruleset, sizes, 0)
-        file = own & (WRITE_FILE | TRUNCATE)
-        more = [(path, own if os.path.isdir(path) else file) for path in self.c["writable"]]
-        for path, allowed in [("/tmp", own), ("/workspace", own), ("/dev/shm", own), ("/dev", file), *more]:
+        own |= READ_FILE
+        of_files = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
+        places = [("/", READ_DIR), ("/proc", READ_FILE), ("/tmp", own), ("/workspace", own), ("/dev/shm", own),
+                  ("/dev", own & of_files)]
+        places += [(path, READ_FILE | EXECUTE) for path in self.c["readable"]]
+        places += [(path, own if os.path.isdir(path) else own & of_files) for path in self.c["writable"]]
+        for path, allowed in places:
             if not os.path.exists(path):
                 continue  # what is not there needs no rule
             fd = calls.add("opening " + path, self.libc.open, path.encode(), os.O_PATH | os.O_CLOEXEC)
@@ -501,7 +507,7 @@ class Template:
             rule = words(allowed) + RULE.to_bytes(4, sys.byteorder)
             calls.add("adding a Landlock rule", syscall, LANDLOCK_ADD, rules, 1, rule, 0)
             calls.add("closing " + path, self.libc.close, fd)
-        calls.add("entering the Landlock domain", syscall, LANDLOCK_RESTRICT, rules, 0)
+        calls.add("entering the Landlock domain", syscall, LANDLOCK_RESTRICT, rules, 5 if version >= 7 else 0)
 
 
 class ForkStub:
@@ -559,7 +565,7 @@ class Found(int):
 
 class Calls:
     """A struct calls."""
-    ROOM, SIZE = 256, 80
+    ROOM, SIZE = 512, 80
 
     def __init__(self, ctypes: Any) -> None:
         self.ctypes = ctypes

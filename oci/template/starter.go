@@ -48,6 +48,7 @@ type starterConfig struct {
 	Stub     string            `json:"stub"`
 	Entry    int               `json:"entry"`
 	Mounts   [][4]any          `json:"mounts"` // where, what, flags, options; "bind" is what the template has there
+	Readable []string          `json:"readable"`
 	Writable []string          `json:"writable"`
 	Masked   []string          `json:"masked"`
 	Readonly []string          `json:"readonly"`
@@ -81,7 +82,10 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 			c.Mounts = append(c.Mounts, [4]any{m.Target, "bind", 0, ""})
 		}
 	}
-	c.Writable = h.WritableTargets()
+	if p.Top, err = container.TopNames(p.Root.Dir); err != nil {
+		return c, err
+	}
+	c.Readable, c.Writable = spec.Readable(p, h), h.WritableTargets()
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
 	// A fork has no /sys, and the template has covered everything outside
 	// /proc.

@@ -1,0 +1,42 @@
+package spec
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// ownTop are the names at the top of a root that stand for something other than
+// the image's files. The first four are the sandbox's own; it has no /sys.
+var ownTop = []string{"dev", "proc", "tmp", "workspace", "sys"}
+
+// IsOwnTop reports whether a name at the top of a root directory stands for
+// something other than the image's files.
+func IsOwnTop(name string) bool { return slices.Contains(ownTop, name) }
+
+// Readable are the places for Landlock in which code may read and execute,
+// besides those that are its own (pid1.c, landlock): what the specification puts
+// there. A mount that is in none of them, and all that can be reached from a
+// descriptor of the host's, cannot be read.
+func Readable(p Process, h Host) []string {
+	all := []string{OwnDir}
+	for _, name := range p.Top {
+		all = append(all, path.Join("/", name))
+	}
+	for _, b := range p.Root.Binds {
+		all = append(all, path.Clean(b.Target))
+	}
+	for _, m := range h.Mounts {
+		if !OnTmpfs(m.Target) {
+			all = append(all, path.Clean(m.Target))
+		}
+	}
+	slices.Sort(all)
+	out := []string{}
+	for _, place := range slices.Compact(all) {
+		if !slices.ContainsFunc(out, func(above string) bool { return above == "/" || strings.HasPrefix(place, above+"/") }) {
+			out = append(out, place)
+		}
+	}
+	return out
+}
