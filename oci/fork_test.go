@@ -164,22 +164,23 @@ for line in text("/proc/self/mountinfo").splitlines():
 for path in list(top):
     if path.startswith("/proc/") and top[path][1] == "tmpfs":
         top[path] = "a masked folder, empty:", "tmpfs", os.listdir(path) == [] and "ro" in top[path][0]
-top.pop("/run/toolcell/fork.py", None)
+for name in ("fork.py", "proc"):
+    top.pop("/run/toolcell/" + name, None)
 seen["mounts"] = top
-seen["masks"] = {p: text(p) for p in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/kallsyms")}
+seen["masks"] = {p: text(p) for p in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/kallsyms", "/proc/locks", "/proc/vmstat", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime")}
 seen["modes"] = {p: oct(os.stat(p).st_mode) for p in ("/tmp", "/workspace", "/dev/shm", "/proc", "/dev/null", "/")}
 seen["lo"] = text("/proc/net/dev").count(":"), socket.create_server(("127.0.0.1", 0)).getsockname()[0]
 def refused(path, how):
     try: open(path, how).close(); return "opened"
     except OSError as e: return e.strerror
 seen["writes"] = {p: refused(p, "w") for p in ("/x", "/usr/x", "/proc/sys/kernel/hostname", "/proc/1/mem", "/proc/self/uid_map", "/dev/null", "/dev/zero", "/run/toolcell/x", "/tmp/x", "/dev/shm/x")}
-seen["signals"] = {s: str(signal.getsignal(s)) for s in range(1, 65)}
 def found(path, how):
     try: os.close(os.open(path, how)); return "opened"
     except OSError as e: return e.strerror
 seen["reads"] = {p: (found(p, os.O_RDONLY), found(p, os.O_PATH)) for p in ("/", "/usr", "/usr/bin/env", "/bin/sh", "/etc", "/proc/self/status", "/dev/null", "/dev/zero", "/run/toolcell/init", "/run/toolcell/lab/program.py", "/tmp", ".", "/run", "/lib")}
 try: seen["ioctl of a device"] = fcntl.ioctl(os.open("/dev/null", os.O_RDWR), 0x5401)
 except OSError as e: seen["ioctl of a device"] = e.strerror
+seen["signals"] = {s: str(signal.getsignal(s)) for s in range(1, 65)}
 print(json.dumps(seen, sort_keys=True, indent=1, default=str))
 `
 

@@ -118,7 +118,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), "proc-") { // what covers files of /proc stays
 			t.Errorf("left in the state folder: %s, of %v", e.Name(), ids)
 		}
 	}

@@ -3,7 +3,6 @@ package spec
 import (
 	"path"
 	"strconv"
-	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -22,27 +21,6 @@ const (
 	workspaceFiles = 64 << 10
 	shmFiles       = 8 << 10
 )
-
-// MaskedPaths reveal things about the host, or can be used to slow it down;
-// they read as empty. The list is the defaults of Docker and Podman, plus the
-// files that show the host's load.
-var MaskedPaths = []string{
-	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
-	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
-	"/proc/timer_stats", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
-	"/proc/pressure", "/sys/firmware", "/sys/devices/virtual/powercap",
-}
-
-// ReadonlyPaths configure the kernel, or are device nodes of the host, whose
-// times and modes are the host's too; what is written to a device is not a
-// write to its file system.
-var ReadonlyPaths = []string{
-	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
-	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
-}
-
-// InProc reports whether a path is below /proc.
-func InProc(path string) bool { return strings.HasPrefix(path, "/proc/") }
 
 // A Tmpfs is a place that can be written, and that vanishes with the sandbox.
 type Tmpfs struct {
@@ -92,6 +70,9 @@ func mounts(p Process, h Host) []specs.Mount {
 		out = append(out, readOnlyBind(b))
 	}
 	for _, b := range p.Binds {
+		out = append(out, readOnlyBind(b))
+	}
+	for _, b := range coverBinds(p, h) {
 		out = append(out, readOnlyBind(b))
 	}
 	out = append(out, hostMounts(h)...)

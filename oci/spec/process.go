@@ -12,6 +12,7 @@ type Process struct {
 	Control  bool     // it has a socket to the host as descriptor 3
 	Template bool     // sandboxes are forked from it
 	Top      []string // names at the top of Root.Dir that have files
+	Proc     string   // folder of the host with what covers CoveredFiles, "" if nothing does
 }
 
 // A Root is the root file system of a sandbox.

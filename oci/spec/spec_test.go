@@ -30,6 +30,7 @@ func TestNewSpecGolden(t *testing.T) {
 		GID:    65534,
 		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
 		Top:    []string{"etc", "usr"},
+		Proc:   "/state/proc",
 	}
 	onHost := usual
 	onHost.Top = []string{"etc"}

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 CONTROL = 3
 NULL = "/dev/null"
-INIT = "/run/toolcell/init"
+OWN_DIR = "/run/toolcell"
+INIT = OWN_DIR + "/init"
 
 # What the kernel calls things (linux/sched.h, mount.h, prctl.h, landlock.h).
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
@@ -287,6 +288,8 @@ class Template:
                 yield b"tmpfs", path.encode(), b"tmpfs", RDONLY | NOSUID | NODEV | NOEXEC, b"size=4k,nr_inodes=2"
             elif os.path.exists(path):
                 yield NULL.encode(), path.encode(), None, BIND, None
+        for path in self.c["covered"]:
+            yield (OWN_DIR + path).encode(), path.encode(), None, BIND, None
 
     # What must not be in a template, since every fork would have it
 

@@ -51,6 +51,7 @@ type starterConfig struct {
 	Readable []string          `json:"readable"`
 	Writable []string          `json:"writable"`
 	Masked   []string          `json:"masked"`
+	Covered  []string          `json:"covered"`
 	Readonly []string          `json:"readonly"`
 	Sysctl   map[string]string `json:"sysctl"`
 	RLimits  [][2]uint64       `json:"rlimits"`
@@ -85,7 +86,7 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 	if p.Top, err = container.TopNames(p.Root.Dir); err != nil {
 		return c, err
 	}
-	c.Readable, c.Writable = spec.Readable(p, h), h.WritableTargets()
+	c.Readable, c.Writable, c.Covered = spec.Readable(p, h), h.WritableTargets(), spec.CoveredFiles
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
 	// A fork has no /sys, and the template has covered everything outside
 	// /proc.

@@ -1542,6 +1542,10 @@ HIDDEN = {
     "the counts of pages": "/proc/kpagecount", "the flags of pages": "/proc/kpageflags",
     "the interrupts": "/proc/interrupts", "the table of SCSI devices": "/proc/scsi/scsi",
     "the firmware": "/sys/firmware/*/*", "the power meters": "/sys/devices/virtual/powercap/*/*",
+    "the host's locks": "/proc/locks", "the free memory of each zone": "/proc/zoneinfo",
+    "the free memory by size": "/proc/buddyinfo", "the counts of memory management": "/proc/vmstat",
+    "the use of swap space": "/proc/swaps", "the counts of disks": "/proc/diskstats",
+    "the counts of soft interrupts": "/proc/softirqs", "the scheduler's counts": "/proc/schedstat",
     "the memory allocator's pools": "/proc/slabinfo", "the kernel's mappings": "/proc/vmallocinfo",
     "the debug files": "/sys/kernel/debug/*", "the tracing files": "/sys/kernel/tracing/*",
 }
@@ -1549,6 +1553,30 @@ for _what, _files in HIDDEN.items():
     @attempt(f"reads {_what}")
     def _(files=_files):
         return first(lambda p=p: read(p, size=64) and p for p in glob.glob(files))
+
+
+@attempt("learns the host's memory from /proc/meminfo", safe_outside=True)
+def _():
+    total = int(read("/proc/meminfo").split()[1])
+    return total == TRAPS["memory"] and f"{total} kB"
+
+
+@attempt("learns the host's load from /proc/loadavg", safe_outside=True)
+def _():
+    load = read("/proc/loadavg").decode().split()
+    return load[:3] != ["0.00"] * 3 and f"{load}"
+
+
+@attempt("learns the host's uptime from /proc/uptime", safe_outside=True)
+def _():
+    return next((f"{seconds} s" for seconds in read("/proc/uptime").split() if float(seconds) > 1), None)
+
+
+@attempt("counts what the host does in /proc/stat", safe_outside=True)
+def _():
+    lines = [line.split() for line in read("/proc/stat").decode().splitlines()]
+    return next((f"{line[:2]}" for line in lines if line[0] in ("cpu", "intr", "ctxt", "processes", "softirq")
+                 and any(int(n) for n in line[1:])), None)
 
 
 @attempt("reads addresses in the kernel")

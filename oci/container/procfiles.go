@@ -1,0 +1,119 @@
+package container
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/toolcell/toolcell/oci/spec"
+	"golang.org/x/sys/unix"
+)
+
+// procFiles returns a folder with the files that sandboxes with this memory
+// limit see in the place of spec.CoveredFiles. It is made when it is first
+// needed, and again if a cleaner of old files has removed it.
+func (r *Runtime) procFiles(dir string, memory int64) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := filepath.Join(dir, "proc-"+strconv.FormatInt(memory, 10))
+	if isComplete(at) {
+		return at, nil
+	}
+	texts, err := procTexts(memory)
+	if err == nil {
+		err = os.MkdirAll(at, 0o755)
+	}
+	for _, file := range spec.CoveredFiles {
+		if name := filepath.Join(at, path.Base(file)); err == nil {
+			err = errors.Join(os.WriteFile(name, texts[file], 0o644), os.Chmod(name, 0o444)) // whatever our umask is
+		}
+	}
+	if err == nil {
+		err = os.Chmod(at, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing what covers files of /proc: %w", errors.Join(err, os.RemoveAll(at)))
+	}
+	return at, nil
+}
+
+func isComplete(dir string) bool {
+	for _, file := range spec.CoveredFiles {
+		if _, err := os.Stat(filepath.Join(dir, path.Base(file))); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// procTexts returns what to write there. Programs that ask how much memory there
+// is are told the limit. None of the figures moves.
+func procTexts(memory int64) (map[string][]byte, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return nil, os.NewSyscallError("sysinfo", err)
+	}
+	total := int64(info.Totalram) * int64(max(info.Unit, 1))
+	if memory > 0 {
+		total = min(total, memory)
+	}
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"/proc/loadavg": []byte("0.00 0.00 0.00 1/1 1\n"),
+		"/proc/meminfo": meminfo(total),
+		"/proc/stat":    quietStat(stat),
+		"/proc/uptime":  []byte("1.00 1.00\n"),
+	}, nil
+}
+
+// meminfo has the lines that programs look for. A quarter of the memory is
+// shown as used, since Python and its modules are there.
+func meminfo(total int64) []byte {
+	var b bytes.Buffer
+	line := func(size int64, names ...string) {
+		for _, name := range names {
+			fmt.Fprintf(&b, "%-15s %8d kB\n", name+":", size>>10)
+		}
+	}
+	free := total - total/4
+	line(total, "MemTotal")
+	line(free, "MemFree", "MemAvailable")
+	line(0, "Buffers", "Cached", "SwapCached", "Active", "Inactive", "SwapTotal", "SwapFree", "Dirty", "Writeback")
+	line(total-free, "AnonPages")
+	line(0, "Mapped", "Shmem", "KReclaimable", "Slab", "SReclaimable", "SUnreclaim", "KernelStack", "PageTables")
+	return b.Bytes()
+}
+
+// quietStat returns /proc/stat with every counter at zero. The C library counts
+// processors in it where there is no /sys, and the time of the boot is what the
+// start times of processes count from (proc(5)).
+func quietStat(stat []byte) []byte {
+	var b bytes.Buffer
+	for line := range strings.Lines(string(stat)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		switch name := fields[0]; {
+		case name == "btime":
+		case name == "procs_running":
+			fields = []string{name, "1"}
+		case strings.HasPrefix(name, "cpu"):
+			for n := range fields[1:] {
+				fields[n+1] = "0"
+			}
+		default:
+			fields = []string{name, "0"}
+		}
+		b.WriteString(strings.Join(fields, " ") + "\n")
+	}
+	return b.Bytes()
+}
