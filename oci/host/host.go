@@ -24,17 +24,19 @@ type Host struct {
 	Admin      bool // we hold CAP_SYS_ADMIN: real root, not root of a container
 	UIDs       idmap.Map
 	GIDs       idmap.Map
+	OwnUIDs    idmap.Range // each sandbox can have one of them as the code's; none: they share UIDs.User
 	Cgroup     Cgroup
 	NoProc     bool           // no /proc can be mounted: ours is partly covered
 	Exe        string         // this program's file, for sandboxes to start from
 	HardLimits map[int]uint64 // our hard limits by resource (getrlimit(2)), those that there are
 	NoIDMap    bool           // no mount can show its owner's files as another id's
+	RootGuard  bool           // the kernel keeps CAP_SETUID alone from mapping a parent's root
 }
 
 // Probe finds out what this host offers. wantUID and wantGID are the ids that
 // code is to have inside.
 func Probe(wantUID, wantGID uint32) (Host, error) {
-	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits()}
+	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits(), RootGuard: rootGuard()}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
 	h.Cgroup = detectCgroup(h.EUID)
 	var err error
@@ -59,6 +61,7 @@ func (h *Host) mapRoot(wantUID, wantGID uint32) error {
 		return err
 	}
 	h.UIDs, h.GIDs = idmap.AsRoot(uids, int64(wantUID)), idmap.AsRoot(gids, int64(wantGID))
+	h.OwnUIDs = idmap.Own(uids, h.UIDs)
 	return nil
 }
 
@@ -69,13 +72,18 @@ func (h *Host) mapUser() {
 		return
 	}
 	name := UserName(uid)
-	h.UIDs = idmap.AsUser(int64(uid), idmap.ReadSubIDs("/etc/subuid", name, uid))
-	h.GIDs = idmap.AsUser(int64(gid), idmap.ReadSubIDs("/etc/subgid", name, uid))
+	// Without these maps there is no end of a container to be known.
+	uids, _ := idmap.ReadRanges("/proc/self/uid_map")
+	gids, _ := idmap.ReadRanges("/proc/self/gid_map")
+	subordinate := idmap.ReadSubIDs("/etc/subuid", name, uid, uids)
+	h.UIDs = idmap.AsUser(int64(uid), subordinate)
+	h.GIDs = idmap.AsUser(int64(gid), idmap.ReadSubIDs("/etc/subgid", name, uid, gids))
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
 		// One without the other is of no use, and a map of a single id is
 		// written without the tools.
 		h.UIDs.User, h.GIDs.User = -1, -1
 	}
+	h.OwnUIDs = idmap.Own(subordinate, h.UIDs)
 }
 
 // UserName returns the name of a user, or the number if it has no name.

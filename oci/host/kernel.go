@@ -1,6 +1,22 @@
 package host
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// rootGuard reports whether only a process with CAP_SETFCAP may map id 0 of its
+// user namespace into another one (Linux 5.12, user_namespaces(7)).
+func rootGuard() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var major, minor int
+	n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor)
+	return n == 2 && (major > 5 || major == 5 && minor >= 12)
+}
 
 // SeccompError reports whether filters can be loaded. The kernel reads the
 // filter before anything else, so that without one it fails with EFAULT; it

@@ -1,4 +1,5 @@
-// Package idmap chooses the host ids that a sandbox's two ids are mapped to.
+// Package idmap chooses the host ids that a sandbox's two ids are mapped to, and
+// gives each sandbox one of its own.
 package idmap
 
 import (
@@ -59,14 +60,39 @@ func AsRoot(available []Range, want int64) Map {
 }
 
 // AsUser maps container root to the ordinary user, which needs no privilege, and
-// the id that code runs as to the user's first subordinate id if there is one.
+// the id that code runs as to the user's last subordinate id if there is one: the
+// first ones are those of users in the containers of other programs.
 func AsUser(self int64, subordinate []Range) Map {
 	for _, r := range subordinate {
 		if r.Size > 0 && !r.contains(self) {
-			return Map{Root: self, User: r.Start}
+			return Map{Root: self, User: r.Start + r.Size - 1}
 		}
 	}
 	return Map{Root: self, User: -1}
+}
+
+// MaxOwn is how many ids Own returns at most: more than sandboxes of several
+// servers that can live at once.
+const MaxOwn = 1024
+
+// Own returns the ids below those of m, for sandboxes to have one each as the
+// code's.
+func Own(available []Range, m Map) Range {
+	for _, r := range available {
+		if !r.contains(m.User) {
+			continue
+		}
+		end := m.User
+		if m.Root == end-1 {
+			end = m.Root
+		}
+		start := max(r.Start, end-MaxOwn, 1)
+		if m.Root >= start && m.Root < end {
+			start = m.Root + 1
+		}
+		return Range{start, max(0, end-start)}
+	}
+	return Range{}
 }
 
 // parseIDMapFile reads /proc/self/uid_map or gid_map: lines of "inside outside
@@ -125,12 +151,21 @@ func ReadRanges(path string) ([]Range, error) {
 }
 
 // ReadSubIDs returns what a file such as /etc/subuid grants to the user; nothing if
-// there is no file.
-func ReadSubIDs(path, name string, uid int) []Range {
+// there is no file. In a container the file may name more ids than the container
+// has: what goes beyond available is left out.
+func ReadSubIDs(path, name string, uid int, available []Range) []Range {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	return ParseSubIDs(f, name, uid)
+	ranges := ParseSubIDs(f, name, uid)
+	for i, r := range ranges {
+		for _, a := range available {
+			if a.contains(r.Start) {
+				ranges[i].Size = min(r.Size, a.Start+a.Size-r.Start)
+			}
+		}
+	}
+	return ranges
 }

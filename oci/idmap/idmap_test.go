@@ -1,6 +1,8 @@
 package idmap
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -37,15 +39,41 @@ func TestMapAsUser(t *testing.T) {
 		subordinate []Range
 		want        Map
 	}{
-		"as useradd gives":      {[]Range{{100000, 65536}}, Map{1000, 100000}},
+		"as useradd gives":      {[]Range{{100000, 65536}}, Map{1000, 165535}},
 		"none":                  {nil, Map{1000, -1}},
 		"a very small range":    {[]Range{{100000, 1}}, Map{1000, 100000}},
 		"an empty range":        {[]Range{{100000, 0}}, Map{1000, -1}},
 		"a range with oneself":  {[]Range{{0, 65536}}, Map{1000, -1}},
-		"the second one serves": {[]Range{{0, 65536}, {200000, 10}}, Map{1000, 200000}},
+		"the second one serves": {[]Range{{0, 65536}, {200000, 10}}, Map{1000, 200009}},
 	} {
 		if got := AsUser(1000, tt.subordinate); got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func TestOwnIDsAreNotThoseOfTheMap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		available []Range
+		m         Map
+		want      Range
+	}{
+		"a host":               {[]Range{{0, 4294967295}}, Map{Base, Base + 65534}, Range{Base + 64510, 1024}},
+		"a low id inside":      {[]Range{{0, 4294967295}}, Map{Base, Base + 5}, Range{Base + 1, 4}},
+		"a container":          {[]Range{{0, 65536}}, Map{65534, 65535}, Range{64510, 1024}},
+		"a container of three": {[]Range{{0, 3}}, Map{1, 2}, Range{1, 0}},
+		"single ids":           {[]Range{{0, 1}, {1000, 1}, {5000, 1}}, Map{1000, 5000}, Range{5000, 0}},
+		"as useradd gives":     {[]Range{{100000, 65536}}, Map{1000, 165535}, Range{164511, 1024}},
+		"few subordinate ids":  {[]Range{{0, 10}, {100000, 3}}, Map{1000, 100002}, Range{100000, 2}},
+		"one subordinate id":   {[]Range{{100000, 1}}, Map{1000, 100000}, Range{100000, 0}},
+		"a single id":          {[]Range{{0, 1}}, Map{0, -1}, Range{}},
+	} {
+		got := Own(tt.available, tt.m)
+		if got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+		if got.Size > 0 && (got.contains(tt.m.Root) || got.contains(tt.m.User)) {
+			t.Errorf("%s: %+v has an id of %+v", name, got, tt.m)
 		}
 	}
 }
@@ -56,6 +84,22 @@ func TestParseSubIDFile(t *testing.T) {
 	want := []Range{{100000, 65536}, {300000, 10}, {400000, 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestSubIDsEndWhereTheContainerDoes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "subuid")
+	if err := os.WriteFile(file, []byte("dev:10000:65536\ndev:100000:65536\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ available, want []Range }{
+		"a host":      {[]Range{{0, 4294967295}}, []Range{{10000, 65536}, {100000, 65536}}},
+		"a container": {[]Range{{0, 1}, {1, 65535}}, []Range{{10000, 55536}, {100000, 65536}}}, // newuidmap refuses the second
+		"unknown":     {nil, []Range{{10000, 65536}, {100000, 65536}}},
+	} {
+		if got := ReadSubIDs(file, "dev", 1000, tt.available); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
 	}
 }
 

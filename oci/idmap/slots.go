@@ -1,0 +1,166 @@
+package idmap
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Slots gives each sandbox an id of a range for itself, so that it shares what the
+// kernel counts for an id with no other: pipe pages, descriptors in flight, epoll
+// watches, keys. An id that is taken is a locked byte of a file that all processes
+// of a user share. The kernel releases the locks of a process that ends. Slots is
+// safe for concurrent use.
+type Slots struct {
+	ids Range
+
+	mu     sync.Mutex
+	file   *os.File // nil: only this process knows what is taken
+	err    error    // why there is no file
+	taken  map[int64]bool
+	next   int64 // where to look first, from 0
+	shared bool
+}
+
+// OpenSlots prepares to give out these ids, which belong to the user with that
+// number.
+func OpenSlots(ids Range, uid int) *Slots {
+	s := &Slots{ids: ids, taken: map[int64]bool{}}
+	if ids.Size > 0 {
+		// A process that cannot see the file most likely gets other ids.
+		s.next = rand.Int64N(ids.Size)
+		s.file, s.err = openShared(uid)
+	}
+	return s
+}
+
+// openShared opens the file in which ids are locked. Its place does not depend on
+// settings: it must be the same for all processes of the user.
+func openShared(uid int) (*os.File, error) {
+	dirs := []string{"/run/toolcell"}
+	if uid != 0 {
+		dirs = []string{"/run/user/" + strconv.Itoa(uid) + "/toolcell"}
+	}
+	var errs []error
+	for _, dir := range append(dirs, "/tmp/toolcell-"+strconv.Itoa(uid)) {
+		f, err := openIn(dir, uid)
+		if err == nil {
+			return f, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// openIn opens the file in dir, which it makes if it is not there. In /tmp anyone
+// can make a folder or a link of that name, so it must be a folder of the user's
+// that no one else may write to.
+func openIn(dir string, uid int) (*os.File, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	if int(st.Uid) != uid || st.Mode&0o022 != 0 {
+		return nil, fmt.Errorf("%s belongs to uid %d and has mode %04o: others may write to it", dir, st.Uid, st.Mode&0o7777)
+	}
+	path := dir + "/uids"
+	file, err := unix.Openat(fd, "uids", unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	// systemd removes old files, but not those that are locked (tmpfiles.d(5)).
+	_ = unix.Flock(file, unix.LOCK_SH|unix.LOCK_NB)
+	return os.NewFile(uintptr(file), path), nil
+}
+
+// A Slot is an id that one sandbox has.
+type Slot struct {
+	ID    int64
+	slots *Slots // nil once it is released, or if it was never this sandbox's alone
+}
+
+// Acquire returns an id for a sandbox, nil if there are none to give out. If all
+// are taken, some sandbox has the same.
+func (s *Slots) Acquire() *Slot {
+	if s.ids.Size <= 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range s.ids.Size {
+		// Not the one that was released last: the kernel may still be
+		// collecting what it had.
+		id := s.ids.Start + s.next
+		s.next = (s.next + 1) % s.ids.Size
+		if !s.taken[id] && s.lock(id, unix.F_WRLCK) {
+			s.taken[id] = true
+			return &Slot{ID: id, slots: s}
+		}
+	}
+	s.shared = true
+	return &Slot{ID: s.ids.Start + rand.Int64N(s.ids.Size)}
+}
+
+// Release lets another sandbox have the id. Everything in this one has ended.
+// Extra calls do nothing.
+func (o *Slot) Release() {
+	if o == nil || o.slots == nil {
+		return
+	}
+	s := o.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lock(o.ID, unix.F_UNLCK)
+	delete(s.taken, o.ID)
+	o.slots = nil
+}
+
+// lock sets or releases the lock of an id, and reports whether no other process
+// has it. The lock belongs to the open file, so a copy of the descriptor that is
+// closed does not release it (fcntl(2), F_OFD_SETLK).
+func (s *Slots) lock(id int64, kind int16) bool {
+	if s.file == nil {
+		return true
+	}
+	l := unix.Flock_t{Type: kind, Start: id, Len: 1}
+	err := unix.FcntlFlock(s.file.Fd(), unix.F_OFD_SETLK, &l)
+	return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES)
+}
+
+// Notes returns what the user should know.
+func (s *Slots) Notes() (notes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		notes = append(notes, "sandboxes of two toolcell processes may get the same user ID: "+s.err.Error())
+	}
+	if s.shared {
+		notes = append(notes, fmt.Sprintf("all %d user IDs of sandboxes were taken, so some shared one", s.ids.Size))
+	}
+	return notes
+}
+
+// Close releases all ids.
+func (s *Slots) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	f := s.file
+	s.file = nil
+	return f.Close()
+}
