@@ -329,6 +329,53 @@ func TestForksShareNothing(t *testing.T) {
 	})
 }
 
+// TestTemplateCannotBecomeTheUser tries from a module what CAP_SETUID might give
+// it: inside, id 0 is the user who runs toolcell.
+func TestTemplateCannotBecomeTheUser(t *testing.T) {
+	l := forksHere(t, []string{"climber"}, map[string]string{"climber.py": `
+import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+tried = []
+def attempt(what, how, *args):
+    child = os.fork()
+    if child == 0:
+        try:
+            how(*args)
+        except OSError:
+            os._exit(0)
+        os._exit(1)
+    if os.waitpid(child, 0)[1] != 0:
+        tried.append(what)
+attempt("setuid", os.setuid, 0)
+attempt("seteuid", os.seteuid, 0)
+attempt("setreuid", os.setreuid, 0, 0)
+attempt("setresuid", os.setresuid, 0, 0, 0)
+attempt("setresuid, effective", os.setresuid, -1, 0, -1)
+attempt("setresuid, real", os.setresuid, 1 << 30, 1 << 30, 1 << 30)
+def setfsuid():
+    libc.setfsuid(0)
+    if libc.setfsuid(-1) != 0:
+        raise OSError("it is as before")
+attempt("setfsuid", setfsuid)
+def map_root(line):
+    r, w = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(w, b"%d" % libc.unshare(0x10000000))
+        time.sleep(60)
+        os._exit(0)
+    os.read(r, 1)
+    try:
+        with open("/proc/%d/uid_map" % child, "w") as file:
+            file.write(line)
+    finally:
+        os.kill(child, 9); os.waitpid(child, 0); os.close(r); os.close(w)
+attempt("mapping root", map_root, "5 0 1\n")
+attempt("mapping root and more", map_root, "0 65534 1\n1 0 1\n")
+`})
+	l.wants(t, "import climber; print(climber.tried)", "[]\n")
+}
+
 // TestTemplateRefusesWhatForksWouldShare preloads modules that leave something
 // behind: they are left out, with a note that says why, and the others serve.
 func TestTemplateRefusesWhatForksWouldShare(t *testing.T) {

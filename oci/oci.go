@@ -77,7 +77,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.pool.Notes())
+	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.containers.UIDNotes(), r.pool.Notes())
 }
 
 // Isolation names what a sandbox lacks on this host, separated by spaces, or is

@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/message"},
 
 	"oci":            {"oci/..."},
-	"oci/container":  {"oci/host", "oci/kernelfile", "oci/pid1", "oci/spec"},
+	"oci/container":  {"oci/host", "oci/idmap", "oci/kernelfile", "oci/pid1", "oci/spec"},
 	"oci/doctor":     {"oci/host", "oci/idmap", "oci/spec"},
 	"oci/host":       {"oci/idmap"},
 	"oci/idmap":      {},
@@ -72,7 +72,7 @@ var imports = map[string][]string{
 	"oci/pid1":       {"oci/spec"},
 	"oci/pool":       {"oci/container", "oci/spec"},
 	"oci/spec":       {"oci/host", "oci/idmap"},
-	"oci/template":   {"oci/container", "oci/host", "oci/kernelfile", "oci/limits", "oci/pid1", "oci/spec"},
+	"oci/template":   {"oci/container", "oci/host", "oci/idmap", "oci/kernelfile", "oci/limits", "oci/pid1", "oci/spec"},
 
 	"rootfs":                   {"rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
 	"rootfs/internal/mkimage":  {"images"},

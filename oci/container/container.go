@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
+	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/kernelfile"
 	"golang.org/x/sys/unix"
 )
@@ -44,6 +45,7 @@ type Sandbox interface {
 type Container struct {
 	c       *libcontainer.Container
 	process *libcontainer.Process
+	uid     *idmap.Slot // the code's on the host; nil if it is that of others too
 }
 
 // PID returns the id of the first process on the host, 0 if there is none.
@@ -101,7 +103,13 @@ func (s *Container) CgroupPersists() bool { return false }
 func (s *Container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
 
 // Destroy removes the container's processes, cgroup and state.
-func (s *Container) Destroy() error { return destroy(s.c) }
+func (s *Container) Destroy() error {
+	err := destroy(s.c)
+	if err == nil {
+		s.uid.Release()
+	}
+	return err
+}
 
 // destroy removes a container's processes, its cgroup and its state.
 func destroy(c *libcontainer.Container) error {

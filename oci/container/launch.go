@@ -65,12 +65,15 @@ func procRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), `mounting "proc"`) && strings.Contains(err.Error(), "not permitted")
 }
 
-// withoutProc notes that no sandbox can have a /proc here.
-func (r *Runtime) withoutProc() spec.Host {
+// withoutProc notes that no sandbox can have a /proc here. It returns the host for
+// a start with this filter for a template.
+func (r *Runtime) withoutProc(template *specs.LinuxSeccomp) spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.host.NoProc = true
-	return r.host
+	h := r.host
+	h.TemplateSeccomp = template
+	return h
 }
 
 // converting guards what convert does.
@@ -119,7 +122,7 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 		return c, fmt.Errorf("starting the sandbox: %w", err)
 	}
 	if h.Cgroup.Memory && !h.Cgroup.V2 {
-		m, err := (&Container{c, p}).Cgroup()
+		m, err := (&Container{c: c, process: p}).Cgroup()
 		if err == nil {
 			err = LimitSocketBuffers(m, l)
 		}
@@ -181,13 +184,16 @@ func idMapRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
 }
 
-// withoutIDMaps notes that this host has no idmapped mounts.
-func (r *Runtime) withoutIDMaps() spec.Host {
+// withoutIDMaps notes that this host has no idmapped mounts. It returns the host
+// for a start with this filter for a template.
+func (r *Runtime) withoutIDMaps(template *specs.LinuxSeccomp) spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.host.NoIDMap, r.host.Mounts = true, nil
 	r.host.ResolveMounts(r.mounts)
-	return r.host
+	h := r.host
+	h.TemplateSeccomp = template
+	return h
 }
 
 // program returns the file of this program that sandboxes start from. A copy that

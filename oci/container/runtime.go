@@ -12,6 +12,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 )
@@ -28,7 +29,8 @@ type Runtime struct {
 	mu       sync.Mutex // guards the fields below, once the host was probed, and lock
 	host     spec.Host
 	hostErr  error
-	copied   string // this program, if sandboxes need a copy of it
+	copied   string       // this program, if sandboxes need a copy of it
+	uids     *idmap.Slots // nil until the host was probed
 
 	jobs   sync.WaitGroup // background work
 	life   context.Context
@@ -67,8 +69,23 @@ func (r *Runtime) WaitForJobs() { r.jobs.Wait() }
 func (r *Runtime) Close() error {
 	r.Stop()
 	err := os.RemoveAll(r.dir)
+	if r.uids != nil {
+		err = errors.Join(err, r.uids.Close())
+	}
 	return errors.Join(err, r.lock.Close())
 }
+
+// AcquireUID returns the host id of one sandbox's code, nil if there are none to
+// choose from. The caller releases it once everything in the sandbox has ended.
+func (r *Runtime) AcquireUID(from idmap.Range) *idmap.Slot {
+	if from.Size <= 0 {
+		return nil
+	}
+	return r.uids.Acquire()
+}
+
+// UIDNotes returns what the user should know about the host ids of sandboxes.
+func (r *Runtime) UIDNotes() []string { return r.uids.Notes() }
 
 // Go runs a function in the background; Close waits for it.
 func (r *Runtime) Go(do func()) {
@@ -101,6 +118,7 @@ func (r *Runtime) Host() (spec.Host, error) {
 			r.host, err = spec.NewHost(h, r.mounts)
 		}
 		r.hostErr = err
+		r.uids = idmap.OpenSlots(r.host.OwnUIDs, h.EUID)
 		sweepProbes(h.Cgroup)
 	})
 	r.mu.Lock()
@@ -115,21 +133,39 @@ func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*
 		return nil, line, h, err
 	}
 	files := [3]*os.File{stdout, stderr, line.Theirs}
-	c, process, err := r.launch(p, files, h)
+	c, err := r.launchAlone(p, files, h)
 	if procRefused(err) && !h.NoProc {
-		h = r.withoutProc()
-		c, process, err = r.launch(p, files, h)
+		h = r.withoutProc(h.TemplateSeccomp)
+		c, err = r.launchAlone(p, files, h)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
-		h = r.withoutIDMaps()
-		c, process, err = r.launch(p, files, h)
+		h = r.withoutIDMaps(h.TemplateSeccomp)
+		c, err = r.launchAlone(p, files, h)
 	}
 	line.Theirs.Close()
 	if err != nil {
 		line.Close()
 		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
 	}
-	return &Container{c, process}, line, h, nil
+	return c, line, h, nil
+}
+
+// launchAlone is launch with a host id that no other sandbox has. A template whose
+// forks have such ids needs none: no code of the user's runs in it.
+func (r *Runtime) launchAlone(p spec.Process, files [3]*os.File, h spec.Host) (*Container, error) {
+	var uid *idmap.Slot
+	if !p.Template || h.ForkUIDs().Size <= 0 {
+		uid = r.AcquireUID(h.CodeUIDs())
+	}
+	if uid != nil {
+		h = h.WithUID(uid.ID)
+	}
+	c, process, err := r.launch(p, files, h)
+	if err != nil {
+		uid.Release()
+		return nil, err
+	}
+	return &Container{c, process, uid}, nil
 }
 
 // A StartError is the error of a failed start, with the folders that it needed.

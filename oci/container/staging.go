@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stagingDir is an empty directory that any id may search. Only real root
-// uses it.
+// stagingDir is where real root mounts a directory that any id may search.
 const stagingDir = "/run/toolcell"
 
 // onStage calls start with a directory that shows rootfs and that sandboxes

@@ -20,6 +20,9 @@ func mountChecks(h spec.Host) (checks []Check) {
 			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
 				text += "; it has your own user id for that (isolation: one-id)"
 			}
+			if m.Mapped && h.OwnUIDs.Size > 0 {
+				text += "; runs of one server may share a user id for that"
+			}
 			checks = append(checks, okay(code, text))
 			continue
 		}

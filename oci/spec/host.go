@@ -1,8 +1,11 @@
 package spec
 
 import (
+	"slices"
+
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
 )
 
 // A Host is a host and what follows from it for its sandboxes: the mounts as
@@ -29,3 +32,36 @@ func NewHost(h host.Host, ms []Mount) (Host, error) {
 // namespace: only one id can be mapped, and the code must not be root inside;
 // or the /proc of others has to be covered before the code runs.
 func (h Host) nested() bool { return h.UIDs.User < 0 || h.GIDs.User < 0 || h.NoProc }
+
+// CodeUIDs returns the host ids of which a container can have one for itself.
+func (h Host) CodeUIDs() idmap.Range {
+	if h.nested() && h.EUID != 0 {
+		return idmap.Range{} // the code's id is that of container root: this user's own
+	}
+	return h.OwnUIDs
+}
+
+// WithUID returns h with the host id that the code of one container has.
+func (h Host) WithUID(id int64) Host {
+	if h.nested() {
+		h.UIDs.Root = id
+	} else {
+		h.UIDs.User = id
+	}
+	return h
+}
+
+// ForkUIDs returns the host ids of which a fork of a template can have one for
+// itself. If there are none, they all have the template's: a mount that shows its
+// owner's files as another id's does so for all forks.
+func (h Host) ForkUIDs() idmap.Range {
+	mapped := slices.ContainsFunc(h.Mounts, func(m ShownMount) bool { return m.Mapped })
+	if h.nested() || mapped || !h.RootGuard {
+		return idmap.Range{}
+	}
+	return h.OwnUIDs
+}
+
+// FirstForkUID is the id inside a template that stands for the first of
+// ForkUIDs. Its low bits are zero, for the filter to recognize all of them.
+const FirstForkUID = 1 << 30

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/idmap"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,6 +43,11 @@ func allowByArguments(p *specs.LinuxSeccomp, template bool) {
 		rules["setrlimit"] = []callRule{{}}
 		rules["prlimit64"] = []callRule{{}}
 	}
+	replaceRules(p, rules)
+}
+
+// replaceRules allows calls by these rules only.
+func replaceRules(p *specs.LinuxSeccomp, rules map[string][]callRule) {
 	names := slices.Sorted(maps.Keys(rules))
 	forbid(p, names)
 	for _, name := range names {
@@ -49,6 +55,29 @@ func allowByArguments(p *specs.LinuxSeccomp, template bool) {
 			p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: []string{name}, Action: specs.ActAllow, Args: args})
 		}
 	}
+}
+
+// LimitSetUID lets a template with CAP_SETUID take the ids of its forks as its
+// effective id, and no other but uid, which it and they have. Id 0 would be that
+// of the user who runs toolcell.
+func LimitSetUID(p *specs.LinuxSeccomp, uid uint32) {
+	const same = 0xffffffff // -1
+	either := []uint64{uint64(uid), same}
+	fork := specs.LinuxSeccompArg{Index: 1, Value: 0xffffffff &^ (idmap.MaxOwn - 1), ValueTwo: FirstForkUID, Op: specs.OpMaskedEqual}
+	rules := map[string][]callRule{
+		"setuid":    oneOf(0, either...),
+		"setfsuid":  oneOf(0, either...),
+		"setresuid": {{equal(0, same), fork, equal(2, same)}},
+	}
+	for _, real := range either {
+		for _, effective := range either {
+			rules["setreuid"] = append(rules["setreuid"], callRule{equal(0, real), equal(1, effective)})
+			for _, saved := range either {
+				rules["setresuid"] = append(rules["setresuid"], callRule{equal(0, real), equal(1, effective), equal(2, saved)})
+			}
+		}
+	}
+	replaceRules(p, rules)
 }
 
 // oneOf allows each of the values of an argument.

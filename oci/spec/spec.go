@@ -96,6 +96,13 @@ func New(p Process, h Host, id string) *specs.Spec {
 	if !h.nested() {
 		s.Linux.Seccomp = filter
 	}
+	if own := h.ForkUIDs(); p.Template && own.Size > 0 {
+		// To give each fork one of these (fork.py) is all that the filter lets
+		// it do with this capability (LimitSetUID).
+		s.Linux.UIDMappings = append(s.Linux.UIDMappings, specs.LinuxIDMapping{ContainerID: FirstForkUID, HostID: uint32(own.Start), Size: uint32(own.Size)})
+		one := []string{"CAP_SETUID"}
+		s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: one, Effective: one, Permitted: one, Inheritable: one, Ambient: one}
+	}
 	if p.Template {
 		// The kernel refuses to mount a /proc where only parts of one are seen
 		// (mount_namespaces(7)); the forks' own are covered.

@@ -44,8 +44,10 @@ func (h *Host) ResolveMounts(ms []Mount) {
 		closed := p.Writable || p.lacks(p.Mode) != ""
 		switch {
 		case !closed:
+		case h.UIDs.User >= 0 && p.Owner == h.UIDs.User:
+			h.OwnUIDs = idmap.Range{} // given to sandboxes, so all of them have its owner's id
 		case h.Admin && h.UIDs.User >= 0 && h.GIDs.User >= 0:
-			p.Mapped = p.Owner != 0 && p.Owner != h.UIDs.User && !h.NoIDMap && idmap.HasAll()
+			p.Mapped = p.Owner != 0 && !h.NoIDMap && idmap.HasAll()
 		case h.EUID != 0 && p.Owner == int64(h.EUID):
 			h.UIDs.User, h.GIDs.User = -1, -1
 		}

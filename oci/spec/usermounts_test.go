@@ -71,8 +71,14 @@ func TestMountsChooseTheIDs(t *testing.T) {
 			t.Errorf("%s: the code's id is %d, want %d", name, h.UIDs.User, tt.want)
 		}
 	}
+	// What was given to sandboxes is for all of them.
+	h := Host{Host: host.Host{EUID: self + 1000, UIDs: idmap.Map{Root: 1, User: int64(self)}, GIDs: user, OwnUIDs: idmap.Range{Start: 5, Size: 5}}}
+	h.ResolveMounts([]Mount{{dir, "/data", true}})
+	if h.CodeUIDs().Size != 0 || h.UIDs.User != int64(self) {
+		t.Errorf("for a folder of the common id: %+v of %+v", h.UIDs, h.OwnUIDs)
+	}
 	// What is another's does not make code anybody else.
-	h := Host{Host: host.Host{EUID: self + 1000, UIDs: user, GIDs: user}}
+	h = Host{Host: host.Host{EUID: self + 1000, UIDs: user, GIDs: user}}
 	h.ResolveMounts([]Mount{{dir, "/data", true}})
 	if h.UIDs.User != 100000 {
 		t.Errorf("for another's folder the code's id is %d", h.UIDs.User)

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -11,8 +12,10 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/pid1"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,6 +31,7 @@ type fork struct {
 	memory    *oomWatch           // with cgroup v1
 	slot      *cgroupSlot         // nil where there is no cgroup
 	counters  map[string]*os.File // open, by controller
+	uid       *idmap.Slot         // the code's on the host; nil if it is the template's
 }
 
 // Fork makes a sandbox in which the program waits for its streams; now says
@@ -45,7 +49,7 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	if !t.addFork() {
 		return nil, errors.New("the template has ended")
 	}
-	f := &fork{t: t}
+	f := &fork{t: t, uid: t.containers.AcquireUID(t.h.ForkUIDs())}
 	defer func() {
 		if err != nil {
 			if f.workspace != nil {
@@ -94,7 +98,7 @@ func (f *fork) requestFork(now bool) error {
 	if err := pass(1); err != nil {
 		return fmt.Errorf("asking for credentials: %w", err)
 	}
-	if err := f.t.sendForkRequest(f.line.Theirs, now); err != nil {
+	if err := f.t.sendForkRequest(f.line.Theirs, f.insideUID(), now); err != nil {
 		return err
 	}
 	data, control := make([]byte, 600), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
@@ -138,16 +142,25 @@ func hungUp(raw syscall.RawConn) (gone bool) {
 	return err != nil || gone
 }
 
-// sendForkRequest sends the template the lifeline of the fork that it is to make.
-func (t *Template) sendForkRequest(lifeline *os.File, now bool) error {
+// insideUID returns what the fork's id is in the template.
+func (f *fork) insideUID() uint32 {
+	if f.uid == nil {
+		return f.t.p.UID
+	}
+	return spec.FirstForkUID + uint32(f.uid.ID-f.t.h.ForkUIDs().Start)
+}
+
+// sendForkRequest sends the template the lifeline and the id of the fork that it
+// is to make.
+func (t *Template) sendForkRequest(lifeline *os.File, uid uint32, now bool) error {
 	t.requests.Lock()
 	defer t.requests.Unlock()
 	t.made++
-	order := "f"
+	order := []byte{'f'}
 	if now {
-		order = "n"
+		order[0] = 'n'
 	}
-	_, _, err := t.conn.WriteMsgUnix([]byte(order), unix.UnixRights(int(lifeline.Fd())), nil)
+	_, _, err := t.conn.WriteMsgUnix(binary.BigEndian.AppendUint32(order, uid), unix.UnixRights(int(lifeline.Fd())), nil)
 	lifeline.Close()
 	return err
 }
@@ -289,6 +302,9 @@ func (f *fork) Destroy() (err error) {
 	}
 	if f.slot != nil && err == nil {
 		err = f.t.cgroups.releaseSlot(f.slot)
+	}
+	if err == nil {
+		f.uid.Release()
 	}
 	f.t.removeFork()
 	return err

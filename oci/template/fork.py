@@ -4,8 +4,8 @@ It runs inside a sandbox, in place of the program, with a socket to the host as 
 configuration: four bytes of big-endian length and JSON, which template.go writes. Then
 
     once       the modules are imported, and the program waits
-    template   the modules are imported, and each byte that comes makes a fork, in which the program waits: b"f" for
-               later, and b"n" for a run that is there already
+    template   the modules are imported, and each order that comes makes a fork, in which the program waits: b"f" for
+               later, and b"n" for a run that is there already, then four bytes with the user id that the fork has here
 
 Who waits sends b"w" to the host, over its own fd 3, and gets one byte with two descriptors, stdout and stderr. Then
 the program has fd 3 all for itself. It is a file that defines
@@ -54,6 +54,7 @@ REMOVE, MAKE = 1 << 4 | 1 << 5, 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12
 MAKE_DEVICE = 1 << 6 | 1 << 11
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
+SETRESUID = {"x86_64": 117, "aarch64": 147}.get(os.uname().machine)
 VM, VFORK = 0x100, 0x4000
 NOFILE = 7  # RLIMIT_NOFILE
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -334,17 +335,18 @@ class Template:
         return found
 
     def run(self) -> _socket.socket:
-        """Makes a fork for each byte from the host. Returns in forks, with their own socket to the host."""
+        """Makes a fork for each order from the host. Returns in forks, with their own socket to the host."""
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # the kernel collects them
         self.hide()
         while True:
-            self.order, ancillary, _, _ = self.control.recvmsg(1, _socket.CMSG_LEN(4))
-            if not self.order:
+            order, ancillary, _, _ = self.control.recvmsg(5, _socket.CMSG_LEN(4))
+            if not order:
                 os._exit(0)
+            self.order, uid = order[:1], int.from_bytes(order[1:], "big")
             lifeline, = descriptors(ancillary)
             os.dup2(lifeline, LIFELINE)
             os.close(lifeline)
-            pid = self.stub(NEWUSER | NEWPID | VM | VFORK | _signal.SIGCHLD)
+            pid = self.fork_as(uid)
             if pid == 0:
                 return self.become_worker()
             self.hide()  # P has ended that
@@ -352,6 +354,21 @@ class Template:
             if why:
                 self.tell(why)
             os.close(LIFELINE)
+
+    def fork_as(self, uid: int) -> int:
+        """Makes a fork that is this user on the host. Who makes a user namespace owns it, and with uid as effective id
+        the fork may map its own id to that by itself. Returns as the stub does.
+        """
+        if self.libc.syscall(SETRESUID, -1, uid, -1) < 0:
+            return -self.errno()
+        self.uid_map.value = self.uid_line(uid)
+        pid = self.stub(NEWUSER | NEWPID | VM | VFORK | _signal.SIGCHLD)
+        if pid != 0:
+            self.libc.syscall(SETRESUID, -1, self.c["uid"], -1)  # the real one, which anyone may go back to
+        return pid
+
+    def uid_line(self, uid: int) -> bytes:
+        return b"%d %10d 1" % (self.c["uid"], uid)  # as long for any id
 
     def hide(self) -> None:
         """Makes this process undumpable, so that processes with our user id cannot inspect it; forks undo that."""
@@ -417,9 +434,13 @@ class Template:
         self.enter_landlock(worker)
 
     def map_ids(self, calls: Calls) -> None:
-        put(calls, self.libc, "/proc/self/setgroups", "deny")  # or the kernel refuses the next (user_namespaces(7))
-        put(calls, self.libc, "/proc/self/uid_map", "%d %d 1" % (self.c["uid"], os.getuid()))
-        put(calls, self.libc, "/proc/self/gid_map", "%d %d 1" % (self.c["gid"], os.getgid()))
+        uid, line = self.c["uid"], self.uid_line(0)
+        self.uid_map = self.ctypes.create_string_buffer(line)  # fork_as changes it
+        put(calls, self.libc, "/proc/self/setgroups", b"deny")  # or the kernel refuses the next (user_namespaces(7))
+        put(calls, self.libc, "/proc/self/uid_map", line, self.ctypes.addressof(self.uid_map))
+        put(calls, self.libc, "/proc/self/gid_map", b"%d %d 1" % (self.c["gid"], os.getgid()))
+        # The real id, too: what the kernel counts for a user it counts for that.
+        calls.add("becoming the fork's user", self.libc.syscall, SETRESUID, uid, uid, uid)
 
     def mount_all(self, calls: Calls) -> None:
         again = [target for target, kind, _, _ in self.c["mounts"] if kind == "bind"]
@@ -433,7 +454,7 @@ class Template:
             else:
                 self.mount(calls, kind.encode(), target.encode(), kind.encode(), flags, options.encode())
         for path, value in (self.c["sysctl"] or {}).items():
-            put(calls, self.libc, "/proc/sys/" + path.replace(".", "/"), value)
+            put(calls, self.libc, "/proc/sys/" + path.replace(".", "/"), value.encode())
         for mask in self.masks:
             self.mount(calls, *mask)
         for path in self.c["readonly"]:
@@ -605,9 +626,10 @@ def words(*values: int) -> bytes:
     return b"".join((value & (1 << 64) - 1).to_bytes(8, sys.byteorder) for value in values)
 
 
-def put(calls: Calls, libc: Any, path: str, text: str) -> None:
+def put(calls: Calls, libc: Any, path: str, text: bytes, place: int | None = None) -> None:
+    """Writes text to a file, or as much from place."""
     fd = calls.add("opening " + path, libc.open, path.encode(), os.O_WRONLY | os.O_CLOEXEC)
-    calls.add("writing to " + path, libc.write, fd, text.encode(), len(text.encode()))
+    calls.add("writing to " + path, libc.write, fd, place or text, len(text))
     calls.add("closing " + path, libc.close, fd)
 
 

@@ -123,6 +123,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		if h.TemplateSeccomp, err = spec.SeccompProfile(un); err != nil {
 			return nil, errors.Join(err, said.w.Close())
 		}
+		spec.LimitSetUID(h.TemplateSeccomp, p.UID)
 		// Forks have limits of their own. These are for a few that are not
 		// there yet, and for the threads of libraries while they start.
 		p.Limits.PIDs = max(p.Limits.PIDs, 256)

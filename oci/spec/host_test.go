@@ -1,0 +1,59 @@
+package spec
+
+import (
+	"slices"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/idmap"
+)
+
+// TestTemplateHasTheIDsOfItsForks, and the one capability to give them, where each
+// fork can have its own.
+func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
+	two, one := idmap.Map{Root: 1000, User: 165535}, idmap.Map{Root: 1000, User: -1}
+	own := idmap.Range{Start: 164511, Size: 1024}
+	full := host.Host{EUID: 1000, UIDs: two, GIDs: two, OwnUIDs: own, RootGuard: true}
+	for name, tt := range map[string]struct {
+		change func(h *Host)
+		forks  bool
+		code   bool
+	}{
+		"usual":          {func(*Host) {}, true, true},
+		"an old kernel":  {func(h *Host) { h.RootGuard = false }, false, true},
+		"a mapped mount": {func(h *Host) { h.Mounts = []ShownMount{{Mapped: true}} }, false, true},
+		"one id":         {func(h *Host) { h.UIDs = one }, false, false},
+		"no /proc":       {func(h *Host) { h.NoProc = true }, false, false},
+		"root, no /proc": {func(h *Host) { h.NoProc, h.EUID = true, 0 }, false, true},
+	} {
+		h := Host{Host: full}
+		tt.change(&h)
+		if got := h.CodeUIDs().Size > 0; got != tt.code {
+			t.Errorf("%s: containers have ids of their own: %t", name, got)
+		}
+		s := New(Process{Template: true, UID: 65534, GID: 65534}, h, "x")
+		last := s.Linux.UIDMappings[len(s.Linux.UIDMappings)-1]
+		mapped := last == specs.LinuxIDMapping{ContainerID: FirstForkUID, HostID: 164511, Size: 1024}
+		able := slices.Equal(s.Process.Capabilities.Ambient, []string{"CAP_SETUID"})
+		if mapped != tt.forks || able != tt.forks {
+			t.Errorf("%s: ids %+v, capabilities %+v", name, last, s.Process.Capabilities)
+		}
+		if s := New(Process{UID: 65534, GID: 65534}, h, "x"); len(s.Process.Capabilities.Ambient) > 0 || len(s.Linux.UIDMappings) > 2 {
+			t.Errorf("%s: a container has %+v and %+v", name, s.Process.Capabilities, s.Linux.UIDMappings)
+		}
+	}
+}
+
+// TestCodeHasTheIDGiven, whichever of the two the code's is.
+func TestCodeHasTheIDGiven(t *testing.T) {
+	two := idmap.Map{Root: 1, User: 2}
+	h := Host{Host: host.Host{UIDs: two, GIDs: two}}
+	if got := h.WithUID(7).UIDs; got != (idmap.Map{Root: 1, User: 7}) {
+		t.Errorf("got %+v", got)
+	}
+	h.NoProc = true // the process starts as container root
+	if got := h.WithUID(7).UIDs; got != (idmap.Map{Root: 7, User: 2}) {
+		t.Errorf("without /proc: %+v", got)
+	}
+}
