@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -64,6 +68,87 @@ print(subprocess.run(["echo", "a process"], capture_output=True, text=True).stdo
 		// From another server of the same user too.
 		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, work).want(t, "a thread\na process")
 	})
+}
+
+// hasOwnID reports whether the code that gave this result had a user ID on the
+// host that no other sandbox has.
+func (r reply) hasOwnID() bool {
+	isolation, _ := r.fields["isolation"].(string)
+	return !strings.Contains(isolation, "one-id") && !strings.Contains(isolation, "no-proc")
+}
+
+// TestNeighborTakesNothing: what the kernel counts for a user ID, a run has to
+// the full extent while others have used up theirs.
+func TestNeighborTakesNothing(t *testing.T) {
+	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		t.Parallel()
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		if r := c.python(t, "pass"); !r.hasOwnID() {
+			t.Skipf("sandboxes share an ID here: %v", r.fields["isolation"])
+		}
+		for name, hog := range hogs {
+			if r := c.in(t, name, hog); !strings.Contains(r.text, "held") {
+				t.Errorf("%s: %s", name, r.text)
+			}
+		}
+		const work = `
+import array, fcntl, os, socket
+print({fcntl.fcntl(os.pipe()[1], 1032) for _ in range(100)}, "bytes in a pipe")
+a, b = socket.socketpair()
+for _ in range(10):
+    a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 250))])
+print("2500 descriptors in flight")
+`
+		for range 3 {
+			c.python(t, work).want(t, "{65536} bytes in a pipe\n2500 descriptors in flight")
+		}
+		// From another server of the same user too.
+		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, work).want(t, "{65536} bytes in a pipe\n2500 descriptors in flight")
+	})
+}
+
+// TestEachSandboxHasItsOwnID on the host, also if two servers know nothing of
+// each other's state folder.
+func TestEachSandboxHasItsOwnID(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		other := filepath.Join(h.home, "state-of-another-"+h.start)
+		seen := map[string]string{}
+		for n, e := range []env{{}, {"MCP_BRIDGE_STATE_DIR": other}} {
+			e["MCP_BRIDGE_IMAGE"] = "host"
+			c := h.serve(t, e)
+			for _, session := range []string{"a", "b", "c"} {
+				mark := marker()
+				r := c.in(t, session, fmt.Sprintf("import subprocess; p = subprocess.Popen(['sleep', %q])", mark))
+				if !r.hasOwnID() {
+					t.Skipf("sandboxes share an ID here: %v", r.fields["isolation"])
+				}
+				id, who := uidsOf(mark), fmt.Sprintf("server %d, session %s", n, session)
+				if seen[id] != "" || len(strings.Fields(id)) != 4 {
+					t.Errorf("%s has the ids %q, which %q has too", who, id, seen[id])
+				}
+				seen[id] = who
+			}
+		}
+	})
+}
+
+// uidsOf gives the user IDs on this host of the process that has the marker in its
+// command line: real, effective, saved and of the file system.
+func uidsOf(marker string) string {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err != nil || !bytes.Contains(b, []byte("sleep\x00"+marker)) {
+			continue
+		}
+		status, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "status"))
+		for line := range strings.Lines(string(status)) {
+			if ids, ok := strings.CutPrefix(line, "Uid:"); ok {
+				return ids
+			}
+		}
+	}
+	return ""
 }
 
 // TestSignalsAreCountedForTheSandbox: the host's user is charged for what a
