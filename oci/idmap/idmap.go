@@ -75,22 +75,26 @@ func AsUser(self int64, subordinate []Range) Map {
 // servers that can live at once.
 const MaxOwn = 1024
 
-// Own returns the ids below those of m, for sandboxes to have one each as the
-// code's.
+// Own returns ids beside those of m, for sandboxes to have one each as the code's:
+// those just below, or above if there are more.
 func Own(available []Range, m Map) Range {
 	for _, r := range available {
 		if !r.contains(m.User) {
 			continue
 		}
-		end := m.User
-		if m.Root == end-1 {
+		first, end := max(r.Start, 1), m.User
+		switch m.Root {
+		case Base:
+			first = Base + 1 // lower ones may be anyone's
+		case end - 1:
 			end = m.Root
 		}
-		start := max(r.Start, end-MaxOwn, 1)
-		if m.Root >= start && m.Root < end {
-			start = m.Root + 1
+		below := Range{max(first, end-MaxOwn), min(MaxOwn, end-first)}
+		above := Range{m.User + 1, min(MaxOwn, r.Start+r.Size-m.User-1)}
+		if above.Size > below.Size {
+			return above
 		}
-		return Range{start, max(0, end-start)}
+		return below
 	}
 	return Range{}
 }

@@ -59,7 +59,8 @@ func TestOwnIDsAreNotThoseOfTheMap(t *testing.T) {
 		want      Range
 	}{
 		"a host":               {[]Range{{0, 4294967295}}, Map{Base, Base + 65534}, Range{Base + 64510, 1024}},
-		"a low id inside":      {[]Range{{0, 4294967295}}, Map{Base, Base + 5}, Range{Base + 1, 4}},
+		"a low id inside":      {[]Range{{0, 4294967295}}, Map{Base, Base + 5}, Range{Base + 6, 1024}},
+		"the lowest id inside": {[]Range{{0, 4294967295}}, Map{Base, Base + 1}, Range{Base + 2, 1024}},
 		"a container":          {[]Range{{0, 65536}}, Map{65534, 65535}, Range{64510, 1024}},
 		"a container of three": {[]Range{{0, 3}}, Map{1, 2}, Range{1, 0}},
 		"single ids":           {[]Range{{0, 1}, {1000, 1}, {5000, 1}}, Map{1000, 5000}, Range{5000, 0}},
