@@ -10,31 +10,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin lets a process run on as many processors as cpus asks for, rounded up. next
-// counts those that were given out: one sandbox gets other processors than the one
-// before.
+// pin keeps a process off one of our processors, if there are others, and lets it
+// run on as many of those as cpus asks for, rounded up; 0 asks for all. next counts
+// those that were given out: one sandbox gets other processors than the one before.
 func pin(pid int, cpus float64, next *atomic.Uint32) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)
 	}
-	want := int(math.Ceil(cpus))
-	if want >= all.Count() {
-		return nil
+	have := sandboxCPUs(&all)
+	want := len(have)
+	if cpus > 0 {
+		want = min(want, int(math.Ceil(cpus)))
 	}
 	first := int(next.Add(uint32(want))) - want
-	return pinThreads(pid, choose(&all, first, want))
+	return pinThreads(pid, choose(have, first, want))
 }
 
-// choose takes want processors of all, beginning with the one that has the
-// number first among them and going around.
-func choose(all *unix.CPUSet, first, want int) *unix.CPUSet {
-	var have []int
+// sandboxCPUs returns the processors of a set that sandboxes may use: all but the
+// first, which is the same for every sandbox, so that it stays free.
+func sandboxCPUs(all *unix.CPUSet) (have []int) {
 	for cpu := 0; len(have) < all.Count(); cpu++ {
 		if all.IsSet(cpu) {
 			have = append(have, cpu)
 		}
 	}
+	if len(have) > 1 {
+		have = have[1:]
+	}
+	return have
+}
+
+// choose takes want of the processors that there are, beginning with the one that
+// has the number first among them and going around.
+func choose(have []int, first, want int) *unix.CPUSet {
 	var set unix.CPUSet
 	for i := range want {
 		set.Set(have[(first+i)%len(have)])

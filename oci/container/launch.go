@@ -130,7 +130,7 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 			return c, err
 		}
 	}
-	if l.CPUs > 0 && !h.Cgroup.CPU {
+	if !h.Cgroup.CPU {
 		pid, err := p.Pid()
 		if err == nil {
 			err = r.Pin(pid, l.CPUs)

@@ -178,8 +178,9 @@ type StartError struct {
 func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Pin lets a sandbox run on as many processors as its limit asks for, where no
-// cgroup counts its time. It is called while its first process waits to go on, so
+// Pin leaves one processor to the host, and lets a sandbox run on as many of the
+// others as its limit asks for, on all if it is 0, where no cgroup shares out
+// processor time. It is called while its first process waits to go on, so
 // that everything in the sandbox inherits it, and seccomp keeps the code from
 // changing it.
 func (r *Runtime) Pin(pid int, cpus float64) error { return pin(pid, cpus, &r.spread) }

@@ -249,7 +249,7 @@ static char *take_variable(const char *name)
 //
 // A template (fork.py) is to mount and to make namespaces, which no process in
 // a Landlock domain may, and runs no code of the user's.
-static void run_pid1(char **argv, int lifeline, int control, int template, rlim_t files)
+static void run_pid1(char **argv, int lifeline, int control, int template, rlim_t files, int niceness)
 {
 	sigset_t before;
 	pid_t child;
@@ -313,6 +313,7 @@ static void put(const char *path, const char *text)
 // could not make a user namespace for itself.
 static void nest_user_namespace(const char *ids)
 {
+			nice(niceness);
 	unsigned int uid, gid, hide;
 	char line[64];
 
@@ -342,12 +343,12 @@ __attribute__((constructor)) static void before_go(int argc, char **argv)
 	else if (child != NULL)
 		adopt(child);
 	else if (lifeline != NULL && argc > 1) {
-		int fd, control, template;
+		int fd, control, template, niceness;
 		unsigned long files;
 
-		if (sscanf(lifeline, "%d:%d:%d:%lu", &fd, &control, &template, &files) != 4)
+		if (sscanf(lifeline, "%d:%d:%d:%lu:%d", &fd, &control, &template, &files, &niceness) != 5)
 			_exit(125);
 		unsetenv("_TOOLCELL_PID1");
-		run_pid1(argv + 1, fd, control, template, files);
+		run_pid1(argv + 1, fd, control, template, files, niceness);
 	}
 }

@@ -74,6 +74,15 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 	return r
 }
 
+// Niceness is how nice the code is (nice(2)). Where a cgroup shares out processor
+// time it would change nothing. The code cannot lower it (RLIMIT_NICE).
+func Niceness(h Host) int {
+	if h.Cgroup.CPU {
+		return 0
+	}
+	return 10
+}
+
 // Sysctls keep the buffers of TCP connections from growing by themselves where
 // no cgroup counts them as memory; they belong to the sandbox's own network
 // namespace (ip-sysctl, tcp_rmem and tcp_wmem).

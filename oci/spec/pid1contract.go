@@ -17,9 +17,9 @@ const (
 	ownEnv = "_TOOLCELL_"
 	// pid1Path is where a sandbox sees this program.
 	pid1Path = OwnDir + "/init"
-	// pid1Env makes pid1.c act; its value is "descriptor:control:template:files": where
-	// the lifeline is, 1 if the program is to have a control socket in its place, 1 if
-	// it is a template, and how many descriptors the program may have.
+	// pid1Env makes pid1.c act; its value is "descriptor:control:template:files:nice":
+	// where the lifeline is, 1 if the program is to have a control socket in its place, 1
+	// if it is a template, how many descriptors the program may have, and how nice it is.
 	pid1Env = "_TOOLCELL_PID1"
 	// readEnv says where the code may read besides the places that are its own, and
 	// writeEnv where it may write besides them: "/a:/b".

@@ -31,7 +31,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 		template = 1
 		un.Template, filter = true, h.TemplateSeccomp
 	}
-	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d", pid1Env, ControlFD, control, template, h.LimitOf(unix.RLIMIT_NOFILE, maxFiles))
+	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d:%d", pid1Env, ControlFD, control, template, h.LimitOf(unix.RLIMIT_NOFILE, maxFiles), Niceness(h))
 	env := append([]string{lifeline, readEnv + "=" + strings.Join(Readable(p, h), ":")}, withoutOurs(p.Env)...)
 	if targets := h.WritableTargets(); len(targets) > 0 {
 		env = append([]string{writeEnv + "=" + strings.Join(targets, ":")}, env...)

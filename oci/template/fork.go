@@ -191,6 +191,7 @@ func (f *fork) confine() error {
 		}
 		f.openCounters()
 	}
+	// Without a limit it runs where the template may.
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
 		return t.containers.Pin(f.host, cpus)
 	}

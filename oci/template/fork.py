@@ -426,6 +426,7 @@ class Template:
         environment = words(worker.place(b"_TOOLCELL_ADOPT=%d:%d:2" % (LIFELINE, END)), 0)
         after.add("becoming pid 1", libc.execve, INIT.encode(), words(after.place(b"toolcell"), 0), environment)
 
+        worker.add("being nicer", libc.nice, self.c["nice"], least=-20)
         worker.add("opening /proc/self", libc.prctl, SET_DUMPABLE, 1, 0, 0, 0)
         # Not the template's own, whose flags all forks would share.
         null = worker.add("opening " + NULL, libc.open, NULL.encode(), os.O_RDWR | os.O_CLOEXEC)

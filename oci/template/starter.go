@@ -55,6 +55,7 @@ type starterConfig struct {
 	Readonly []string          `json:"readonly"`
 	Sysctl   map[string]string `json:"sysctl"`
 	RLimits  [][2]uint64       `json:"rlimits"`
+	Nice     int               `json:"nice"`
 }
 
 // newStarterConfig describes the same sandbox for forks as spec.New does for
@@ -92,7 +93,7 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 	// /proc.
 	c.Masked = slices.DeleteFunc(slices.Clone(spec.MaskedPaths), func(path string) bool { return !spec.InProc(path) })
 	c.Readonly = slices.DeleteFunc(slices.Clone(spec.ReadonlyPaths), func(path string) bool { return !spec.InProc(path) })
-	c.Sysctl = spec.Sysctls(h)
+	c.Sysctl, c.Nice = spec.Sysctls(h), spec.Niceness(h)
 	for _, l := range spec.Rlimits(p.Limits, h) {
 		c.RLimits = append(c.RLimits, [2]uint64{uint64(spec.RlimitNumbers[l.Type]), l.Hard})
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci"
+	"golang.org/x/sys/unix"
 )
 
 // A limitCase is code that goes for one limit.
@@ -140,6 +142,41 @@ func TestLimits(t *testing.T) {
 			})
 		}
 		writeReport(t, h, "limits", held)
+	})
+}
+
+// TestCodeLeavesProcessorsToTheHost: where no cgroup shares out processor time, it
+// cannot use one of them, and on the others it comes after the host's programs.
+func TestCodeLeavesProcessorsToTheHost(t *testing.T) {
+	const look = `
+import os, platform, ctypes
+def tries(do, *args):
+    try: do(*args); print("let", do.__name__)
+    except PermissionError: pass
+everywhere = (ctypes.c_ulong * 16)(*[2 ** 64 - 1] * 16)
+number = {"x86_64": 203, "aarch64": 122}[platform.machine()]
+ctypes.CDLL(None).syscall(number, 0, ctypes.sizeof(everywhere), everywhere)
+before = os.nice(0)
+if before > 0:
+    tries(os.nice, -1)
+    tries(os.setpriority, os.PRIO_PROCESS, 0, before - 1)
+print(len(os.sched_getaffinity(0)), os.nice(0))`
+	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		var ours unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &ours); err != nil {
+			t.Fatal(err)
+		}
+		base, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cpus, nice := ours.Count(), 20-base // the kernel gives 20 less it
+		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
+		if strings.Contains(isolation, "watched-limits") {
+			cpus, nice = max(1, cpus-1), min(nice+10, 19)
+		}
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c.python(t, look).want(t, fmt.Sprint(cpus, nice))
 	})
 }
 
