@@ -31,6 +31,8 @@ type Sandbox interface {
 	Conn() net.Conn
 	Workspace() *os.File
 	Signal()
+	Freeze()
+	Thaw()
 	Finished(code int)
 	Wait() (oci.Exit, error)
 	Close() error

@@ -25,6 +25,7 @@ type interpreter struct {
 	started   chan struct{}        // then these two are known
 	sandbox   Sandbox              // nil if it did not start
 	workspace *artifacts.Workspace // nil if there is none
+	frozen    bool                 // between the runs of a session
 
 	ended chan struct{} // then these two are
 	exit  oci.Exit
@@ -218,6 +219,22 @@ func (in *interpreter) collect(files *artifacts.Run) artifacts.Published {
 	}
 	in.pipes.Finish(func(k output.Spilled, named func(uri string)) { files.AddStream(k.Path, k.Name, k.Size, named) })
 	return files.Finish()
+}
+
+// freeze stops everything in the sandbox until thaw.
+func (in *interpreter) freeze() {
+	if in.sandbox != nil && !in.frozen {
+		in.sandbox.Freeze()
+		in.frozen = true
+	}
+}
+
+// thaw lets it go on.
+func (in *interpreter) thaw() {
+	if in.frozen {
+		in.sandbox.Thaw()
+		in.frozen = false
+	}
 }
 
 // end ends the sandbox, if it has not ended, and releases what it used.

@@ -78,6 +78,16 @@ func (f *fakeSandbox) Conn() net.Conn      { return f.conn }
 func (f *fakeSandbox) Workspace() *os.File { return nil }
 func (f *fakeSandbox) Finished(code int)   { f.finished <- code }
 
+func (f *fakeSandbox) Freeze() { f.signal(syscall.SIGSTOP) }
+func (f *fakeSandbox) Thaw()   { f.signal(syscall.SIGCONT) }
+
+// signal sends a signal to all that the process has started.
+func (f *fakeSandbox) signal(sig syscall.Signal) {
+	if f.process != nil {
+		_ = syscall.Kill(-f.process.Pid, sig)
+	}
+}
+
 func (f *fakeSandbox) Signal() {
 	if f.process != nil {
 		_ = f.process.Signal(syscall.SIGURG)

@@ -132,7 +132,7 @@ func (a *sessions) release(sess *session) {
 	a.leave(sess)
 }
 
-// leave removes a call from a session.
+// leave removes a call from a session. Without any it stands still.
 func (a *sessions) leave(sess *session) {
 	sess.calls--
 	switch {
@@ -140,6 +140,8 @@ func (a *sessions) leave(sess *session) {
 	case sess.interpreter == nil:
 		delete(a.live, sess.name)
 	default:
+		// What earlier runs have left must not compete with the user's programs.
+		sess.interpreter.freeze()
 		used := time.Now()
 		sess.used = used
 		sess.timer = time.AfterFunc(a.o.SessionIdle, func() {
@@ -196,6 +198,7 @@ func (a *sessions) resume(sess *session) *interpreter {
 		return nil
 	default:
 	}
+	sess.interpreter.thaw()
 	sess.old = true
 	return sess.interpreter
 }

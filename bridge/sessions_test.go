@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,21 +158,54 @@ func TestEndOfASessionIsSaid(t *testing.T) {
 	}
 }
 
-// TestSessionThatDiesBetweenRuns: the next call of its name learns of the end.
-func TestSessionThatDiesBetweenRuns(t *testing.T) {
+// TestSessionKilledBetweenRuns, as by the kernel when the host is out of memory: the
+// next call of its name learns of the end.
+func TestSessionKilledBetweenRuns(t *testing.T) {
 	s := newSessionServer(t, nil, nil)
-	sign := filepath.Join(t.TempDir(), "now")
-	s.in(t, "a", fmt.Sprintf(`
-import os, threading, time
-def wait():
-    while not os.path.exists(%q): time.sleep(0.01)
-    os._exit(9)
-threading.Thread(target=wait).start()`, sign)).notes(t)
-	if err := os.WriteFile(sign, nil, 0o600); err != nil {
+	pid, err := strconv.Atoi(s.in(t, "a", "import os; os.getpid()").notes(t).Result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitSessions(t, 0)
-	s.in(t, "a", "1").notes(t, `session "a" was ended: the process ended with exit code 9; this is a new one, without its variables and files`)
+	s.in(t, "a", "1").notes(t, `session "a" was ended: the process was ended by signal 9; this is a new one, without its variables and files`)
+}
+
+// TestSessionStandsStillBetweenRuns: its threads go on with the next run.
+func TestSessionStandsStillBetweenRuns(t *testing.T) {
+	s := newSessionServer(t, nil, nil)
+	count := filepath.Join(t.TempDir(), "count")
+	s.in(t, "a", fmt.Sprintf(`
+import threading, time
+def write():
+    n = 0
+    while True:
+        n += 1
+        with open(%q, "w") as f: f.write("x" * n)
+        time.sleep(0.001)
+threading.Thread(target=write, daemon=True).start()`, count)).notes(t)
+	size := func() int64 {
+		info, err := os.Stat(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	for range 2 {
+		s.in(t, "a", "time.sleep(0.1)")
+		for end := time.Now().Add(time.Minute); ; {
+			before := size()
+			time.Sleep(200 * time.Millisecond)
+			if size() == before {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("it goes on between two runs")
+			}
+		}
+	}
 }
 
 // awaitSessions waits until there are n.
@@ -291,7 +326,7 @@ func TestServersAreGrantedPerCall(t *testing.T) {
 	s.in(t, "a", "print(mcp_up)").says(t, "mine")
 }
 
-// TestWhatARunLeavesBreaksNothing: threads and processes that go on between
+// TestWhatARunLeavesBreaksNothing: threads and processes that go on with the next
 // runs, print and call.
 func TestWhatARunLeavesBreaksNothing(t *testing.T) {
 	up := fakeUpstreams{"up": {"f": func(context.Context, json.RawMessage) (string, error) { return "ok", nil }}}

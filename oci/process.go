@@ -21,7 +21,7 @@ type Process struct {
 	// end is Sandbox.Conn.
 	Control bool
 	// Session says that the process outlives its first work and waits for more;
-	// it does not count as running.
+	// it does not count as running. Its sandbox can be frozen.
 	Session bool
 	// Python says how to start the process ahead of its use; nil if that is not
 	// possible.

@@ -23,7 +23,8 @@ type Sandbox struct {
 	kill      context.CancelFunc // ends the context
 	conn      net.Conn
 	workspace *os.File
-	finished  chan int // has room for one exit code
+	freezer   *container.Freezer // nil unless it is of a session
+	finished  chan int           // has room for one exit code
 	closeOnce sync.Once
 
 	ended chan struct{} // closed once exit and err are known
@@ -53,6 +54,21 @@ func (s *Sandbox) Signal() {
 	case <-s.ended:
 	default:
 		_ = container.Signal(s.sandbox) // a process that is gone needs no signal
+	}
+}
+
+// Freeze stops every process in the sandbox of a session, until Thaw or the end of
+// the sandbox. Its limits and the end of its context go on.
+func (s *Sandbox) Freeze() {
+	if s.freezer != nil {
+		_ = s.freezer.Freeze() // a sandbox that is gone is still
+	}
+}
+
+// Thaw lets the processes go on.
+func (s *Sandbox) Thaw() {
+	if s.freezer != nil {
+		_ = s.freezer.Thaw()
 	}
 }
 

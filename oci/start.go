@@ -60,6 +60,9 @@ func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, 
 	sb, ctx := newSandbox(ctx, s)
 	sb.keepLimits(ctx, p.Limits, h)
 	sb.conn, sb.workspace = s.Conn, s.Workspace
+	if p.Session {
+		sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
+	}
 	go sb.supervise(ctx, func() error {
 		r.containers.Later(container.AfterAnswer, func() { _ = s.Destroy() })
 		release()
@@ -82,6 +85,9 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 		if conn, workspace, err := line.Receive(); err == nil {
 			sb.conn, sb.workspace = conn, workspace
 		}
+	}
+	if p.Session {
+		sb.freezer = container.NewFreezer(c, line, h.Cgroup)
 	}
 	go sb.supervise(ctx, func() error {
 		defer release()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,7 +14,8 @@ import (
 // used once.
 type Standby struct {
 	Sandbox
-	Conn *net.UnixConn // to the program, which has the other end as descriptor 3
+	Conn     *net.UnixConn // to the program, which has the other end as descriptor 3
+	Lifeline pid1.Lifeline // the sandbox's, which closes it
 	// Workspace is the sandbox's /workspace (pid1.Lifeline.Receive). It belongs
 	// to the caller once Attach has succeeded.
 	Workspace *os.File

@@ -32,6 +32,10 @@ type Cgroup struct {
 	Why               string // why Driver is none, for the user
 }
 
+// Freezes reports whether the processes in a part of a sandbox's cgroup can be
+// frozen. Those in a frozen cgroup of version 1 cannot be killed.
+func (c Cgroup) Freezes() bool { return c.V2 && c.Driver != CgroupNone }
+
 // Path names the sandbox's cgroup in the form that the driver wants: relative
 // for cgroupfs, so that it stays under the limits that hold for ourselves, or
 // "slice:prefix:name" for systemd.

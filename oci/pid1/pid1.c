@@ -143,17 +143,41 @@ static void send_ends(int lifeline, int socket)
 
 static void no_op(int sig) { (void)sig; }
 
-// wait_for_child sleeps until a process ends, and exits if the host hangs up its
-// end of the lifeline. SIGCHLD is blocked but in here: none can be missed.
+// stop_again is in how many milliseconds SIGSTOP is sent once more; 0 while the
+// host wants nothing stopped.
+static long stop_again;
+
+// obey carries out an order of the host, and exits if the host has hung up.
+static void obey(int lifeline)
+{
+	char order;
+
+	if (recv(lifeline, &order, 1, 0) != 1)
+		_exit(128 + SIGKILL);
+	stop_again = order == 's';
+	kill(-1, stop_again ? SIGSTOP : SIGCONT); // all but ourselves (kill(2))
+}
+
+// wait_for_child sleeps until a process ends, and carries out orders of the host.
+// SIGCHLD is blocked but in here: none can be missed.
+//
+// Processes that continue each other without end, or are continued by the kernel
+// as their parents end, may outlive one SIGSTOP, but hardly several. So it is sent
+// again, ever more rarely, down to once a second.
 static void wait_for_child(int lifeline)
 {
-	struct pollfd host = {lifeline, 0, 0}; // POLLHUP comes unasked
+	struct timespec again = {stop_again / 1000, stop_again % 1000 * 1000000};
+	struct pollfd host = {lifeline, POLLIN, 0};
 	sigset_t waiting;
 
 	sigfillset(&waiting);
 	sigdelset(&waiting, SIGCHLD);
-	if (ppoll(&host, 1, NULL, &waiting) > 0)
-		_exit(128 + SIGKILL);
+	if (ppoll(&host, 1, stop_again ? &again : NULL, &waiting) > 0) {
+		obey(lifeline);
+	} else if (stop_again) {
+		kill(-1, SIGSTOP);
+		stop_again = stop_again < 500 ? 2 * stop_again : 1000;
+	}
 }
 
 // reap_until_exit is the life of pid 1: it collects every process that ends, until the child
@@ -289,6 +313,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 			die("placing the control socket");
 		if (!template) {
 			limit_files(files);
+			nice(niceness);
 			landlock(readable, writable);
 		}
 		execv(argv[0], argv);
@@ -313,7 +338,6 @@ static void put(const char *path, const char *text)
 // could not make a user namespace for itself.
 static void nest_user_namespace(const char *ids)
 {
-			nice(niceness);
 	unsigned int uid, gid, hide;
 	char line[64];
 

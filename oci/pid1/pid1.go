@@ -107,6 +107,18 @@ func parseRights(oob []byte) (fds []int, err error) {
 	return fds, err
 }
 
+// Stop makes pid 1 stop every other process with SIGSTOP, and again and again those
+// that others continue, until Continue.
+func (l Lifeline) Stop() error { return l.order('s') }
+
+// Continue makes pid 1 continue every process.
+func (l Lifeline) Continue() error { return l.order('c') }
+
+func (l Lifeline) order(what byte) error {
+	_, err := l.Ours.Write([]byte{what})
+	return err
+}
+
 // Close closes the ends that are still open.
 func (l Lifeline) Close() {
 	l.Ours.Close()

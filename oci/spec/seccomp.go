@@ -8,6 +8,7 @@ import (
 	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
+	"golang.org/x/sys/unix"
 )
 
 // SeccompProfile is the Moby project's default profile, reduced to what it
@@ -16,7 +17,8 @@ import (
 // userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
 // flags a filter can see.
 //
-// It refuses calls that allocate what no cgroup counts on this host. Forks load
+// It refuses calls that allocate what no cgroup counts on this host, and where no
+// cgroup freezes, timers whose signal could be SIGCONT (pid1.c). Forks load
 // the same profile as containers. A template may in addition make the calls
 // that create forks.
 func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
@@ -32,6 +34,11 @@ func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	if un.cpu {
 		forbid(p, []string{"sched_setaffinity"}) // see pin
 	}
+	if un.freezer {
+		forbid(p, []string{"timer_create"})
+		noSuchCall := uint(unix.ENOSYS) // programs then use setitimer
+		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: []string{"timer_create"}, Action: specs.ActErrno, ErrnoRet: &noSuchCall})
+	}
 	if un.Template {
 		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: makers, Action: specs.ActAllow})
 	}
@@ -41,16 +48,18 @@ func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 // makers are the calls that turn a fork into a sandbox (fork.py).
 var makers = []string{"clone", "unshare", "mount", "keyctl"}
 
-// Uncounted says what no cgroup counts on a host; template, that the filter is
-// that of a template.
-type Uncounted struct{ memory, cpu, Template bool }
+// Uncounted says what no cgroup counts on a host, freezer that none freezes, and
+// Template that the filter is that of a template.
+type Uncounted struct{ memory, cpu, freezer, Template bool }
 
 // UncountedBy returns what a cgroup does not count.
-func UncountedBy(c host.Cgroup) Uncounted { return Uncounted{memory: !c.Memory, cpu: !c.CPU} }
+func UncountedBy(c host.Cgroup) Uncounted {
+	return Uncounted{memory: !c.Memory, cpu: !c.CPU, freezer: !c.Freezes()}
+}
 
 // String and ParseUncounted hand it on to the stage that loads the filter.
 func (u Uncounted) String() string {
-	text := fmt.Sprintf("memory=%t,cpu=%t", u.memory, u.cpu)
+	text := fmt.Sprintf("memory=%t,cpu=%t,freezer=%t", u.memory, u.cpu, u.freezer)
 	if u.Template {
 		text += ",template"
 	}
@@ -60,7 +69,7 @@ func (u Uncounted) String() string {
 // ParseUncounted reads what String returns.
 func ParseUncounted(s string) (u Uncounted, err error) {
 	s, u.Template = strings.CutSuffix(s, ",template")
-	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t", &u.memory, &u.cpu)
+	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t,freezer=%t", &u.memory, &u.cpu, &u.freezer)
 	return u, err
 }
 

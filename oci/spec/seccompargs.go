@@ -134,9 +134,11 @@ func sockets() []callRule {
 }
 
 // fcntls allows all commands but F_SETLEASE, which can delay a writer on the
-// host, and F_NOTIFY, the old way to watch a directory.
+// host, F_NOTIFY, the old way to watch a directory, and F_SETSIG, which can have the
+// host's writing continue what was stopped (pid1.c).
 func fcntls() []callRule {
-	rules := []callRule{{atMost(1, unix.F_SETLEASE-1)}, {equal(1, unix.F_GETLEASE)}}
+	rules := []callRule{{atMost(1, unix.F_SETSIG-1)}, {equal(1, unix.F_GETLEASE)}}
+	rules = append(rules, from(1, unix.F_SETSIG+1, unix.F_OFD_SETLKW)...)
 	return append(rules, from(1, unix.F_NOTIFY+1, unix.F_NOTIFY+15)...)
 }
 

@@ -41,7 +41,7 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &container.Standby{Sandbox: f, Conn: f.conn, Workspace: f.workspace, Runtime: t.containers, Alive: func() bool { return !t.Gone() }}, nil
+	return &container.Standby{Sandbox: f, Conn: f.conn, Lifeline: f.line, Workspace: f.workspace, Runtime: t.containers, Alive: func() bool { return !t.Gone() }}, nil
 }
 
 // forkSandbox is the host's part of become_sandbox in fork.py.

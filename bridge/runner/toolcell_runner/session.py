@@ -1,7 +1,7 @@
 """A session: run after run in one process.
 
-Each run begins with a start message. Between two of them threads and processes that the code left go on; the event
-loop stands still.
+Each run begins with a start message. Between two of them the host freezes the sandbox, but not at once: threads and
+processes that the code left go on for a moment. The event loop stands still.
 """
 from __future__ import annotations
 

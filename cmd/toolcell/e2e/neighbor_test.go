@@ -26,12 +26,18 @@ try:
 except OSError as e:
     print(sent, e.strerror, "held")
 `,
-	// Each timer has room for its signal (timer_create(2)).
-	"timers": `
-import ctypes
-libc, timer, n = ctypes.CDLL(None), ctypes.c_void_p(), 0
-while n < 200_000 and libc.timer_create(0, None, ctypes.byref(timer)) == 0:
-    n += 1
+	// In a process without other threads, which would take them.
+	"signals": `
+import ctypes, os, signal, time
+r, w = os.pipe()
+if os.fork() == 0:
+    libc, n = ctypes.CDLL(None), 0
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+    while n < 200_000 and libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0:
+        n += 1
+    os.write(w, b"%d" % n)
+    time.sleep(1e6)
+n = int(os.read(r, 9))
 print(n, "held")
 `,
 	"pipes": `
@@ -158,8 +164,8 @@ func TestSignalsAreCountedForTheSandbox(t *testing.T) {
 		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		for range 2 { // and each sandbox has them for itself
-			c.in(t, "hog", hogs["timers"])
-			if r := c.python(t, hogs["timers"]+"print(1000 <= n <= 1024)"); !strings.HasSuffix(r.text, "\nTrue") {
+			c.in(t, "hog", hogs["signals"])
+			if r := c.python(t, hogs["signals"]+"print(1000 <= n <= 1024)"); !strings.HasSuffix(r.text, "\nTrue") {
 				t.Errorf("got %s", r.text)
 			}
 		}

@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +43,7 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 		c.python(t, "print('x' in globals())").want(t, "False")
 		c.in(t, "a", "import asyncio; q = asyncio.Queue(); await q.put(5)").want(t, "Success (no output)")
 		c.in(t, "a", "print(await q.get())").want(t, "5")
-		// Background threads of the code keep running.
+		// Background threads and processes of the code go on with the next run.
 		c.in(t, "a", "import subprocess, sys; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do echo y; done'], stdout=subprocess.DEVNULL)\n"+
 			"import threading; n = 0\ndef count():\n  global n\n  while n < 10**9: n += 1\nthreading.Thread(target=count, daemon=True).start()").want(t, "Success (no output)")
 		c.in(t, "a", "print(p.poll(), n > 0); p.kill(); p.wait(); n = 10**9").want(t, "None True")
@@ -101,6 +105,72 @@ func TestIdleSessionsTakeNoPlace(t *testing.T) {
 
 // leaves starts a process that keeps running, with a mark.
 const leaves = "import subprocess; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do sleep 1; done; : %s'])"
+
+// spins leaves processes that never rest, with a mark.
+const spins = "import subprocess, time\nleft = [subprocess.Popen(['/bin/sh', '-c', 'while :; do :; done; : %s'], start_new_session=True) for _ in range(8)]"
+
+// processorTime returns what the marked processes of a server's sandboxes have used,
+// in ticks.
+func processorTime(server int, mark string) (ticks int) {
+	for _, pid := range children(server) {
+		at := filepath.Join("/proc", strconv.Itoa(pid))
+		command, _ := os.ReadFile(filepath.Join(at, "cmdline"))
+		stat, _ := os.ReadFile(filepath.Join(at, "stat"))
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if f := strings.Fields(rest); len(f) > 12 && bytes.Contains(command, []byte(mark)) {
+			user, _ := strconv.Atoi(f[11])
+			system, _ := strconv.Atoi(f[12])
+			ticks += user + system
+		}
+	}
+	return ticks
+}
+
+// TestSessionStandsStillBetweenRuns: what earlier runs have left takes nothing from
+// the host until the next run, in which it goes on.
+func TestSessionStandsStillBetweenRuns(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c.wantStart(t, h)
+		mark := marker()
+		used := func() int { return processorTime(c.cmd.Process.Pid, mark) }
+		c.in(t, "a", fmt.Sprintf(spins, mark)).want(t, "Success (no output)")
+		for range 2 {
+			waitFor(t, "the session to stand still", func() bool {
+				before := used()
+				time.Sleep(time.Second)
+				return used() == before
+			})
+			before := used()
+			c.in(t, "a", "time.sleep(1); print([p.poll() for p in left])").want(t, "["+strings.Repeat("None, ", 7)+"None]")
+			if used() == before {
+				t.Error("nothing went on in the next run")
+			}
+		}
+		c.in(t, "a", "for p in left: p.kill(); p.wait()").want(t, "Success (no output)")
+	})
+}
+
+// TestFrozenSessionEndsWithItsServer, though nothing in it can notice that.
+func TestFrozenSessionEndsWithItsServer(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		mark := marker()
+		c.in(t, "a", fmt.Sprintf(spins, mark)).want(t, "Success (no output)")
+		time.Sleep(100 * time.Millisecond) // it is frozen after the answer
+		if !alive(mark) {
+			t.Fatal("the run has left nothing")
+		}
+		if err := c.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		killed := time.Now()
+		gone(t, mark)
+		if took := time.Since(killed); took > slow(2*time.Second) {
+			t.Errorf("its processes lived on for %s", took)
+		}
+	})
+}
 
 // TestSessionsEndWithTheServer, in whatever way that ends, with what their code
 // left running.
