@@ -34,7 +34,7 @@ func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *lib
 	if p.Top, err = TopNames(p.Root.Dir); err != nil {
 		return nil, nil, err
 	}
-	if p.Proc, err = r.procFiles(dir, p.Limits.Memory); err != nil {
+	if p.Proc, err = r.procFiles(dir, h, p.Limits.Memory); err != nil {
 		return nil, nil, err
 	}
 	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {

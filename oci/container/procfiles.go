@@ -17,29 +17,44 @@ import (
 // procFiles returns a folder with the files that sandboxes with this memory
 // limit see in the place of spec.CoveredFiles. It is made when it is first
 // needed, and again if a cleaner of old files has removed it.
-func (r *Runtime) procFiles(dir string, memory int64) (string, error) {
+func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := filepath.Join(dir, "proc-"+strconv.FormatInt(memory, 10))
+	if h.EUID == 0 && !h.Admin && os.MkdirAll(stagingDir, 0o755) == nil {
+		dir = stagingDir // root of a container: the ids of sandboxes may not search our folders
+	}
+	at = filepath.Join(dir, "proc-"+strconv.FormatInt(memory, 10))
 	if isComplete(at) {
 		return at, nil
 	}
-	texts, err := procTexts(memory)
+	// Filled elsewhere first: other processes may use the same folder.
+	filled, err := os.MkdirTemp(dir, ".proc-")
 	if err == nil {
-		err = os.MkdirAll(at, 0o755)
-	}
-	for _, file := range spec.CoveredFiles {
-		if name := filepath.Join(at, path.Base(file)); err == nil {
-			err = errors.Join(os.WriteFile(name, texts[file], 0o644), os.Chmod(name, 0o444)) // whatever our umask is
-		}
+		defer os.RemoveAll(filled)
+		err = fillProc(filled, memory)
 	}
 	if err == nil {
-		err = os.Chmod(at, 0o755)
+		err = errors.Join(os.RemoveAll(at), os.Rename(filled, at))
 	}
-	if err != nil {
-		return "", fmt.Errorf("writing what covers files of /proc: %w", errors.Join(err, os.RemoveAll(at)))
+	if err != nil && !isComplete(at) {
+		return "", fmt.Errorf("writing what covers files of /proc: %w", err)
 	}
 	return at, nil
+}
+
+// fillProc writes the files to a folder, for every user to read, whatever our umask is.
+func fillProc(dir string, memory int64) error {
+	texts, err := procTexts(memory)
+	if err != nil {
+		return err
+	}
+	for _, file := range spec.CoveredFiles {
+		name := filepath.Join(dir, path.Base(file))
+		if err := errors.Join(os.WriteFile(name, texts[file], 0o644), os.Chmod(name, 0o444)); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 func isComplete(dir string) bool {

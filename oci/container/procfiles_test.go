@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // TestProcFilesAreMadeAgain, since a cleaner of old files may remove one.
@@ -17,7 +18,7 @@ func TestProcFilesAreMadeAgain(t *testing.T) {
 	}
 	defer r.Close()
 	for range 2 {
-		dir, err := r.procFiles(r.dir, 64<<20)
+		dir, err := r.procFiles(r.dir, spec.Host{}, 64<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stagingDir is where real root mounts a directory that any id may search.
+// stagingDir is where root has what any id may search: real root mounts the root
+// directory there, root of a container keeps files for /proc (procFiles).
 const stagingDir = "/run/toolcell"
 
 // onStage calls start with a directory that shows rootfs and that sandboxes
