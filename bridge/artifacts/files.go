@@ -72,11 +72,12 @@ func (f *runFiles) create() (*os.File, error) {
 	return os.OpenFile(filepath.Join(f.dir, ".part-"+strconv.Itoa(f.parts)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// keep adds a whole file, if there is room.
-func (f *runFiles) keep(k keptFile, from io.Reader) (err error) {
+// keep adds a whole file if there is room, and returns its path, which is valid
+// until publish.
+func (f *runFiles) keep(k keptFile, from io.Reader) (path string, err error) {
 	file, err := f.create()
 	if err != nil {
-		return err
+		return "", err
 	}
 	room := f.room()
 	k.part = filepath.Base(file.Name())
@@ -86,10 +87,10 @@ func (f *runFiles) keep(k keptFile, from io.Reader) (err error) {
 		err = fmt.Errorf("the files of a run can have %s in all", text.Size(maxKept))
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+		return "", errors.Join(err, os.Remove(file.Name()))
 	}
 	f.add(k)
-	return nil
+	return file.Name(), nil
 }
 
 func (f *runFiles) add(k keptFile) {

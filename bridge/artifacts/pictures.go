@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ const (
 	maxDisplayed = 64
 	maxPicture   = 32 << 20 // bytes of one, as it was given
 	maxPixelated = 64 << 20 // bytes of all
+	maxUnkept    = 8 << 20  // bytes of those that are not kept as files, and so wait in memory
 )
 
 // A Picture is sent to the client along with the text.
@@ -39,15 +41,17 @@ type pictures struct {
 	closing sync.Once       // of queue
 	decoded chan struct{}   // closed when all are
 
-	mu    sync.Mutex
-	all   []*displayed
-	bytes int
+	mu     sync.Mutex
+	all    []*displayed
+	bytes  int
+	unkept int // bytes
 }
 
 // A displayed is a picture that the code gave to display.
 type displayed struct {
 	name, uri string
-	data      []byte // until it is decoded
+	file      string // that it is read from when it is decoded
+	data      []byte // it is read from here instead, if it is not kept as a file
 	rendered  imaging.Rendered
 	show      bool  // it is among those that the result shows
 	err       error // why it is not, all the same
@@ -62,7 +66,7 @@ func (s *Store) startPictures(ctx context.Context, files *runFiles) *pictures {
 		defer close(p.decoded)
 		renderer := s.decoders.NewRenderer()
 		for d := range p.queue {
-			d.rendered, d.err = renderer.Render(ctx, d.data)
+			d.rendered, d.err = d.render(ctx, renderer)
 			d.data = nil
 		}
 	}()
@@ -74,7 +78,7 @@ func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
 	if err != nil {
 		return err
 	}
-	d.keepErr = p.files.keep(keptFile{name: d.name, generated: true, named: d.named}, bytes.NewReader(data))
+	d.file, d.keepErr = p.files.keep(keptFile{name: d.name, generated: true, named: d.named}, bytes.NewReader(data))
 	if strings.HasSuffix(d.name, ".svg") {
 		switch {
 		case d.keepErr != nil:
@@ -85,10 +89,40 @@ func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
 		return nil
 	}
 	if d.show {
-		d.data = data
-		p.queue <- d
+		p.enqueue(d, data)
 	}
 	return nil
+}
+
+// enqueue has a picture decoded when it is its turn. Until then it waits as a file:
+// a run can display 64 MiB. If it could not be kept as one, it waits in memory, where
+// there is room for less.
+func (p *pictures) enqueue(d *displayed, data []byte) {
+	if d.keepErr != nil {
+		p.mu.Lock()
+		p.unkept += len(data)
+		full := p.unkept > maxUnkept
+		p.mu.Unlock()
+		if full {
+			d.err = fmt.Errorf("pictures that are not kept as files can have %s in all", text.Size(maxUnkept))
+			return
+		}
+		d.data = data
+	}
+	p.queue <- d
+}
+
+// render decodes a picture and encodes it anew.
+func (d *displayed) render(ctx context.Context, r *imaging.Renderer) (imaging.Rendered, error) {
+	if d.keepErr != nil {
+		return r.Render(ctx, bytes.NewReader(d.data))
+	}
+	file, err := os.Open(d.file)
+	if err != nil {
+		return imaging.Rendered{}, err
+	}
+	defer file.Close() // if the run has ended, a decoder may still be reading; it fails then
+	return r.Render(ctx, file)
 }
 
 // admit counts a picture, unless there are too many or the data is not a

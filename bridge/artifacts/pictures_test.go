@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/png"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +111,49 @@ func TestPicturesEndWithTheirRun(t *testing.T) {
 	defer r.Discard()
 	r.displays(t, endless(), squarePNG(t, 8))
 	if left := r.Finish(); len(left.Pictures) != 0 || !strings.Contains(strings.Join(left.Notes, "\n"), "2 pictures left out: decoding took too long") {
+		t.Errorf("%d pictures, notes %q", len(left.Pictures), left.Notes)
+	}
+}
+
+// padded appends bytes to a picture, which its decoder does not read.
+func padded(picture []byte, size int) []byte {
+	return append(slices.Clip(picture), make([]byte, size-len(picture))...)
+}
+
+// TestPicturesWaitInTheirFiles until they are decoded, not in memory.
+func TestPicturesWaitInTheirFiles(t *testing.T) {
+	s := storeOf(t, imaging.Limits{Time: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	r := s.NewRun(ctx)
+	defer r.Discard()
+	defer cancel()
+	slow := imagingtest.SlowJPEG(1024, 100_000) // its decoder takes 5 MiB
+	data := padded(slow, 8<<20)
+	before := heap()
+	r.displays(t, data, data, data, data, data, data)
+	if after := heap(); after > before+(16<<20) {
+		t.Errorf("six pictures of 8 MiB take %d MiB", (after-before)>>20)
+	}
+	runtime.KeepAlive(data)
+}
+
+// heap returns how much memory is in use, in bytes.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestPicturesWithoutFilesAreBounded: they wait in memory.
+func TestPicturesWithoutFilesAreBounded(t *testing.T) {
+	r := New(Options{}).NewRun(t.Context())
+	defer r.Discard()
+	large := padded(squarePNG(t, 8), maxUnkept/2)
+	r.displays(t, large, large, large)
+	left := r.Finish()
+	want := `picture "picture.png" cannot be shown: pictures that are not kept as files can have 8 MiB in all`
+	if len(left.Pictures) != 2 || !slices.Equal(left.Notes, []string{want}) {
 		t.Errorf("%d pictures, notes %q", len(left.Pictures), left.Notes)
 	}
 }

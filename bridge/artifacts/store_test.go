@@ -16,7 +16,7 @@ import (
 func putRun(t *testing.T, s *Store, age time.Duration, size int) string {
 	t.Helper()
 	run := s.NewRun(t.Context())
-	if err := run.files.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
+	if _, err := run.files.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
 		t.Fatal(err)
 	}
 	left := run.Finish()
@@ -117,7 +117,7 @@ func TestHostileNames(t *testing.T) {
 		strings.Repeat("ä", 300) + ".csv", ".part-1", "-rf", "--help", "x.csv", "x.csv", "x.csv", "x-2.csv", `C:\x`,
 	}
 	for _, name := range names {
-		if err := f.keep(keptFile{name: name}, strings.NewReader(name)); err != nil {
+		if _, err := f.keep(keptFile{name: name}, strings.NewReader(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestContentIsGivenAsTextOrBytes(t *testing.T) {
 		"empty":     {"", "text/plain", true},
 	} {
 		f := &runFiles{store: s}
-		if err := f.keep(keptFile{name: name}, strings.NewReader(tt.body)); err != nil {
+		if _, err := f.keep(keptFile{name: name}, strings.NewReader(tt.body)); err != nil {
 			t.Fatal(err)
 		}
 		r := f.publish()

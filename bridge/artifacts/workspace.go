@@ -159,7 +159,8 @@ func (f *runFiles) fetch(root *os.File, file outFile) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errors.New("it is no regular file any more")
 	}
-	return f.keep(keptFile{name: file.path}, at)
+	_, err := f.keep(keptFile{name: file.path}, at)
+	return err
 }
 
 // openBelow opens a name in a folder: neither a link nor a path. No file on a tmpfs

@@ -19,7 +19,7 @@ func endless() []byte { return imagingtest.SlowJPEG(4096, 100_000) }
 func TestSlowPicturesAreStopped(t *testing.T) {
 	r := NewDecoders(Limits{Time: 50 * time.Millisecond}).NewRenderer()
 	for _, data := range [][]byte{endless(), asPNG(t, gradient(8, 8))} {
-		if _, err := r.Render(t.Context(), data); !errors.Is(err, ErrTime) {
+		if _, err := r.Render(t.Context(), bytes.NewReader(data)); !errors.Is(err, ErrTime) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -31,12 +31,12 @@ func TestRenderEndsWithTheRun(t *testing.T) {
 	d := NewDecoders(Limits{Time: time.Hour})
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := d.NewRenderer().Render(short, endless()); !errors.Is(err, ErrTime) {
+	if _, err := d.NewRenderer().Render(short, bytes.NewReader(endless())); !errors.Is(err, ErrTime) {
 		t.Errorf("at the deadline: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
-	if _, err := d.NewRenderer().Render(cancelled, endless()); !errors.Is(err, context.Canceled) {
+	if _, err := d.NewRenderer().Render(cancelled, bytes.NewReader(endless())); !errors.Is(err, context.Canceled) {
 		t.Errorf("when cancelled: %v", err)
 	}
 	d.Wait()
@@ -73,11 +73,11 @@ func TestPixelsOfARunAreCountedTogether(t *testing.T) {
 		side int
 		want error
 	}{{20, nil}, {20, nil}, {20, ErrPixels}, {10, nil}, {11, ErrPixels}} {
-		if _, err := r.Render(t.Context(), asPNG(t, gradient(tt.side, tt.side))); !errors.Is(err, tt.want) {
+		if _, err := r.Render(t.Context(), bytes.NewReader(asPNG(t, gradient(tt.side, tt.side)))); !errors.Is(err, tt.want) {
 			t.Errorf("picture %d: %v, want %v", i+1, err, tt.want)
 		}
 	}
-	if _, err := d.NewRenderer().Render(t.Context(), asPNG(t, gradient(30, 30))); err != nil {
+	if _, err := d.NewRenderer().Render(t.Context(), bytes.NewReader(asPNG(t, gradient(30, 30)))); err != nil {
 		t.Errorf("in another run: %v", err)
 	}
 }
@@ -89,17 +89,17 @@ func TestLargePicturesWaitForEachOther(t *testing.T) {
 	for range maxLarge {
 		d.large <- struct{}{}
 	}
-	if _, err := d.NewRenderer().Render(t.Context(), small); err != nil {
+	if _, err := d.NewRenderer().Render(t.Context(), bytes.NewReader(small)); err != nil {
 		t.Errorf("a small one: %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := d.NewRenderer().Render(short, large); !errors.Is(err, ErrTime) {
+	if _, err := d.NewRenderer().Render(short, bytes.NewReader(large)); !errors.Is(err, ErrTime) {
 		t.Errorf("at the end of its run: %v", err)
 	}
 	done := make(chan error)
 	go func() {
-		_, err := d.NewRenderer().Render(t.Context(), large)
+		_, err := d.NewRenderer().Render(t.Context(), bytes.NewReader(large))
 		done <- err
 	}()
 	<-d.large
@@ -129,7 +129,7 @@ func TestFrameOfJPEG(t *testing.T) {
 		"cut off":          {slow[:13], true, 4, 1},
 		"empty":            {nil, true, 4, 1},
 	} {
-		if progressive, samples, of := frameOfJPEG(tt.data); progressive != tt.progressive || samples != tt.samples || of != tt.of {
+		if progressive, samples, of := frameOfJPEG(bytes.NewReader(tt.data)); progressive != tt.progressive || samples != tt.samples || of != tt.of {
 			t.Errorf("%s: %v, %d of %d", name, progressive, samples, of)
 		}
 	}

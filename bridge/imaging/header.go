@@ -1,6 +1,7 @@
 package imaging
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"image"
@@ -19,7 +20,7 @@ type pictureFormat struct {
 	Ext    string
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
-	memory func(data []byte, c image.Config) int // that its decoder takes, in bytes
+	memory func(picture io.Reader, c image.Config) int // that its decoder takes, in bytes
 }
 
 // Formats holds the formats that can be decoded, by media type. The first bytes
@@ -44,20 +45,25 @@ type header struct {
 }
 
 // readHeader reads the beginning of a picture.
-func readHeader(data []byte, check func() error) (h header, err error) {
-	h.mime = http.DetectContentType(data)
+func readHeader(picture io.ReaderAt, check func() error) (h header, err error) {
+	beginning := make([]byte, 512) // as much as DetectContentType considers
+	n, err := picture.ReadAt(beginning, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return h, fmt.Errorf("reading the picture: %w", err)
+	}
+	h.mime = http.DetectContentType(beginning[:n])
 	var ok bool
 	if h.format, ok = Formats[h.mime]; !ok {
 		return h, errors.New("it is neither PNG, JPEG, GIF nor WebP")
 	}
-	config, err := h.format.config(&reader{data, check})
+	config, err := h.format.config(newReader(picture, check))
 	if over := check(); over != nil {
 		return h, over
 	}
 	if err != nil {
 		return h, fmt.Errorf("reading the picture's size: %w", err)
 	}
-	h.width, h.height, h.memory = config.Width, config.Height, h.format.memory(data, config)
+	h.width, h.height, h.memory = config.Width, config.Height, h.format.memory(newReader(picture, check), config)
 	return h, nil
 }
 
@@ -80,29 +86,31 @@ func (h header) check(maxPixels int) error {
 // memoryOfPNG knows that a pixel takes twice as much with 16 bits a channel,
 // whatever its other channels, and that the passes of an interlaced picture are
 // pictures of their own.
-func memoryOfPNG(data []byte, c image.Config) int {
+func memoryOfPNG(picture io.Reader, c image.Config) int {
 	const depth, interlace = 24, 28 // of the first chunk, whose place is fixed
+	var head [interlace + 1]byte
+	_, err := io.ReadFull(picture, head[:])
 	pixel := 4
-	if data[depth] == 16 {
+	if head[depth] == 16 || err != nil {
 		pixel = 8
 	}
-	if data[interlace] != 0 {
+	if head[interlace] != 0 || err != nil {
 		pixel *= 2
 	}
 	return pixel * c.Width * c.Height
 }
 
 // memoryOfGIF counts one byte for a pixel, and another one if it is interlaced.
-func memoryOfGIF(_ []byte, c image.Config) int { return 2 * c.Width * c.Height }
+func memoryOfGIF(_ io.Reader, c image.Config) int { return 2 * c.Width * c.Height }
 
 // memoryOfWebP counts two copies, before and after a palette is undone. The
 // tables of codes are not known before.
-func memoryOfWebP(_ []byte, c image.Config) int { return 8 * c.Width * c.Height }
+func memoryOfWebP(_ io.Reader, c image.Config) int { return 8 * c.Width * c.Height }
 
 // memoryOfJPEG counts a byte for each sample. A progressive picture has four more
 // for a coefficient, and RGB and CMYK are copied to four bytes a pixel.
-func memoryOfJPEG(data []byte, c image.Config) int {
-	progressive, samples, of := frameOfJPEG(data)
+func memoryOfJPEG(picture io.Reader, c image.Config) int {
+	progressive, samples, of := frameOfJPEG(picture)
 	pixels := c.Width * c.Height
 	sum := pixels * samples / of
 	if progressive {
@@ -118,18 +126,25 @@ func memoryOfJPEG(data []byte, c image.Config) int {
 // whether it is progressive, and how many samples it has of so many pixels. It
 // knows fewer oddities between the segments than the decoder, and takes a picture
 // with one for the largest that there is.
-func frameOfJPEG(data []byte) (progressive bool, samples, of int) {
+func frameOfJPEG(picture io.Reader) (progressive bool, samples, of int) {
 	const sof0, sof1, sof2, fill = 0xc0, 0xc1, 0xc2, 0xff
-	for at := 2; at+10 <= len(data) && data[at] == 0xff; {
-		marker := data[at+1]
+	r := bufio.NewReader(picture)
+	_, _ = r.Discard(2) // start of image
+	for {
+		segment, err := r.Peek(10)
+		if err != nil || segment[0] != 0xff {
+			break
+		}
+		marker := segment[1]
 		switch marker {
 		case fill:
-			at++
+			_, _ = r.Discard(1)
 			continue
 		case sof0, sof1, sof2: // length (2), bits, height (2), width (2), components: identifier, factors, table
-			components := data[at+10:]
-			n := int(data[at+9])
-			if len(components) < 3*n || n == 0 {
+			n := int(segment[9])
+			_, _ = r.Discard(10)
+			components, err := r.Peek(3 * n)
+			if err != nil || n == 0 {
 				return true, 4, 1
 			}
 			if n == 1 {
@@ -144,7 +159,7 @@ func frameOfJPEG(data []byte) (progressive bool, samples, of int) {
 		if marker == 0 || 0xd0 <= marker && marker <= 0xd9 {
 			break // without a length
 		}
-		at += 2 + int(data[at+2])<<8 + int(data[at+3])
+		_, _ = r.Discard(2 + int(segment[2])<<8 + int(segment[3]))
 	}
 	return true, 4, 1
 }

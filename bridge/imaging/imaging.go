@@ -2,16 +2,18 @@
 // again, so that no byte written by the code reaches a client's decoder.
 //
 // It promises that the pictures of one run take a bounded time of the processor
-// and a bounded number of pixels, that one picture takes some 128 MiB at most, and
-// that Render returns when the run is over. Its bounds on WebP are the weakest:
+// and a bounded number of pixels, that one picture takes some 128 MiB at most
+// however large its file is, and that Render returns when the run is over. Its bounds on WebP are the weakest:
 // the tables of a crafted one can take as much again.
 package imaging
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -105,9 +107,10 @@ type Rendered struct {
 
 // Render turns a picture from a sandbox into one within the limits. It always
 // encodes it anew, so that no byte from the sandbox reaches a client, whose
-// decoder may be less careful. It returns when ctx ends, which must be that of the
-// run; the decoder ends later, when it reads on.
-func (r *Renderer) Render(ctx context.Context, data []byte) (Rendered, error) {
+// decoder may be less careful. The picture is read as it is decoded. Render returns
+// when ctx ends, which must be that of the run; the decoder ends later, when it reads
+// on.
+func (r *Renderer) Render(ctx context.Context, picture io.ReaderAt) (Rendered, error) {
 	if ctx.Err() != nil {
 		return Rendered{}, stopped(ctx)
 	}
@@ -116,7 +119,7 @@ func (r *Renderer) Render(ctx context.Context, data []byte) (Rendered, error) {
 	done := make(chan struct{})
 	r.decoders.busy.Go(func() {
 		defer close(done)
-		out, err = r.render(ctx, data)
+		out, err = r.render(ctx, picture)
 	})
 	select {
 	case <-done:
@@ -135,7 +138,7 @@ func stopped(ctx context.Context) error {
 }
 
 // render does the work of Render.
-func (r *Renderer) render(ctx context.Context, data []byte) (out Rendered, err error) {
+func (r *Renderer) render(ctx context.Context, picture io.ReaderAt) (out Rendered, err error) {
 	check, stop := r.clock(ctx)
 	defer stop()
 	defer func() {
@@ -143,7 +146,7 @@ func (r *Renderer) render(ctx context.Context, data []byte) (out Rendered, err e
 			err = fmt.Errorf("decoding the picture: %v", p)
 		}
 	}()
-	h, err := readHeader(data, check)
+	h, err := readHeader(picture, check)
 	if err != nil {
 		return out, err
 	}
@@ -152,7 +155,7 @@ func (r *Renderer) render(ctx context.Context, data []byte) (out Rendered, err e
 		return out, err
 	}
 	defer release()
-	m, err := h.format.decode(&reader{data, check})
+	m, err := h.format.decode(newReader(picture, check))
 	if over := check(); over != nil {
 		return out, over // whatever the decoder made of it
 	}
@@ -216,20 +219,20 @@ func threadTime() time.Duration {
 // thirty bytes of a JPEG can stand for a walk over all of its blocks. It has no
 // other method, for which a decoder would bypass Read.
 type reader struct {
-	left  []byte
+	from  *bufio.Reader
 	check func() error
 }
 
 const mostRead = 128
 
+// newReader reads a picture from its beginning.
+func newReader(picture io.ReaderAt, check func() error) *reader {
+	return &reader{bufio.NewReader(io.NewSectionReader(picture, 0, math.MaxInt64)), check}
+}
+
 func (r *reader) Read(p []byte) (int, error) {
 	if err := r.check(); err != nil {
 		return 0, err
 	}
-	if len(r.left) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p[:min(len(p), mostRead)], r.left)
-	r.left = r.left[n:]
-	return n, nil
+	return r.from.Read(p[:min(len(p), mostRead)])
 }

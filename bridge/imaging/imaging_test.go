@@ -70,7 +70,7 @@ func asGIF(t testing.TB, m image.Image) []byte {
 // render renders the only picture of a run. The machine may be slow.
 func render(data []byte, l Limits) (Rendered, error) {
 	l.Time = cmp.Or(l.Time, time.Hour)
-	return NewDecoders(l).NewRenderer().Render(context.Background(), data)
+	return NewDecoders(l).NewRenderer().Render(context.Background(), bytes.NewReader(data))
 }
 
 func TestPicturesAreMadeToFit(t *testing.T) {

@@ -3,6 +3,7 @@
 package imaging
 
 import (
+	"bytes"
 	"image"
 	"image/color"
 	"runtime"
@@ -29,7 +30,7 @@ func TestMemoryOfOnePicture(t *testing.T) {
 		r := NewDecoders(Limits{Time: time.Hour}).NewRenderer()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := r.Render(t.Context(), data); err != nil {
+		if _, err := r.Render(t.Context(), bytes.NewReader(data)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		runtime.ReadMemStats(&after)
