@@ -127,6 +127,9 @@ func (s Store) Remove(name string) error {
 func (s Store) Export(w io.Writer, names ...string) error {
 	var tools []Tool
 	for _, name := range names {
+		if slices.ContainsFunc(tools, func(t Tool) bool { return t.Name == name }) {
+			continue // named again, maybe thousands of times
+		}
 		t, err := s.Show(name)
 		if err != nil {
 			return err
