@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime/debug"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
@@ -32,6 +34,7 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	if err != nil {
 		return err
 	}
+	limitMemory()
 	log := newLogger(conf, s.Err)
 	refresh := newRefresher(c, log)
 	defer refresh.close()
@@ -55,4 +58,17 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
 	return a.bridge.Serve(c.Context, s.In, s.Out)
+}
+
+// memoryLimit is the memory, in bytes, above which Go collects garbage more often.
+// What hostile code makes toolcell hold is bounded where it comes in, but garbage is
+// not: by default there may be as much of it as of memory in use. The program and the
+// C library take some 40 MiB besides, so all of it should stay below 256 MiB.
+const memoryLimit = 192 << 20
+
+// limitMemory sets the limit unless the user has set one.
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 }
