@@ -50,6 +50,8 @@ func (f fakeUpstreams) Lookup(name string) (config.Server, error) {
 	return config.Server{Name: name, Alias: name, Dir: "/srv"}, nil
 }
 
+func (f fakeUpstreams) AwaitTools(context.Context, string) error { return nil }
+
 func (f fakeUpstreams) Tools(_ context.Context, server string) ([]catalog.Tool, error) {
 	var out []catalog.Tool
 	for tool := range f[server] {

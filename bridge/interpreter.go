@@ -66,7 +66,7 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 	in := &interpreter{
 		image: image, pipes: pipes, started: make(chan struct{}), ended: make(chan struct{}),
 	}
-	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir)
+	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir, s.budget)
 	sess.interpreter = in
 	ctx, kill := context.WithCancelCause(s.life)
 	in.kill = kill

@@ -29,6 +29,7 @@ type Server struct {
 	artifacts *artifacts.Store
 	slots     chan struct{}
 	pipes     *sparePipes
+	budget    *runner.Budget
 	awake     sync.Once // a client has connected
 
 	life       context.Context // ends with Close
@@ -65,7 +66,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{},
+		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}, budget: runner.NewBudget(o.RunsDir),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.pipes = newSparePipes(o.MaxOutput, s.life.Done())

@@ -47,6 +47,13 @@ func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error
 	return list.All(), nil
 }
 
+// AwaitTools waits until the tools of a server are known. It starts the server if
+// need be.
+func (p *Proxy) AwaitTools(ctx context.Context, server string) error {
+	_, _, err := p.toolsOf(ctx, server)
+	return err
+}
+
 // toolsOf finds a server and its tools, which are listed if they are not known.
 func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
 	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {

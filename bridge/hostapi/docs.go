@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -32,6 +34,51 @@ type toolSignature struct {
 	*signature.Signature
 	Description string `json:"description,omitempty"`
 	Doc         string `json:"doc"`
+}
+
+// documentTime bounds how long a document may wait for a server while it is made.
+// The tools are known by then, and other answers wait meanwhile.
+const documentTime = 100 * time.Millisecond
+
+// document returns a function that makes the answer to a method that lists tools, or
+// nil for other methods. Such an answer can have tens of MiB.
+func (a *API) document(method string, p params) func(context.Context) (json.RawMessage, error) {
+	switch method {
+	case "list_tools":
+		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.tools(ctx, p.Server)) }
+	case "describe_server":
+		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.describe(ctx, p.Server)) }
+	case "query_tool_docs":
+		return func(ctx context.Context) (json.RawMessage, error) {
+			docs, err := a.docs(ctx, p)
+			return encode(withDetail(docs, p.Detail), err)
+		}
+	case "stubs":
+		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.stubs(ctx, p)) }
+	case "saved_tools":
+		return func(context.Context) (json.RawMessage, error) { return encode(a.saved.listWithoutSource(), nil) }
+	case "export_tools":
+		return func(context.Context) (json.RawMessage, error) { return encode(a.saved.export(p.Tools)) }
+	}
+	return nil
+}
+
+// answerLater waits for the tools of a server, if one is named. The document about
+// them is made later, when it can be sent.
+func (a *API) answerLater(ctx context.Context, server string, document func(context.Context) (json.RawMessage, error)) (runner.Answer, error) {
+	if err := a.notDenied(server); err != nil {
+		return runner.Answer{}, err
+	}
+	if server != "" && !a.isSaved(server) {
+		if err := a.upstreams.AwaitTools(ctx, server); err != nil {
+			return runner.Answer{}, err
+		}
+	}
+	return runner.Answer{Make: func() (json.RawMessage, error) {
+		ctx, cancel := context.WithTimeout(ctx, documentTime)
+		defer cancel()
+		return document(ctx)
+	}}, nil
 }
 
 func (a *API) serverNames() []string {
@@ -112,6 +159,10 @@ func (a *API) describe(ctx context.Context, name string) (*serverDescription, er
 }
 
 func (a *API) signature(ctx context.Context, server, name string) (*toolSignature, error) {
+	if err := a.lookups.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer a.lookups.Release(1)
 	tool, sig, err := a.upstreams.Signature(ctx, server, name, false)
 	if err != nil {
 		return nil, callError(err, server, name)
@@ -137,17 +188,23 @@ func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
 }
 
 // search finds tools of servers, and saved ones beside them.
-func (a *API) search(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
+func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
+	if err := a.lookups.Acquire(ctx, 1); err != nil {
+		return runner.Answer{}, err
+	}
+	defer a.lookups.Release(1)
 	allowed := func(name, alias string) bool {
 		return a.policy.ServerDenied(policy.Server{Name: name, Alias: alias}) == nil
 	}
 	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full(), allowed)
 	a.left.set(problems)
 	if err != nil {
-		return nil, err
+		return runner.Answer{}, err
 	}
-	saved, _ := a.saved.docs("", p.full()) // without a name, it does not fail
-	return mcpproxy.MergeRanked(p.Query, found, saved, p.Limit), nil
+	return runner.Answer{Make: func() (json.RawMessage, error) {
+		saved, _ := a.saved.docs("", p.full()) // without a name, it does not fail
+		return encode(withDetail(mcpproxy.MergeRanked(p.Query, found, saved, p.Limit), p.Detail), nil)
+	}}, nil
 }
 
 // withDetail takes from the docs what the detail does not ask for.

@@ -27,6 +27,11 @@ func (g grantedOutput) bound(server string, err error) error {
 	return mcpproxy.WithoutOutput(err)
 }
 
+// AwaitTools implements Upstreams.
+func (g grantedOutput) AwaitTools(ctx context.Context, server string) error {
+	return g.bound(server, g.Upstreams.AwaitTools(ctx, server))
+}
+
 // Tools implements Upstreams.
 func (g grantedOutput) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
 	tools, err := g.Upstreams.Tools(ctx, server)

@@ -22,12 +22,16 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/sync/semaphore"
 )
 
 // Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
 type Upstreams interface {
 	Servers() []mcpproxy.ServerStatus
 	Lookup(nameOrAlias string) (config.Server, error)
+	// AwaitTools waits until the tools of a server are known. Then Tools, Docs and
+	// Stubs need not wait.
+	AwaitTools(ctx context.Context, server string) error
 	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
@@ -74,7 +78,11 @@ type API struct {
 	calls     callRecorder
 	progress  callProgress
 	left      leftOut
+	lookups   *semaphore.Weighted // searches and signatures that are being worked on
 }
+
+// maxLookups bounds them: a run that ends waits for those that have begun.
+const maxLookups = 8
 
 // New makes the API of one run.
 func New(o Options) *API {
@@ -84,6 +92,7 @@ func New(o Options) *API {
 	return &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress},
+		lookups: semaphore.NewWeighted(maxLookups),
 	}
 }
 
@@ -96,40 +105,26 @@ func (a *API) Notes() []string {
 	return slices.Concat(a.left.note(), a.saved.allNotes())
 }
 
-// params are the parameters of all methods; each takes what it needs.
-type params struct {
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
-	// Args and Named are there instead of Arguments if they are to be bound to
-	// the tool's parameters, as the arguments of a function. They are split
-	// within bounds: a frame has room for millions of empty ones.
-	Args   json.RawMessage `json:"args"`
-	Named  json.RawMessage `json:"named"`
-	Tools  json.RawMessage `json:"tools"`
-	URI    string          `json:"uri"`
-	Query  string          `json:"query"`
-	Limit  int             `json:"limit"`
-	Detail string          `json:"detail"`
-	Name   string          `json:"name"`
-	Source string          `json:"source"`
-	Data   []byte          `json:"data"`  // a picture
-	Drawn  bool            `json:"drawn"` // its raster form is displayed too, or the code was told why not
-}
-
-// full reports whether the documentation should be more than a summary.
-func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
-
 // Call carries out what the code asked for; it implements runner.Host. Whatever
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
-func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (json.RawMessage, error) {
-	var p params
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
-		}
+func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (runner.Answer, error) {
+	p, err := readParams(raw)
+	if err != nil {
+		return runner.Answer{}, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
 	}
+	if method == "search_tool_docs" {
+		return a.search(ctx, p)
+	}
+	if document := a.document(method, p); document != nil {
+		return a.answerLater(ctx, p.Server, document)
+	}
+	result, err := a.call(ctx, method, p, raw)
+	return runner.Answer{JSON: result}, err
+}
+
+// call answers the methods whose result is made before it can be sent.
+func (a *API) call(ctx context.Context, method string, p params, raw json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "call_tool":
 		return a.callTool(ctx, p)
@@ -141,14 +136,10 @@ func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (jso
 		return null, a.display(p.Name, p.Data, p.Drawn)
 	case "save_tool":
 		return null, a.saved.save(raw)
-	case "saved_tools":
-		return encode(a.saved.listWithoutSource(), nil)
 	case "saved_source":
 		return encode(a.saved.store.Source(p.Name))
 	case "remove_tool":
 		return null, a.saved.store.Remove(p.Name)
-	case "export_tools":
-		return encode(a.saved.export(p.Tools))
 	case "saved_failed":
 		a.saved.addFailure(p.Name, p.Source)
 		return null, nil
@@ -166,20 +157,8 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 		return encode(a.serverNames(), nil)
 	case "describe_servers":
 		return encode(a.servers(), nil)
-	case "list_tools":
-		return encode(a.tools(ctx, p.Server))
-	case "describe_server":
-		return encode(a.describe(ctx, p.Server))
-	case "query_tool_docs":
-		docs, err := a.docs(ctx, p)
-		return encode(withDetail(docs, p.Detail), err)
-	case "search_tool_docs":
-		docs, err := a.search(ctx, p)
-		return encode(withDetail(docs, p.Detail), err)
 	case "tool_signature":
 		return encode(a.signature(ctx, p.Server, p.Tool))
-	case "stubs":
-		return encode(a.stubs(ctx, p))
 	case "list_resources":
 		return a.liveList(ctx, p.Server, a.upstreams.ListResources)
 	case "list_resource_templates":

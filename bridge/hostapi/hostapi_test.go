@@ -37,8 +37,20 @@ func (oneServer) Servers() []mcpproxy.ServerStatus {
 	return []mcpproxy.ServerStatus{{Name: "up", Alias: "up", Source: "/home/me/.mcp.json", Also: []string{"/home/me/more.json"}}}
 }
 
+func (oneServer) AwaitTools(context.Context, string) error { return nil }
+
+// ask calls a method and returns its result, which is made at once.
+func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawMessage, error) {
+	t.Helper()
+	answer, err := a.Call(t.Context(), method, params)
+	if err != nil || answer.Make == nil {
+		return answer.JSON, err
+	}
+	return answer.Make()
+}
+
 func TestServersAreShownWithoutPaths(t *testing.T) {
-	answer, err := New(Options{Upstreams: oneServer{}}).Call(t.Context(), "describe_servers", json.RawMessage("{}"))
+	answer, err := ask(t, New(Options{Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
 	if err != nil || !strings.Contains(string(answer), `"name":"up"`) || strings.Contains(string(answer), "/home") {
 		t.Errorf("got %s, %v", answer, err)
 	}
@@ -58,15 +70,15 @@ func TestDeniedServerIsLeftAlone(t *testing.T) {
 			"call_tool", "read_resource", "get_prompt", "list_tools", "describe_server", "query_tool_docs", "tool_signature",
 			"stubs", "list_resources", "list_resource_templates", "list_prompts",
 		} {
-			_, err := api.Call(t.Context(), method, json.RawMessage(`{"server":"up","tool":"f","uri":"x:","name":"p"}`))
+			_, err := ask(t, api, method, json.RawMessage(`{"server":"up","tool":"f","uri":"x:","name":"p"}`))
 			if e := new(runner.CallError); !errors.As(err, &e) || e.Server != "up" || !strings.Contains(e.Message, "policy.toml, [servers.up] "+rule) {
 				t.Errorf("%s, %s: %v", rule, method, err)
 			}
 		}
-		if answer, err := api.Call(t.Context(), "describe_servers", nil); err != nil || !strings.Contains(string(answer), `"status":"denied"`) {
+		if answer, err := ask(t, api, "describe_servers", nil); err != nil || !strings.Contains(string(answer), `"status":"denied"`) {
 			t.Errorf("%s: %s, %v", rule, answer, err)
 		}
-		if _, err := api.Call(t.Context(), "search_tool_docs", json.RawMessage(`{"query":"x"}`)); err != nil || up.allowed("up", "up") || !up.allowed("other", "other") {
+		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"x"}`)); err != nil || up.allowed("up", "up") || !up.allowed("other", "other") {
 			t.Errorf("%s: the search: %v", rule, err)
 		}
 	}
@@ -87,7 +99,7 @@ func (r *refusingSearch) Search(_ context.Context, _ string, _ int, _ bool, allo
 func TestLiveListsNeedAGrant(t *testing.T) {
 	api := New(Options{Upstreams: oneServer{}})
 	for _, method := range []string{"list_resources", "list_resource_templates", "list_prompts"} {
-		_, err := api.Call(t.Context(), method, json.RawMessage(`{"server":"up"}`))
+		_, err := ask(t, api, method, json.RawMessage(`{"server":"up"}`))
 		if err == nil || !strings.Contains(err.Error(), `server "up" is not granted to this run`) {
 			t.Errorf("%s: %v", method, err)
 		}
@@ -121,7 +133,7 @@ func TestForgedReadsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer, err := api.Call(t.Context(), tt.method, raw); err == nil {
+		if answer, err := ask(t, api, tt.method, raw); err == nil {
 			t.Errorf("%s %.100s gave %s", tt.method, raw, answer)
 		}
 	}
@@ -146,17 +158,17 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 	for _, granted := range []bool{false, true} {
 		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature", "stubs"} {
 			api := New(Options{Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
-			_, err := api.Call(t.Context(), method, json.RawMessage(`{"server":"bank","tool":"f"}`))
+			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || strings.Contains(err.Error(), "1234") != granted || strings.Contains(err.Error(), "toolcell servers check bank") == granted {
 				t.Errorf("granted %v, %s: %v", granted, method, err)
 			}
-			answer, err := api.Call(t.Context(), "describe_servers", nil)
+			answer, err := ask(t, api, "describe_servers", nil)
 			if err != nil || strings.Contains(string(answer), "1234") || !strings.Contains(string(answer), "exit status 3") {
 				t.Errorf("granted %v: %s, %v", granted, answer, err)
 			}
 		}
 		api := New(Options{Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
-		if _, err := api.Call(t.Context(), "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
+		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
 			t.Error(err)
 		}
 		if notes := strings.Join(api.Notes(), "; "); !strings.Contains(notes, "bank") || strings.Contains(notes, "1234") {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 )
 
@@ -35,10 +34,18 @@ type Sandbox interface {
 }
 
 // A Host answers requests from code, several at the same time. Params come from
-// hostile code and may be anything; result must be valid JSON. An error becomes
-// an exception in the code, as its CallError says if it has one.
+// hostile code and may be anything; they must not be used once the answer is made.
+// An error becomes an exception in the code, as its CallError says if it has one.
 type Host interface {
-	Call(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, err error)
+	Call(ctx context.Context, method string, params json.RawMessage) (Answer, error)
+}
+
+// An Answer is the result of a call, as valid JSON.
+type Answer struct {
+	JSON json.RawMessage
+	// Make, if it is not nil, makes the result when it can be sent. It is for results
+	// that are large but made quickly: other answers wait meanwhile.
+	Make func() (json.RawMessage, error)
 }
 
 // A Start describes a run to the runner.
@@ -71,16 +78,20 @@ type Done struct {
 type Conn struct {
 	sandbox Sandbox
 	hostDir string
+	budget  *Budget
 	conn    net.Conn      // nil before the first run
 	in      *bufio.Reader // of conn: short frames come several at once
 	ready   bool          // Python has said that it is up
 	runs    int           // that have begun
-	writing sync.Mutex
+	writing chan struct{} // full while a frame is written
 }
 
 // NewConn makes a connection to the runner in a sandbox. hostDir is the folder
-// that Write returned: tracebacks leave the runner's own frames out.
-func NewConn(s Sandbox, hostDir string) *Conn { return &Conn{sandbox: s, hostDir: hostDir} }
+// that Write returned: tracebacks leave the runner's own frames out. Connections
+// that share a budget take turns with large frames.
+func NewConn(s Sandbox, hostDir string, b *Budget) *Conn {
+	return &Conn{sandbox: s, hostDir: hostDir, budget: b, writing: make(chan struct{}, 1)}
+}
 
 // Run has the runner run code and answers its calls. It returns once the session
 // waits for the next run (Done.Kept), or the runner has said that nothing is left
@@ -92,7 +103,7 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c.runs++
-	r := &run{Conn: c, start: s, host: h, dump: newStackDump(s.Timeout)}
+	r := &run{Conn: c, start: s, host: h, dump: newStackDump(s.Timeout), account: c.budget.newAccount()}
 	timer := time.AfterFunc(s.Timeout, func() {
 		r.dump.ask(ctx, c.sandbox.Signal)
 		cancel(ErrTimeout)
@@ -145,8 +156,14 @@ func (c *Conn) codeFile() string {
 	return fmt.Sprintf("<run_python %d>", c.runs)
 }
 
+// beginWriting waits until no frame is being written. The caller calls end when it
+// has written its own.
+func (c *Conn) beginWriting() (end func()) {
+	c.writing <- struct{}{}
+	return func() { <-c.writing }
+}
+
 func (c *Conn) send(m *message) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	defer c.beginWriting()()
 	return writeFrame(c.conn, m)
 }

@@ -27,18 +27,20 @@ package runner
 // there can write to the socket.
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // maxFrame bounds a frame from the sandbox, in bytes: arguments of a tool of
-// 16 MiB of text fit several times over, also when JSON escapes them.
-const maxFrame = 64 << 20
+// 16 MiB of text fit three times over, and a picture of 32 MiB in base64.
+const maxFrame = maxRunHeld
 
 // A message is a frame to the runner. Which fields count depends on Type.
 type message struct {
@@ -58,7 +60,8 @@ type message struct {
 }
 
 // A frame is one from the sandbox. It has no lists: an element of a list takes
-// more memory than its text, and so a frame would take many times its size.
+// more memory than its text, and so a frame would take many times its size. Raw
+// members are parts of its bytes, not copies.
 type frame struct {
 	Type string `json:"type"`
 
@@ -76,6 +79,64 @@ type frame struct {
 
 	// where
 	Frames json.RawMessage `json:"frames"`
+}
+
+// maxScalar bounds the text of a member of a frame that is decoded, in bytes.
+const maxScalar = 1 << 10
+
+// parseFrame finds the members of a frame. If one comes twice, the last counts.
+func parseFrame(body []byte) (*frame, error) {
+	f, s := &frame{}, rawjson.Scanner{Text: body}
+	var err error
+	whole := s.Object(func(name []byte) bool {
+		value, ok := s.Value(rawjson.MaxDepth)
+		if ok {
+			err = f.set(string(name), value)
+		}
+		return ok && err == nil
+	})
+	s.SkipSpace()
+	if err == nil && (!whole || s.Offset < len(body)) {
+		err = errors.New("it is not a JSON object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	return f, nil
+}
+
+// set sets a member; its name includes the quotes.
+func (f *frame) set(name string, value json.RawMessage) error {
+	var to any
+	switch name {
+	case `"params"`:
+		f.Params = value
+	case `"result"`:
+		f.Result = value
+	case `"error"`:
+		f.Error = value
+	case `"frames"`:
+		f.Frames = value
+	case `"type"`:
+		to = &f.Type
+	case `"id"`:
+		to = &f.ID
+	case `"method"`:
+		to = &f.Method
+	case `"exitCode"`:
+		to = &f.ExitCode
+	case `"limit"`:
+		to = &f.Limit
+	case `"kept"`:
+		to = &f.Kept
+	}
+	switch {
+	case to == nil:
+		return nil
+	case len(value) > maxScalar:
+		return fmt.Errorf("its member %s has %d bytes, the most is %d", name, len(value), maxScalar)
+	}
+	return json.Unmarshal(value, to)
 }
 
 // A Server describes an upstream server to the runner.
@@ -116,29 +177,18 @@ func frameSize(head [4]byte) (int, error) {
 	return int(n), nil
 }
 
-// readFrame reads the n bytes of a frame.
+// readFrame reads the n bytes of a frame. The caller has acquired room for them.
 func readFrame(r io.Reader, n int) (*frame, error) {
-	// The buffer grows with the bytes received, not with the announced length.
-	body, err := io.ReadAll(io.LimitReader(r, int64(n)))
-	if err != nil {
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
 		return nil, err
 	}
-	if len(body) < n {
-		return nil, io.ErrUnexpectedEOF
-	}
-	var f frame
-	if err := json.Unmarshal(body, &f); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
-	}
-	return &f, nil
+	return parseFrame(body)
 }
 
 // writeFrame sends m in one write, so that the frames of parallel calls do not mix
 // if the caller holds a lock.
 func writeFrame(w io.Writer, m *message) error {
-	if m.Type == "reply" && len(m.Result) >= bulkFrom && m.Error == nil {
-		return writeBulk(w, m)
-	}
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encoding a %s frame: %w", m.Type, err)
@@ -149,21 +199,28 @@ func writeFrame(w io.Writer, m *message) error {
 	return err
 }
 
-// bulkFrom is the size in bytes from which a result is not encoded again, which
-// would check and copy it: it has been checked when it was made.
-const bulkFrom = 32 << 10
-
-// writeBulk is writeFrame for a reply with a large result.
-func writeBulk(w io.Writer, m *message) error {
-	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"result":`, m.ID)
-	frame := net.Buffers{head, m.Result, []byte("}")}
-	size := len(head) - 4 + len(m.Result) + 1
+// writeReply sends a reply. Its answer was checked when it was made, and is neither
+// encoded again nor, if it is large, copied.
+func writeReply(w io.Writer, id int64, answer held) error {
+	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"%s":`, id, answer.member)
+	size := len(head) - 4 + answer.size + 1
 	if size > math.MaxUint32 {
 		return errors.New("encoding a reply frame: it is too large")
 	}
 	binary.BigEndian.PutUint32(head, uint32(size))
-	_, err := frame.WriteTo(w)
-	return err
+	return answer.writeBetween(w, head, []byte("}"))
+}
+
+// maxDoneText bounds the JSON of a text in a done frame: 64 KiB, every byte escaped.
+const maxDoneText = 6*(64<<10) + 2
+
+// ownText copies a text of a done frame, so that the frame itself can be freed. It
+// returns nil if the text is longer than any that the runner sends.
+func ownText(raw json.RawMessage) json.RawMessage {
+	if len(raw) > maxDoneText {
+		return nil
+	}
+	return bytes.Clone(raw)
 }
 
 // jsonString reads a string out of a done frame's result or error. Anything but a

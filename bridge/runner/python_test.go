@@ -894,7 +894,7 @@ for size in (1 << 16, 1 << 20, 1 << 24):
     text = 'x' * size
     assert (await mcp_github.echo(text=text)).arguments.text == text
 try: await mcp_github.echo(text='x' * (64 << 20))
-except ValueError as e: assert 'one call can carry 67108864' in str(e)
+except ValueError as e: assert 'one call can carry 50331648' in str(e)
 else: assert False
 text = await mcp_github.raw(answer={'content': [{'type': 'text', 'text': 'é' * (1 << 20)}]})
 assert text == 'é' * (1 << 20)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +14,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Bounds on the calls of one run that are being answered at the same time.
-const (
-	maxCalls      = 256
-	maxCallsBytes = maxFrame // of their frames
-)
+// maxCalls bounds the calls of one run that are being answered at the same time.
+const maxCalls = 256
+
+// frameTime bounds how long a frame may take from its length to its last byte. The
+// runner writes it at once; code that leaves one unfinished would keep room that
+// others wait for.
+const frameTime = 10 * time.Second
 
 // lateReplies bounds writing replies to calls whose run has ended.
 const lateReplies = 2 * time.Second
@@ -25,9 +28,10 @@ const lateReplies = 2 * time.Second
 // A run is one run over a connection.
 type run struct {
 	*Conn
-	start Start
-	host  Host
-	dump  *stackDump
+	start   Start
+	host    Host
+	dump    *stackDump
+	account *account
 
 	mu     sync.Mutex
 	done   *frame
@@ -61,54 +65,87 @@ func (r *run) serve(ctx context.Context) {
 // each time.
 func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 	type call struct {
-		f      *frame
-		weight int64
+		f       *frame
+		release func() // of the frame's room
 	}
 	next := make(chan call)
 	defer close(next)
 	count := semaphore.NewWeighted(maxCalls)
-	bytes := semaphore.NewWeighted(maxCallsBytes)
 	if r.ready { // in an earlier run of the session
 		if err := r.sendStart(); err != nil {
 			return err
 		}
 	}
 	for {
-		n, err := r.nextSize()
-		if err != nil {
-			return err
-		}
-		weight := int64(n)
-		if err := bytes.Acquire(ctx, weight); err != nil {
-			return err
-		}
-		f, err := readFrame(r.in, n)
+		f, release, err := r.nextFrame(ctx)
 		if err != nil {
 			return err
 		}
 		if f.Type != "call" {
-			bytes.Release(weight)
+			release()
 			if last, err := r.handleFrame(f); last || err != nil {
 				return err
 			}
 			continue
 		}
 		if err := count.Acquire(ctx, 1); err != nil {
+			release()
 			return err
 		}
 		select {
-		case next <- call{f, weight}:
+		case next <- call{f, release}:
 			continue
 		default: // all are busy
 		}
 		calls.Go(func() {
-			for c := (call{f, weight}); c.f != nil; c = <-next {
-				r.answer(ctx, c.f)
-				bytes.Release(c.weight)
+			for c := (call{f, release}); c.f != nil; c = <-next {
+				r.answer(ctx, c.f, c.release)
 				count.Release(1)
 			}
 		})
 	}
+}
+
+// nextFrame reads a frame as soon as there is room for it.
+func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err error) {
+	n, err := r.nextSize()
+	if err != nil {
+		return nil, nil, err
+	}
+	if release, err = r.awaitRoom(ctx, n); err != nil {
+		return nil, nil, err
+	}
+	if n > freeSize {
+		_ = r.conn.SetReadDeadline(time.Now().Add(frameTime))
+	}
+	f, err = readFrame(r.in, n)
+	_ = r.conn.SetReadDeadline(time.Time{})
+	if err == nil {
+		return f, release, nil
+	}
+	release()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w: it has %d bytes and was not whole after %s", ErrProtocol, n, frameTime)
+	}
+	return nil, nil, err
+}
+
+// awaitRoom waits until there is room for n bytes of this run. It fails when ctx
+// or the sandbox ends.
+func (r *run) awaitRoom(ctx context.Context, n int) (release func(), err error) {
+	if release, ok := r.account.tryAcquire(n); ok {
+		return release, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.sandbox.Ended():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return r.account.acquire(ctx, n)
 }
 
 // nextSize reads the length in front of a frame, and the text that may come
@@ -136,6 +173,7 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 		r.mu.Unlock()
 		return false, r.sendStart()
 	case f.Type == "done" && r.ready && !done:
+		f.Result, f.Error = ownText(f.Result), ownText(f.Error)
 		r.done = f
 		r.mu.Unlock()
 		r.dump.codeEnded()
@@ -157,19 +195,50 @@ func (r *run) sendStart() error {
 	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, Servers: s.Servers, Saved: s.Saved, Session: s.Session})
 }
 
-// answer has the host carry out one call, and replies.
-func (r *run) answer(ctx context.Context, call *frame) {
-	reply := &message{Type: "reply", ID: call.ID}
-	result, err := r.host.Call(ctx, call.Method, call.Params)
-	if err == nil {
-		reply.Result = result
+// answer has the host carry out one call, and replies. It calls release when the
+// call's frame is no longer needed.
+func (r *run) answer(ctx context.Context, call *frame, release func()) {
+	answer, err := r.host.Call(ctx, call.Method, call.Params)
+	call.Params = nil // the worker in readFrames refers to call until its next one
+	if err == nil && answer.Make != nil {
+		err = r.replyMade(ctx, call.ID, answer.Make, release)
 	} else {
-		reply.Error = asCallError(err)
+		release()
+		err = r.reply(call.ID, answer.JSON, err)
 	}
-	// Other errors mean that the runner is gone, which the reading notices.
-	if err := r.send(reply); errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		r.breakOff(fmt.Errorf("%w: the session does not take in answers", ErrProtocol))
+	case err != nil:
+		r.conn.Close() // half a frame may be written; most often the runner is gone
 	}
+}
+
+// reply sends an answer or an error. It takes room until the code has read it.
+func (r *run) reply(id int64, result json.RawMessage, err error) error {
+	h := r.account.hold(result, err)
+	defer h.release()
+	defer r.beginWriting()()
+	return writeReply(r.conn, id, h)
+}
+
+// replyMade makes an answer and sends it. It makes it only when the connection is
+// free, so each run has at most one that waits to be read.
+func (r *run) replyMade(ctx context.Context, id int64, result func() (json.RawMessage, error), release func()) error {
+	defer r.beginWriting()()
+	h := r.makeAnswer(ctx, result)
+	release()
+	defer h.release()
+	return writeReply(r.conn, id, h)
+}
+
+// makeAnswer makes an answer when it is the run's turn, unless the run has ended.
+func (r *run) makeAnswer(ctx context.Context, result func() (json.RawMessage, error)) held {
+	if err := r.account.makers.Acquire(ctx, 1); err != nil {
+		return r.account.hold(nil, err)
+	}
+	defer r.account.makers.Release(1)
+	return r.account.hold(result())
 }
 
 // breakOff records that the runner has violated the protocol.

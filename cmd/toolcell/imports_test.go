@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"bridge/imaging":             {},
 	"bridge/imaging/imagingtest": {},
 	"bridge/output":              {"mcpproxy/text"},
-	"bridge/runner":              {"mcpproxy/text"},
+	"bridge/runner":              {"mcpproxy/rawjson", "mcpproxy/text"},
 	"bridge/savedtools":          {"mcpproxy/pyname", "mcpproxy/signature", "mcpproxy/statefile", "mcpproxy/text"},
 	"bridge/stdio":               {},
 	"bridge/toon":                {},

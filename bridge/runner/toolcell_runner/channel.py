@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_FRAME = 256 << 20  # from the host
-MAX_CALL = 64 << 20  # to it: it ends a run that sends more
+MAX_CALL = 48 << 20  # to it: it ends a run that sends more
 READ_SIZE = 16 << 10  # bytes at once, except of a large message
 
 

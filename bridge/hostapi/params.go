@@ -1,0 +1,102 @@
+package hostapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// maxParam bounds the text of a parameter that is decoded, in bytes. The longest
+// is a URI, every byte of it escaped.
+const maxParam = 6*maxURI + 2
+
+// params are the parameters of all methods; each takes what it needs. Raw ones are
+// parts of their frame, not copies.
+type params struct {
+	Server    string
+	Tool      string
+	Arguments json.RawMessage
+	// Args and Named are there instead of Arguments if they are to be bound to
+	// the tool's parameters, as the arguments of a function. They are split
+	// within bounds: a frame has room for millions of empty ones.
+	Args   json.RawMessage
+	Named  json.RawMessage
+	Tools  json.RawMessage
+	URI    string
+	Query  string
+	Limit  int
+	Detail string
+	Name   string
+	Source string
+	Data   []byte // a picture
+	Drawn  bool   // its raster form is displayed too, or the code was told why not
+}
+
+// full reports whether the documentation should be more than a summary.
+func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
+
+// readParams finds the parameters in the JSON of a call. null stands for none.
+func readParams(raw json.RawMessage) (p params, err error) {
+	if len(raw) == 0 || rawjson.IsNull(raw) {
+		return p, nil
+	}
+	s := rawjson.Scanner{Text: raw}
+	ok := s.Object(func(name []byte) bool {
+		value, ok := s.Value(rawjson.MaxDepth)
+		if ok {
+			err = p.set(string(name), value)
+		}
+		return ok && err == nil
+	})
+	if err == nil && !ok {
+		err = errors.New("they are not a JSON object")
+	}
+	return p, err
+}
+
+// set sets a parameter; its name includes the quotes.
+func (p *params) set(name string, value json.RawMessage) error {
+	var to any
+	switch name {
+	case `"arguments"`:
+		p.Arguments = value
+	case `"args"`:
+		p.Args = value
+	case `"named"`:
+		p.Named = value
+	case `"tools"`:
+		p.Tools = value
+	case `"data"`:
+		return json.Unmarshal(value, &p.Data)
+	case `"server"`:
+		to = &p.Server
+	case `"tool"`:
+		to = &p.Tool
+	case `"uri"`:
+		to = &p.URI
+	case `"query"`:
+		to = &p.Query
+	case `"limit"`:
+		to = &p.Limit
+	case `"detail"`:
+		to = &p.Detail
+	case `"name"`:
+		to = &p.Name
+	case `"source"`:
+		if len(value) > maxParam {
+			return nil // save_tool reads the source itself, and its error says how long it may be
+		}
+		to = &p.Source
+	case `"drawn"`:
+		to = &p.Drawn
+	}
+	switch {
+	case to == nil:
+		return nil
+	case len(value) > maxParam:
+		return fmt.Errorf("%s has %d bytes, the most is %d", name, len(value), maxParam)
+	}
+	return json.Unmarshal(value, to)
+}

@@ -1,0 +1,216 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/sync/semaphore"
+)
+
+// Bounds on what runs make the host hold in memory, in bytes.
+const (
+	maxHeld      = 96 << 20    // frames and answers of all runs together
+	maxRunHeld   = maxHeld / 2 // of one run, so that it alone keeps no other waiting
+	ownHeld      = 1 << 20     // of each run in addition: its short frames do not wait for other runs
+	freeSize     = 4 << 10     // frames and answers up to this are not counted: a run has at most maxCalls of them
+	maxInFile    = 256 << 20   // answers of one run that wait in files
+	makersAtOnce = 1           // answers that are being made
+)
+
+// A Budget bounds the memory for frames and answers of all runs. A frame waits
+// until there is room for it. An answer does not wait, since the memory is already
+// taken when its size is known: if there is no room, it goes to a file until the
+// code reads it.
+type Budget struct {
+	shared *semaphore.Weighted
+	makers *semaphore.Weighted
+	dir    string // for the files of answers
+}
+
+// NewBudget makes the budget of all runs of a server. Answers for which there is no
+// room wait in files in dir; if dir is empty, they become errors.
+func NewBudget(dir string) *Budget {
+	return &Budget{shared: semaphore.NewWeighted(maxHeld), makers: semaphore.NewWeighted(makersAtOnce), dir: dir}
+}
+
+// An account is the part of the budget that one run takes.
+type account struct {
+	*Budget
+	own    *semaphore.Weighted
+	share  *semaphore.Weighted
+	inFile atomic.Int64
+}
+
+func (b *Budget) newAccount() *account {
+	return &account{Budget: b, own: semaphore.NewWeighted(ownHeld), share: semaphore.NewWeighted(maxRunHeld)}
+}
+
+// acquire waits until there is room for a frame of n bytes, either in the run's own
+// part or in the shared one. Nothing that holds room waits for more, so there is no
+// deadlock: an answer takes only room that is free.
+func (a *account) acquire(ctx context.Context, n int) (release func(), err error) {
+	type room struct {
+		release func()
+		err     error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	either := make(chan room, 2)
+	for _, wait := range []func(context.Context, int64) (func(), error){a.acquireOwn, a.acquireShared} {
+		go func() {
+			release, err := wait(ctx, int64(n))
+			either <- room{release, err}
+		}()
+	}
+	first := <-either
+	cancel()
+	if second := <-either; second.err == nil {
+		if first.err != nil {
+			return second.release, nil
+		}
+		second.release()
+	}
+	return first.release, first.err
+}
+
+func (a *account) acquireOwn(ctx context.Context, size int64) (release func(), err error) {
+	return func() { a.own.Release(size) }, a.own.Acquire(ctx, size)
+}
+
+func (a *account) acquireShared(ctx context.Context, size int64) (release func(), err error) {
+	if err := a.share.Acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	if err := a.shared.Acquire(ctx, size); err != nil {
+		a.share.Release(size)
+		return nil, err
+	}
+	return func() { a.releaseShared(size) }, nil
+}
+
+// tryAcquire takes room for n bytes if there is any now.
+func (a *account) tryAcquire(n int) (release func(), ok bool) {
+	switch size := int64(n); {
+	case n <= freeSize:
+		return func() {}, true
+	case a.own.TryAcquire(size):
+		return func() { a.own.Release(size) }, true
+	case !a.share.TryAcquire(size):
+		return nil, false
+	case !a.shared.TryAcquire(size):
+		a.share.Release(size)
+		return nil, false
+	default:
+		return func() { a.releaseShared(size) }, true
+	}
+}
+
+func (a *account) releaseShared(size int64) {
+	a.shared.Release(size)
+	a.share.Release(size)
+}
+
+// A held is an answer to a call, a result or an error, that waits to be written.
+type held struct {
+	member  string // of the reply: "result" or "error"
+	size    int
+	text    []byte   // the answer, if it is in memory
+	file    *os.File // the file that it is in, if it is not
+	release func()   // of its room, when it has been written
+}
+
+// hold keeps an answer until it is written: in memory, or in a file if there is no
+// room for it.
+func (a *account) hold(result json.RawMessage, err error) held {
+	h := held{member: "result", text: result}
+	if err != nil {
+		h.member = "error"
+		h.text, _ = json.Marshal(asCallError(err)) // texts only: it does not fail
+	} else if len(result) == 0 {
+		h.text = []byte("null")
+	}
+	h.size = len(h.text)
+	release, ok := a.tryAcquire(h.size)
+	if ok {
+		h.release = release
+		return h
+	}
+	if err := a.moveToFile(&h); err != nil {
+		return a.hold(nil, fmt.Errorf("an answer of %s cannot be kept until it is read: %w", text.Size(int64(h.size)), err))
+	}
+	return h
+}
+
+// moveToFile moves an answer to a file.
+func (a *account) moveToFile(h *held) (err error) {
+	size := int64(h.size)
+	defer func() {
+		if err != nil {
+			a.inFile.Add(-size)
+		}
+	}()
+	if a.inFile.Add(size) > maxInFile || a.dir == "" {
+		return errors.New("too many wait already; make fewer calls at once")
+	}
+	file, err := a.writeFile(h.text)
+	if err != nil {
+		return err
+	}
+	h.text, h.file, h.release = nil, file, func() {
+		file.Close()
+		a.inFile.Add(-size)
+	}
+	return nil
+}
+
+// writeBetween writes the answer between head and tail, in one write if it is short.
+func (h held) writeBetween(w io.Writer, head, tail []byte) error {
+	if h.file == nil {
+		parts := net.Buffers{head, h.text, tail}
+		if h.size <= freeSize {
+			parts = net.Buffers{slices.Concat(parts...)}
+		}
+		_, err := parts.WriteTo(w)
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, h.file); err != nil {
+		return err
+	}
+	_, err := w.Write(tail)
+	return err
+}
+
+// writeFile writes an answer to an unnamed file, which the kernel removes when its
+// descriptor is closed, however this process ends.
+func (a *account) writeFile(answer []byte) (*os.File, error) {
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(a.dir, ".answer-")
+	if err != nil {
+		return nil, err
+	}
+	err = os.Remove(file.Name())
+	if err == nil {
+		_, err = file.Write(answer)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
