@@ -145,12 +145,14 @@ func (r *Result) compact() string {
 			out = append(out, "exit: "+strconv.Itoa(*r.ExitCode))
 		}
 	}
-	out = append(out, r.Stdout...)
+	if len(r.Stdout) > 0 {
+		out = append(out, strings.Join(r.Stdout, "\n"))
+	}
 	if r.Result != "" {
 		out = append(out, r.Result)
 	}
 	if len(r.Stderr) > 0 {
-		out = append(append(out, "stderr:"), r.Stderr...)
+		out = append(out, "stderr:", strings.Join(r.Stderr, "\n"))
 	}
 	// A traceback ends with the error itself.
 	if r.Error != "" && !contains(r.Stderr, r.Error) {

@@ -9,6 +9,12 @@ import (
 	"unicode/utf8"
 )
 
+// maxLines bounds the lines of a stream in a result. Each takes 16 bytes besides its
+// text: a million empty lines would take 16 MiB for 1 MiB of output.
+const maxLines = 200_000
+
+var newline = []byte("\n")
+
 // A capture keeps the head and the tail of a stream: the start shows what
 // happened, the end how it ended. It accepts any amount and holds at most its
 // limit.
@@ -102,11 +108,41 @@ func (c *capture) kept() (head, tail []byte, omitted int64) {
 func (c *capture) Lines() (lines []string, truncated bool) {
 	head, tail, omitted := c.Bytes()
 	if omitted == 0 {
-		return splitLines(append(bytes.Clone(head), tail...)), false
+		whole := append(bytes.Clone(head), tail...)
+		if bytes.Count(whole, newline) <= maxLines {
+			return splitLines(whole), false
+		}
+		head, tail = whole, whole
 	}
+	head, tail = firstLines(head, maxLines/2), lastLines(tail, maxLines/2)
+	omitted = c.total - int64(len(head)) - int64(len(tail))
 	lines = splitLines(trimEnd(head))
 	lines = append(lines, fmt.Sprintf("[… %d bytes left out here; the stream had %d bytes%s …]", omitted, c.total, c.whole.said()))
 	return append(lines, splitLines(trimStart(tail))...), true
+}
+
+// firstLines returns the first n lines of text.
+func firstLines(text []byte, n int) []byte {
+	end := 0
+	for ; n > 0; n-- {
+		length := bytes.IndexByte(text[end:], '\n')
+		if length < 0 {
+			return text
+		}
+		end += length + 1
+	}
+	return text[:end]
+}
+
+// lastLines returns the last n lines of text.
+func lastLines(text []byte, n int) []byte {
+	start := len(text)
+	for ; n > 0; n-- {
+		if start = bytes.LastIndexByte(text[:start], '\n'); start < 0 {
+			return text
+		}
+	}
+	return text[start+1:]
 }
 
 // trimEnd removes the first bytes of a character whose rest was cut.

@@ -47,3 +47,18 @@ func TestCaptureLines(t *testing.T) {
 		}
 	}
 }
+
+// TestCaptureBoundsLines: of a great many lines, a result has the first and the last.
+func TestCaptureBoundsLines(t *testing.T) {
+	for _, lines := range []int{maxLines, maxLines + 1, 3 * maxLines, 10 * maxLines} {
+		c := newCapture(1 << 20)
+		text := "first\n" + strings.Repeat("\n", lines-2) + "last"
+		if _, err := c.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		got, cut := c.Lines()
+		if got[0] != "first" || got[len(got)-1] != "last" || cut != (lines > maxLines+1) || len(got) > maxLines+1 {
+			t.Errorf("of %d lines there are %d, cut: %v", lines, len(got), cut)
+		}
+	}
+}
