@@ -159,10 +159,10 @@ func (a *API) describe(ctx context.Context, name string) (*serverDescription, er
 }
 
 func (a *API) signature(ctx context.Context, server, name string) (*toolSignature, error) {
-	if err := a.lookups.Acquire(ctx, 1); err != nil {
+	if err := a.working.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer a.lookups.Release(1)
+	defer a.working.Release(1)
 	tool, sig, err := a.upstreams.Signature(ctx, server, name, false)
 	if err != nil {
 		return nil, callError(err, server, name)
@@ -189,10 +189,10 @@ func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
 
 // search finds tools of servers, and saved ones beside them.
 func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
-	if err := a.lookups.Acquire(ctx, 1); err != nil {
+	if err := a.working.Acquire(ctx, 1); err != nil {
 		return runner.Answer{}, err
 	}
-	defer a.lookups.Release(1)
+	defer a.working.Release(1)
 	allowed := func(name, alias string) bool {
 		return a.policy.ServerDenied(policy.Server{Name: name, Alias: alias}) == nil
 	}

@@ -78,11 +78,11 @@ type API struct {
 	calls     callRecorder
 	progress  callProgress
 	left      leftOut
-	lookups   *semaphore.Weighted // searches and signatures that are being worked on
+	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
-// maxLookups bounds them: a run that ends waits for those that have begun.
-const maxLookups = 8
+// maxWorking is how many of those calls work at once. A run that ends waits for them.
+const maxWorking = 4
 
 // New makes the API of one run.
 func New(o Options) *API {
@@ -92,7 +92,7 @@ func New(o Options) *API {
 	return &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress},
-		lookups: semaphore.NewWeighted(maxLookups),
+		working: semaphore.NewWeighted(maxWorking),
 	}
 }
 
@@ -134,12 +134,8 @@ func (a *API) call(ctx context.Context, method string, p params, raw json.RawMes
 		return a.getPrompt(ctx, p)
 	case "display":
 		return null, a.display(p.Name, p.Data, p.Drawn)
-	case "save_tool":
-		return null, a.saved.save(raw)
-	case "saved_source":
-		return encode(a.saved.store.Source(p.Name))
-	case "remove_tool":
-		return null, a.saved.store.Remove(p.Name)
+	case "save_tool", "remove_tool", "saved_source":
+		return a.savedTool(ctx, method, p.Name, raw)
 	case "saved_failed":
 		a.saved.addFailure(p.Name, p.Source)
 		return null, nil

@@ -176,3 +176,53 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 		}
 	}
 }
+
+// countedLists counts the lists of tools that it gives.
+type countedLists struct {
+	oneServer
+	awaited, listed int
+}
+
+func (c *countedLists) AwaitTools(context.Context, string) error { c.awaited++; return nil }
+
+func (c *countedLists) Tools(context.Context, string) ([]catalog.Tool, error) {
+	c.listed++
+	return []catalog.Tool{{Name: "f"}}, nil
+}
+
+// TestListsAreMadeWhenTheyAreSent: the server is waited for before, so that making
+// one waits for nothing.
+func TestListsAreMadeWhenTheyAreSent(t *testing.T) {
+	for _, method := range []string{"list_tools", "describe_server"} {
+		up := &countedLists{}
+		answer, err := New(Options{Upstreams: up}).Call(t.Context(), method, json.RawMessage(`{"server":"up"}`))
+		if err != nil || answer.Make == nil || up.awaited != 1 || up.listed != 0 {
+			t.Fatalf("%s: %v, %+v", method, err, up)
+		}
+		if list, err := answer.Make(); err != nil || up.listed != 1 || !strings.Contains(string(list), `"name":"f"`) {
+			t.Errorf("%s: %s, %v, %+v", method, list, err, up)
+		}
+	}
+}
+
+// TestParamsAreNotCopied, but for short ones.
+func TestParamsAreNotCopied(t *testing.T) {
+	raw := json.RawMessage(`{"server":"s\u0065rver","limit":5,"drawn":true,"data":"AQI=","unknown":[1],"arguments":{"a":[1,2]},"named":null}`)
+	p, err := readParams(raw)
+	if err != nil || p.Server != "server" || p.Limit != 5 || !p.Drawn || string(p.Data) != "\x01\x02" || string(p.Arguments) != `{"a":[1,2]}` {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	if at := strings.Index(string(raw), `{"a"`); &p.Arguments[0] != &raw[at] {
+		t.Error("the arguments are a copy")
+	}
+	for _, bad := range []string{`[]`, `5`, `{"server":1}`, `{"limit":1.5}`, `{"data":"?"}`, `{"server":"` + strings.Repeat("x", maxParam) + `"}`, `{"server"`} {
+		if p, err := readParams(json.RawMessage(bad)); err == nil {
+			t.Errorf("%.40s gave %+v", bad, p)
+		}
+	}
+	for _, none := range []string{``, `null`, ` {} `} {
+		if _, err := readParams(json.RawMessage(none)); err != nil {
+			t.Errorf("%q: %v", none, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,21 @@ type savedTools struct {
 
 	mu    sync.Mutex
 	notes []string // on tools that the code did not get or replaced
+}
+
+// savedTool answers the methods about one saved tool.
+func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMessage) (json.RawMessage, error) {
+	if err := a.working.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer a.working.Release(1)
+	switch method {
+	case "save_tool":
+		return null, a.saved.save(raw)
+	case "remove_tool":
+		return null, a.saved.store.Remove(name)
+	}
+	return encode(a.saved.store.Source(name))
 }
 
 // save stores a tool. Another of its name that it replaces gets a note: an earlier

@@ -263,6 +263,29 @@ func TestFrameTakesItsSize(t *testing.T) {
 	}
 }
 
+// TestFramesAreParsedWhereTheyLie, and what is short in a runner's is short.
+func TestFramesAreParsedWhereTheyLie(t *testing.T) {
+	body := []byte(` {"type":"start","method":"m","id":-7,"params":{"a":[1,{"b":null}]},"exitCode":3,"kept":true,"new":[{}],"type":"call"} `)
+	f, err := parseFrame(body)
+	if err != nil || f.Type != "call" || f.ID != -7 || f.Method != "m" || string(f.Params) != `{"a":[1,{"b":null}]}` || f.ExitCode != 3 || !f.Kept {
+		t.Fatalf("got %+v, %v", f, err)
+	}
+	if &f.Params[0] != &body[bytes.Index(body, f.Params)] {
+		t.Error("the parameters are a copy")
+	}
+	for _, bad := range []string{
+		``, `[]`, `{}x`, `{"type":"call"`, `{"id":1.5}`, `{"type":1}`, `{"params":[}`, `{"method":"` + strings.Repeat("m", maxScalar) + `"}`,
+		`{"params":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
+	} {
+		if f, err := parseFrame([]byte(bad)); !errors.Is(err, ErrProtocol) {
+			t.Errorf("%.40q is %+v, %v", bad, f, err)
+		}
+	}
+	if ownText(textOf(maxDoneText+1)) != nil || string(ownText(json.RawMessage(`"x"`))) != `"x"` {
+		t.Error("texts of done frames are not bounded")
+	}
+}
+
 func TestSandboxThatHasNoConnection(t *testing.T) {
 	f := newFakeRunner(t)
 	f.exit()
