@@ -96,8 +96,12 @@ var fakeTools = map[string]map[string]fakeTool{
 
 // fakeServer serves one of them on standard input and output.
 func fakeServer(name string) {
-	if name == "fast" {
+	switch name {
+	case "fast":
 		fastServer()
+		return
+	case "crowded":
+		crowdedServer()
 		return
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)

@@ -9,19 +9,23 @@ import (
 	"testing"
 )
 
-// fastServer is an upstream server whose answers were made beforehand. The one
-// of large has 8 MiB, lines as of a log, with what JSON escapes: what takes time
-// is the way from the server. Those of the others are no UTF-8.
+// fastServer answers at once, so that only the way from the server takes time. The
+// result of large is 8 MiB of log lines, which JSON has to escape. The results of the
+// others are not UTF-8.
 func fastServer() {
 	text, _ := json.Marshal(strings.Repeat("2026-11-21 10:00:00 \"GET /index.html\" 200 5120 ms=12\n", 8<<20/53))
-	answers := map[string]string{
-		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fast","version":"1"}}`,
+	serveAnswers(map[string]string{
 		"tools/list": `{"tools":[{"name":"large","inputSchema":{}},{"name":"latin","inputSchema":{}},{"name":"large_latin","inputSchema":{}}]}`,
 
 		"tools/call large":       `{"content":[{"type":"text","text":` + string(text) + `}]}`,
 		"tools/call latin":       `{"content":[{"type":"text","text":"caf` + "\xe9" + `"}]}`,
 		"tools/call large_latin": `{"content":[{"type":"text","text":"` + strings.Repeat("caf\xe9", 1<<15) + `"}]}`,
-	}
+	})
+}
+
+// serveAnswers is an upstream server that sends answers made beforehand.
+func serveAnswers(answers map[string]string) {
+	answers["initialize"] = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fast","version":"1"}}`
 	in, out := bufio.NewReader(os.Stdin), bufio.NewWriterSize(os.Stdout, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
