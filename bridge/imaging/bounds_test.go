@@ -82,12 +82,12 @@ func TestPixelsOfARunAreCountedTogether(t *testing.T) {
 	}
 }
 
-// TestLargePicturesWaitForEachOther, and no small one for them.
-func TestLargePicturesWaitForEachOther(t *testing.T) {
+// TestPicturesWaitForMemory that others have, but small ones do not.
+func TestPicturesWaitForMemory(t *testing.T) {
 	d := NewDecoders(Limits{Time: time.Hour})
 	large, small := asPNG(t, gradient(2100, 2100)), asPNG(t, gradient(8, 8))
-	for range maxLarge {
-		d.large <- struct{}{}
+	if !d.memory.TryAcquire(allMemory) {
+		t.Fatal("it was not free")
 	}
 	if _, err := d.NewRenderer().Render(t.Context(), bytes.NewReader(small)); err != nil {
 		t.Errorf("a small one: %v", err)
@@ -102,9 +102,12 @@ func TestLargePicturesWaitForEachOther(t *testing.T) {
 		_, err := d.NewRenderer().Render(t.Context(), bytes.NewReader(large))
 		done <- err
 	}()
-	<-d.large
+	d.memory.Release(allMemory)
 	if err := <-done; err != nil {
 		t.Errorf("when it is its turn: %v", err)
+	}
+	if !d.memory.TryAcquire(allMemory) {
+		t.Error("what it took is not given back")
 	}
 }
 
@@ -116,21 +119,20 @@ func TestFrameOfJPEG(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		data        []byte
-		progressive bool
-		samples, of int
+		data []byte
+		want jpegFrame
 	}{
-		"color":            {asJPEG(t, gradient(8, 8)), false, 6, 4},
-		"gray":             {gray.Bytes(), false, 1, 1},
-		"progressive":      {slow, true, 1, 1},
-		"after fill bytes": {append([]byte{0xff, 0xd8, 0xff, 0xff}, slow[2:]...), true, 1, 1},
-		"after a comment":  {append([]byte{0xff, 0xd8, 0xff, 0xfe, 0, 6, 0xff, 0xc0, 0, 0}, slow[2:]...), true, 1, 1},
-		"after odd bytes":  {append([]byte{0xff, 0xd8, 0}, gray.Bytes()[2:]...), true, 4, 1},
-		"cut off":          {slow[:13], true, 4, 1},
-		"empty":            {nil, true, 4, 1},
+		"color":            {asJPEG(t, gradient(8, 8)), jpegFrame{false, 6, 4}},
+		"gray":             {gray.Bytes(), jpegFrame{false, 1, 1}},
+		"progressive":      {slow, jpegFrame{true, 1, 1}},
+		"after fill bytes": {append([]byte{0xff, 0xd8, 0xff, 0xff}, slow[2:]...), jpegFrame{true, 1, 1}},
+		"after a comment":  {append([]byte{0xff, 0xd8, 0xff, 0xfe, 0, 6, 0xff, 0xc0, 0, 0}, slow[2:]...), jpegFrame{true, 1, 1}},
+		"after odd bytes":  {append([]byte{0xff, 0xd8, 0}, gray.Bytes()[2:]...), largestFrame},
+		"cut off":          {slow[:13], largestFrame},
+		"empty":            {nil, largestFrame},
 	} {
-		if progressive, samples, of := frameOfJPEG(bytes.NewReader(tt.data)); progressive != tt.progressive || samples != tt.samples || of != tt.of {
-			t.Errorf("%s: %v, %d of %d", name, progressive, samples, of)
+		if got := frameOfJPEG(bytes.NewReader(tt.data)); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}
 }

@@ -110,10 +110,10 @@ func memoryOfWebP(_ io.Reader, c image.Config) int { return 8 * c.Width * c.Heig
 // memoryOfJPEG counts a byte for each sample. A progressive picture has four more
 // for a coefficient, and RGB and CMYK are copied to four bytes a pixel.
 func memoryOfJPEG(picture io.Reader, c image.Config) int {
-	progressive, samples, of := frameOfJPEG(picture)
+	frame := frameOfJPEG(picture)
 	pixels := c.Width * c.Height
-	sum := pixels * samples / of
-	if progressive {
+	sum := pixels * frame.samples / frame.of
+	if frame.progressive {
 		sum *= 5
 	}
 	if c.ColorModel == color.RGBAModel || c.ColorModel == color.CMYKModel {
@@ -122,44 +122,62 @@ func memoryOfJPEG(picture io.Reader, c image.Config) int {
 	return sum
 }
 
-// frameOfJPEG looks for the header of the frame, as the decoder does, and tells
-// whether it is progressive, and how many samples it has of so many pixels. It
-// knows fewer oddities between the segments than the decoder, and takes a picture
-// with one for the largest that there is.
-func frameOfJPEG(picture io.Reader) (progressive bool, samples, of int) {
-	const sof0, sof1, sof2, fill = 0xc0, 0xc1, 0xc2, 0xff
+// A jpegFrame is what the header of a frame says about the memory of its decoder.
+type jpegFrame struct {
+	progressive bool
+	samples, of int // so many samples of so many pixels
+}
+
+// largestFrame is taken for what frameOfJPEG cannot read.
+var largestFrame = jpegFrame{true, 4, 1}
+
+// frameOfJPEG looks for the header of the frame, as the decoder does. It knows
+// fewer oddities between the segments than the decoder does.
+func frameOfJPEG(picture io.Reader) jpegFrame {
+	const sof0, sof2, fill = 0xc0, 0xc2, 0xff
 	r := bufio.NewReader(picture)
 	_, _ = r.Discard(2) // start of image
 	for {
-		segment, err := r.Peek(10)
+		segment, err := r.Peek(4) // 0xff, marker, length (2)
 		if err != nil || segment[0] != 0xff {
-			break
+			return largestFrame
 		}
-		marker := segment[1]
-		switch marker {
-		case fill:
+		switch marker := segment[1]; {
+		case marker == fill:
 			_, _ = r.Discard(1)
-			continue
-		case sof0, sof1, sof2: // length (2), bits, height (2), width (2), components: identifier, factors, table
-			n := int(segment[9])
-			_, _ = r.Discard(10)
-			components, err := r.Peek(3 * n)
-			if err != nil || n == 0 {
-				return true, 4, 1
-			}
-			if n == 1 {
-				return marker == sof2, 1, 1 // whatever its factors
-			}
-			for i := range n {
-				factors := components[3*i+1]
-				samples += int(factors>>4) * int(factors&15)
-			}
-			return marker == sof2, samples, max(1, int(components[1]>>4)*int(components[1]&15))
+		case sof0 <= marker && marker <= sof2:
+			return readFrame(r, marker == sof2)
+		case marker == 0 || 0xd0 <= marker && marker <= 0xd9: // without a length
+			return largestFrame
+		default:
+			_, _ = r.Discard(2 + int(segment[2])<<8 + int(segment[3]))
 		}
-		if marker == 0 || 0xd0 <= marker && marker <= 0xd9 {
-			break // without a length
-		}
-		_, _ = r.Discard(2 + int(segment[2])<<8 + int(segment[3]))
 	}
-	return true, 4, 1
 }
+
+// readFrame reads the header of a frame: marker (2), length (2), bits, height (2),
+// width (2), count of components; and of each component identifier, factors, table.
+func readFrame(r *bufio.Reader, progressive bool) jpegFrame {
+	head, err := r.Peek(10)
+	if err != nil {
+		return largestFrame
+	}
+	n := int(head[9])
+	_, _ = r.Discard(10)
+	components, err := r.Peek(3 * n)
+	if err != nil || n == 0 {
+		return largestFrame
+	}
+	frame := jpegFrame{progressive: progressive, of: max(1, samplesOf(components[1]))}
+	if n == 1 {
+		frame.samples, frame.of = 1, 1 // whatever its factors
+		return frame
+	}
+	for i := range n {
+		frame.samples += samplesOf(components[3*i+1])
+	}
+	return frame
+}
+
+// samplesOf multiplies the factors of a component, across and down.
+func samplesOf(factors byte) int { return int(factors>>4) * int(factors&15) }

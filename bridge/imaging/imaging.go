@@ -1,10 +1,11 @@
 // Package imaging decodes pictures from a sandbox within bounds and encodes them
 // again, so that no byte written by the code reaches a client's decoder.
 //
-// It promises that the pictures of one run take a bounded time of the processor
-// and a bounded number of pixels, that one picture takes some 128 MiB at most
-// however large its file is, and that Render returns when the run is over. Its bounds on WebP are the weakest:
-// the tables of a crafted one can take as much again.
+// The pictures of one run take a bounded time of the processor and a bounded number
+// of pixels. All that are decoded at once, in whatever run, take a bounded amount of
+// memory, however large their files are. Render returns when the run is over. The
+// bounds on WebP are the weakest: the tables of a crafted picture can take as much
+// memory again.
 package imaging
 
 import (
@@ -18,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,11 +55,12 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Bounds on the memory of decoders.
+// Bounds on memory, in bytes.
 const (
-	maxMemory   = 96 << 20 // for one picture; with what scaling and encoding take, 128 MiB
-	largeMemory = 16 << 20 // above it a picture is large
-	maxLarge    = 2        // large pictures that are decoded at once
+	allMemory    = 160 << 20 // for all pictures that wait for each other
+	maxMemory    = 96 << 20  // for decoding one picture
+	fittingExtra = 16 << 20  // that scaling and encoding a picture can take as well
+	smallMemory  = 4 << 20   // what a picture may take to be decoded without waiting
 )
 
 // Why a picture is left out, though it may be a good one.
@@ -69,17 +72,17 @@ var (
 	ErrPixels = errors.New("too many pixels in all")
 )
 
-// Decoders are shared by all runs. Each run decodes one picture at a time, and
-// only large ones wait for those of other runs: few are in memory at once.
+// Decoders are shared by all runs. Each run decodes one picture at a time. Small
+// pictures never wait for those of other runs; others wait until there is memory.
 type Decoders struct {
 	limits Limits
-	large  chan struct{}  // has room for those large pictures
-	busy   sync.WaitGroup // decoding, also for a run that does not wait any more
+	memory *semaphore.Weighted // in bytes
+	busy   sync.WaitGroup      // decoding, also for a run that does not wait any more
 }
 
 // NewDecoders returns decoders that keep to the limits.
 func NewDecoders(l Limits) *Decoders {
-	return &Decoders{limits: l.WithDefaults(), large: make(chan struct{}, maxLarge)}
+	return &Decoders{limits: l.WithDefaults(), memory: semaphore.NewWeighted(allMemory)}
 }
 
 // Wait waits until nothing is being decoded. No Render may begin after it.
@@ -165,7 +168,7 @@ func (r *Renderer) render(ctx context.Context, picture io.ReaderAt) (out Rendere
 	return fit(m, h.mime == "image/jpeg", r.decoders.limits, check)
 }
 
-// admit counts the pixels of a picture, and waits for a turn if it is large.
+// admit counts the pixels of a picture, and waits for memory unless it is small.
 func (r *Renderer) admit(ctx context.Context, h header) (release func(), err error) {
 	if err := h.check(r.decoders.limits.Pixels); err != nil {
 		return nil, err
@@ -174,15 +177,14 @@ func (r *Renderer) admit(ctx context.Context, h header) (release func(), err err
 		return nil, ErrPixels
 	}
 	r.pixels -= h.width * h.height
-	if h.memory <= largeMemory {
+	if h.memory <= smallMemory {
 		return func() {}, nil
 	}
-	select {
-	case r.decoders.large <- struct{}{}:
-		return func() { <-r.decoders.large }, nil
-	case <-ctx.Done():
+	takes := int64(h.memory + fittingExtra)
+	if r.decoders.memory.Acquire(ctx, takes) != nil {
 		return nil, stopped(ctx)
 	}
+	return func() { r.decoders.memory.Release(takes) }, nil
 }
 
 // clock starts to count the processor's time against the run's. check returns why

@@ -34,8 +34,8 @@ def ask(method, n=256, **params):
 head = b'{"type":"call","id":1,"method":"call_tool","params":{"server":"crowded","arguments":'
 `
 
-// makePNG defines png, which makes a picture of zeros with so many bytes that its
-// decoder skips.
+// makePNG defines png, which makes a black picture with so many bytes that its decoder
+// skips.
 const makePNG = `
 import base64, struct, zlib
 def chunk(kind, body): return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
@@ -62,6 +62,8 @@ var greed = map[string]string{
 data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"x" * (1 << 20)).decode()
 ask("display", n=64, name="a", data=data)`,
 	"pictures in large files": makePNG + `ask("display", n=2, name="a", data=png(8, 24 << 20))`,
+	"pictures of some size":   makePNG + `ask("display", n=4, name="a", data=png(1900, 0))`,
+	"the largest pictures":    makePNG + `ask("display", n=1, name="a", data=png(4096, 0))`,
 	"saved tools": `for i in range(200): put(json.dumps({"type": "call", "id": i, "method": "save_tool", "params": {"name": f"t{i}", "source": "#" * 65_000}}).encode())
 ask("export_tools", n=200)`,
 	"lines": `import sys
