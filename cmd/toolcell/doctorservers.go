@@ -52,7 +52,7 @@ func argumentFolders(s config.Server) (dirs []string) {
 				path = home + rest
 			}
 			if !filepath.IsAbs(path) {
-				dir, err := filepath.Abs(s.Dir)
+				dir, err := filepath.Abs(s.StartDir())
 				if err != nil {
 					continue
 				}
