@@ -123,7 +123,7 @@ func (l *lab) wants(t *testing.T, code, want string) {
 	}
 }
 
-// isFork is true in forks only: they have the filter of the template besides.
+// isFork is true in forks only: they have the filter of the template as well.
 const isFork = `any(l.split() == ["Seccomp_filters:", "2"] for l in open("/proc/self/status"))`
 
 // forksHere skips the test where no fork can be had, which other tests are

@@ -44,7 +44,7 @@ for _ in range(8):
 time.sleep(600)
 `
 	eachKind(t, func(t *testing.T, l *lab) {
-		l.p.Limits.Memory = 1 << 30 // more than all these sockets take besides
+		l.p.Limits.Memory = 1 << 30 // so that only the sockets reach a limit
 		if l.run(t, "pass"); !strings.HasSuffix(t.Name(), "cold") {
 			l.wait(t)
 		}

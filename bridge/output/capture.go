@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxLines bounds the lines of a stream in a result. Each takes 16 bytes besides its
-// text: a million empty lines would take 16 MiB for 1 MiB of output.
+// maxLines bounds the lines of a stream in a result. Each takes 16 bytes more than
+// its text: a million empty lines would take 16 MiB for 1 MiB of output.
 const maxLines = 200_000
 
 var newline = []byte("\n")

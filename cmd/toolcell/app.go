@@ -176,7 +176,7 @@ const (
 	otherFiles   = 24
 )
 
-// maxParallel is the number of concurrent runs, besides idle sessions: as many
+// maxParallel is the number of concurrent runs, without idle sessions: as many
 // as the limit of open files allows, so that further ones wait instead of
 // failing.
 func maxParallel(sessions int) int {

@@ -63,7 +63,7 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 // memoryLimit is the memory, in bytes, above which Go collects garbage more often.
 // What hostile code makes toolcell hold is bounded where it comes in, but garbage is
 // not: by default there may be as much of it as of memory in use. The program and the
-// C library take some 40 MiB besides, so all of it should stay below 256 MiB.
+// C library take some 40 MiB more, so all of it should stay below 256 MiB.
 const memoryLimit = 192 << 20
 
 // limitMemory sets the limit unless the user has set one.

@@ -33,7 +33,7 @@ func NewHost(h host.Host, ms []Mount) (Host, error) {
 // or the /proc of others has to be covered before the code runs.
 func (h Host) nested() bool { return h.UIDs.User < 0 || h.GIDs.User < 0 || h.NoProc }
 
-// CodeUIDs returns the host ids of which a container can have one for itself.
+// CodeUIDs returns the host ids from which a container can take one of its own.
 func (h Host) CodeUIDs() idmap.Range {
 	if h.nested() && h.EUID != 0 {
 		return idmap.Range{} // the code's id is that of container root: this user's own
@@ -51,9 +51,9 @@ func (h Host) WithUID(id int64) Host {
 	return h
 }
 
-// ForkUIDs returns the host ids of which a fork of a template can have one for
-// itself. If there are none, they all have the template's: a mount that shows its
-// owner's files as another id's does so for all forks.
+// ForkUIDs returns the host ids from which a fork of a template can take one of its
+// own. If there are none, all forks have the template's: a mount that shows its
+// owner's files as another id's does so for all of them.
 func (h Host) ForkUIDs() idmap.Range {
 	mapped := slices.ContainsFunc(h.Mounts, func(m ShownMount) bool { return m.Mapped })
 	if h.nested() || mapped || !h.RootGuard {

@@ -14,9 +14,9 @@ var ownTop = []string{"dev", "proc", "tmp", "workspace", "sys"}
 // something other than the image's files.
 func IsOwnTop(name string) bool { return slices.Contains(ownTop, name) }
 
-// Readable are the places for Landlock in which code may read and execute,
-// besides those that are its own (pid1.c, landlock): what the specification puts
-// there. A mount that is in none of them, and all that can be reached from a
+// Readable returns the places in which Landlock lets code read and execute: what the
+// specification puts into the sandbox. The code's own folders are added by pid1.c
+// (landlock). A mount that is in none of them, and all that can be reached from a
 // descriptor of the host's, cannot be read.
 func Readable(p Process, h Host) []string {
 	all := []string{OwnDir}

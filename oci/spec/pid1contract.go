@@ -21,8 +21,8 @@ const (
 	// where the lifeline is, 1 if the program is to have a control socket in its place, 1
 	// if it is a template, how many descriptors the program may have, and how nice it is.
 	pid1Env = "_TOOLCELL_PID1"
-	// readEnv says where the code may read besides the places that are its own, and
-	// writeEnv where it may write besides them: "/a:/b".
+	// readEnv says where the code may read apart from its own folders, and writeEnv
+	// where it may write: "/a:/b".
 	readEnv  = "_TOOLCELL_READ"
 	writeEnv = "_TOOLCELL_WRITE"
 )

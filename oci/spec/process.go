@@ -18,7 +18,7 @@ type Process struct {
 // A Root is the root file system of a sandbox.
 type Root struct {
 	Dir   string // on the host, absolute, without symbolic links
-	Binds []Bind // what is mounted over it, besides the usual
+	Binds []Bind // what is mounted over it, in addition to the usual
 }
 
 // A Bind is a file or directory of the host shown read-only in a sandbox.

@@ -127,7 +127,7 @@ func ordinaryUser() (*syscall.Credential, error) {
 	}
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
-	// In a group besides, as people are: "users" of Debian.
+	// In a further group, as people are: "users" of Debian.
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{100}}, errors.Join(err1, err2)
 }
 

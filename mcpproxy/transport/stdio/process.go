@@ -247,8 +247,8 @@ func (p *Process) tookInput() bool {
 // WaitClosed implements the link of package transport.
 func (p *Process) WaitClosed() { <-p.done }
 
-// WithOutput adds to an error the last lines that the server wrote besides the
-// protocol, because that is where the reason is. It is an OutputError then.
+// WithOutput adds to an error the last lines of the server that are not messages of
+// the protocol, because the reason is there. It returns an OutputError then.
 func (p *Process) WithOutput(err error) error { return p.output.appendTo(err) }
 
 // Ended waits for the end of the process and says in words how it came, with

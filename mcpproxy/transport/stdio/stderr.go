@@ -19,8 +19,9 @@ const (
 	maxQuotedTail = 2 << 10 // what an error text quotes
 )
 
-// An OutputError is an error of a server that ends with what the server last wrote
-// besides the protocol. WithoutOutput takes that off for those who may not see it.
+// An OutputError is an error of a server that ends with the last lines it wrote that
+// are not messages of the protocol. WithoutOutput removes them for those who may not
+// see them.
 type OutputError struct {
 	err            error
 	server, output string
@@ -54,8 +55,8 @@ type shortError struct {
 func (e *shortError) Error() string { return e.text }
 func (e *shortError) Unwrap() error { return e.err }
 
-// outputTail keeps the last of what a server writes besides the protocol: its
-// stderr, and stray lines on stdout.
+// outputTail keeps the last lines of a server that are not messages of the protocol:
+// its stderr, and stray lines on stdout.
 type outputTail struct {
 	server string
 	log    *slog.Logger

@@ -127,8 +127,8 @@ func (f *Filter) begin(out []byte, kind rune) []byte {
 	return out
 }
 
-// addControl takes in a character of a control sequence, and appends the sequence
-// if that completes a color (Select Graphic Rendition).
+// addControl reads a character of a control sequence. If that completes a color
+// (Select Graphic Rendition), it appends the sequence to out.
 func (f *Filter) addControl(out []byte, c byte) []byte {
 	if c < '@' {
 		if len(f.params) <= maxParams {

@@ -377,7 +377,7 @@ func (r *reader) output(name string) bridge.OutputMode {
 
 func (r *reader) level(name string) slog.Level {
 	v := strings.ToUpper(r.value(name))
-	switch v { // the names that Python's logging has besides
+	switch v { // names that only Python's logging has
 	case "WARNING":
 		v = "WARN"
 	case "CRITICAL":
