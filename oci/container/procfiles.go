@@ -20,7 +20,7 @@ import (
 func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h.EUID == 0 && !h.Admin && os.MkdirAll(stagingDir, 0o755) == nil {
+	if h.EUID == 0 && !h.Admin && makeSearchable(stagingDir) == nil {
 		dir = stagingDir // root of a container: the ids of sandboxes may not search our folders
 	}
 	at = filepath.Join(dir, "proc-"+strconv.FormatInt(memory, 10))
@@ -40,6 +40,15 @@ func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, e
 		return "", fmt.Errorf("writing what covers files of /proc: %w", err)
 	}
 	return at, nil
+}
+
+// makeSearchable makes a folder in which every user may look for files, whatever our
+// umask is and whoever made it first: idmap.Slots makes it for root alone.
+func makeSearchable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 // fillProc writes the files to a folder, for every user to read, whatever our umask is.
