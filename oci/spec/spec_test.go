@@ -119,17 +119,18 @@ func TestSeccompProfile(t *testing.T) {
 			switch name {
 			case "mount", "umount2", "unshare", "setns", "bpf", "keyctl", "add_key", "userfaultfd",
 				"perf_event_open", "init_module", "kexec_load", "reboot", "swapon", "pivot_root", "open_by_handle_at",
-				"memfd_create", "shmget", "semget", "mq_open", "sched_setaffinity", "ptrace", "process_vm_readv", "process_vm_writev", "io_uring_setup", "fsopen", "open_tree", "mount_setattr":
-				if rule.Action == specs.ActAllow {
-					t.Errorf("%s is allowed", name)
-				}
-			case "seccomp", "io_setup", "io_submit", "mincore", "cachestat":
+				"memfd_create", "shmget", "semget", "mq_open", "sched_setaffinity", "ptrace", "process_vm_readv", "process_vm_writev", "io_uring_setup", "fsopen", "open_tree", "mount_setattr",
+				"seccomp", "io_setup", "io_submit", "mincore", "cachestat", "syncfs":
 				if rule.Action == specs.ActAllow {
 					t.Errorf("%s is allowed", name)
 				}
 			case "socket", "socketpair", "personality", "clone", "prctl", "ioctl", "setsockopt", "fcntl", "sendmsg", "prlimit64":
 				if rule.Action == specs.ActAllow && len(rule.Args) == 0 {
 					t.Errorf("%s is allowed whatever its arguments", name)
+				}
+			case "sync":
+				if rule.Action != specs.ActErrno || rule.ErrnoRet == nil || *rule.ErrnoRet != 0 {
+					t.Errorf("sync: %+v, want one that does nothing", rule)
 				}
 			case "clone3":
 				if rule.Action != specs.ActErrno || rule.ErrnoRet == nil || *rule.ErrnoRet != 38 {

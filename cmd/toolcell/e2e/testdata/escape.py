@@ -74,7 +74,7 @@ DENIED = (errno.EPERM, errno.EACCES, errno.ENOSYS)
 # Numbers of the calls that libc has no function for, or none for what we want: x86-64, arm64 (None: it has none).
 NUMBERS = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "afs_syscall": (183, None), "bpf": (321, 280),
-    "cachestat": (451, 451),    "capset": (126, 91), "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
+    "cachestat": (451, 451), "capset": (126, 91), "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
     "clone": (56, 220), "clone3": (435, 435), "create_module": (174, None), "delete_module": (176, 106),
     "fanotify_init": (300, 262), "fanotify_mark": (301, 263), "finit_module": (313, 273), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "get_kernel_syms": (177, None),
@@ -92,7 +92,7 @@ NUMBERS = {
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "remap_file_pages": (216, 234),
     "request_key": (249, 218), "rt_sigqueueinfo": (129, 138), "seccomp": (317, 277), "setdomainname": (171, 162), "sethostname": (170, 161),
     "setns": (308, 268), "settimeofday": (164, 170), "statmount": (457, 457), "swapoff": (168, 225),
-    "swapon": (167, 224), "sysfs": (139, None), "syslog": (103, 116), "tgkill": (234, 131), "umount2": (166, 39),
+    "swapon": (167, 224), "syncfs": (306, 267), "sysfs": (139, None), "syslog": (103, 116), "tgkill": (234, 131), "umount2": (166, 39),
     "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282), "vhangup": (153, 58), "vmsplice": (278, 75),
 }
 ARCH = {"x86_64": 0, "aarch64": 1}[platform.machine()]
@@ -719,7 +719,7 @@ DOORS = {
     "ptrace": (0, 0, 0, 0), "query_module": (0, 0, 0, 0, 0), "quotactl": (0x80000100, b"/dev/sda", 0, 0),
     "quotactl_fd": (0, 0x80000700, 0, PAGE), "remap_file_pages": (0, 0, 0, 0, 0),
     "request_key": (b"user", b"x", 0, 0), "seccomp": (99, 0, 0), "setdomainname": (b"x", 1), "sethostname": (b"x", 1),
-    "settimeofday": (NOW, 0), "swapoff": (b"/tmp/swap",), "swapon": (b"/tmp/swap", 0), "sysfs": (3, 0, 0),
+    "settimeofday": (NOW, 0), "swapoff": (b"/tmp/swap",), "swapon": (b"/tmp/swap", 0), "syncfs": (-1,), "sysfs": (3, 0, 0),
     "uselib": (b"/tmp/x",), "userfaultfd": (1,), "vhangup": (), "vmsplice": (1, PAGE, 0, 0),
 }
 for _name, _args in DOORS.items():
@@ -1121,7 +1121,7 @@ def _():
     return readable(["/proc/self/cmdline", "/proc/self/auxv", "/proc/1/cmdline"])
 
 
-@attempt("inherits a descriptor besides the four it should have", safe_outside=True)
+@attempt("inherits a descriptor that is not one of its four", safe_outside=True)
 def _():
     return INHERITED[4:] and str(INHERITED)
 
@@ -1399,7 +1399,7 @@ def _():
                                                     "192.0.2.1", "2001:db8::1", "example.com"))
 
 
-@attempt("has a network device besides its loopback")
+@attempt("has a network device that is not its loopback")
 def _():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         return first(lambda i=i: device(s, i) not in FALLBACK and device(s, i) for i in range(1, 64))
