@@ -25,6 +25,11 @@ from collections.abc import Callable
 from typing import Any
 
 GROUPBY = "import pandas as pd\nprint(pd.DataFrame({'k': list('abca') * 50, 'v': range(200)}).groupby('k').sum())"
+SPINNING = """import os, time
+end = time.monotonic() + 10
+for _ in range(3): os.fork()
+while time.monotonic() < end: pass
+"""
 WORSE = 0.6  # of the kept ratio: what a noisy machine does not explain
 HERE = pathlib.Path(__file__).resolve().parent.parent
 
@@ -193,6 +198,7 @@ class Bench:
         one.close()
         self.starts()
         self.warm()
+        self.neighbor()
         self.pandas()
         self.idle()
         self.flat()
@@ -267,6 +273,24 @@ class Bench:
                 self.out["burst of 32"] = summary(spaced(lambda: server.burst("print(1)", 32), 5, 2))
             self.out[f"8 clients, runs a second, {start}"] = round(server.sustained("print(1)", 8, 8), 1)
             server.close()
+
+    def neighbor(self) -> None:
+        """Whether a run that takes all the processor time it can get slows down those of another server."""
+        server, hog = (Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork") for _ in range(2))
+        hog.settle("print(1)")
+        server.settle("print(1)")
+        seconds: dict[str, list[float]] = {"quiet": [], "beside a spinning run": [], "after it": []}
+        for _ in range(4):  # in turns, since the machine may change
+            seconds["quiet"] += spaced(lambda: server.run("print(1)"), self.rounds // 4, 0.03)
+            hog.send_run(SPINNING)
+            time.sleep(1)
+            seconds["beside a spinning run"] += spaced(lambda: server.run("print(1)"), self.rounds // 4, 0.03)
+            hog.answer()
+            seconds["after it"] += spaced(lambda: server.run("print(1)"), self.rounds // 4, 0.03)
+        for when, each in seconds.items():
+            self.out[f"warm print(1), {when}"] = summary(each)
+        hog.close()
+        server.close()
 
     def pandas(self) -> None:
         server = Server(self.program, self.work, self.data, MCP_BRIDGE_START="fork", MCP_BRIDGE_PRELOAD="numpy,pandas")
