@@ -69,7 +69,7 @@ type Options struct {
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
 	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
 	Limits      oci.Limits
-	MaxOutput   int // bytes kept of each stream; 1 MiB if 0
+	MaxOutput   int // bytes of stdout and stderr in a result, and of its value; 32 KiB if 0
 	MaxParallel int // runs at once, further ones wait; 16 if 0
 	// Sessions says how many are kept at once, SessionIdle for how long after
 	// their last run. In SessionsDir is noted which there are, so that the next

@@ -350,7 +350,7 @@ func TestOutputIsBoundedAndTheCutIsSaid(t *testing.T) {
 	s := newServer(t, nil, func(o *Options) { o.MaxOutput = 1000 })
 	r := runCode(t, s, "print('first')\nfor i in range(10000): print(i)\nprint('last')")
 	text := r.Text(OutputCompact)
-	if !r.Truncated || len(text) > 1300 || r.Stdout[0] != "first" || r.Stdout[len(r.Stdout)-1] != "last" || !strings.Contains(text, "bytes left out here") {
+	if !r.Truncated || len(text) > 1300 || r.Stdout[0] != "first" || r.Stdout[len(r.Stdout)-1] != "last" || !strings.Contains(text, " KiB) left out") {
 		t.Errorf("truncated %v, %d bytes:\n%s", r.Truncated, len(text), text)
 	}
 }

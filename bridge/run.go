@@ -137,10 +137,7 @@ func (s *Server) startMessage(p plan, req Request) runner.Start {
 // newResult assembles the result of a run whose code has ended.
 func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 	r := p.result()
-	var cutOut, cutErr bool
-	r.Stdout, cutOut = py.pipes.Stdout.Lines()
-	r.Stderr, cutErr = py.pipes.Stderr.Lines()
-	r.Truncated = cutOut || cutErr
+	r.Stdout, r.Stderr, r.Truncated = py.pipes.Lines()
 	r.hostNotes = slices.Clone(py.image.Notes)
 	if s.o.Missing != nil {
 		r.hostNotes = append(r.hostNotes, s.o.Missing()...)

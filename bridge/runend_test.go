@@ -20,6 +20,7 @@ import (
 func TestAnswerDoesNotWaitForTheKernel(t *testing.T) {
 	text := strings.Repeat("x", 60<<10) // what a pipe holds
 	s := newServer(t, nil, func(o *Options) {
+		o.MaxOutput = 1 << 20
 		o.Sandboxes = startFunc(func(ctx context.Context, p oci.Process) (Sandbox, error) {
 			kept, err := syscall.Dup(int(p.Stdout.Fd()))
 			if err != nil {

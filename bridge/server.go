@@ -50,7 +50,7 @@ func New(o Options) *Server {
 	}
 	o.Timeout = min(o.Timeout, o.MaxTimeout)
 	if o.MaxOutput <= 0 {
-		o.MaxOutput = 1 << 20
+		o.MaxOutput = 32 << 10
 	}
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = 16

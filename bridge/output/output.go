@@ -17,7 +17,7 @@ import (
 // Pipes are the two output pipes between us and one sandbox, with both of
 // their ends.
 type Pipes struct {
-	limit              int
+	limit              int // bytes of a result
 	ChildOut, ChildErr *os.File
 	Stdout, Stderr     *capture
 	readers            []*os.File // of stdout, of stderr
@@ -28,7 +28,7 @@ type Pipes struct {
 // would be a quarter of a megabyte of garbage.
 var pipeBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// Open makes the pipes. At most limit bytes of each stream are kept.
+// Open makes the pipes. At most limit bytes of both streams are kept for a result.
 func Open(limit int) (w *Pipes, err error) {
 	w = &Pipes{limit: limit}
 	for _, child := range []**os.File{&w.ChildOut, &w.ChildErr} {
@@ -56,7 +56,7 @@ func pipe() (r, w *os.File, err error) {
 
 // Listen begins to read the output of the next run.
 func (w *Pipes) Listen() {
-	w.Stdout, w.Stderr = newCapture(w.limit), newCapture(w.limit)
+	w.Stdout, w.Stderr = newCapture(w.limit), newCapture(w.limit/4)
 	for i, to := range []*capture{w.Stdout, w.Stderr} {
 		r := w.readers[i]
 		_ = r.SetReadDeadline(time.Time{})
@@ -90,8 +90,9 @@ func (w *Pipes) KeepWhole(create func(name string) (*os.File, error), stdoutSeen
 // Finish ends the files that KeepWhole began and passes each of them to keep,
 // which calls named once the file has a URI. The streams have ended.
 func (w *Pipes) Finish(keep func(k Spilled, named func(uri string))) {
-	w.Stdout.whole.finish(keep)
-	w.Stderr.whole.finish(keep)
+	roomOut, roomErr := w.rooms()
+	w.Stdout.finish(roomOut, keep)
+	w.Stderr.finish(roomErr, keep)
 }
 
 // Settle reads the output that a run has written by now and stops there: later

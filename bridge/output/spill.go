@@ -52,6 +52,18 @@ func (o *overflow) write(parts ...[]byte) {
 	}
 }
 
+// finish ends the file of a stream that has not fitted, or does not fit into a result
+// with so much room.
+func (c *capture) finish(room int, keep func(k Spilled, named func(uri string))) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.whole != nil && c.total <= c.limit() && !c.fits(room) {
+		head, tail, _ := c.kept()
+		c.whole.write(head, tail)
+	}
+	c.whole.finish(keep)
+}
+
 // finish passes the file to keep, which calls named once it has a URI. The
 // stream has ended.
 func (o *overflow) finish(keep func(k Spilled, named func(uri string))) {
@@ -65,17 +77,17 @@ func (o *overflow) finish(keep func(k Spilled, named func(uri string))) {
 	keep(Spilled{Path: o.file.Name(), Name: o.name, Size: o.size}, func(uri string) { o.uri = uri })
 }
 
-// said says where the stream is, for the note that it was cut.
+// said says where the stream is, for the line that says that it was cut.
 func (o *overflow) said() string {
 	switch {
 	case o == nil || errors.Is(o.err, ErrNotKept):
 		return ""
 	case o.err != nil:
-		return ", which could not be kept: " + o.err.Error()
+		return "; it could not be kept: " + o.err.Error()
 	case o.uri == "":
 		return ""
 	case o.cut:
-		return ", the first " + text.Size(maxOverflow) + " of them in " + o.uri
+		return "; the first " + text.Size(maxOverflow) + " of all: " + o.uri
 	}
-	return ", all of them in " + o.uri
+	return "; all of it: " + o.uri
 }

@@ -109,6 +109,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		SessionIdle: s.SessionIdle,
 		SessionsDir: sessionsDir(d, o.serves),
 		Output:      s.Output,
+		MaxOutput:   s.OutputBytes,
 		Missing:     func() []string { return runtime.Missing(s.Limits) },
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         o.log,

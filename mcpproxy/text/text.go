@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -68,6 +69,14 @@ func Size(n int64) string {
 		}
 	}
 	return Plural(int(n), "byte")
+}
+
+// Grouped writes a number with commas between its thousands.
+func Grouped(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%s,%03d", Grouped(n/1000), n%1000)
 }
 
 // Plural returns a count with a noun, in the plural unless it is 1.

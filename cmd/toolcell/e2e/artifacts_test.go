@@ -186,8 +186,8 @@ func TestLongOutputIsKeptWhole(t *testing.T) {
 		t.Fatalf("files: %v", r.files())
 	}
 	uri, _ := f["uri"].(string)
-	if !strings.Contains(r.text, "all of them in "+uri+" …]") {
-		t.Error("the note that output was cut does not say where the rest is")
+	if !strings.Contains(r.text, "left out; all of it: "+uri+"\n") || len(r.text) > 33<<10 {
+		t.Errorf("%d characters, or the line in the cut does not say where the rest is", len(r.text))
 	}
 	if got := strings.Fields(c.read(t, f).Text); len(got) != 400_000 || got[0] != "0" || got[399_999] != "399999" {
 		t.Errorf("%d lines were kept", len(got))

@@ -42,7 +42,7 @@ func escapeBattery(t *testing.T, image, suffix string) {
 		t.Parallel()
 		set := layTraps(t, h)
 		c := h.serve(t, env{
-			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m",
+			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m", "MCP_BRIDGE_OUTPUT_BYTES": "1m",
 			// Of its own: a tool that an attempt saves must not reach other tests.
 			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
 		})

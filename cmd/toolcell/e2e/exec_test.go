@@ -183,7 +183,7 @@ func TestExecEndsQuietlyWithItsReader(t *testing.T) {
 	h := firstHost(t)
 	for name, args := range map[string][]string{
 		"a run":    {"exec", "-c", "while True: print('line')"},
-		"a result": {"exec", "--output", "json", "-c", "print('x' * 300000)"},
+		"a result": {"exec", "--output", "json", "--output-bytes", "1m", "-c", "print('x' * 300000)"},
 	} {
 		c := h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, `{ "$@"; echo "exit $?" >&2; } | head -c 1`, args...)
 		out, err := c.CombinedOutput()

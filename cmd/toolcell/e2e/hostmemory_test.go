@@ -68,6 +68,7 @@ ask("display", n=64, name="a", data=data)`,
 ask("export_tools", n=200)`,
 	"lines": `import sys
 for _ in range(3): os.write(1, b"x" + b"\n" * 500_000); os.write(2, b"x" + b"\n" * 500_000)`,
+	"control characters": `os.write(1, b"\x01" * 600_000); os.write(2, b"\x01" * 600_000)`,
 }
 
 // TestHostileCodeLeavesTheHostItsMemory: whatever fifteen runs at once do, toolcell

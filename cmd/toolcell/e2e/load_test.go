@@ -157,7 +157,7 @@ func TestDisconnectDuringARun(t *testing.T) {
 			"nothing read, then stdin is closed": {"print('x' * 900_000)", func(c *rawClient) error { time.Sleep(700 * time.Millisecond); return c.in.Close() }},
 		} {
 			t.Run(name, func(t *testing.T) {
-				c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+				c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_BYTES": "1m"}), marker()
 				c.sendCode(t, "import subprocess, time\nsubprocess.Popen(['sleep', '"+mark+"'])\ntime.sleep(0.5)\n"+tt.code)
 				waitFor(t, "the code to start", func() bool { return alive(mark) })
 				if err := tt.leave(c); err != nil {

@@ -46,6 +46,7 @@ type Settings struct {
 	MaxImage    imageLimits
 	Output      bridge.OutputMode
 	OutputNamed bool
+	OutputBytes int
 	LogLevel    slog.Level
 	AllowSelf   bool
 	Servers     string
@@ -101,6 +102,7 @@ var All = []Setting{
 	{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` for which the files of a run are kept"},
 	{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "the most `BYTES` that files of runs take; beyond, the oldest are removed (k, m, g)"},
 	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results, a `MODE`: compact, toon or json"},
+	{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "the most `BYTES` of stdout and stderr that a result has (k, m), from 1k to 1m; a file has all"},
 	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
 	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "1 to list this program itself among the servers, a `BOOL`"},
 	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
@@ -140,6 +142,7 @@ func Read(c *cli.Context) (Settings, error) {
 		Registries:  r.registries(),
 		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: r.count("image-max-files")},
 		Output:      r.output("output"),
+		OutputBytes: r.outputBytes("output-bytes"),
 		OutputNamed: c.IsSet("output") && c.String("output") != "",
 		LogLevel:    r.level("log-level"),
 		AllowSelf:   r.boolean("allow-self-server"),
@@ -373,6 +376,14 @@ func (r *reader) output(name string) bridge.OutputMode {
 		r.fail(name, "none of compact, toon, json")
 	}
 	return m
+}
+
+func (r *reader) outputBytes(name string) int {
+	n := r.size(name)
+	if n < 1<<10 || n > 1<<20 {
+		r.fail(name, "it can be from 1k to 1m")
+	}
+	return int(n)
 }
 
 func (r *reader) level(name string) slog.Level {
