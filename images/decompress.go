@@ -16,13 +16,22 @@ import (
 const maxWindow = 128 << 20
 
 var (
-	gzipMagic = []byte{0x1f, 0x8b}
-	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	gzipMagic  = []byte{0x1f, 0x8b}
+	zstdMagic  = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	xzMagic    = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
+	bzip2Magic = []byte("BZh")
 )
+
+// isZstd reports whether a stream begins with a frame of zstd, which may be one to
+// skip (RFC 8878, section 3.1.2).
+func isZstd(head []byte) bool {
+	skippable := len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
+	return skippable || bytes.HasPrefix(head, zstdMagic)
+}
 
 // A decompressor undoes the compression of a stream. It knows gzip and zstd by
 // their beginnings, whatever a media type says; anything else is taken for
-// uncompressed. After the end of its format it reads on to the end of the
+// uncompressed, but for what the OCI image specification does not have. After the end of its format it reads on to the end of the
 // stream, whose error it then reports.
 type decompressor struct {
 	out     io.Reader
@@ -32,7 +41,7 @@ type decompressor struct {
 
 func newDecompressor(r io.Reader) (*decompressor, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
-	head, err := in.Peek(len(zstdMagic))
+	head, err := in.Peek(len(xzMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -42,12 +51,16 @@ func newDecompressor(r io.Reader) (*decompressor, error) {
 		if d.out, err = gzip.NewReader(in); err != nil {
 			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 		}
-	case bytes.HasPrefix(head, zstdMagic):
+	case isZstd(head):
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 		}
 		d.out, d.release = z, z.Close
+	case bytes.HasPrefix(head, xzMagic):
+		return nil, errors.New("it is compressed with xz, which images may not be: make it again with gzip or zstd")
+	case bytes.HasPrefix(head, bzip2Magic):
+		return nil, errors.New("it is compressed with bzip2, which images may not be: make it again with gzip or zstd")
 	}
 	return d, nil
 }
