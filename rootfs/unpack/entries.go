@@ -28,7 +28,7 @@ type entry struct {
 }
 
 // newEntry takes over what we keep of a header. It reports false if there is
-// nothing to keep: a sandbox has its own /dev, and may make no devices.
+// nothing to keep.
 func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
 	e = entry{Name: hdr.Name, Type: hdr.Typeflag, Time: clampTime(hdr.ModTime)}
 	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
@@ -44,8 +44,7 @@ func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
 		e.Link = hdr.Linkname
 	case tar.TypeXGlobalHeader: // comments by the maker of the tar
 		return e, false, nil
-	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return e, false, nil
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo: // only takes the place of what was there
 	default:
 		return e, false, fmt.Errorf("unknown type %q of tar entry", hdr.Typeflag)
 	}

@@ -24,6 +24,7 @@ type Merger struct {
 	root     *os.Root
 	budget   *Budget
 	dirs     map[string]dirEntry // what SetDirModes gives each directory
+	devices  map[string]struct{} // paths of devices and pipes, which are not made
 	layerDir string              // folder of the layer at hand
 	paths    *layerPaths
 	parent   parentCache
@@ -36,7 +37,7 @@ type dirEntry struct {
 
 // NewMerger merges layers into root, which is empty.
 func NewMerger(root *os.Root, b *Budget) *Merger {
-	return &Merger{root: root, budget: b, dirs: map[string]dirEntry{}}
+	return &Merger{root: root, budget: b, dirs: map[string]dirEntry{}, devices: map[string]struct{}{}}
 }
 
 // Merge puts one layer on top of those before.
@@ -84,6 +85,8 @@ func (m *Merger) create(parent parentDir, base string, e *entry) error {
 		return m.makeDirectory(parent, base, e)
 	case tar.TypeLink:
 		return m.linkExisting(parent, base, e.Link)
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return m.leaveOut(full)
 	case tar.TypeSymlink:
 		return m.replace(parent, base, func() error {
 			if err := unix.Symlinkat(e.Link, parent.fd(), base); err != nil {
@@ -93,6 +96,19 @@ func (m *Merger) create(parent parentDir, base string, e *entry) error {
 		})
 	}
 	return m.replace(parent, base, func() error { return m.linkContent(parent, base, e) })
+}
+
+// leaveOut removes what has the name of a device or a pipe, and makes nothing in its
+// place: a sandbox has its own /dev, and may make no devices.
+func (m *Merger) leaveOut(full string) error {
+	if err := m.budget.spendName(full); err != nil {
+		return err
+	}
+	m.devices[full] = struct{}{}
+	if _, err := m.root.Lstat(full); rootdir.IsMissing(err) {
+		return nil
+	}
+	return m.remove(full)
 }
 
 // replace makes something new, after the removal of what has the name if there
@@ -184,7 +200,7 @@ func openContent(name string) (*os.File, error) {
 }
 
 // linkExisting links to a file that has been merged before. A symlink as target
-// is linked itself, not what it points at.
+// is linked itself, not what it points at, and a device is left out again.
 func (m *Merger) linkExisting(parent parentDir, base, target string) error {
 	target, err := rootdir.Clean(target)
 	if err != nil {
@@ -196,6 +212,9 @@ func (m *Merger) linkExisting(parent parentDir, base, target string) error {
 	}
 	old, full := path.Join(dir, path.Base(target)), path.Join(parent.path, base)
 	info, err := m.root.Lstat(old)
+	if _, device := m.devices[old]; device && rootdir.IsMissing(err) {
+		return m.leaveOut(full)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("hard link to %s: %w", rootdir.Quote(target), err)

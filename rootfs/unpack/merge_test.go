@@ -53,6 +53,12 @@ func TestUnpackLayers(t *testing.T) {
 		"the root itself":                 {[]entry{dir("./"), dir("."), dir("/")}, "a/ a/1=one a/2=two a/b/ a/b/3=three abs->/a/b l->a"},
 		"a file twice in one layer":       {[]entry{file("x", "1"), file("x", "2")}, "a/ a/1=one a/2=two a/b/ a/b/3=three abs->/a/b l->a x=2"},
 		"parent removed while it is open": {[]entry{file("a/b/x", "1"), file("a", "f"), dir("a"), file("a/b/x", "2")}, "a/ a/b/ a/b/x=2 abs->/a/b l->a"},
+		"device replaces a file":          {[]entry{special("a/1", tar.TypeChar)}, "a/ a/2=two a/b/ a/b/3=three abs->/a/b l->a"},
+		"pipe replaces a directory":       {[]entry{special("a/b", tar.TypeFifo)}, "a/ a/1=one a/2=two abs->/a/b l->a"},
+		"file replaces a device":          {[]entry{special("a/1", tar.TypeBlock), file("a/1", "new"), hardlink("h", "a/1")}, "a/ a/1=new a/2=two a/b/ a/b/3=three abs->/a/b h=new l->a"},
+		"hard link to a device":           {[]entry{special("null", tar.TypeChar), hardlink("a/1", "null"), hardlink("zero", "a/1")}, "a/ a/2=two a/b/ a/b/3=three abs->/a/b l->a"},
+		"device through a symlink":        {[]entry{special("l/1", tar.TypeChar), hardlink("h", "a/1")}, "a/ a/2=two a/b/ a/b/3=three abs->/a/b l->a"},
+		"device below what is missing":    {[]entry{special("x/null", tar.TypeChar)}, "a/ a/1=one a/2=two a/b/ a/b/3=three abs->/a/b l->a x/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, err := unpackAll(t, pack(t, base...), pack(t, c.upper...))
