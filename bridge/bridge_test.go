@@ -473,6 +473,22 @@ func TestImageThatCannotBeHad(t *testing.T) {
 	}
 }
 
+// TestVariablesOfTheImage: the last one of a name counts, and none disturbs the run.
+func TestVariablesOfTheImage(t *testing.T) {
+	s := newServer(t, nil, func(o *Options) {
+		rootfs := o.Rootfs
+		o.Rootfs = func(ctx context.Context, progress func(int64, int64, string)) (Image, error) {
+			image, err := rootfs(ctx, progress)
+			image.Env = []string{"KEPT=first", "PYTHONINSPECT=1", "PYTHONVERBOSE=1", "PYTHONPROFILEIMPORTTIME=1", "PYTHONHASHSEED=7", "KEPT=last", "odd"}
+			return image, err
+		}
+	})
+	r := runCode(t, s, "import os, sys; print(os.environ['KEPT'], os.environ['PYTHONHASHSEED'], sys.flags.inspect)")
+	if r.Status != StatusSuccess || strings.Join(r.Stdout, "|") != "last 7 0" || len(r.Stderr) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestManyRunsAtOnceAreQueued(t *testing.T) {
 	var now, most atomic.Int32
 	s := newServer(t, nil, func(o *Options) {

@@ -110,7 +110,7 @@ func (s *Server) process(image Image, w *output.Pipes) oci.Process {
 		Root:    image.Root,
 		Binds:   binds,
 		Args:    append(slices.Clone(python), runner.Program),
-		Env:     lastWins(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
+		Env:     ownVariables(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
 		Limits:  s.o.Limits,
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
@@ -126,13 +126,21 @@ var commonModules = []string{
 	"functools", "statistics", "dataclasses", "typing", "pathlib", "subprocess", "threading", "time",
 }
 
-// lastWins drops all but the last setting of each variable.
-func lastWins(env []string) []string {
+// interactive are variables of images that make Python wait for input or write to
+// stderr what no code has printed (Using Python, "Environment variables").
+var interactive = []string{
+	"PYTHONDEBUG", "PYTHONDUMPREFS", "PYTHONDUMPREFSFILE", "PYTHONINSPECT", "PYTHONMALLOCSTATS", "PYTHONPROFILEIMPORTTIME",
+	"PYTHONSTARTUP", "PYTHONVERBOSE",
+}
+
+// ownVariables drops all but the last setting of each variable, and those of an
+// image that would disturb a run.
+func ownVariables(env []string) []string {
 	at := map[string]int{}
 	var out []string
 	for _, kv := range env {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.ContainsRune(kv, 0) {
+		if !ok || name == "" || strings.ContainsRune(kv, 0) || slices.Contains(interactive, name) {
 			continue // an image may say anything
 		}
 		if i, dup := at[name]; dup {
