@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -83,7 +82,7 @@ func savedNames(saved []savedImage) string {
 	if len(names) == 0 {
 		return "none with a name"
 	}
-	return strings.Join(names, ", ")
+	return foreignNames(names)
 }
 
 // dockerImage is an image of a `docker save` archive.

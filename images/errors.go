@@ -5,9 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
@@ -40,6 +43,10 @@ func classify(ctx context.Context, err error) error {
 	}
 	// The errors of an HTTP client, whatever their cause, are net.Errors: no
 	// name, no connection, a timeout, a proxy that says no.
+	// So are those of files, which are of this host.
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return err
+	}
 	if netErr := net.Error(nil); errors.As(err, &netErr) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -47,6 +54,7 @@ func classify(ctx context.Context, err error) error {
 }
 
 func classifyAnswer(answer *transport.Error, err error) error {
+	err = &answerError{err}
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fmt.Errorf("the registry refused access: the image is private or does not exist; %s: %w", loginAdvice, err)
@@ -58,4 +66,36 @@ func classifyAnswer(answer *transport.Error, err error) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
+}
+
+// An answerError is an error with a registry's own words, which may be anything.
+type answerError struct{ err error }
+
+func (e *answerError) Error() string { return foreign(e.err.Error(), 1000) }
+func (e *answerError) Unwrap() error { return e.err }
+
+// foreign makes text from an image or a registry fit for a message: it is quoted
+// unless all of it can be printed, and cut to so many bytes.
+func foreign(s string, most int) string {
+	cut := ""
+	if len(s) > most {
+		s, cut = strings.ToValidUTF8(s[:most], ""), "…"
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
+		s = strconv.Quote(s)
+	}
+	return s + cut
+}
+
+// foreignNames lists names from an image, the first ones if they are many.
+func foreignNames(names []string) string {
+	const most = 20
+	var out []string
+	for _, n := range names[:min(len(names), most)] {
+		out = append(out, foreign(n, 100))
+	}
+	if len(names) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(out, ", ")
 }

@@ -141,9 +141,9 @@ func withTag(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
 	case len(entries) == 0:
 		return nil, errors.New("the layout has no images")
 	case tag == "" && len(names) > 1:
-		return nil, fmt.Errorf("the layout has several images, add the tag of one to its path: %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("the layout has several images, add the tag of one to its path: %s", foreignNames(names))
 	case len(found) == 0:
-		return nil, fmt.Errorf("the layout has no image with the tag %q; it has %s", tag, strings.Join(names, ", "))
+		return nil, fmt.Errorf("the layout has no image with the tag %q; it has %s", tag, foreignNames(names))
 	}
 	return found, nil
 }

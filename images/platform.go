@@ -88,7 +88,6 @@ func chooseManifest(entries []v1.Descriptor, want v1.Platform) (v1.Descriptor, e
 
 // platformNames lists the platforms of an index for an error.
 func platformNames(entries []v1.Descriptor) string {
-	const most = 20
 	var names []string
 	seen := map[string]bool{}
 	for _, d := range entries {
@@ -104,10 +103,7 @@ func platformNames(entries []v1.Descriptor) string {
 	if len(names) == 0 {
 		return "no platform at all"
 	}
-	if len(names) > most {
-		names = append(names[:most], "…")
-	}
-	return strings.Join(names, ", ")
+	return foreignNames(names)
 }
 
 // checkPlatform refuses an image that says it is made for another platform. Many
@@ -119,5 +115,5 @@ func checkPlatform(config *v1.ConfigFile, want v1.Platform) error {
 		return nil
 	}
 	return fmt.Errorf("the image is made for %s/%s and this host is %s",
-		config.OS, config.Architecture, want)
+		foreign(config.OS, 100), foreign(config.Architecture, 100), want)
 }

@@ -3,6 +3,7 @@ package images
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -72,11 +73,38 @@ func Parse(ref string) (Reference, error) {
 			return parseLocal(kind, prefix, rest)
 		}
 	}
+	if err := checkElsewhere(ref); err != nil {
+		return Reference{}, fmt.Errorf("image reference %q: %w", ref, err)
+	}
 	r, err := name.ParseReference(strings.TrimPrefix(ref, "docker://"))
 	if err != nil {
 		return Reference{}, fmt.Errorf("image reference %q: %w", ref, err)
 	}
 	return Reference{Kind: Registry, Name: r.Name(), remote: r}, nil
+}
+
+// checkElsewhere says what to do with a reference to a place that other tools know and
+// this package does not, and with a path.
+func checkElsewhere(ref string) error {
+	for prefix, cure := range map[string]string{
+		"docker-daemon:":      "save it with `docker save -o FILE IMAGE`, and use docker-archive:FILE",
+		"containers-storage:": "save it with `podman save --format oci-archive -o FILE IMAGE`, and use oci-archive:FILE",
+		"dir:":                "copy it with `skopeo copy dir:DIR oci:OTHER`, and use oci:OTHER",
+	} {
+		if strings.HasPrefix(ref, prefix) {
+			return errors.New("toolcell does not read images there: " + cure)
+		}
+	}
+	path, archive := ref, strings.HasSuffix(ref, ".tar") || strings.HasSuffix(ref, ".tar.gz") || strings.HasSuffix(ref, ".tgz")
+	if !strings.HasPrefix(ref, "/") && !strings.HasPrefix(ref, ".") && !strings.HasPrefix(ref, "~") {
+		if _, err := os.Stat(path); err != nil || !archive {
+			return nil
+		}
+	}
+	if archive {
+		return fmt.Errorf("for an archive use docker-archive:%s or oci-archive:%s, as it was made", path, path)
+	}
+	return fmt.Errorf("for a folder with an OCI layout use oci:%s", path)
 }
 
 func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
