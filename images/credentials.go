@@ -1,30 +1,41 @@
 package images
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/cli/cli/config/types"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// credentials are what `docker login`, `podman login` and `skopeo login` have
+// logins are what `docker login`, `podman login` and `skopeo login` have
 // stored, with the credential helpers named there. The library's own keychain
 // looks at podman's file only if there is none of Docker's.
-type credentials struct{}
+type logins struct {
+	failed []error // of helpers, which most images do not need
+}
 
-// Resolve implements authn.Keychain. The first file that knows the repository,
-// a part of its path, or the registry, decides.
-func (credentials) Resolve(target authn.Resource) (authn.Authenticator, error) {
+// Resolve implements authn.Keychain.
+func (l *logins) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	return l.ResolveContext(context.Background(), target)
+}
+
+// ResolveContext implements authn.ContextKeychain. The first file that knows the
+// repository, a part of its path, or the registry, decides.
+func (l *logins) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	for _, file := range credentialFiles() {
-		auth, err := readCredentials(file, credentialKeys(target))
+		auth, err := l.read(ctx, file, credentialKeys(target))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -82,40 +93,60 @@ func credentialKeys(target authn.Resource) []string {
 	return keys
 }
 
-func readCredentials(file string, keys []string) (none types.AuthConfig, err error) {
+func (l *logins) read(ctx context.Context, file string, keys []string) (none types.AuthConfig, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return none, err
 	}
 	defer f.Close()
-	c, err := config.LoadFromReader(f)
+	stored, err := config.LoadFromReader(f)
 	if err != nil {
 		return none, err
 	}
 	for _, key := range keys {
-		// What is stored under the very key; the library would also take the
-		// credentials of one path of a registry for those of all.
-		if auth, err := withoutAddress(c.AuthConfigs[key], nil); auth != none || err != nil {
-			return auth, err
+		if auth := storedFor(stored.AuthConfigs, key); auth != none {
+			return auth, nil
 		}
 	}
 	for _, key := range keys {
-		auth, err := withoutAddress(c.GetAuthConfig(key)) // asks the helpers
-		if err != nil && strings.Contains(err.Error(), exec.ErrNotFound.Error()) {
-			// A helper that went with the program that brought it, such as
-			// Docker Desktop. Most images need no credentials.
+		helper := cmp.Or(stored.CredentialHelpers[key], stored.CredentialsStore)
+		if helper == "" {
 			continue
 		}
-		if auth != none || err != nil {
-			return auth, err
+		auth, err := askHelper(ctx, helper, key)
+		if err != nil {
+			l.failed = append(l.failed, fmt.Errorf("the credential helper %q, which %q names, failed: %w", helper, file, err))
+			return none, nil
+		}
+		if auth != none {
+			return auth, nil
 		}
 	}
 	return none, nil
 }
 
-// withoutAddress clears the field that the library fills in also where it has found no
-// credentials.
-func withoutAddress(auth types.AuthConfig, err error) (types.AuthConfig, error) {
-	auth.ServerAddress = ""
-	return auth, err
+// storedFor returns what is stored under the very key, or for a registry under its
+// URL, as old versions of Docker did. The library would also take the credentials of
+// one path of a registry for those of all.
+func storedFor(all map[string]types.AuthConfig, key string) types.AuthConfig {
+	auth := all[key]
+	for url, other := range all {
+		u, isURL := strings.CutPrefix(strings.TrimPrefix(url, "http://"), "https://")
+		isURL = isURL || strings.HasPrefix(url, "http://")
+		host, path, _ := strings.Cut(u, "/")
+		if auth == (types.AuthConfig{}) && isURL && host == key && slices.Contains([]string{"", "v1", "v2"}, strings.Trim(path, "/")) {
+			auth = other
+		}
+	}
+	auth.ServerAddress = "" // filled in also where there are no credentials
+	return auth
+}
+
+// explain adds to a refusal of a registry which helpers failed before.
+func (l *logins) explain(err error) error {
+	answer := (*transport.Error)(nil)
+	if errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) && len(l.failed) > 0 {
+		return fmt.Errorf("%w; before that, %w", err, errors.Join(l.failed...))
+	}
+	return err
 }

@@ -51,7 +51,7 @@ func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, want v1.P
 	for range maxNesting {
 		d, err := remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(repo.client.Transport))
 		if err != nil {
-			return nil, err
+			return nil, repo.stored.explain(err)
 		}
 		if !d.MediaType.IsIndex() {
 			if d.MediaType == types.DockerManifestSchema1 || d.MediaType == types.DockerManifestSchema1Signed {
@@ -78,12 +78,14 @@ type repository struct {
 	repo       name.Repository
 	client     *http.Client
 	firstPause time.Duration // the wait before the second try
+	stored     *logins
 }
 
 func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repository, error) {
+	stored := &logins{}
 	keychain := p.Keychain
 	if keychain == nil {
-		keychain = credentials{}
+		keychain = stored
 	}
 	auth, err := authn.Resolve(ctx, keychain, repo)
 	if err != nil {
@@ -100,9 +102,9 @@ func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repo
 	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
-		return nil, err
+		return nil, stored.explain(err)
 	}
-	return &repository{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first}, nil
+	return &repository{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first, stored}, nil
 }
 
 // open implements blobs.

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -173,8 +175,12 @@ func TestCredentials(t *testing.T) {
 	}
 	helpers := t.TempDir()
 	helper := "#!/bin/sh\nread server; echo '{\"ServerURL\":\"x\",\"Username\":\"helped\",\"Secret\":\"s\"}'\n"
-	if err := os.WriteFile(filepath.Join(helpers, "docker-credential-test"), []byte(helper), 0o700); err != nil {
-		t.Fatal(err)
+	for name, script := range map[string]string{
+		"test": helper, "broken": "#!/bin/sh\necho 'no bus' >&2; exit 1\n", "empty": "#!/bin/sh\necho 'credentials not found in native keychain'; exit 1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(helpers, "docker-credential-"+name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const ada, bob = `{"auth":"YWRhOnNlY3JldA=="}`, `{"auth":"Ym9iOnNlY3JldA=="}`
 	for what, c := range map[string]struct {
@@ -198,6 +204,10 @@ func TestCredentials(t *testing.T) {
 		},
 		"helper of one registry": {map[string]string{".docker/config.json": `{"credHelpers":{"registry.example":"test"}}`}, nil, repo, "helped"},
 		"helper of all":          {map[string]string{".docker/config.json": `{"credsStore":"test"}`}, nil, repo, "helped"},
+		"Docker's of old":        {map[string]string{".docker/config.json": `{"auths":{"https://registry.example/v1/":` + ada + `}}`}, nil, repo, "ada"},
+		"of another path":        {map[string]string{".docker/config.json": `{"auths":{"registry.example/other":` + ada + `,"https://registry.example/other/":` + ada + `}}`}, nil, repo, ""},
+		"helper that fails":      {map[string]string{".docker/config.json": `{"credsStore":"broken"}`}, nil, repo, ""},
+		"helper without any":     {map[string]string{".docker/config.json": `{"credsStore":"empty"}`}, nil, repo, ""},
 		"helper that is gone":    {map[string]string{".docker/config.json": `{"credsStore":"desktop.exe"}`}, nil, repo, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -216,7 +226,7 @@ func TestCredentials(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			auth, err := credentials{}.Resolve(c.repo)
+			auth, err := (&logins{}).Resolve(c.repo)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,6 +250,47 @@ func TestDamagedCredentialsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := pullAll(Puller{}, "127.0.0.1:1/py:3"); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHelperThatFails does not block a public image, and is named if the registry
+// refuses access.
+func TestHelperThatFails(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("DOCKER_CONFIG", dir)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"credsStore":"broken"}`), 0o600),
+		os.WriteFile(filepath.Join(dir, "docker-credential-broken"), []byte("#!/bin/sh\necho no bus >&2; exit 1\n"), 0o700),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := serve(t, nil)
+	push(t, open+"/py:3", hostImage(t))
+	if err := pullAll(Puller{}, open+"/py:3"); err != nil {
+		t.Errorf("a public image: %v", err)
+	}
+	closed := serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	})
+	if err := pullAll(Puller{}, closed+"/py:3"); err == nil || !strings.Contains(err.Error(), `credential helper "broken"`) || !strings.Contains(err.Error(), "no bus") {
+		t.Errorf("a private one: %v", err)
+	}
+}
+
+// TestHelperThatHangs is ended.
+func TestHelperThatHangs(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-slow"), []byte("#!/bin/sh\nsleep 1000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := askHelper(ctx, "slow", "registry.example"); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("got %v", err)
 	}
 }

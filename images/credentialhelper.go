@@ -1,0 +1,66 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/docker/cli/cli/config/types"
+	"github.com/docker/docker-credential-helpers/client"
+	"github.com/docker/docker-credential-helpers/credentials"
+)
+
+// helperTimeout is for helpers that wait for a person, or for a bus that is not there.
+const helperTimeout = 15 * time.Second
+
+// tokenUser is the user name with which a helper marks a token.
+const tokenUser = "<token>"
+
+// askHelper asks docker-credential-NAME for what it has stored for a registry. It
+// returns nothing if the helper has nothing or is not installed: it may have gone with
+// the program that brought it, such as Docker Desktop.
+func askHelper(ctx context.Context, helper, registry string) (none types.AuthConfig, err error) {
+	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
+	defer cancel()
+	found, err := client.Get(func(args ...string) client.Program {
+		return newHelperProgram(ctx, "docker-credential-"+helper, args)
+	}, registry)
+	switch {
+	case ctx.Err() != nil:
+		return none, fmt.Errorf("it gave no answer in %s", helperTimeout)
+	case credentials.IsErrCredentialsNotFound(err), err != nil && strings.Contains(err.Error(), exec.ErrNotFound.Error()):
+		return none, nil
+	case err != nil:
+		return none, errors.New(foreign(err.Error(), 300))
+	case found.Username == tokenUser:
+		return types.AuthConfig{IdentityToken: found.Secret}, nil
+	}
+	return types.AuthConfig{Username: found.Username, Password: found.Secret}, nil
+}
+
+// A helperProgram is a credential helper that ends with its context. Unlike the
+// library's it keeps what the helper writes to stderr for the error.
+type helperProgram struct{ cmd *exec.Cmd }
+
+func newHelperProgram(ctx context.Context, name string, args []string) helperProgram {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second // for children that keep its output open
+	return helperProgram{cmd}
+}
+
+func (h helperProgram) Input(in io.Reader) { h.cmd.Stdin = in }
+
+func (h helperProgram) Output() ([]byte, error) {
+	var stderr bytes.Buffer
+	h.cmd.Stderr = &stderr
+	out, err := h.cmd.Output()
+	if said := strings.TrimSpace(stderr.String()); err != nil && said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return out, err
+}
