@@ -83,6 +83,7 @@ func describe(t *testing.T, root string) map[string]string {
 			return err
 		}
 		mode := info.Mode() &^ (fs.ModeSetuid | fs.ModeSetgid)
+		mode |= mode.Perm() >> 6 & 0o005 // what the owner may read, others may in our roots
 		line := fmt.Sprintf("%s %d", mode, info.ModTime().Unix())
 		switch {
 		case mode&fs.ModeSymlink != 0:

@@ -48,6 +48,9 @@ func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
 	default:
 		return e, false, fmt.Errorf("unknown type %q of tar entry", hdr.Typeflag)
 	}
+	// The owner is root in most images, as whom other engines run the code. Here it
+	// has an id of its own, for which a Python below /root would be out of reach.
+	e.Mode |= e.Mode >> 6 & 0o005
 	return e, true, nil
 }
 

@@ -216,20 +216,27 @@ func TestUnpackModesAndTimes(t *testing.T) {
 		with(file("suid", "x"), 0o4755),
 		with(file("sgid", "x"), 0o2711),
 		with(file("none", "x"), 0o000),
+		with(dir("private"), 0o700),
+		with(file("private/secret", "x"), 0o600),
+		with(file("private/tool", "x"), 0o750),
 	))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]fs.FileMode{
-		"closed":    fs.ModeDir | 0o500,
-		"closed/in": 0o640,
+		"closed":    fs.ModeDir | 0o505,
+		"closed/in": 0o644,
 		"ro":        fs.ModeDir | 0o555,
 		"ro/in":     0o444,
 		"sticky":    fs.ModeDir | fs.ModeSticky | 0o777,
 		"gid":       fs.ModeDir | 0o755,
 		"suid":      0o755,
-		"sgid":      0o711,
+		"sgid":      0o715,
 		"none":      0,
+		// What its owner may read or enter, others may.
+		"private":        fs.ModeDir | 0o705,
+		"private/secret": 0o604,
+		"private/tool":   0o755,
 	} {
 		info, err := os.Stat(filepath.Join(root, name))
 		if err != nil {
