@@ -38,14 +38,16 @@ p) export TOOLCELL_TEST_CURE="sudo sysctl -w kernel.unprivileged_userns_clone=1"
 esac
 
 # The suite runs as root and as from a terminal, but for what does not depend on
-# the machine: images, clients' files, the words of commands, what crosses the
-# control socket, the memory of toolcell. Elsewhere it is what the kind of host changes: limits, the ways out, what doctor says. The sandboxes
-# of an and db are those of ab and d: there it is how they are found to be needed.
-# Without a /proc a machine is as any other, so one variant is enough.
+# the machine: images, clients' files, the words of commands and results, what
+# crosses the control socket, the memory of toolcell. Elsewhere it is what the kind
+# of host changes: limits, the ways out, what doctor says. The sandboxes of an and
+# db are those of ab and d: there it is how they are found to be needed. Without a
+# /proc a machine is as any other, so one variant is enough.
 same='Image|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
 same+='|Install|Move|RealClients|WhatRealClients|Release|Login|Policy|Servers|Tools|Trust|SecretIs|ServeFollows'
 same+='|Completion|Document|PythonDocument|ShellDocument|Walk|Version|Binary|Colour|JSON|Prompt|Tokens|Estimated|Pictures|Figures|Tables'
 same+='|HostileCode|ManyCalls|WaitingCalls|BadInput|ForgedFrames|StalledClient|LinesThatAre|SavedTools|KilledUpstream|TwoServers'
+same+='|TimeoutSays|FailedRunLists|SandboxedPython|SlowPictures|LongOutput|OnlyColors|OutputModes|SessionsGive|FilesAreRefused'
 packages=(e2e oci) run=. skip="^TestEscapeBatteryOnAnImage\$|^Test($same)"
 case $variant in
 a) ;;
