@@ -101,7 +101,7 @@ table:
 	rm -rf $(TOOLCELL_REPORT)
 	$(MAKE) test-vm
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11
-	TOOLCELL_REPORT=$(TOOLCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestEscapeBattery$$' $(E2E)
+	TOOLCELL_REPORT=$(TOOLCELL_REPORT)/here go test -tags $(TAGS) -count=1 -timeout 20m -run 'TestLimits|TestNeighborTakesNothing|TestEscapeBattery$$' $(E2E)
 	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable $(E2E)
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

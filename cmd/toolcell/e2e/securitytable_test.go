@@ -17,7 +17,7 @@ const securityPage = "../../../docs/security.md"
 
 // A mode is a kind of host in the table, and where its reports are among those
 // that TOOLCELL_REPORT's folder has: a folder for each machine, in it
-// <host>.limits.json and <host>.battery.json.
+// <host>.limits.json, <host>.neighbor.json and <host>.battery.json.
 type mode struct{ name, report string }
 
 var modes = []mode{
@@ -35,8 +35,14 @@ var modes = []mode{
 	{"unprivileged container of a user, systemd", "a/no-proc"},
 }
 
-// columns are the groups of limits, and the battery.
-var columns = []string{"memory", "processes", "time", "space", "output", "battery"}
+// limitColumns are the groups of limits.
+var limitColumns = []string{"memory", "processes", "time", "space", "output"}
+
+// columns are those of the table. The last ones are reports of their own.
+var columns = append(slices.Clone(limitColumns), "neighbor", "battery")
+
+// isNew reports whether a column may be missing in a table from before its test.
+func isNew(column string) bool { return column == "neighbor" }
 
 // TestSecurityTable writes the table from reports, if TOOLCELL_TABLE names
 // their folder. Otherwise it checks that the table is of these modes, with as
@@ -73,18 +79,22 @@ func checkTable(t *testing.T, table string) {
 	for _, tt := range limitCases {
 		cases[tt.group]++
 	}
+	shown := strings.Split(strings.Trim(lines[0], "| "), " | ")[2:]
+	if !slices.Equal(shown, columns) && !slices.Equal(shown, slices.DeleteFunc(slices.Clone(columns), isNew)) {
+		t.Fatalf("the columns are %q, want %q: run make table", shown, columns)
+	}
 	for i, m := range modes {
 		cells := strings.Split(strings.Trim(lines[i+2], "| "), " | ")
-		if len(cells) != len(columns)+2 || cells[0] != m.name || cells[1] != "yes" {
+		if len(cells) != len(shown)+2 || cells[0] != m.name || cells[1] != "yes" {
 			t.Errorf("row %q, want %q, which starts", lines[i+2], m.name)
 			continue
 		}
-		for j, column := range columns {
+		for j, column := range shown {
 			var held, all int
 			if _, err := fmt.Sscanf(cells[j+2], "%d of %d", &held, &all); err != nil || held != all || all == 0 {
 				t.Errorf("%s, %s: %q", m.name, column, cells[j+2])
 			}
-			if column != "battery" && all != cases[column] {
+			if slices.Contains(limitColumns, column) && all != cases[column] {
 				t.Errorf("%s, %s: %d cases in the table, %d in the test: run make test-vm", m.name, column, all, cases[column])
 			}
 		}
@@ -96,7 +106,7 @@ func securityTable(t *testing.T, dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| host | starts | %s |\n|---|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for _, m := range modes {
-		limits, battery := readReport(t, dir, m, "limits"), readReport(t, dir, m, "battery")
+		limits := readReport(t, dir, m, "limits")
 		starts := "no"
 		if slices.Contains(values(limits), true) {
 			starts = "yes"
@@ -104,9 +114,11 @@ func securityTable(t *testing.T, dir string) string {
 		fmt.Fprintf(&b, "| %s | %s |", m.name, starts)
 		for _, column := range columns {
 			held, all := 0, 0
-			cases := battery
-			if column != "battery" {
+			var cases map[string]bool
+			if slices.Contains(limitColumns, column) {
 				cases = groupOf(limits, column)
+			} else {
+				cases = readReport(t, dir, m, column)
 			}
 			for _, ok := range cases {
 				all++
