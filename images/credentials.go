@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/docker/cli/cli/config"
@@ -128,17 +127,16 @@ func (l *logins) read(ctx context.Context, file string, keys []string) (none typ
 // storedFor returns what is stored under the very key, or for a registry under its
 // URL, as old versions of Docker did. The library would also take the credentials of
 // one path of a registry for those of all.
-func storedFor(all map[string]types.AuthConfig, key string) types.AuthConfig {
-	auth := all[key]
-	for url, other := range all {
-		u, isURL := strings.CutPrefix(strings.TrimPrefix(url, "http://"), "https://")
-		isURL = isURL || strings.HasPrefix(url, "http://")
-		host, path, _ := strings.Cut(u, "/")
-		if auth == (types.AuthConfig{}) && isURL && host == key && slices.Contains([]string{"", "v1", "v2"}, strings.Trim(path, "/")) {
-			auth = other
+func storedFor(all map[string]types.AuthConfig, key string) (auth types.AuthConfig) {
+	for _, scheme := range []string{"", "https://", "http://"} {
+		for _, path := range []string{"", "/", "/v1/", "/v2/"} {
+			auth = all[scheme+key+path]
+			auth.ServerAddress = "" // filled in also where there are no credentials
+			if auth != (types.AuthConfig{}) {
+				return auth
+			}
 		}
 	}
-	auth.ServerAddress = "" // filled in also where there are no credentials
 	return auth
 }
 

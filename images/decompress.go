@@ -31,8 +31,9 @@ func isZstd(head []byte) bool {
 
 // A decompressor undoes the compression of a stream. It knows gzip and zstd by
 // their beginnings, whatever a media type says; anything else is taken for
-// uncompressed, but for what the OCI image specification does not have. After the end of its format it reads on to the end of the
-// stream, whose error it then reports.
+// uncompressed. It refuses xz and bzip2, which the OCI image specification does not
+// have. After the end of its format it reads on to the end of the stream, whose error
+// it then reports.
 type decompressor struct {
 	out     io.Reader
 	in      io.Reader

@@ -95,16 +95,19 @@ func checkElsewhere(ref string) error {
 			return errors.New("toolcell does not read images there: " + cure)
 		}
 	}
-	path, archive := ref, strings.HasSuffix(ref, ".tar") || strings.HasSuffix(ref, ".tar.gz") || strings.HasSuffix(ref, ".tgz")
-	if !strings.HasPrefix(ref, "/") && !strings.HasPrefix(ref, ".") && !strings.HasPrefix(ref, "~") {
-		if _, err := os.Stat(path); err != nil || !archive {
-			return nil
-		}
+	archive := strings.HasSuffix(ref, ".tar") || strings.HasSuffix(ref, ".tar.gz") || strings.HasSuffix(ref, ".tgz")
+	isPath := strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "~")
+	if archive && !isPath { // a repository may have such a name
+		_, err := os.Stat(ref)
+		isPath = err == nil
 	}
-	if archive {
-		return fmt.Errorf("for an archive use docker-archive:%s or oci-archive:%s, as it was made", path, path)
+	switch {
+	case !isPath:
+		return nil
+	case archive:
+		return fmt.Errorf("for an archive use docker-archive:%s or oci-archive:%s, as it was made", ref, ref)
 	}
-	return fmt.Errorf("for a folder with an OCI layout use oci:%s", path)
+	return fmt.Errorf("for a folder with an OCI layout use oci:%s", ref)
 }
 
 func parseLocal(kind Kind, prefix, rest string) (Reference, error) {

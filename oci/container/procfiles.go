@@ -42,8 +42,8 @@ func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, e
 	return at, nil
 }
 
-// makeSearchable makes a folder in which every user may look for files, whatever our
-// umask is and whoever made it first: idmap.Slots makes it for root alone.
+// makeSearchable makes a folder in which every user may look up files, whatever our
+// umask is. idmap.Slots may have made it before, for root alone.
 func makeSearchable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
