@@ -42,7 +42,7 @@ func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, 
 	if err != nil {
 		return nil, err
 	}
-	if err := m.SetDirModes(); err != nil {
+	if err := m.SetDirModes(ctx); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(makeMountPoints(root), addEtcFiles(root)); err != nil {
@@ -99,7 +99,7 @@ func mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, store
 			case <-inner.Done():
 				return context.Cause(inner)
 			}
-			if err := m.Merge(store.path(records[i].DiffID)); err != nil {
+			if err := m.Merge(inner, store.path(records[i].DiffID)); err != nil {
 				return fmt.Errorf("layer %s: %w", records[i].DiffID, err)
 			}
 		}

@@ -56,11 +56,11 @@ func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, 
 	defer fresh.Close()
 	m := unpack.NewMerger(fresh, b)
 	for _, l := range image.Layers {
-		if err := m.Merge(layers.path(l.DiffID)); err != nil {
+		if err := m.Merge(ctx, layers.path(l.DiffID)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(m.SetDirModes(), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
+	if err := errors.Join(m.SetDirModes(ctx), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
 		return err
 	}
 	return compareRoots(ctx, fresh, image.Dir, damage)

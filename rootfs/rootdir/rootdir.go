@@ -17,9 +17,6 @@ import (
 	"strings"
 )
 
-// MaxPath is the kernel's limit of a path in a system call.
-const MaxPath = 4096
-
 // Clean turns a name as an image has it into a path relative to the root. What
 // would lead out of the root ends at it, as ".." of "/" is "/".
 func Clean(name string) (string, error) {

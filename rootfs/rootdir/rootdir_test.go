@@ -74,9 +74,11 @@ func TestResolveFollowsLinksAsInside(t *testing.T) {
 	}
 }
 
-func TestResolveOrMakeMakesDirectoriesInside(t *testing.T) {
+func TestFindOrMakeMakesDirectoriesInside(t *testing.T) {
 	root := openRoot(t, map[string]string{"out": "-> ../../new/dir"})
-	got, err := ResolveOrMake(root, "out/below")
+	w := NewWalker(root)
+	defer w.Close()
+	_, got, err := w.FindOrMake("out/below")
 	if err != nil || got != "new/dir/below" {
 		t.Fatalf("got %q, %v", got, err)
 	}

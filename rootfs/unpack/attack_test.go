@@ -3,6 +3,8 @@ package unpack_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
@@ -199,5 +202,63 @@ func TestAttackNamesTakeRoomToo(t *testing.T) {
 	_, err := unpack.Extract(t.TempDir(), flood, unpack.NewBudget(10<<20, 1_000_000))
 	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAttackDepth: what a layer may nest has an end, also through symlinks, and up
+// to there all of it comes out right.
+func TestAttackDepth(t *testing.T) {
+	nested := func(levels int) (all []entry) {
+		for n := range levels {
+			at := strings.Repeat("d/", n+1)
+			all = append(all, withMode(dir(at), 0o555), file(at+"f", "x"), hardlink(at+"h", "d/f"))
+		}
+		return all
+	}
+	root, err := unpackAll(t, pack(t, nested(rootdir.MaxDepth)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lowest := filepath.Join(root, strings.Repeat("d/", rootdir.MaxDepth))
+	if info, err := os.Stat(lowest); err != nil || info.Mode().Perm() != 0o555 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(lowest, "h")); err != nil || string(got) != "x" {
+		t.Errorf("%q, %v", got, err)
+	}
+	half := strings.Repeat("d/", rootdir.MaxDepth/2+1)
+	for name, layer := range map[string][]entry{
+		"directories": nested(rootdir.MaxDepth + 1),
+		"a symlink":   {file(half+"f", ""), symlink("l", half), file("l/"+half+"f", "")},
+	} {
+		if _, err := unpackAll(t, pack(t, layer...)); err == nil || !strings.Contains(err.Error(), "directories deep") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMergeCanBeCancelled: an image with millions of entries holds no one.
+func TestMergeCanBeCancelled(t *testing.T) {
+	layer := t.TempDir()
+	b := unpack.NewBudget(1<<20, 1000)
+	if _, err := unpack.Extract(layer, bytes.NewReader(pack(t, dir("a"), file("a/b", "x"))), b); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	m := unpack.NewMerger(root, b)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.Merge(cancelled, layer); !errors.Is(err, context.Canceled) {
+		t.Errorf("merging: %v", err)
+	}
+	if err := m.Merge(t.Context(), layer); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.SetDirModes(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("setting modes: %v", err)
 	}
 }

@@ -57,5 +57,5 @@ func unpackAll(t *testing.T, layers ...[]byte) (string, error) {
 			return root, err
 		}
 	}
-	return root, m.SetDirModes()
+	return root, m.SetDirModes(t.Context())
 }

@@ -52,7 +52,7 @@ func FuzzUnpack(f *testing.F) {
 		m := unpack.NewMerger(root, b)
 		_ = unpacktest.Unpack(t, m, b, bytes.NewReader(layer))
 		_ = unpacktest.Unpack(t, m, b, bytes.NewReader(layer)) // on top of what it left
-		_ = m.SetDirModes()
+		_ = m.SetDirModes(t.Context())
 		if kept, err := os.ReadFile(guard); err != nil || string(kept) != "kept" {
 			t.Errorf("a file outside the root: %q, %v", kept, err)
 		}

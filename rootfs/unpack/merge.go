@@ -2,12 +2,15 @@ package unpack
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +30,11 @@ type Merger struct {
 	devices  map[string]struct{} // paths of devices and pipes, which are not made
 	layerDir string              // folder of the layer at hand
 	paths    *layerPaths
-	parent   parentCache
+
+	parent     parentDir // of the last entry
+	parentName string    // as the layer has it
+	parents    *rootdir.Walker
+	others     *rootdir.Walker // to whiteouts and the targets of hard links
 }
 
 type dirEntry struct {
@@ -37,14 +44,20 @@ type dirEntry struct {
 
 // NewMerger merges layers into root, which is empty.
 func NewMerger(root *os.Root, b *Budget) *Merger {
-	return &Merger{root: root, budget: b, dirs: map[string]dirEntry{}, devices: map[string]struct{}{}}
+	return &Merger{
+		root: root, budget: b, dirs: map[string]dirEntry{}, devices: map[string]struct{}{},
+		parents: rootdir.NewWalker(root), others: rootdir.NewWalker(root),
+	}
 }
 
 // Merge puts one layer on top of those before.
-func (m *Merger) Merge(layerDir string) error {
-	defer m.parent.close()
+func (m *Merger) Merge(ctx context.Context, layerDir string) error {
+	defer m.closeDirs()
 	m.paths, m.layerDir = newLayerPaths(), layerDir
 	return readEntries(entriesFile(layerDir), func(e *entry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := m.addEntry(e); err != nil {
 			return fmt.Errorf("unpacking %s: %w", rootdir.Quote(e.Name), err)
 		}
@@ -65,7 +78,11 @@ func (m *Merger) addEntry(e *entry) error {
 		return errors.New("only a directory can be the root")
 	}
 	dir, base := path.Split(name)
-	if hidden, ok := strings.CutPrefix(base, whiteoutPrefix); ok {
+	hidden, isWhiteout := strings.CutPrefix(base, whiteoutPrefix)
+	if err := rootdir.CheckName(hidden); err != nil { // without the prefix it is base itself
+		return err
+	}
+	if isWhiteout {
 		return m.applyWhiteout(path.Clean(dir), hidden)
 	}
 	parent, err := m.openParent(path.Clean(dir))
@@ -86,7 +103,7 @@ func (m *Merger) create(parent parentDir, base string, e *entry) error {
 	case tar.TypeLink:
 		return m.linkExisting(parent, base, e.Link)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return m.leaveOut(full)
+		return m.leaveOut(parent, base)
 	case tar.TypeSymlink:
 		return m.replace(parent, base, func() error {
 			if err := unix.Symlinkat(e.Link, parent.fd(), base); err != nil {
@@ -100,12 +117,13 @@ func (m *Merger) create(parent parentDir, base string, e *entry) error {
 
 // leaveOut removes what has the name of a device or a pipe, and makes nothing in its
 // place: a sandbox has its own /dev, and may make no devices.
-func (m *Merger) leaveOut(full string) error {
+func (m *Merger) leaveOut(parent parentDir, base string) error {
+	full := path.Join(parent.path, base)
 	if err := m.budget.spendName(full); err != nil {
 		return err
 	}
 	m.devices[full] = struct{}{}
-	if _, err := m.root.Lstat(full); rootdir.IsMissing(err) {
+	if _, err := parent.root.Lstat(base); rootdir.IsMissing(err) {
 		return nil
 	}
 	return m.remove(full)
@@ -139,7 +157,9 @@ func (m *Merger) makeDirectory(parent parentDir, base string, e *entry) error {
 
 // remove removes a file or a whole directory. The path is a resolved one.
 func (m *Merger) remove(full string) error {
-	m.parent.stale = true // the way to it may lead through what goes
+	m.parentName = "" // which may lead elsewhere now
+	m.parents.Forget(full)
+	m.others.Forget(full)
 	delete(m.dirs, full)
 	return m.root.RemoveAll(full)
 }
@@ -206,14 +226,17 @@ func (m *Merger) linkExisting(parent parentDir, base, target string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := rootdir.Resolve(m.root, path.Dir(target))
+	if err := rootdir.CheckName(path.Base(target)); err != nil {
+		return fmt.Errorf("hard link: %w", err)
+	}
+	from, dir, err := m.others.Find(path.Dir(target))
 	if err != nil {
 		return fmt.Errorf("hard link to %s: %w", rootdir.Quote(target), err)
 	}
 	old, full := path.Join(dir, path.Base(target)), path.Join(parent.path, base)
-	info, err := m.root.Lstat(old)
+	info, err := from.Lstat(path.Base(target))
 	if _, device := m.devices[old]; device && rootdir.IsMissing(err) {
-		return m.leaveOut(full)
+		return m.leaveOut(parent, base)
 	}
 	switch {
 	case err != nil:
@@ -237,19 +260,22 @@ func (m *Merger) keepDirMode(full string, e *entry) error {
 
 // SetDirModes gives the directories their modes and times, which merging into them
 // would have undone.
-func (m *Merger) SetDirModes() error {
-	for full, d := range m.dirs {
-		real, err := rootdir.Resolve(m.root, full)
+func (m *Merger) SetDirModes(ctx context.Context) error {
+	w := rootdir.NewWalker(m.root)
+	defer w.Close()
+	for _, full := range slices.Sorted(maps.Keys(m.dirs)) { // so that the ways are short
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		dir, real, err := w.Find(full)
 		if rootdir.IsMissing(err) || err == nil && real != full {
 			continue // a later layer removed or replaced one above it
 		}
 		if err != nil {
 			return err
 		}
-		if err := m.root.Chmod(full, d.mode); err != nil {
-			return err
-		}
-		if err := m.root.Chtimes(full, d.mtime, d.mtime); err != nil {
+		d := m.dirs[full]
+		if err := errors.Join(dir.Chmod(".", d.mode), dir.Chtimes(".", d.mtime, d.mtime)); err != nil {
 			return err
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
 
 // parentDir is an open directory of the root.
 type parentDir struct {
-	root *os.Root
+	root *os.Root // of Merger.parents
 	dir  *os.File // the same, for calls that os.Root does not have
 	path string   // resolved
 }
@@ -25,41 +24,35 @@ func (p parentDir) setTime(base string, at time.Time) error {
 	return os.NewSyscallError("utimensat", err)
 }
 
-// parentCache keeps the last parent directory open: the entries of a directory
-// follow each other in a layer.
-type parentCache struct {
-	name  string // as the layer has it
-	dir   parentDir
-	stale bool // to be resolved anew
-}
-
-func (c *parentCache) close() {
-	if c.dir.root != nil {
-		c.dir.root.Close()
-		c.dir.dir.Close()
-	}
-	*c = parentCache{}
-}
-
-// openParent opens the directory that an entry belongs in.
+// openParent opens the directory that an entry belongs in. It keeps the last one
+// open: the entries of a directory follow each other in a layer.
 func (m *Merger) openParent(dir string) (parentDir, error) {
-	if m.parent.dir.root != nil && m.parent.name == dir && !m.parent.stale {
-		return m.parent.dir, nil
+	if m.parent.dir != nil && m.parentName == dir {
+		return m.parent, nil
 	}
-	m.parent.close()
-	real, err := rootdir.ResolveOrMake(m.root, dir)
-	if err != nil {
-		return parentDir{}, err
-	}
-	root, err := m.root.OpenRoot(real)
+	m.closeParent()
+	root, full, err := m.parents.FindOrMake(dir)
 	if err != nil {
 		return parentDir{}, err
 	}
 	f, err := root.Open(".")
 	if err != nil {
-		root.Close()
 		return parentDir{}, err
 	}
-	m.parent = parentCache{name: dir, dir: parentDir{root, f, real}}
-	return m.parent.dir, nil
+	m.parent, m.parentName = parentDir{root, f, full}, dir
+	return m.parent, nil
+}
+
+func (m *Merger) closeParent() {
+	if m.parent.dir != nil {
+		m.parent.dir.Close()
+	}
+	m.parent = parentDir{}
+}
+
+// closeDirs closes all directories.
+func (m *Merger) closeDirs() {
+	m.closeParent()
+	m.parents.Close()
+	m.others.Close()
 }

@@ -21,7 +21,7 @@ const (
 // that are present in the same layer as a whiteout file can only be hidden by
 // whiteout files in subsequent layers."
 func (m *Merger) applyWhiteout(dir, hidden string) error {
-	real, err := rootdir.Resolve(m.root, dir)
+	_, real, err := m.others.Find(dir)
 	if rootdir.IsMissing(err) {
 		return nil // nothing there to hide
 	}

@@ -85,7 +85,7 @@ func Unpack(t testing.TB, m *unpack.Merger, b *unpack.Budget, layer io.Reader) e
 	if _, err := unpack.Extract(dir, layer, b); err != nil {
 		return err
 	}
-	return m.Merge(dir)
+	return m.Merge(t.Context(), dir)
 }
 
 // Root returns a new directory with the entries in it.
@@ -102,7 +102,7 @@ func Root(t *testing.T, entries ...Entry) *os.Root {
 	if err := Unpack(t, m, b, bytes.NewReader(Tar(t, entries...))); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.SetDirModes(); err != nil {
+	if err := m.SetDirModes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return root

@@ -1,0 +1,167 @@
+package rootdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// Limits of a path. Without them a layer of some kilobytes could keep us busy for
+// hours: each name in it can lead through all the directories that it has made.
+const (
+	MaxPath  = 4095 // bytes, as in a system call
+	MaxName  = 255  // bytes of one part, as in most file systems
+	MaxDepth = 256  // directories; real images have some 30
+)
+
+// maxSymlinks is the kernel's limit in one path.
+const maxSymlinks = 40
+
+// A Walker finds directories of a root. It keeps those on the way to the last one
+// open: the way to the next is often the same for most of its length.
+type Walker struct {
+	root *os.Root
+	way  []step // from below the root to the directory
+}
+
+type step struct {
+	name string // in the directory before
+	path string // from the root, without symlinks
+	dir  *os.Root
+}
+
+// NewWalker returns a Walker that has to be closed.
+func NewWalker(root *os.Root) *Walker { return &Walker{root: root} }
+
+// Close closes the directories but for the root.
+func (w *Walker) Close() { w.cut(0) }
+
+// Find goes to a directory, through symlinks, and returns it and its path without
+// any. It is open until the next call.
+func (w *Walker) Find(dir string) (*os.Root, string, error) {
+	return w.walk(dir, func(*os.Root, string) error { return fs.ErrNotExist })
+}
+
+// FindOrMake is Find, and makes the directories that are not there.
+func (w *Walker) FindOrMake(dir string) (*os.Root, string, error) {
+	return w.walk(dir, MakeDir)
+}
+
+// Forget closes what is to be removed or replaced: a path without symlinks.
+func (w *Walker) Forget(removed string) {
+	for n, s := range w.way {
+		if s.path == removed {
+			w.cut(n)
+			return
+		}
+	}
+}
+
+// walk calls absent for each directory that is not there.
+func (w *Walker) walk(dir string, absent func(parent *os.Root, name string) error) (*os.Root, string, error) {
+	rest, links := w.goShared(strings.Split(dir, "/")), 0
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			w.cut(max(len(w.way)-1, 0)) // of the root it is the root
+			continue
+		}
+		at, full := w.here()
+		next := path.Join(full, name)
+		if err := checkPath(next, name); err != nil {
+			return nil, "", err
+		}
+		info, err := at.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err := absent(at, name); err != nil {
+				return nil, "", err
+			}
+			info, err = at.Lstat(name)
+		}
+		switch {
+		case err != nil:
+			return nil, "", err
+		case info.IsDir():
+			if err := w.enter(at, name, next); err != nil {
+				return nil, "", err
+			}
+		case info.Mode()&fs.ModeSymlink == 0:
+			return nil, "", fmt.Errorf("%w: %s", errNotDir, Quote(next))
+		default:
+			if links++; links > maxSymlinks {
+				return nil, "", fmt.Errorf("too many symlinks in %s", Quote(dir))
+			}
+			target, err := at.Readlink(name)
+			if err != nil {
+				return nil, "", err
+			}
+			if path.IsAbs(target) {
+				w.cut(0)
+			}
+			rest = append(strings.Split(target, "/"), rest...)
+		}
+	}
+	at, full := w.here()
+	return at, full, nil
+}
+
+// goShared goes back to where the way of a new path leaves that of the last, and
+// returns the rest of the new one.
+func (w *Walker) goShared(parts []string) (rest []string) {
+	n := 0
+	for n < len(parts) && n < len(w.way) && parts[n] == w.way[n].name {
+		n++
+	}
+	w.cut(n)
+	return parts[n:]
+}
+
+func (w *Walker) here() (dir *os.Root, full string) {
+	if len(w.way) == 0 {
+		return w.root, "."
+	}
+	last := w.way[len(w.way)-1]
+	return last.dir, last.path
+}
+
+func (w *Walker) enter(at *os.Root, name, full string) error {
+	if len(w.way) >= MaxDepth {
+		return fmt.Errorf("%s is more than %d directories deep", Quote(full), MaxDepth)
+	}
+	dir, err := at.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	w.way = append(w.way, step{name, full, dir})
+	return nil
+}
+
+// cut leaves n directories of the way.
+func (w *Walker) cut(n int) {
+	for _, s := range w.way[n:] {
+		s.dir.Close()
+	}
+	w.way = w.way[:n]
+}
+
+// CheckName refuses what no file system can have.
+func CheckName(name string) error {
+	if len(name) > MaxName {
+		return fmt.Errorf("the name %s has %d bytes, more than the limit of %d", Quote(name), len(name), MaxName)
+	}
+	return nil
+}
+
+func checkPath(full, name string) error {
+	if len(full) > MaxPath {
+		return fmt.Errorf("with its symlinks the path has more than %d bytes: %s", MaxPath, Quote(full))
+	}
+	return CheckName(name)
+}

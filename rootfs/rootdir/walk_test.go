@@ -1,0 +1,88 @@
+package rootdir
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// A Walker goes on from where it was, and finds what a new one would.
+func TestWalkerFindsWhatANewOneDoes(t *testing.T) {
+	root := openRoot(t, map[string]string{
+		"a/b/c/d/file": "", "a/b/x/file": "", "a/bb/file": "", "b/c/file": "",
+		"link": "-> a/b", "a/up": "-> ../b", "a/b/abs": "-> /b",
+	})
+	w := NewWalker(root)
+	defer w.Close()
+	dirs := []string{".", "a", "a/b", "a/b/c/d", "a/bb", "b/c", "link", "link/c", "a/up/c", "a/b/abs/c", "a/b/c/../x", "none", "a/none/b", "a/bb/file", "/a/b"}
+	for _, from := range dirs {
+		for _, to := range dirs {
+			_, _, _ = w.Find(from)
+			at, got, err := w.Find(to)
+			want, wantErr := Resolve(root, to)
+			if got != want || (err == nil) != (wantErr == nil) {
+				t.Errorf("%q after %q: %q, %v; want %q, %v", to, from, got, err, want, wantErr)
+			}
+			if err == nil {
+				a, errA := at.Stat(".")
+				b, errB := root.Stat(want)
+				if errA != nil || errB != nil || !os.SameFile(a, b) {
+					t.Errorf("%q after %q: another directory: %v, %v", to, from, errA, errB)
+				}
+			}
+		}
+	}
+}
+
+func TestWalkerForgetsWhatGoes(t *testing.T) {
+	root := openRoot(t, map[string]string{"a/b/c/file": "", "other/c/new": ""})
+	w := NewWalker(root)
+	defer w.Close()
+	if _, _, err := w.Find("a/b/c"); err != nil {
+		t.Fatal(err)
+	}
+	w.Forget("a/b")
+	if err := root.RemoveAll("a/b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.Symlink("../other", "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := w.Find("a/b/c"); err != nil || got != "other/c" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestWalkerHasLimits(t *testing.T) {
+	root := openRoot(t, nil)
+	w := NewWalker(root)
+	defer w.Close()
+	deep := strings.Repeat("d/", MaxDepth)
+	if _, _, err := w.FindOrMake(deep); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("n", MaxName)
+	for dir, want := range map[string]string{
+		deep + "more":   "directories deep",
+		long + "n":      "more than the limit of 255",
+		long + "n/more": "more than the limit of 255",
+	} {
+		if _, got, err := w.FindOrMake(dir); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+			t.Errorf("%.20q: %.20q, %v", dir, got, err)
+		}
+	}
+	// Each link leads to the one before twice: the path doubles.
+	at := "d"
+	for _, name := range []string{"e", "f", "g", "h", "i", "j", "k", "l", "m"} {
+		if err := root.Symlink(strings.Repeat(long+"/", 2)+strings.Repeat("../", 2)+at, name); err != nil {
+			t.Fatal(err)
+		}
+		at = name
+	}
+	if _, _, err := w.FindOrMake(strings.Repeat(long+"/", 17)); err == nil || !strings.Contains(err.Error(), "more than 4095 bytes") {
+		t.Errorf("17 long names: %v", err)
+	}
+	if _, got, err := w.FindOrMake("m"); err != nil || got != "d" {
+		t.Errorf("links that lead back: %q, %v", got, err)
+	}
+}
