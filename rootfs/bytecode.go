@@ -62,7 +62,7 @@ func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 		return err
 	}
 	defer dir.Close()
-	compiled, err := python.CompileModules(ctx, r.Python, dir, run)
+	compiled, err := python.CompileModules(ctx, r.Python, dir, r.spare, run)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is still to be done
 	}

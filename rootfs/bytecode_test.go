@@ -13,6 +13,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs/python"
 )
 
+const bytecode = "0123456789abcdef code" // with something like a header
+
 // frames is what the script in an image would write: names and contents.
 func frames(pairs ...string) python.Run {
 	return func(_ context.Context, _ []string, out *os.File) error {
@@ -37,11 +39,11 @@ func TestBytecodeIsAddedOnce(t *testing.T) {
 	if !root.NeedsBytecode() {
 		t.Fatal("a new image needs none")
 	}
-	if err := root.AddBytecode(ctx, frames("/lib/__pycache__/m.cpython-314.pyc", "code")); err != nil {
+	if err := root.AddBytecode(ctx, frames("/lib/__pycache__/m.cpython-314.pyc", bytecode)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(root.Dir, "lib/__pycache__/m.cpython-314.pyc"))
-	if err != nil || string(got) != "code" {
+	if err != nil || string(got) != bytecode {
 		t.Errorf("got %q, %v", got, err)
 	}
 	lib, err := os.Stat(filepath.Join(root.Dir, "lib"))
@@ -61,7 +63,7 @@ func TestBytecodeThatFailsIsTriedAgainLater(t *testing.T) {
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("lib/m.py", ""))))
 	root := ensureAll(t, s, ref)[0]
 	broken := func(ctx context.Context, args []string, out *os.File) error {
-		return errors.Join(frames("/lib/__pycache__/m.pyc", "code")(ctx, args, out), errors.New("the sandbox broke"))
+		return errors.Join(frames("/lib/__pycache__/m.pyc", bytecode)(ctx, args, out), errors.New("the sandbox broke"))
 	}
 	if err := root.AddBytecode(ctx, broken); err == nil || !strings.Contains(err.Error(), "the sandbox broke") {
 		t.Errorf("got %v", err)
@@ -96,6 +98,30 @@ func TestCancelledBytecodeIsStillToBeDone(t *testing.T) {
 	}
 }
 
+// TestBytecodeCountsAgainstTheLimit: an image's files and its bytecode are no more
+// than MaxEntries.
+func TestBytecodeCountsAgainstTheLimit(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	s.MaxEntries = 10
+	root := ensureAll(t, s, reg.push(t, "py:3", pythonImage(t, pack(t, file("lib/m.py", "")))))[0]
+	var all []string
+	for tag := range strings.FieldsSeq("a b c d e f g h i j") {
+		all = append(all, "/lib/__pycache__/m."+tag+".pyc", bytecode)
+	}
+	if err := root.AddBytecode(ctx, frames(all...)); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") {
+		t.Errorf("got %v", err)
+	}
+	files := 0
+	if err := filepath.WalkDir(root.Dir+"/lib", func(_ string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files++
+		}
+		return err
+	}); err != nil || files < 2 || files >= 10 {
+		t.Errorf("%d files in lib, %v", files, err)
+	}
+}
+
 // writes is a sandbox that writes a text.
 func writes(text string) python.Run {
 	return func(_ context.Context, _ []string, out *os.File) error {
@@ -123,12 +149,12 @@ func TestProgramIsCompiledOnce(t *testing.T) {
 	if root.ProgramBytecode(one) != "" || !root.NeedsProgramBytecode(one) {
 		t.Fatal("there is bytecode before it was made")
 	}
-	if err := root.AddProgramBytecode(ctx, one, "/runner", writes(bytecodeOf("code"))); err != nil {
+	if err := root.AddProgramBytecode(ctx, one, "/runner", writes(bytecodeOf(bytecode))); err != nil {
 		t.Fatal(err)
 	}
 	dir := root.ProgramBytecode(one)
 	file := filepath.Join(dir, "main.cpython-314.pyc")
-	if got, err := os.ReadFile(file); err != nil || string(got) != "code" || filepath.Base(dir) != "runner-1.bytecode" {
+	if got, err := os.ReadFile(file); err != nil || string(got) != bytecode || filepath.Base(dir) != "runner-1.bytecode" {
 		t.Errorf("%s: got %q, %v", file, got, err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
@@ -137,10 +163,10 @@ func TestProgramIsCompiledOnce(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("not every id of a sandbox can read its folder: %v, %v", info, err)
 	}
-	if err := root.AddProgramBytecode(ctx, one, "/runner", writes(bytecodeOf("again"))); err != nil || root.NeedsProgramBytecode(one) {
+	if err := root.AddProgramBytecode(ctx, one, "/runner", writes(bytecodeOf("another "+bytecode))); err != nil || root.NeedsProgramBytecode(one) {
 		t.Errorf("it is needed again: %v", err)
 	}
-	if got, _ := os.ReadFile(file); string(got) != "code" {
+	if got, _ := os.ReadFile(file); string(got) != bytecode {
 		t.Errorf("it was made again: %q", got)
 	}
 	if root.ProgramBytecode(other) != "" || !root.NeedsProgramBytecode(other) {
@@ -152,7 +178,7 @@ func TestProgramThatFailsIsTriedAgainLater(t *testing.T) {
 	root := programRoot(t)
 	const program = "/host/runner"
 	broken := func(_ context.Context, _ []string, out *os.File) error {
-		_, _ = out.WriteString(bytecodeOf("half of the code")[:50])
+		_, _ = out.WriteString(bytecodeOf(bytecode)[:50])
 		return errors.New("the sandbox broke")
 	}
 	if err := root.AddProgramBytecode(ctx, program, "/runner", broken); err == nil || !strings.Contains(err.Error(), "the sandbox broke") {

@@ -41,6 +41,9 @@ type record struct {
 	Env      []string  `json:"env,omitempty"`
 	Python   string    `json:"python"`
 	Binds    []Bind    `json:"binds,omitempty"`
+
+	// Spare is how many files more the limit allowed; nil if nobody counted them.
+	Spare *int `json:"spare,omitempty"`
 }
 
 // Layer is one layer of an image.
@@ -92,7 +95,11 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 	// another user shares with us it cannot be set, and need not be.
 	now := time.Now()
 	_ = os.Chtimes(recordFile(d.path(name)), now, now)
-	return &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, locks: d.locks}
+	root = &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, spare: DefaultMaxEntries, locks: d.locks}
+	if rec.Spare != nil {
+		root.spare = *rec.Spare
+	}
+	return root
 }
 
 // ensure returns the root in a folder. If there is none, fill makes it in an empty

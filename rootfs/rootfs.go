@@ -35,6 +35,7 @@ type Root struct {
 	Python string // absolute path inside of the interpreter
 	Binds  []Bind
 
+	spare int     // files that may be added
 	locks lockDir // of its store
 }
 
@@ -62,7 +63,7 @@ type Store struct {
 	Policy PullPolicy
 	// An image beyond these is refused.
 	MaxBytes   int64 // unpacked, of all layers
-	MaxEntries int   // files and directories of all layers
+	MaxEntries int   // files and directories of all layers, and files of bytecode
 }
 
 // How large an image may be in a store whose fields are not set.

@@ -52,7 +52,8 @@ func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, 
 	if err != nil {
 		return nil, err
 	}
-	rec := &record{Env: env, Python: python}
+	spare := b.SpareEntries()
+	rec := &record{Env: env, Python: python, Spare: &spare}
 	if p := config.Platform(); p != nil { // many hand-made images say nothing
 		rec.Platform = p.String()
 	}

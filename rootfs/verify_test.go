@@ -92,7 +92,7 @@ func TestVerifyKnowsTheBytecodeThatWasAdded(t *testing.T) {
 	reg, s := newRegistry(t), openStore(t)
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("lib/m.py", "x = 1"), dir("lib/__pycache__"), file("lib/__pycache__/m.pyc", "stale"), file("lib/other.py", ""))))
 	root := ensureAll(t, s, ref)[0]
-	if err := root.AddBytecode(ctx, frames("/lib/__pycache__/m.pyc", "fresh", "/lib/__pycache__/other.pyc", "new")); err != nil {
+	if err := root.AddBytecode(ctx, frames("/lib/__pycache__/m.pyc", bytecode, "/lib/__pycache__/other.pyc", bytecode)); err != nil {
 		t.Fatal(err)
 	}
 	image, err := s.Find(ref)

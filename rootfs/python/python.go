@@ -42,26 +42,33 @@ type Bytecode struct {
 	Bytes int64             // of all files
 }
 
-// How many bytes a hostile image may write.
+// A quota is how much a hostile image may write.
+type quota struct {
+	files int
+	bytes int64 // of names and contents
+}
+
 const (
-	maxModules = 2 << 30
-	maxProgram = 64 << 20
+	maxModules = 2 << 30 // bytes
 	maxFile    = 64 << 20
+	headerSize = 16 // bytes at the beginning of every file (PEP 552)
 )
 
+var ofProgram = quota{files: 1000, bytes: 64 << 20}
+
 // CompileModules compiles the modules that the interpreter exe of an image can
-// import, with run, and puts the bytecode into the image's root. It returns what
-// has arrived also if it fails.
-func CompileModules(ctx context.Context, exe string, root *os.Root, run Run) (Bytecode, error) {
+// import, with run, and puts the bytecode into the image's root: so many files at
+// most. It returns what has arrived also if it fails.
+func CompileModules(ctx context.Context, exe string, root *os.Root, files int, run Run) (Bytecode, error) {
 	args := []string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript}
-	return compileInto(ctx, root, args, run, maxModules)
+	return compileInto(ctx, root, args, run, quota{files, maxModules})
 }
 
 // CompileProgram compiles a program, a Python package at path in the sandbox,
 // with the interpreter exe, and puts the bytecode into dir/__pycache__.
 func CompileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run) (Bytecode, error) {
 	args := []string{exe, "-s", "-B", "-X", "utf8", "-c", programScript, path}
-	b, err := compileInto(ctx, dir, args, run, maxProgram)
+	b, err := compileInto(ctx, dir, args, run, ofProgram)
 	if err == nil && len(b.Files) == 0 {
 		err = errors.New("the image wrote no bytecode")
 	}
@@ -70,7 +77,7 @@ func CompileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run
 
 // compileInto runs a command that writes bytecode, and puts that into a
 // directory while it comes. If that fails, the command is ended.
-func compileInto(ctx context.Context, root *os.Root, args []string, run Run, limit int64) (b Bytecode, err error) {
+func compileInto(ctx context.Context, root *os.Root, args []string, run Run, most quota) (b Bytecode, err error) {
 	in, out, err := os.Pipe()
 	if err != nil {
 		return Bytecode{}, err
@@ -85,7 +92,7 @@ func compileInto(ctx context.Context, root *os.Root, args []string, run Run, lim
 		ended <- err
 	}()
 	b.Files = map[string]string{}
-	if err = b.readFiles(root, bufio.NewReaderSize(in, 64<<10), limit); err != nil {
+	if err = b.readFiles(root, bufio.NewReaderSize(in, 64<<10), most); err != nil {
 		cancel()
 		in.Close()
 	}
@@ -93,8 +100,8 @@ func compileInto(ctx context.Context, root *os.Root, args []string, run Run, lim
 }
 
 // readFiles writes the files that a script sends to their places.
-func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit int64) error {
-	for total := int64(0); ; {
+func (b *Bytecode) readFiles(root *os.Root, in io.Reader, most quota) error {
+	for total, files := int64(0), 0; ; {
 		var head [8]byte
 		if _, err := io.ReadFull(in, head[:]); err == io.EOF {
 			return nil
@@ -102,8 +109,14 @@ func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit int64) error {
 			return fmt.Errorf("reading bytecode: %w", err)
 		}
 		nameLen, size := int64(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint32(head[4:]))
-		if total += nameLen + size; nameLen > rootdir.MaxPath || size > maxFile || total > limit {
+		if total += nameLen + size; nameLen > rootdir.MaxPath || size > maxFile || total > most.bytes {
 			return errors.New("the image writes more bytecode than the limits allow")
+		}
+		if files++; files > most.files {
+			return fmt.Errorf("with its bytecode the image has more files than its limit allows: %d more (MCP_BRIDGE_IMAGE_MAX_FILES)", most.files)
+		}
+		if size < headerSize {
+			return fmt.Errorf("the image writes bytecode of %d bytes, which are too few", size)
 		}
 		buf := make([]byte, nameLen+size)
 		if _, err := io.ReadFull(in, buf); err != nil {

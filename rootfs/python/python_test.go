@@ -3,6 +3,7 @@ package python
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,8 @@ var (
 	file, program, dir = unpacktest.File, unpacktest.Program, unpacktest.Dir
 	symlink            = unpacktest.Symlink
 )
+
+const bytecode = "0123456789abcdef code" // with something like a header
 
 // frame is one file as the scripts write it.
 func frame(name, content string) string {
@@ -57,7 +60,7 @@ func TestBytecodeStaysInItsPlace(t *testing.T) {
 			file("lib/m.py", ""), symlink("up", "../../.."), symlink("abs", "/"), symlink("lib2", "lib"),
 			dir("l"), symlink("l/__pycache__", "/lib"), file("f/__pycache__", "a file"),
 		)
-		_, err := CompileModules(t.Context(), "/usr/bin/python3", root, writes(frame(name, "code")))
+		_, err := CompileModules(t.Context(), "/usr/bin/python3", root, 100, writes(frame(name, bytecode)))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %v, want %q", name, err, want)
 		}
@@ -74,7 +77,7 @@ func TestBytecodeStaysInItsPlace(t *testing.T) {
 func TestProgramStaysInItsFolder(t *testing.T) {
 	for _, name := range []string{"../x.pyc", "x.pyc", "__pycache__/../../x.pyc", "../__pycache__/../__pycache__/x.py"} {
 		root := unpacktest.Root(t)
-		b, err := CompileProgram(t.Context(), "/usr/bin/python3", "/runner", root, writes(frame(name, "code")))
+		b, err := CompileProgram(t.Context(), "/usr/bin/python3", "/runner", root, writes(frame(name, bytecode)))
 		if err == nil || len(b.Files) != 0 || unpacktest.List(t, root.Name()) != "" {
 			t.Errorf("%s: got %v, %v", name, b, err)
 		}
@@ -82,7 +85,7 @@ func TestProgramStaysInItsFolder(t *testing.T) {
 }
 
 func TestBytecodeCutShortIsAnError(t *testing.T) {
-	_, err := CompileModules(t.Context(), "/usr/bin/python3", unpacktest.Root(t), writes("\x00\x00\x00\x05\x00\x00\x00\x05abc"))
+	_, err := CompileModules(t.Context(), "/usr/bin/python3", unpacktest.Root(t), 100, writes("\x00\x00\x00\x05\x00\x00\x00\x20abc"))
 	if err == nil || !strings.Contains(err.Error(), "reading bytecode") {
 		t.Errorf("got %v", err)
 	}
@@ -106,5 +109,25 @@ func TestEndlessProgramIsCut(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "more bytecode than the limits allow") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBytecodeHasAQuotaOfFiles: files without a content would cost no bytes.
+func TestBytecodeHasAQuotaOfFiles(t *testing.T) {
+	root := unpacktest.Root(t, file("lib/m.py", ""))
+	b, err := CompileModules(t.Context(), "/usr/bin/python3", root, 100, func(ctx context.Context, _ []string, out *os.File) error {
+		for n := 0; ctx.Err() == nil; n++ {
+			if _, err := out.WriteString(frame(fmt.Sprintf("/lib/__pycache__/m.%d.pyc", n), bytecode)); err != nil {
+				return err
+			}
+		}
+		return context.Cause(ctx)
+	})
+	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") || len(b.Files) != 100 {
+		t.Errorf("%d files, %v", len(b.Files), err)
+	}
+	b, err = CompileModules(t.Context(), "/usr/bin/python3", root, 100, writes(frame("/lib/__pycache__/empty.pyc", "")))
+	if err == nil || !strings.Contains(err.Error(), "too few") || len(b.Files) != 0 {
+		t.Errorf("an empty file: %v, %v", b, err)
 	}
 }

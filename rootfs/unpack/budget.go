@@ -39,6 +39,13 @@ func (b *Budget) Spend(u Usage) error {
 	return b.spendBytes(u.Bytes)
 }
 
+// SpareEntries returns how many entries the image may still have.
+func (b *Budget) SpareEntries() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(b.maxEntries-b.entries, 0)
+}
+
 func (b *Budget) spendEntries(entries int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
