@@ -28,8 +28,8 @@ func backoff(first time.Duration, n int) time.Duration {
 }
 
 // A retryTransport asks again when a registry has too much to do, or a connection
-// breaks. A timeout is not tried again: a network that swallows packets must not cost
-// more than a few seconds.
+// breaks. A timeout is not tried again, so that a network that swallows packets costs
+// some seconds and no more, but for a blob: whoever serves it has answered before.
 type retryTransport struct {
 	inner      http.RoundTripper
 	firstPause time.Duration
@@ -41,7 +41,7 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	for n := 1; ; n++ {
 		resp, err := r.inner.RoundTrip(req)
-		if n == maxTries || !worthRetrying(resp, err) {
+		if n == maxTries || !worthRetrying(req, resp, err) {
 			return resp, err
 		}
 		wait := backoff(r.firstPause, n)
@@ -62,9 +62,10 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-func worthRetrying(resp *http.Response, err error) bool {
+func worthRetrying(req *http.Request, resp *http.Response, err error) bool {
 	if err != nil {
-		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		return errors.Is(err, errNoAnswer) && isForBlob(req) ||
+			errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 			errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	}
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented

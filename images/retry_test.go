@@ -216,3 +216,59 @@ func TestWrongRangeIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A registry that has to fetch a blob itself may take long to begin, and longer than
+// we wait; a manifest is not waited for like that.
+func TestBlobsGetMoreTime(t *testing.T) {
+	for _, tt := range []struct {
+		name, path string
+		redirected bool
+		answers    time.Duration // after each request
+		tries      int
+		took       time.Duration
+	}{
+		{"slow blob", "/v2/py/blobs/sha256:ab", false, 50 * time.Second, 1, 50 * time.Second},
+		{"slow blob elsewhere", "/v2/py/blobs/sha256:ab", true, 50 * time.Second, 1, 50 * time.Second},
+		{"silent blob", "/v2/py/blobs/sha256:ab", false, time.Hour, maxTries, maxTries * blobTimeout},
+		{"slow manifest", "/v2/py/manifests/3", false, 14 * time.Second, 1, 14 * time.Second},
+		{"silent manifest", "/v2/py/manifests/3", false, time.Hour, 1, answerTimeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				server := trip(func(req *http.Request) (*http.Response, error) {
+					tries++
+					select {
+					case <-req.Context().Done():
+						return nil, req.Context().Err()
+					case <-time.After(tt.answers):
+						return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+					}
+				})
+				r := &retryTransport{firstPause: time.Nanosecond, inner: &guardTransport{inner: server}}
+				req, err := http.NewRequest(http.MethodGet, "https://registry.invalid"+tt.path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.redirected {
+					from := req
+					if req, err = http.NewRequest(http.MethodGet, "https://files.invalid/ab", nil); err != nil {
+						t.Fatal(err)
+					}
+					req.Response = &http.Response{Request: from}
+				}
+				start := time.Now()
+				resp, err := r.RoundTrip(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				if silent := tt.answers == time.Hour; errors.Is(err, ErrUnavailable) != silent || !silent && err != nil {
+					t.Errorf("got %v", err)
+				}
+				if took := time.Since(start).Round(time.Second); tries != tt.tries || took != tt.took {
+					t.Errorf("%d tries in %s, want %d in %s: %v", tries, took, tt.tries, tt.took, err)
+				}
+			})
+		})
+	}
+}

@@ -20,7 +20,8 @@ import (
 const (
 	dialTimeout   = 5 * time.Second // names and connection together
 	tlsTimeout    = 5 * time.Second
-	headerTimeout = 10 * time.Second
+	answerTimeout = 15 * time.Second // until the header of an answer, connecting included
+	blobTimeout   = 60 * time.Second // the same for a blob, which a caching registry may have to fetch itself
 	stallTimeout  = 60 * time.Second // without a single byte of a body
 )
 
@@ -31,7 +32,6 @@ var defaultTransport = &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
 	ForceAttemptHTTP2:     true,
 	TLSHandshakeTimeout:   tlsTimeout,
-	ResponseHeaderTimeout: headerTimeout,
 	ExpectContinueTimeout: time.Second,
 	IdleConnTimeout:       30 * time.Second,
 	MaxIdleConnsPerHost:   4,
@@ -146,7 +146,16 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w: %s://%s", errPlain, req.URL.Scheme, req.URL.Host)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
+	timeout := answerTimeout
+	if isForBlob(req) {
+		timeout = blobTimeout
+	}
+	timer := time.AfterFunc(timeout, func() { cancel(errNoAnswer) })
 	resp, err := g.inner.RoundTrip(req.WithContext(ctx))
+	timer.Stop()
+	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
+		err = fmt.Errorf("%w: %s %w within %s", ErrUnavailable, req.URL.Host, errNoAnswer, timeout)
+	}
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -159,6 +168,15 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// isForBlob reports whether a request is for a blob, or for where a registry redirects
+// to instead of one.
+func isForBlob(req *http.Request) bool {
+	for req.Response != nil && req.Response.Request != nil {
+		req = req.Response.Request
+	}
+	return strings.Contains(req.URL.Path, "/blobs/")
+}
+
 func isLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -168,9 +186,10 @@ func isLoopback(host string) bool {
 }
 
 var (
-	errPlain   = errors.New("only https is spoken to registries beyond this host, unless MCP_BRIDGE_INSECURE_REGISTRIES names them")
-	errStalled = errors.New("the registry sent nothing for a minute")
-	errTooLong = fmt.Errorf("the manifest has more than %d bytes", maxManifest)
+	errPlain    = errors.New("only https is spoken to registries beyond this host, unless MCP_BRIDGE_INSECURE_REGISTRIES names them")
+	errNoAnswer = errors.New("did not answer")
+	errStalled  = errors.New("the registry sent nothing for a minute")
+	errTooLong  = fmt.Errorf("the manifest has more than %d bytes", maxManifest)
 )
 
 // stallBody ends a response that sends nothing for too long, and one of a
