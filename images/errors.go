@@ -35,6 +35,9 @@ func classify(ctx context.Context, err error) error {
 	if strings.Contains(err.Error(), x509.UnknownAuthorityError{}.Error()) {
 		return fmt.Errorf("%w; if the registry has a certificate of your own, name its CA's file in MCP_BRIDGE_REGISTRY_CA; if no registry works, install the package ca-certificates", err)
 	}
+	if done := (*answerError)(nil); errors.As(err, &done) {
+		return err
+	}
 	if answer := (*transport.Error)(nil); errors.As(err, &answer) {
 		return classifyAnswer(answer, err)
 	}
@@ -58,6 +61,8 @@ func classifyAnswer(answer *transport.Error, err error) error {
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fmt.Errorf("the registry refused access: the image is private or does not exist; %s: %w", loginAdvice, err)
+	case code == http.StatusNotFound && answer.Request != nil && isForBlob(answer.Request):
+		return fmt.Errorf("the registry has lost a part of the image: %w", err)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("the registry has no such image: %w", err)
 	case code == http.StatusTooManyRequests:

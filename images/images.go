@@ -96,6 +96,9 @@ func checkImage(img v1.Image, want v1.Platform) error {
 	if err != nil {
 		return fmt.Errorf("reading manifest: %w", err)
 	}
+	if kind := artifactKind(m); kind != "" {
+		return fmt.Errorf("it is an artifact of the type %s, not an image", foreign(kind, 200))
+	}
 	switch {
 	case len(m.Layers) == 0:
 		return errors.New("the image has no layers")
@@ -116,6 +119,9 @@ func checkImage(img v1.Image, want v1.Platform) error {
 	if err := verifyBytes(raw, m.Config.Digest); err != nil {
 		return fmt.Errorf("reading configuration: %w", err)
 	}
+	if int64(len(raw)) != m.Config.Size {
+		return fmt.Errorf("%w: the configuration has %d bytes and not %d", errCorrupt, len(raw), m.Config.Size)
+	}
 	config, err := img.ConfigFile()
 	if err != nil {
 		return fmt.Errorf("reading configuration: %w", err)
@@ -125,4 +131,21 @@ func checkImage(img v1.Image, want v1.Platform) error {
 			len(m.Layers), len(config.RootFS.DiffIDs))
 	}
 	return checkPlatform(config, want)
+}
+
+// artifactKind returns what a manifest is for if not for an image: registries also
+// keep charts, signatures and models (OCI image-spec, manifest.md, "Guidelines for
+// Artifact Usage"). Old tools write images whose configuration has another type, or
+// none.
+func artifactKind(m *v1.Manifest) string {
+	switch kind := m.Config.MediaType; {
+	case m.MediaType != "" && !m.MediaType.IsImage():
+		return string(m.MediaType)
+	case kind == "" || kind.IsConfig() || kind == "application/octet-stream":
+		return ""
+	case m.ArtifactType != "":
+		return m.ArtifactType
+	default:
+		return string(kind)
+	}
 }

@@ -213,8 +213,14 @@ func TestImageRefusesLyingImages(t *testing.T) {
 		"negative layer":  {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size = -1 }}, "size -1"},
 		"endless config":  {liar{manifest: func(m *v1.Manifest) { m.Config.Size = 1 << 40 }}, "beyond the limit"},
 		"sizeless config": {liar{manifest: func(m *v1.Manifest) { m.Config.Size = -1 }}, "beyond the limit"},
-		"short layer":     {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size-- }}, "corrupt"},
-		"long layer":      {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size++ }}, "corrupt"},
+		"longer config":   {liar{manifest: func(m *v1.Manifest) { m.Config.Size-- }}, "corrupt"},
+		"chart":           {liar{manifest: func(m *v1.Manifest) { m.Config.MediaType = "application/vnd.cncf.helm.config.v1+json" }}, "an artifact of the type application/vnd.cncf.helm.config.v1+json, not an image"},
+		"artifact": {liar{manifest: func(m *v1.Manifest) {
+			m.Config.MediaType, m.ArtifactType = "application/vnd.oci.empty.v1+json", "application/vnd.example+\x1b[2J"
+		}}, `an artifact of the type "application/vnd.example+\x1b[2J"`},
+		"artifact of OCI 1.1.0-rc": {liar{manifest: func(m *v1.Manifest) { m.MediaType = "application/vnd.oci.artifact.manifest.v1+json" }}, "an artifact"},
+		"short layer":              {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size-- }}, "corrupt"},
+		"long layer":               {liar{manifest: func(m *v1.Manifest) { m.Layers[0].Size++ }}, "corrupt"},
 		"flood of layers": {liar{manifest: func(m *v1.Manifest) {
 			for range 2000 {
 				m.Layers = append(m.Layers, m.Layers[0])

@@ -90,10 +90,36 @@ func TestRegistryCancelledIsNotUnavailable(t *testing.T) {
 	}
 }
 
+// TestRefusalsSayWhatIsMissing, once, and also if they come on a long page.
+func TestRefusalsSayWhatIsMissing(t *testing.T) {
+	for path, want := range map[string]string{"/manifests/": "the registry has no such image", "/blobs/": "the registry has lost a part of the image"} {
+		for _, page := range []string{"", `{"errors":[{"code":"UNKNOWN","message":"it is gone"}]}`, strings.Repeat("<p>it is gone", 10_000)} {
+			missing := atomic.Bool{}
+			host := serve(t, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if missing.Load() && r.Method == http.MethodGet && strings.Contains(r.URL.Path, path) {
+						w.WriteHeader(http.StatusNotFound)
+						_, _ = io.WriteString(w, page)
+						return
+					}
+					h.ServeHTTP(w, r)
+				})
+			})
+			push(t, host+"/py:3", hostImage(t))
+			missing.Store(true)
+			err := pullAll(Puller{}, host+"/py:3")
+			if err == nil || strings.Count(err.Error(), "the registry has") != 1 || !strings.Contains(err.Error(), want) || len(err.Error()) > 2000 ||
+				page != "" && !strings.Contains(err.Error(), "it is gone") {
+				t.Errorf("%s, %.20q: %v", path, page, err)
+			}
+		}
+	}
+}
+
 func TestDeadNetworkIsGivenUpSoon(t *testing.T) {
 	tr := defaultTransport
-	if sum := dialTimeout + tr.TLSHandshakeTimeout + 300*time.Millisecond; sum > 15*time.Second {
-		t.Errorf("a dead network takes %s", sum)
+	if sum := dialTimeout + tr.TLSHandshakeTimeout; sum > answerTimeout || answerTimeout > 15*time.Second {
+		t.Errorf("a dead network takes %s, a silent one %s", sum, answerTimeout)
 	}
 	var asked atomic.Int32
 	timeout := trip(func(r *http.Request) (*http.Response, error) {

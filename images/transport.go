@@ -23,6 +23,8 @@ const (
 	answerTimeout = 15 * time.Second // until the header of an answer, connecting included
 	blobTimeout   = 60 * time.Second // the same for a blob, which a caching registry may have to fetch itself
 	stallTimeout  = 60 * time.Second // without a single byte of a body
+
+	maxRefusal = 16 << 10 // bytes of an answer of 4xx or 5xx that are read
 )
 
 // defaultTransport gives up on a dead network within seconds, and never on a
@@ -160,12 +162,24 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
+	if resp.StatusCode >= 400 {
+		resp.Body = newCutBody(resp.Body, maxRefusal)
+	}
 	body := &stallBody{inner: resp.Body, ctx: ctx, cancel: cancel, timeout: stallTimeout, left: -1}
 	if strings.Contains(req.URL.Path, "/manifests/") {
 		body.left = maxManifest
 	}
 	resp.Body = body
 	return resp, nil
+}
+
+// newCutBody ends a body after some bytes. The library reports nothing but the length
+// of a refusal that is long, such as a proxy's page.
+func newCutBody(body io.ReadCloser, most int64) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(body, most), body}
 }
 
 // isForBlob reports whether a request is for a blob, or for where a registry redirects
