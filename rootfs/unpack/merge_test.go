@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/rootfs/unpack"
+	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
 
 func TestUnpackLayers(t *testing.T) {
@@ -317,6 +318,30 @@ func TestUnpackTimesOutOfRange(t *testing.T) {
 	for name, want := range map[string]int64{"old": 0, "far": 1<<32 - 1} {
 		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.ModTime().Unix() != want {
 			t.Errorf("%s: %v, %v", name, info.ModTime(), err)
+		}
+	}
+}
+
+// TestMoreLinksThanAFileSystemHas: ext4 has 65,000 for a file. Copies count as
+// bytes.
+func TestMoreLinksThanAFileSystemHas(t *testing.T) {
+	const links = 66_000
+	layer := []entry{file("f", "content"), dir("d")}
+	for n := range links {
+		layer = append(layer, hardlink(fmt.Sprintf("d/%d", n), "f"))
+	}
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	b := unpack.NewBudget(1<<30, 2*links)
+	if err := unpacktest.Unpack(t, unpack.NewMerger(root, b), b, bytes.NewReader(pack(t, layer...))); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 64_997, 64_998, 65_000, links - 1} {
+		if got, err := root.ReadFile(fmt.Sprintf("d/%d", n)); err != nil || string(got) != "content" {
+			t.Errorf("%d: %q, %v", n, got, err)
 		}
 	}
 }
