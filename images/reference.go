@@ -38,6 +38,12 @@ type Reference struct {
 	remote name.Reference // of Registry
 }
 
+// WithDigest names the image with a digest in the repository of a reference to a
+// registry.
+func (r Reference) WithDigest(digest string) string {
+	return r.remote.Context().Digest(digest).Name()
+}
+
 // Local reports whether the image comes from a file or a directory, whose
 // content may change under the same name without a pull.
 func (r Reference) Local() bool {

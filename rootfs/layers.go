@@ -70,6 +70,26 @@ func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read
 	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
+	return d.extract(ctx, l, diffID, b, read)
+}
+
+// replace extracts a layer again. What is there stays until then.
+func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) error {
+	hash, err := l.DiffID()
+	if err != nil {
+		return err
+	}
+	unlock, err := d.locks.wait(ctx, layerLock(dirName(hash.String())), unix.LOCK_EX)
+	if err != nil {
+		return fmt.Errorf("waiting for another process: %w", err)
+	}
+	defer unlock()
+	_, err = d.extract(ctx, l, hash.String(), b, nil)
+	return err
+}
+
+// extract makes the folder of a layer. The caller has the lock.
+func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
 	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
 	return rec, buildAtomic(d.dir, dirName(diffID), func(dir string) error {
 		r, err := images.OpenLayer(l, read)

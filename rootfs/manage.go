@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
-	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // List returns the images of the store, those used last first.
@@ -114,29 +113,6 @@ func (s *Store) Verify(ctx context.Context, image *Image) (damage []string, err 
 		}
 	}
 	return d.found, nil
-}
-
-// Discard makes an image and those of its layers that are damaged count as
-// absent, so that the next pull fetches them again. The error is ErrInUse if a
-// process uses the image.
-func (s *Store) Discard(ctx context.Context, image *Image) error {
-	unlock, err := lockUnused(s.locks, dirName(image.Digest))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	for _, l := range image.Layers {
-		d := &damageList{}
-		if err := s.layers.verify(ctx, l.DiffID, d); err != nil {
-			return err
-		}
-		if len(d.found) > 0 {
-			if err := rootdir.RemoveAll(s.layers.path(l.DiffID)); err != nil {
-				return err
-			}
-		}
-	}
-	return rootdir.RemoveAll(s.images.path(dirName(image.Digest)))
 }
 
 // PruneOptions say what Prune may remove. An image that has lost its name to a

@@ -42,10 +42,7 @@ func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, 
 	if err != nil {
 		return nil, err
 	}
-	if err := m.SetDirModes(ctx); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(makeMountPoints(root), addEtcFiles(root)); err != nil {
+	if err := finishRoot(ctx, m, root); err != nil {
 		return nil, err
 	}
 	python, err := python.Find(root, env)
@@ -61,6 +58,32 @@ func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, 
 		rec.Layers = append(rec.Layers, Layer{l.DiffID, l.Size})
 	}
 	return rec, nil
+}
+
+// mergeStored makes the root of an image whose layers are all in the store.
+func mergeStored(ctx context.Context, dir string, layers []Layer, store layerDir, b *unpack.Budget) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := unpack.NewMerger(root, b)
+	for _, l := range layers {
+		if err = m.Merge(ctx, store.path(l.DiffID)); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = finishRoot(ctx, m, root)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+// finishRoot adds to the merged layers what a sandbox needs.
+func finishRoot(ctx context.Context, m *unpack.Merger, root *os.Root) error {
+	return errors.Join(m.SetDirModes(ctx), makeMountPoints(root), addEtcFiles(root))
 }
 
 // layersAtOnce is how many layers are fetched and unpacked at the same time.

@@ -49,20 +49,11 @@ func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, 
 		return err
 	}
 	defer func() { _ = rootdir.RemoveAll(temp) }()
-	fresh, err := os.OpenRoot(temp)
+	fresh, err := mergeStored(ctx, temp, image.Layers, layers, b)
 	if err != nil {
 		return err
 	}
 	defer fresh.Close()
-	m := unpack.NewMerger(fresh, b)
-	for _, l := range image.Layers {
-		if err := m.Merge(ctx, layers.path(l.DiffID)); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(m.SetDirModes(ctx), makeMountPoints(fresh), addEtcFiles(fresh)); err != nil {
-		return err
-	}
 	return compareRoots(ctx, fresh, image.Dir, damage)
 }
 

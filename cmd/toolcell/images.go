@@ -51,7 +51,7 @@ func imagesCommand(s *console.Streams) *cli.Command {
 			{
 				Name: "verify", Usage: "read images again and compare all of them with their digests; all images unless some are named",
 				ArgsUsage: "[REF|DIGEST…]", OnUsageError: usageError,
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "repair", Usage: "fetch again what is damaged"}}, flags...),
+				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "repair", Usage: "make damaged images anew, and fetch what that needs"}}, flags...),
 				Action: func(c *cli.Context) error { return imagesVerify(c, s) },
 			},
 			{

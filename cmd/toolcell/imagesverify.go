@@ -57,17 +57,16 @@ func imagesVerify(c *cli.Context, s *console.Streams) error {
 	return nil
 }
 
-// repair fetches an image again, under the names that it has.
+// repair makes an image anew, under the names that it has.
 func repair(c *cli.Context, s *console.Streams, store *rootfs.Store, i *rootfs.Image) error {
-	if err := store.Discard(c.Context, i); err != nil {
+	source, err := store.Repair(c.Context, i)
+	if err != nil {
 		return fmt.Errorf("repairing image %s: %w", i.Digest, err)
 	}
-	for _, ref := range i.Refs {
-		root, err := store.Pull(c.Context, ref, nil)
-		if err != nil {
-			return fmt.Errorf("fetching the damaged image again: %w", err)
-		}
-		fmt.Fprintf(s.Out, "  fetched again: %s %s\n", ref, root.Digest)
+	if source == "" {
+		fmt.Fprintln(s.Out, "  repaired from its layers")
+		return nil
 	}
+	fmt.Fprintf(s.Out, "  repaired, with layers fetched again from %s\n", source)
 	return nil
 }

@@ -1,0 +1,124 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/images"
+	"golang.org/x/sys/unix"
+)
+
+// Repair makes an image anew: from its layers, and those that are damaged it fetches
+// first. Nothing is removed before its replacement is there, so after an error the
+// image is as it was. It returns from which reference layers were fetched, "" if
+// from none. The error is ErrInUse if a process uses the image.
+func (s *Store) Repair(ctx context.Context, image *Image) (source string, err error) {
+	unlock, err := lockUnused(s.locks, dirName(image.Digest))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
+	if err != nil {
+		return "", err
+	}
+	defer pulling()
+	damaged := map[string]bool{}
+	for _, l := range image.Layers {
+		d := &damageList{}
+		if err := s.layers.verify(ctx, l.DiffID, d); err != nil {
+			return "", err
+		}
+		if len(d.found) > 0 {
+			damaged[l.DiffID] = true
+		}
+	}
+	if len(damaged) > 0 {
+		if source, err = s.fetchAgain(ctx, image, damaged); err != nil {
+			return "", err
+		}
+	}
+	return source, s.images.build(dirName(image.Digest), image.Digest, image.firstRef(), func(dir string) (*record, error) {
+		b := s.budget()
+		root, err := mergeStored(ctx, dir, image.Layers, s.layers, b)
+		if err != nil {
+			return nil, err
+		}
+		return &record{Platform: image.Platform, Layers: image.Layers, Env: image.Env, Python: image.Python}, root.Close()
+	})
+}
+
+func (i *Image) firstRef() string {
+	if len(i.Refs) == 0 {
+		return ""
+	}
+	return i.Refs[0]
+}
+
+// fetchAgain replaces layers of an image, from the first of its references that still
+// has it.
+func (s *Store) fetchAgain(ctx context.Context, image *Image, damaged map[string]bool) (source string, err error) {
+	if len(image.Refs) == 0 {
+		return "", errors.New("its layers are damaged, and it has no name under which they could be fetched; remove it with: toolcell images rm " + image.Digest)
+	}
+	var failures []error
+	for _, ref := range image.Refs {
+		img, err := s.findAgain(ctx, ref, image.Digest)
+		if err == nil {
+			err = s.replaceLayers(ctx, img, damaged)
+		}
+		if err == nil || ctx.Err() != nil {
+			return ref, err
+		}
+		failures = append(failures, err)
+	}
+	return "", fmt.Errorf("fetching its damaged layers again: %w", errors.Join(failures...))
+}
+
+// findAgain returns the image with a digest, also if the tag that it had in a registry
+// means another one now.
+func (s *Store) findAgain(ctx context.Context, ref, digest string) (v1.Image, error) {
+	r, err := images.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Local() {
+		ref = r.WithDigest(digest)
+	}
+	img, err := s.puller.Image(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	now, err := img.Digest()
+	if err != nil {
+		return nil, err
+	}
+	if now.String() != digest {
+		return nil, fmt.Errorf("%s has another image now, with the digest %s", ref, now)
+	}
+	return img, nil
+}
+
+func (s *Store) replaceLayers(ctx context.Context, img v1.Image, damaged map[string]bool) error {
+	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
+	b := s.budget()
+	for _, l := range layers {
+		diffID, err := l.DiffID()
+		if err != nil {
+			return err
+		}
+		if !damaged[diffID.String()] {
+			continue
+		}
+		if err := s.layers.replace(ctx, l, b); err != nil {
+			return fmt.Errorf("layer %s: %w", diffID, err)
+		}
+		delete(damaged, diffID.String()) // an image may have a layer twice
+	}
+	return nil
+}
