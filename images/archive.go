@@ -2,7 +2,6 @@ package images
 
 import (
 	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -22,25 +22,27 @@ const (
 
 // fromOCIArchive returns an image of a tar of a layout. The tar is read in
 // place: nothing is extracted that would have to be cleaned up.
-func fromOCIArchive(file, tag string, want v1.Platform) (v1.Image, error) {
-	b, err := openArchive(file)
+func fromOCIArchive(file string, which pick, most int64, want v1.Platform) (v1.Image, error) {
+	b, err := openArchive(file, most)
 	if err != nil {
 		return nil, err
 	}
-	return fromLayout(b, tag, want)
+	return fromLayout(b, which, want)
 }
 
-// tarBlobs are the files of an uncompressed tar, found by their offsets.
+// tarBlobs are the files of a tar, found by their offsets.
 type tarBlobs struct {
 	file  string
+	plain *os.File // its decompressed content, if it is compressed
 	parts map[string]part
 	links map[string]string
 }
 
 type part struct{ offset, size int64 }
 
-// openArchive lists a tar archive by jumping from header to header.
-func openArchive(file string) (*tarBlobs, error) {
+// openArchive lists a tar archive by jumping from header to header. One that is
+// compressed is decompressed first, to at most so many bytes.
+func openArchive(file string, most int64) (*tarBlobs, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -49,23 +51,79 @@ func openArchive(file string) (*tarBlobs, error) {
 	if err := requireRegular(f); err != nil {
 		return nil, err
 	}
-	if err := refuseCompressed(f); err != nil {
+	b := &tarBlobs{file: file, parts: map[string]part{}, links: map[string]string{}}
+	head := make([]byte, len(xzMagic))
+	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	b := &tarBlobs{file: file, parts: map[string]part{}, links: map[string]string{}}
+	if !isCompressed(head) {
+		return b, b.list(f)
+	}
+	if b.plain, err = decompressToFile(f, most); err != nil {
+		return nil, fmt.Errorf("decompressing archive: %w", err)
+	}
+	if err := b.list(b.plain); err != nil {
+		b.plain.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// decompressToFile returns a file without a name, which is gone once it is closed, or
+// no longer referred to.
+func decompressToFile(f *os.File, most int64) (plain *os.File, err error) {
+	d, err := newDecompressor(f)
+	if err != nil {
+		return nil, err
+	}
+	defer d.release()
+	plain, err = os.CreateTemp(largeTempDir(), "toolcell-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			plain.Close()
+		}
+	}()
+	if err := os.Remove(plain.Name()); err != nil {
+		return nil, err
+	}
+	n, err := io.Copy(plain, io.LimitReader(d, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if n > most {
+		return nil, fmt.Errorf("it has more than %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", most)
+	}
+	_, err = plain.Seek(0, io.SeekStart)
+	return plain, err
+}
+
+// largeTempDir is where file-hierarchy(7) puts large temporary files: /tmp may be in
+// memory.
+func largeTempDir() string {
+	const large = "/var/tmp"
+	if os.Getenv("TMPDIR") == "" && unix.Access(large, unix.W_OK) == nil {
+		return large
+	}
+	return os.TempDir()
+}
+
+func (b *tarBlobs) list(f *os.File) error {
 	for r := tar.NewReader(f); ; {
 		hdr, err := r.Next()
 		if err == io.EOF {
-			return b, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading archive: %w", err)
+			return fmt.Errorf("reading archive: %w", err)
 		}
 		if len(b.parts)+len(b.links) >= maxArchiveFiles {
-			return nil, fmt.Errorf("the archive has more than %d files", maxArchiveFiles)
+			return fmt.Errorf("the archive has more than %d files", maxArchiveFiles)
 		}
 		if err := b.addFile(f, hdr); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -119,8 +177,12 @@ func (b *tarBlobs) sizeOf(name string) int64 {
 }
 
 // openPart opens the archive anew for each file in it, so that an image holds no
-// descriptor that would have to be closed.
+// descriptor that would have to be closed. That of a decompressed one is closed with
+// the image, by the garbage collector.
 func (b *tarBlobs) openPart(p part) (io.ReadCloser, error) {
+	if b.plain != nil {
+		return io.NopCloser(io.NewSectionReader(b.plain, p.offset, p.size)), nil
+	}
 	f, err := os.Open(b.file)
 	if err != nil {
 		return nil, err
@@ -129,19 +191,4 @@ func (b *tarBlobs) openPart(p part) (io.ReadCloser, error) {
 		io.Reader
 		io.Closer
 	}{io.NewSectionReader(f, p.offset, p.size), f}, nil
-}
-
-func refuseCompressed(f *os.File) error {
-	head := make([]byte, 4)
-	n, err := f.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
-		return err
-	}
-	switch head = head[:n]; {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return errors.New("the archive is compressed: decompress it first with gunzip")
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return errors.New("the archive is compressed: decompress it first with unzstd")
-	}
-	return nil
 }

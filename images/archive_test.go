@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/klauspost/compress/zstd"
 )
 
 func TestDockerArchiveWithSeveralImages(t *testing.T) {
@@ -102,19 +105,41 @@ func TestDockerArchiveFollowsItsLinks(t *testing.T) {
 	}
 }
 
+// compressed compresses a file into another.
+func compressed(t *testing.T, file string, comp compression.Compression) string {
+	t.Helper()
+	plain, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := io.WriteCloser(gzip.NewWriter(&out))
+	if comp == compression.ZStd {
+		if w, err = zstd.NewWriter(&out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = w.Write(plain)
+	name := filepath.Join(t.TempDir(), "compressed")
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 func TestArchiveRefusesWhatIsNone(t *testing.T) {
-	var zipped bytes.Buffer
-	gz := gzip.NewWriter(&zipped)
-	gz.Write(tarOf(t, "a", "b"))
-	gz.Close()
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
 	}{
-		"empty":      {nil, "no OCI image layout"},
-		"text":       {[]byte(content), "reading archive"},
-		"compressed": {zipped.Bytes(), "decompress it first"},
-		"other tar":  {tarOf(t, "a", "b"), "no OCI image layout"},
+		"empty":     {nil, "no OCI image layout"},
+		"text":      {[]byte(content), "reading archive"},
+		"other tar": {tarOf(t, "a", "b"), "no OCI image layout"},
+		"xz":        {[]byte("\xfd7zXZ\x00 and so on"), "compressed with xz"},
+		"cut gzip":  {[]byte("\x1f\x8b\x08"), "corrupt"},
 	} {
 		file := filepath.Join(t.TempDir(), "a.tar")
 		if err := os.WriteFile(file, c.content, 0o644); err != nil {
@@ -123,6 +148,22 @@ func TestArchiveRefusesWhatIsNone(t *testing.T) {
 		if err := pullAll(Puller{}, "oci-archive:"+file); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestCompressedArchiveIsBounded, and leaves nothing behind.
+func TestCompressedArchiveIsBounded(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	file := compressed(t, savedOf(t, "py:3", hostImage(t)), compression.GZip)
+	if err := pullAll(Puller{MaxArchive: 1000}, "docker-archive:"+file); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
+		t.Errorf("got %v", err)
+	}
+	if err := pullAll(Puller{}, "docker-archive:"+file); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(temp + "/*"); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -29,6 +29,12 @@ func isZstd(head []byte) bool {
 	return skippable || bytes.HasPrefix(head, zstdMagic)
 }
 
+// isCompressed reports whether a stream begins as a compression does that we know, or
+// know not to read.
+func isCompressed(head []byte) bool {
+	return bytes.HasPrefix(head, gzipMagic) || isZstd(head) || bytes.HasPrefix(head, xzMagic) || bytes.HasPrefix(head, bzip2Magic)
+}
+
 // A decompressor undoes the compression of a stream. It knows gzip and zstd by
 // their beginnings, whatever a media type says; anything else is taken for
 // uncompressed. It refuses xz and bzip2, which the OCI image specification does not

@@ -25,8 +25,8 @@ type savedImage struct {
 // Such an archive has no manifest with digests of layers, but its configuration
 // names their uncompressed digests. The image is presented as one of plain tar
 // layers with these digests, so that reading it needs no pass over its layers.
-func fromDockerArchive(file, ref string) (v1.Image, error) {
-	b, err := openArchive(file)
+func fromDockerArchive(file, ref string, most int64) (v1.Image, error) {
+	b, err := openArchive(file, most)
 	if err != nil {
 		return nil, err
 	}

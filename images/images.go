@@ -9,6 +9,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type Puller struct {
 	// PlainHTTP are hosts, with or without a port, beyond this one that may be
 	// spoken to unencrypted.
 	PlainHTTP []string
+	// MaxArchive is how many bytes a compressed archive may have when it is
+	// decompressed; 16 GiB if it is 0.
+	MaxArchive int64
 	// CAFile has certificates, in PEM, that count beside the system's.
 	CAFile string
 }
@@ -64,11 +68,11 @@ func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
 	case Registry:
 		img, err = p.fromRegistry(ctx, r, want)
 	case Layout:
-		img, err = fromLayout(dirBlobs(r.Path), r.Tag, want)
+		img, err = fromLayout(dirBlobs(r.Path), pick{r.Tag, r.Digest}, want)
 	case OCIArchive:
-		img, err = fromOCIArchive(r.Path, r.Tag, want)
+		img, err = fromOCIArchive(r.Path, pick{r.Tag, r.Digest}, p.maxArchive(), want)
 	case DockerArchive:
-		img, err = fromDockerArchive(r.Path, r.Tag)
+		img, err = fromDockerArchive(r.Path, r.Tag, p.maxArchive())
 	default:
 		return nil, errors.New("it is not an image but the host itself")
 	}
@@ -80,6 +84,8 @@ func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
 	}
 	return verifiedImage{img}, nil
 }
+
+func (p Puller) maxArchive() int64 { return cmp.Or(p.MaxArchive, 16<<30) }
 
 // PlatformOrHost returns the platform that the images are chosen for.
 func (p Puller) PlatformOrHost() v1.Platform {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/compression"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -41,6 +43,8 @@ func TestParse(t *testing.T) {
 		{"ghcr.io/a/b@" + digest, Registry, "ghcr.io/a/b@" + digest, "", ""},
 		{"oci:/srv/py", Layout, "oci:/srv/py", "/srv/py", ""},
 		{"oci:/srv/../srv/py:3.14", Layout, "oci:/srv/py:3.14", "/srv/py", "3.14"},
+		{"oci:/srv/py@" + digest, Layout, "oci:/srv/py@" + digest, "/srv/py", ""},
+		{"oci-archive:/a@b.tar@" + digest, OCIArchive, "oci-archive:/a@b.tar@" + digest, "/a@b.tar", ""},
 		{"oci:py", Layout, "oci:" + filepath.Join(cwd, "py"), filepath.Join(cwd, "py"), ""},
 		{"oci-archive:/a.tar:x", OCIArchive, "oci-archive:/a.tar:x", "/a.tar", "x"},
 		{"docker-archive:/a.tar:docker.io/library/python:3", DockerArchive, "docker-archive:/a.tar:docker.io/library/python:3", "/a.tar", "docker.io/library/python:3"},
@@ -51,7 +55,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q): %v", c.ref, err)
 			continue
 		}
-		if r.Kind != c.kind || r.Name != c.name || r.Path != c.path || r.Tag != c.tag {
+		if r.Kind != c.kind || r.Name != c.name || r.Path != c.path || r.Tag != c.tag || r.Digest != "" != (r.Kind != Registry && strings.HasSuffix(c.ref, digest)) {
 			t.Errorf("Parse(%q) = %+v", c.ref, r)
 		}
 	}
@@ -67,6 +71,9 @@ func TestParseRefuses(t *testing.T) {
 		"upper case":   "Python:3",
 		"space":        "python 3",
 		"short digest": "python@sha256:abc",
+
+		"short digest of a layout": "oci:/a@sha256:abc",
+		"tag and digest":           "oci:/a:3@sha256:" + strings.Repeat("a", 64),
 	} {
 		if r, err := Parse(ref); err == nil {
 			t.Errorf("%s: Parse(%.40q) = %+v, want an error", name, ref, r)
@@ -89,6 +96,11 @@ func sources(t *testing.T, img v1.Image) map[string]string {
 		"layout":                  "oci:" + dir,
 		"layout with tag":         "oci:" + dir + ":3",
 		"oci archive":             "oci-archive:" + archiveOf(t, dir),
+		"layout with digest":      "oci:" + dir + "@" + digest.String(),
+		"oci archive with digest": "oci-archive:" + archiveOf(t, dir) + "@" + digest.String(),
+		"oci archive, gzip":       "oci-archive:" + compressed(t, archiveOf(t, dir), compression.GZip),
+		"docker archive, gzip":    "docker-archive:" + compressed(t, savedOf(t, "py:3", img), compression.GZip),
+		"docker archive, zstd":    "docker-archive:" + compressed(t, savedOf(t, "py:3", img), compression.ZStd),
 		"docker archive":          "docker-archive:" + savedOf(t, "py:3", img),
 		"docker archive with ref": "docker-archive:" + savedOf(t, "py:3", img) + ":py:3",
 	}
@@ -286,16 +298,46 @@ func TestLayoutWithSeveralImages(t *testing.T) {
 		t.Errorf("got %s, want %s", d, want)
 	}
 	for ref, want := range map[string]string{
-		"oci:" + dir:                    "several images",
-		"oci:" + dir + ":2.7":           "no image with the tag \"2.7\"",
-		"oci:" + dir + "x":              "no such file",
-		"oci:" + filepath.Dir(dir):      "no OCI image layout",
-		"oci-archive:" + dir:            "not a regular file",
-		"docker-archive:" + dir + "/no": "no such file",
+		"oci:" + dir:          "several images",
+		"oci:" + dir + ":2.7": "no image with the tag \"2.7\"",
+		"oci:" + dir + "x":    "no such file",
+
+		"oci:" + dir + "@sha256:" + strings.Repeat("0", 64): "no image with the digest sha256:000",
+		"oci:" + filepath.Dir(dir):                          "no OCI image layout",
+		"oci-archive:" + dir:                                "not a regular file",
+		"docker-archive:" + dir + "/no":                     "no such file",
 	} {
 		if err := pullAll(Puller{}, ref); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)
 		}
+	}
+}
+
+// TestLayoutByTheDigestOfAnIndex: which of its images is chosen as anywhere else.
+func TestLayoutByTheDigestOfAnIndex(t *testing.T) {
+	mine, other := hostImage(t), imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, layerOf(t, "b", compression.GZip))
+	index := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: other, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "s390x"}}},
+		mutate.IndexAddendum{Add: mine, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}})
+	dir := filepath.Join(t.TempDir(), "layout")
+	lay, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(lay.AppendIndex(index), lay.AppendImage(other)); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := Puller{}.Image(context.Background(), "oci:"+dir+"@"+digest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := mine.Digest()
+	if got, _ := img.Digest(); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -2,10 +2,12 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -87,37 +89,73 @@ func readBlob(b blobs, h v1.Hash, limit int64) ([]byte, error) {
 
 func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
-// fromLayout returns the image of a layout that has the tag, or the only one.
-func fromLayout(b blobs, tag string, want v1.Platform) (v1.Image, error) {
+// A pick says which image of a layout is meant. Both may be empty.
+type pick struct{ tag, digest string }
+
+// fromLayout returns the image of a layout that is meant, or the only one.
+func fromLayout(b blobs, which pick, want v1.Platform) (v1.Image, error) {
 	raw, err := readFile(b, "index.json", maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("this is no OCI image layout: %w", err)
 	}
-	for range maxNesting {
-		var index v1.IndexManifest
-		if err := json.Unmarshal(raw, &index); err != nil {
-			return nil, fmt.Errorf("reading index: %w", err)
-		}
-		entries, err := withTag(index.Manifests, tag)
-		if err != nil {
+	d := v1.Descriptor{MediaType: types.OCIImageIndex}
+	if which.digest != "" {
+		if d, raw, err = readManifest(b, which.digest); err != nil {
 			return nil, err
 		}
-		d, err := chooseManifest(entries, want)
-		if err != nil {
-			return nil, err
-		}
-		if raw, err = readBlob(b, d.Digest, maxManifest); err != nil {
-			return nil, fmt.Errorf("reading manifest %s: %w", d.Digest, err)
-		}
+	}
+	for range maxNesting + 1 { // the last one may be the image
 		switch {
 		case d.MediaType.IsImage():
 			return partial.CompressedToImage(&blobImage{blobs: b, desc: d, manifest: raw})
 		case !d.MediaType.IsIndex():
 			return nil, fmt.Errorf("%s is a %q, not an image", d.Digest, d.MediaType)
 		}
-		tag = "" // the entries of an inner index differ by platform only
+		var index v1.IndexManifest
+		if err := json.Unmarshal(raw, &index); err != nil {
+			return nil, fmt.Errorf("reading index: %w", err)
+		}
+		entries, err := withTag(index.Manifests, which.tag)
+		if err != nil {
+			return nil, err
+		}
+		if d, err = chooseManifest(entries, want); err != nil {
+			return nil, err
+		}
+		if raw, err = readBlob(b, d.Digest, maxManifest); err != nil {
+			return nil, fmt.Errorf("reading manifest %s: %w", d.Digest, err)
+		}
+		which.tag = "" // the entries of an inner index differ by platform only
 	}
 	return nil, errors.New("the image's indexes are nested too deep")
+}
+
+// readManifest reads what has a digest: a manifest, or an index of manifests.
+func readManifest(b blobs, digest string) (d v1.Descriptor, raw []byte, err error) {
+	if d.Digest, err = v1.NewHash(digest); err != nil {
+		return d, nil, err
+	}
+	raw, err = readBlob(b, d.Digest, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil, fmt.Errorf("the layout has no image with the digest %s", digest)
+	}
+	if err != nil {
+		return d, nil, fmt.Errorf("reading manifest %s: %w", digest, err)
+	}
+	var m struct {
+		MediaType types.MediaType `json:"mediaType"`
+		Manifests json.RawMessage `json:"manifests"`
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return d, nil, fmt.Errorf("%s is no manifest: %w", digest, err)
+	}
+	// The media type may be left out (OCI image-spec, manifest.md).
+	otherwise := types.OCIManifestSchema1
+	if m.Manifests != nil {
+		otherwise = types.OCIImageIndex
+	}
+	d.MediaType, d.Size = cmp.Or(m.MediaType, otherwise), int64(len(raw))
+	return d, raw, nil
 }
 
 const refName = "org.opencontainers.image.ref.name"

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/sys/unix"
 )
 
 // Kind says where an image comes from.
@@ -16,8 +19,8 @@ type Kind int
 // Where an image can come from, in the form of its reference.
 const (
 	Registry      Kind = iota // python:3.14-slim, registry.example/team/python@sha256:…
-	Layout                    // oci:DIR[:TAG]
-	OCIArchive                // oci-archive:FILE[:TAG]
+	Layout                    // oci:DIR[:TAG|@DIGEST]
+	OCIArchive                // oci-archive:FILE[:TAG|@DIGEST]
 	DockerArchive             // docker-archive:FILE[:REF]
 	Host                      // host
 )
@@ -33,7 +36,8 @@ type Reference struct {
 	// same image. Short names of Docker Hub are written out and paths absolute.
 	Name string
 	Path string // of a layout or an archive
-	Tag  string // which image of the layout or archive, if it was named
+	// Which image of the layout or archive, if it was named; not both.
+	Tag, Digest string
 
 	remote name.Reference // of Registry
 }
@@ -55,6 +59,26 @@ func (r Reference) Local() bool {
 func (r Reference) Pinned() bool {
 	_, ok := r.remote.(name.Digest)
 	return ok
+}
+
+// racyTime is how old a change of a file must be for the next one to have another time:
+// the clock of a file system has steps.
+const racyTime = 2 * time.Second
+
+// Stamp returns text that is another one as soon as an archive changes, or "" if that
+// cannot be told: for a folder, for what has changed just now, and for a registry.
+func (r Reference) Stamp() string {
+	if r.Kind != OCIArchive && r.Kind != DockerArchive {
+		return ""
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(r.Path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return ""
+	}
+	if changed := time.Unix(st.Ctim.Unix()); time.Since(changed) < racyTime {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d %d bytes, %d.%09d %d.%09d", st.Dev, st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec, st.Ctim.Sec, st.Ctim.Nsec)
 }
 
 // Parse reads a reference. A path ends at its first colon, as it does for
@@ -117,7 +141,17 @@ func checkElsewhere(ref string) error {
 }
 
 func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
+	digest := ""
+	if at := digestAtEnd.FindString(rest); at != "" && kind != DockerArchive {
+		rest, digest = strings.TrimSuffix(rest, at), at[1:]
+	}
+	if strings.Contains(rest, "@sha256:") && kind != DockerArchive {
+		return Reference{}, fmt.Errorf("image reference %q has no whole digest at its end: sha256: and 64 digits of 0-9 and a-f", prefix+rest+digest)
+	}
 	path, tag, _ := strings.Cut(rest, ":")
+	if tag != "" && digest != "" {
+		return Reference{}, fmt.Errorf("image reference %q has a tag and a digest; leave out the tag %q", prefix+rest+"@"+digest, tag)
+	}
 	if path == "" {
 		return Reference{}, fmt.Errorf("image reference %q names no path", prefix+rest)
 	}
@@ -125,9 +159,16 @@ func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
 	if err != nil {
 		return Reference{}, err
 	}
-	r := Reference{Kind: kind, Path: path, Tag: tag, Name: prefix + path}
+	r := Reference{Kind: kind, Path: path, Tag: tag, Digest: digest, Name: prefix + path}
 	if tag != "" {
 		r.Name += ":" + tag
 	}
+	if digest != "" {
+		r.Name += "@" + digest
+	}
 	return r, nil
 }
+
+// digestAtEnd matches the algorithms that the OCI image-spec registers and the library
+// knows.
+var digestAtEnd = regexp.MustCompile(`@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)

@@ -49,18 +49,20 @@ func (s *Store) Cached(ctx context.Context, ref string) *Root {
 	return s.cached(r, ref)
 }
 
-// cached returns the root that a registry's reference meant at its last pull, if
-// the policy allows its use, or nil. A local source is never answered from here,
-// as its content may have changed.
+// cached returns the root that a reference meant at its last pull, if the policy
+// allows its use, or nil. What has changed since then is not answered from here, nor
+// is a folder, of which that cannot be told.
 func (s *Store) cached(r images.Reference, ref string) *Root {
-	if r.Local() || s.Policy == PullAlways && !r.Pinned() && s.tags.lastAsked(r).Before(s.opened) {
+	t := s.tags.read(r)
+	switch {
+	case t.Digest == "":
+		return nil
+	case r.Local() && (t.Stamp == "" || t.Stamp != r.Stamp()):
+		return nil
+	case s.Policy == PullAlways && !r.Local() && !r.Pinned() && s.tags.lastAsked(r).Before(s.opened):
 		return nil
 	}
-	digest := s.tags.digest(r)
-	if digest == "" {
-		return nil
-	}
-	return s.images.load(dirName(digest), digest, ref)
+	return s.images.load(dirName(t.Digest), t.Digest, ref)
 }
 
 // recheckAfter is how long a tag is taken for what it last was.
@@ -106,6 +108,7 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 		return root, nil
 	}
 	report(progress, Progress{Text: "looking up " + ref})
+	stamp := r.Stamp()
 	img, err := s.puller.Image(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 	if err != nil {
 		return nil, fmt.Errorf("pulling image %q: %w", ref, err)
 	}
-	if err := s.tags.record(ctx, r, ref, digest.String()); err != nil {
+	if err := s.tags.record(ctx, r, ref, digest.String(), stamp); err != nil {
 		return nil, fmt.Errorf("noting image %q: %w", ref, err)
 	}
 	return root, nil

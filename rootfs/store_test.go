@@ -13,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
@@ -133,6 +135,55 @@ func TestLocalSourceIsReadEachTime(t *testing.T) {
 	write(pythonImage(t, pack(t, file("new", ""))))
 	if changed, err := s.Ensure(ctx, "oci:"+folder, nil); err != nil || changed.Digest == first.Digest {
 		t.Errorf("a changed layout was not noticed: %v", err)
+	}
+}
+
+// TestArchiveIsReadAgainOnlyIfItHasChanged: decompressing one may take seconds, and
+// serve looks at its image before each run.
+func TestArchiveIsReadAgainOnlyIfItHasChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	s, archive := openStore(t), filepath.Join(t.TempDir(), "py.tar")
+	ref := "docker-archive:" + archive
+	tag, err := name.NewTag("py:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(img v1.Image) {
+		if err := tarball.WriteToFile(archive, tag, img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure := func() *Root {
+		root, err := s.Ensure(ctx, ref, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return root
+	}
+	write(pythonImage(t))
+	first := ensure()
+	if s.Cached(ctx, ref) != nil {
+		t.Error("what was changed just now counts as known")
+	}
+	parsed, err := images.Parse(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for parsed.Stamp() == "" {
+		time.Sleep(50 * time.Millisecond)
+	}
+	ensure()
+	if root := s.Cached(ctx, ref); root == nil || root.Digest != first.Digest {
+		t.Errorf("an archive that has not changed is read again: %v", root)
+	}
+	write(pythonImage(t, pack(t, file("new", ""))))
+	if s.Cached(ctx, ref) != nil {
+		t.Error("a change was not noticed")
+	}
+	if root := ensure(); root.Digest == first.Digest {
+		t.Error("a changed archive was not read")
 	}
 }
 

@@ -26,6 +26,7 @@ type tag struct {
 	Ref    string `json:"ref"`  // as the user wrote it
 	Name   string `json:"name"` // normalized
 	Digest string `json:"digest"`
+	Stamp  string `json:"stamp,omitempty"` // of the archive (images.Reference.Stamp)
 }
 
 func (d tagDir) file(r images.Reference) string { return filepath.Join(d.dir, d.key(r)+".json") }
@@ -37,22 +38,26 @@ func (d tagDir) key(r images.Reference) string {
 }
 
 // digest returns which image a reference meant when it was last pulled, or "".
-func (d tagDir) digest(r images.Reference) string {
+func (d tagDir) digest(r images.Reference) string { return d.read(r).Digest }
+
+// read returns what was recorded of a reference, nothing if nothing was.
+func (d tagDir) read(r images.Reference) tag {
 	var t tag
 	if err := readJSON(d.file(r), &t); err != nil || t.Name != r.Name {
-		return ""
+		return tag{}
 	}
-	return t.Digest
+	return t
 }
 
-// record keeps which image a reference means now.
-func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest string) error {
+// record keeps which image a reference means now, with the stamp that it had before
+// it was read.
+func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest, stamp string) error {
 	unlock, err := d.locks.wait(ctx, tagsLock, unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	now, before := tag{Ref: ref, Name: r.Name, Digest: digest}, tag{}
+	now, before := tag{Ref: ref, Name: r.Name, Digest: digest, Stamp: stamp}, tag{}
 	if readJSON(d.file(r), &before) == nil && before == now && d.recordAsked(r) {
 		return nil // a layout is looked up anew in every run, and a write to the disk takes long
 	}

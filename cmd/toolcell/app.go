@@ -137,7 +137,7 @@ func (a *app) Close() error {
 
 func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
 	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
-		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.CAFile,
+		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.CAFile, MaxArchive: s.MaxImage.Bytes,
 	})
 	if err != nil {
 		return nil, d.Explain(err)
