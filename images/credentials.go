@@ -22,6 +22,7 @@ import (
 // stored, with the credential helpers named there. The library's own keychain
 // looks at podman's file only if there is none of Docker's.
 type logins struct {
+	file   string  // instead of all others, if it is not empty
 	failed []error // of helpers, which most images do not need
 }
 
@@ -33,9 +34,13 @@ func (l *logins) Resolve(target authn.Resource) (authn.Authenticator, error) {
 // ResolveContext implements authn.ContextKeychain. The first file that knows the
 // repository, a part of its path, or the registry, decides.
 func (l *logins) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
-	for _, file := range credentialFiles() {
+	files := credentialFiles()
+	if l.file != "" {
+		files = []string{l.file}
+	}
+	for _, file := range files {
 		auth, err := l.read(ctx, file, credentialKeys(target))
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) && l.file == "" {
 			continue
 		}
 		if err != nil {

@@ -28,9 +28,14 @@ const (
 // Puller reads images. The zero value is ready for use.
 type Puller struct {
 	Keychain  authn.Keychain    // the user's stored credentials if nil
+	AuthFile  string            // has the stored credentials, instead of the usual files, if it is not empty
 	Platform  v1.Platform       // this host's if zero
 	Transport http.RoundTripper // one with short timeouts if nil
 	Backoff   time.Duration     // before the second try of a request; half a second if zero
+
+	// Login is for the registry that a reference names, and not for its mirrors. If
+	// it is not nil it goes before stored credentials.
+	Login *Login
 
 	// Mirrors are asked before a registry, in order: "index.docker.io" →
 	// "mirror.example/hub". See ParseMirrors.
@@ -44,6 +49,9 @@ type Puller struct {
 	// CAFile has certificates, in PEM, that count beside the system's.
 	CAFile string
 }
+
+// A Login is what a user gave for one registry.
+type Login struct{ User, Password string }
 
 // Image returns the image that ref names, as far as its manifest and its
 // configuration. Layers are read later, under the same ctx if they come from a

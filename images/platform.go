@@ -2,9 +2,11 @@ package images
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -20,6 +22,29 @@ func hostPlatform() v1.Platform {
 		p.Variant = "v8"
 	}
 	return p
+}
+
+// ParsePlatform reads OS/ARCH[/VARIANT], as docker and podman take it, of Linux only. The architecture
+// may have the name that uname(1) gives it.
+func ParsePlatform(s string) (v1.Platform, error) {
+	parts := strings.Split(strings.ToLower(s), "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return v1.Platform{}, errors.New("not OS/ARCH[/VARIANT], such as linux/arm64")
+	}
+	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
+	if len(parts) == 3 {
+		p.Variant = parts[2]
+	}
+	switch p.Architecture {
+	case "x86_64":
+		p.Architecture = "amd64"
+	case "aarch64":
+		p.Architecture = "arm64"
+	}
+	if p.OS != "linux" {
+		return v1.Platform{}, errors.New("not a platform of Linux, such as linux/arm64")
+	}
+	return p, nil
 }
 
 // armVariant reads the version of the processor's instruction set. A build for
@@ -114,6 +139,6 @@ func checkPlatform(config *v1.ConfigFile, want v1.Platform) error {
 	if osFits && archFits {
 		return nil
 	}
-	return fmt.Errorf("the image is made for %s/%s and this host is %s",
+	return fmt.Errorf("the image is made for %s/%s and not for %s",
 		foreign(config.OS, 100), foreign(config.Architecture, 100), want)
 }

@@ -23,8 +23,10 @@ import (
 // configuration are fetched when they are read, from where the manifest was.
 func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform) (v1.Image, error) {
 	var failures []error
+	ofMirror := p
+	ofMirror.Login = nil
 	for _, mirror := range p.mirrorsOf(r.remote) {
-		img, err := p.fetchManifest(ctx, mirror, want)
+		img, err := ofMirror.fetchManifest(ctx, mirror, want)
 		if err == nil || ctx.Err() != nil {
 			return img, classify(ctx, err)
 		}
@@ -82,12 +84,8 @@ type repository struct {
 }
 
 func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repository, error) {
-	stored := &logins{}
-	keychain := p.Keychain
-	if keychain == nil {
-		keychain = stored
-	}
-	auth, err := authn.Resolve(ctx, keychain, repo)
+	stored := &logins{file: p.AuthFile}
+	auth, err := p.login(ctx, repo, stored)
 	if err != nil {
 		return nil, fmt.Errorf("reading credentials for %s: %w", repo.RegistryStr(), err)
 	}
@@ -105,6 +103,16 @@ func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repo
 		return nil, stored.explain(err)
 	}
 	return &repository{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first, stored}, nil
+}
+
+func (p Puller) login(ctx context.Context, repo name.Repository, stored *logins) (authn.Authenticator, error) {
+	switch {
+	case p.Login != nil:
+		return &authn.Basic{Username: p.Login.User, Password: p.Login.Password}, nil
+	case p.Keychain != nil:
+		return authn.Resolve(ctx, p.Keychain, repo)
+	}
+	return stored.ResolveContext(ctx, repo)
 }
 
 // open implements blobs.

@@ -274,6 +274,46 @@ func TestRegistryCredentials(t *testing.T) {
 	}
 }
 
+// TestLoginIsForOneRegistry: what the user gave for it goes to no mirror.
+func TestLoginIsForOneRegistry(t *testing.T) {
+	img := hostImage(t)
+	var leaked atomic.Bool
+	mirror := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "" {
+				leaked.Store(true)
+			}
+			w.Header().Set("WWW-Authenticate", `Basic realm="mirror"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		})
+	})
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	open, closed := httptest.NewServer(inner), httptest.NewServer(basicAuth(inner))
+	defer open.Close()
+	defer closed.Close()
+	push(t, strings.TrimPrefix(open.URL, "http://")+"/py:3", img)
+	host := strings.TrimPrefix(closed.URL, "http://")
+	p := Puller{
+		Login:   &Login{"ada", "secret"},
+		Mirrors: map[string][]string{host: {mirror + "/cache"}},
+	}
+	if err := pullAll(p, host+"/py:3"); err != nil || leaked.Load() {
+		t.Errorf("leaked: %v, %v", leaked.Load(), err)
+	}
+}
+
+func TestParsePlatform(t *testing.T) {
+	for text, want := range map[string]string{
+		"linux/arm64": "linux/arm64", "linux/arm/v7": "linux/arm/v7", "Linux/x86_64": "linux/amd64", "linux/aarch64": "linux/arm64",
+		"arm64": "", "": "", "linux/": "", "/": "", "windows/amd64": "", "linux/arm/v7/x": "", "linux//v7": "",
+	} {
+		p, err := ParsePlatform(text)
+		if (err == nil) != (want != "") || err == nil && p.String() != want {
+			t.Errorf("%q: %v, %v", text, p, err)
+		}
+	}
+}
+
 func TestRegistryRefusesCorruptBlobs(t *testing.T) {
 	img := hostImage(t)
 	m, err := img.Manifest()

@@ -136,7 +136,15 @@ func (a *app) Close() error {
 }
 
 func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
+	return openStoreAs(d, s, nil)
+}
+
+// openStoreAs is openStore with a login for the registries of the images that are
+// named, instead of stored ones.
+func openStoreAs(d settings.Dirs, s settings.Settings, login *images.Login) (*rootfs.Store, error) {
+	platform, _ := images.ParsePlatform(s.Platform) // the settings were checked
 	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
+		Platform: platform, Login: login, AuthFile: s.Registries.AuthFile,
 		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.CAFile, MaxArchive: s.MaxImage.Bytes,
 	})
 	if err != nil {

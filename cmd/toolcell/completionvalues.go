@@ -15,7 +15,7 @@ import (
 // arguments returns candidates for the next argument of the command.
 func (t *typed) arguments() []candidate {
 	switch t.path {
-	case "images inspect", "images rm", "images verify":
+	case "images inspect", "images rm", "images verify", "images pull":
 		return t.images()
 	case "servers tools", "servers check":
 		return t.servers()
@@ -32,8 +32,6 @@ func (t *typed) arguments() []candidate {
 	switch t.path { // commands that take one
 	case "exec":
 		t.paths = filePaths
-	case "images pull":
-		return t.images()
 	case "servers call", "servers login", "servers logout":
 		return t.servers()
 	case "install", "uninstall":
@@ -66,7 +64,7 @@ func (t *typed) values(f cli.Flag) []candidate {
 		return words("0", "1")
 	case "state-dir":
 		t.paths = folderPaths
-	case "servers-config", "policy", "registry-ca":
+	case "servers-config", "policy", "registry-ca", "authfile":
 		t.paths = filePaths
 	}
 	return nil
@@ -84,7 +82,7 @@ func words(all ...string) (out []candidate) {
 
 // images returns the names of the cached images.
 func (t *typed) images() (all []candidate) {
-	_, store, _, err := openImages(t.c)
+	store, _, err := openImages(t.c)
 	if err != nil {
 		return nil
 	}

@@ -20,9 +20,12 @@ func imagesCommand(s *console.Streams) *cli.Command {
 		OnUsageError: usageError,
 		Subcommands: []*cli.Command{
 			{
-				Name: "pull", Usage: "fetch an image and unpack it, asking the registry even if its tag is here",
-				ArgsUsage: "REF", OnUsageError: usageError,
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the image's modules to the first run"}}, flags...),
+				Name: "pull", Usage: "fetch images and unpack them, asking the registry even if a tag is here",
+				ArgsUsage: "REF…", OnUsageError: usageError,
+				Flags: append([]cli.Flag{
+					&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
+					&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"},
+				}, flags...),
 				Action: func(c *cli.Context) error { return imagesPull(c, s) },
 			},
 			{
@@ -72,41 +75,6 @@ func needSubcommand(c *cli.Context) error {
 	return cli.ShowSubcommandHelp(c)
 }
 
-func imagesPull(c *cli.Context, s *console.Streams) error {
-	if c.NArg() != 1 {
-		return console.Usagef("images pull takes one reference, such as %s", settings.DefaultImage)
-	}
-	settings, store, d, err := openImages(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	start := time.Now()
-	show, closeBars := func(rootfs.Progress) {}, func() {}
-	if console.Terminal(s.Err) {
-		b := console.NewBars(c.Context, s.Err)
-		show, closeBars = b.Show, b.Close
-	}
-	root, err := store.Pull(c.Context, c.Args().First(), show)
-	closeBars()
-	if err != nil {
-		return d.Explain(err)
-	}
-	if !c.Bool("no-compile") && root.NeedsBytecode() {
-		if console.Terminal(s.Err) {
-			fmt.Fprintln(s.Err, "compiling the image's modules, so that imports are fast")
-		}
-		if err := compileModules(c.Context, d, settings, root); err != nil {
-			if c.Context.Err() != nil {
-				return err
-			}
-			fmt.Fprintf(s.Err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
-		}
-	}
-	fmt.Fprintf(s.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
-	return nil
-}
-
 // listedImage is a row of a list: an image under one of its names.
 type listedImage struct {
 	Ref string `json:"ref"`
@@ -117,7 +85,7 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("images list takes no arguments, got %q", c.Args().First())
 	}
-	_, store, _, err := openImages(c)
+	store, _, err := openImages(c)
 	if err != nil {
 		return err
 	}
@@ -161,7 +129,7 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 func imagesInspect(c *cli.Context, s *console.Streams) error {
-	_, store, _, err := openImages(c)
+	store, _, err := openImages(c)
 	if err != nil {
 		return err
 	}
@@ -189,15 +157,15 @@ func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err
 }
 
 // openImages opens the store for a command that looks at images.
-func openImages(c *cli.Context) (settings.Settings, *rootfs.Store, settings.Dirs, error) {
+func openImages(c *cli.Context) (*rootfs.Store, settings.Dirs, error) {
 	conf, err := settings.Read(c)
 	if err != nil {
-		return conf, nil, settings.Dirs{}, err
+		return nil, settings.Dirs{}, err
 	}
 	d, err := settings.FindDirs(conf.StateDir)
 	if err != nil {
-		return conf, nil, d, err
+		return nil, d, err
 	}
 	store, err := openStore(d, conf)
-	return conf, store, d, err
+	return store, d, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/python"
@@ -42,12 +43,7 @@ type refresher struct {
 // takes over the settings that were given as flags; the others are in the
 // environment.
 func newRefresher(c *cli.Context, log *slog.Logger) *refresher {
-	args := []string{"images", "refresh"}
-	for _, name := range settings.ForImages {
-		if c.IsSet(name) {
-			args = append(args, "--"+name+"="+c.String(name))
-		}
-	}
+	args := append([]string{"images", "refresh"}, settings.ForProcess(c, settings.ForImages)...)
 	return &refresher{args: args, log: log}
 }
 
@@ -77,6 +73,9 @@ func (r *refresher) start(ref string, ask bool) {
 
 func (r *refresher) launch(ref string, ask bool) error {
 	args := append([]string(nil), r.args...)
+	if parsed, err := images.Parse(ref); err == nil && parsed.Local() {
+		ref = parsed.Name // with an absolute path
+	}
 	if ask {
 		args = append(args, "--ask")
 	}

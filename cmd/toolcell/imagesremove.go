@@ -17,7 +17,7 @@ func imagesRemove(c *cli.Context, s *console.Streams) (err error) {
 	if !c.Args().Present() {
 		return console.Usagef("images rm takes references or digests of images")
 	}
-	_, store, d, err := openImages(c)
+	store, d, err := openImages(c)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func imagesPrune(c *cli.Context, s *console.Streams) error {
 		}
 		p.Size = n
 	}
-	_, store, d, err := openImages(c)
+	store, d, err := openImages(c)
 	if err != nil {
 		return err
 	}

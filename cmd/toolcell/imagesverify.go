@@ -13,7 +13,7 @@ import (
 )
 
 func imagesVerify(c *cli.Context, s *console.Streams) error {
-	_, store, d, err := openImages(c)
+	store, d, err := openImages(c)
 	if err != nil {
 		return err
 	}

@@ -217,7 +217,7 @@ func TestVersionAndUsage(t *testing.T) {
 	if out, _, code := h.run(t, nil, "version"); code != 0 || !strings.HasPrefix(out, "toolcell ") {
 		t.Errorf("version: exit %d, %q", code, out)
 	}
-	for _, args := range [][]string{{"no-such-command"}, {"images", "no-such-command"}, {"serve", "x"}, {"images", "pull"}, {"images", "pull", "a", "b"}} {
+	for _, args := range [][]string{{"no-such-command"}, {"images", "no-such-command"}, {"serve", "x"}, {"images", "pull"}} {
 		if _, errs, code := h.run(t, nil, args...); code != exitUsage || !strings.HasPrefix(errs, "toolcell: ") {
 			t.Errorf("%v: exit %d, %q", args, code, errs)
 		}

@@ -97,6 +97,14 @@ func (r *reader) policy(name string) rootfs.PullPolicy {
 	return p
 }
 
+func (r *reader) platform(name string) string {
+	v := r.value(name)
+	if _, err := images.ParsePlatform(v); v != "" && err != nil {
+		r.fail(name, "%v", err)
+	}
+	return v
+}
+
 func (r *reader) start(name string) string {
 	s := strings.ToLower(r.value(name))
 	if s != oci.StartAuto && s != oci.StartFork && s != oci.StartContainer {
@@ -144,7 +152,7 @@ func (r *reader) registries() Registries {
 		r.fail("registry-mirrors", "of no use: %v", err)
 	}
 	plain = append(plain, strings.FieldsFunc(r.value("insecure-registries"), func(c rune) bool { return c == ',' || c == ' ' })...)
-	return Registries{mirrors, plain, r.value("registry-ca")}
+	return Registries{mirrors, plain, r.value("registry-ca"), r.value("authfile")}
 }
 
 // minMemory is the least memory with which a sandbox starts.

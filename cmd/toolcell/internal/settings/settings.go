@@ -7,6 +7,7 @@ package settings
 import (
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ type Settings struct {
 	SessionIdle time.Duration
 	StateDir    string
 	Pull        rootfs.PullPolicy
+	Platform    string // of images (images.ParsePlatform); this host's if empty
 	Registries  Registries
 	MaxImage    imageLimits
 	Output      bridge.OutputMode
@@ -57,9 +59,10 @@ type Settings struct {
 
 // Registries say how to reach registries.
 type Registries struct {
-	Mirrors map[string][]string
-	Plain   []string // hosts that may be spoken to unencrypted
-	CAFile  string   // of certificates
+	Mirrors  map[string][]string
+	Plain    []string // hosts that may be spoken to unencrypted
+	CAFile   string   // of certificates
+	AuthFile string   // of credentials, instead of where they usually are
 }
 
 // imageLimits bound the unpacked size of an image.
@@ -72,7 +75,7 @@ type Setting struct{ Name, Env, Value, Usage string }
 // usage. All are strings, parsed below: an error then names the setting as the
 // user wrote it, flag or variable.
 var All = []Setting{
-	{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image `REF`: a registry reference, oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, or host"},
+	{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image `REF`: a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host"},
 	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
 	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
 	{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
@@ -84,8 +87,10 @@ var All = []Setting{
 	{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` after its last run when a session is ended"},
 	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
 	{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry for the image, a `POLICY`: missing, always or never"},
+	{"platform", "MCP_BRIDGE_PLATFORM", "", "`OS/ARCH[/VARIANT]` of the image, such as linux/arm64, instead of this host's"},
 	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
 	{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates that registries may use, besides the system's"},
+	{"authfile", "MCP_BRIDGE_AUTHFILE", "", "`FILE` of credentials for registries, as podman login --authfile writes it, instead of all others"},
 	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
 	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use, a `WAY`: auto, fork or container"},
 	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
@@ -107,7 +112,26 @@ var All = []Setting{
 }
 
 // ForImages are the settings that commands about images have.
-var ForImages = []string{"state-dir", "pull", "registry-mirrors", "registry-ca", "insecure-registries", "image-max-size", "image-max-files"}
+var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files"}
+
+// paths are those whose values are paths.
+var paths = []string{"state-dir", "registry-ca", "authfile"}
+
+// ForProcess returns the settings among some that the user chose, as flags of a process
+// that may have another working folder.
+func ForProcess(c *cli.Context, names []string) (flags []string) {
+	for _, name := range names {
+		value := c.String(name)
+		if !c.IsSet(name) {
+			continue
+		}
+		if abs, err := filepath.Abs(value); err == nil && value != "" && slices.Contains(paths, name) {
+			value = abs
+		}
+		flags = append(flags, "--"+name+"="+value)
+	}
+	return flags
+}
 
 // Flags returns the flags of all settings, or of those named.
 func Flags(only ...string) []cli.Flag {
@@ -135,6 +159,7 @@ func Read(c *cli.Context) (Settings, error) {
 		SessionIdle: r.duration("session-idle-timeout"),
 		StateDir:    r.value("state-dir"),
 		Pull:        r.policy("pull"),
+		Platform:    r.platform("platform"),
 		Registries:  r.registries(),
 		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: r.count("image-max-files")},
 		Output:      r.output("output"),
