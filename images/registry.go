@@ -97,7 +97,7 @@ func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repo
 	if first == 0 {
 		first = defaultBackoff
 	}
-	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain}, first}, "toolcell")
+	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain, (&url.URL{Host: repo.RegistryStr()}).Hostname()}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, stored.explain(err)

@@ -138,28 +138,56 @@ func TestPlainHTTPWhereItIsAllowed(t *testing.T) {
 	}
 }
 
-func TestRedirectToAnInternalAddressIsRefused(t *testing.T) {
-	request := func(url string) *http.Request {
-		r, err := http.NewRequest(http.MethodGet, url, nil)
+func TestInternalAddressesAreOutOfReachOfRegistries(t *testing.T) {
+	for _, c := range []struct {
+		registry, to string
+		ok           bool
+	}{
+		{"registry.example", "https://cdn.example/x", true},
+		{"registry.example", "https://169.254.169.254/latest", false},
+		{"registry.example", "http://127.0.0.1:8080/x", false},
+		{"registry.example", "https://localhost.:8080/x", false},
+		{"registry.example", "https://10.0.0.1/x", false},
+		{"registry.example", "https://[::ffff:10.0.0.1]/x", false},
+		{"registry.example", "https://[fe80::1]/x", false},
+		{"registry.example", "https://100.100.100.200/latest", false},
+		{"127.0.0.1", "http://127.0.0.1:5001/x", true},
+		{"10.0.0.5", "https://10.0.0.6/x", true},
+		{"10.0.0.5", "https://cdn.example/x", true},
+	} {
+		g := &guardTransport{registry: c.registry, plain: func(string) bool { return true }, inner: trip(func(req *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+		})}
+		req, err := http.NewRequest(http.MethodGet, c.to, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r
+		req.Response = &http.Response{} // a redirect
+		resp, err := g.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err == nil) != c.ok {
+			t.Errorf("%s to %s: %v", c.registry, c.to, err)
+		}
 	}
-	for _, c := range []struct {
-		from, to string
-		ok       bool
-	}{
-		{"https://registry.example/v2/x", "https://cdn.example/x", true},
-		{"https://registry.example/v2/x", "https://169.254.169.254/latest", false},
-		{"https://registry.example/v2/x", "http://127.0.0.1:8080/x", false},
-		{"https://registry.example/v2/x", "https://10.0.0.1/x", false},
-		{"https://registry.example/v2/x", "https://[fe80::1]/x", false},
-		{"http://127.0.0.1:5000/v2/x", "http://127.0.0.1:5001/x", true},
-		{"https://10.0.0.5/v2/x", "https://10.0.0.6/x", true},
-	} {
-		if err := checkRedirect(request(c.to), []*http.Request{request(c.from)}); (err == nil) != c.ok {
-			t.Errorf("%s to %s: %v", c.from, c.to, err)
+}
+
+// TestTokensAreNotAskedForInside: a registry names the address that gives out tokens.
+func TestTokensAreNotAskedForInside(t *testing.T) {
+	for _, realm := range []string{"https://127.0.0.1:8443/admin", "https://100.100.100.200/latest", "http://10.0.0.1/"} {
+		var inside atomic.Bool
+		server := trip(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Hostname() != "registry.example" {
+				inside.Store(true)
+			}
+			return &http.Response{
+				StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: req,
+				Header: http.Header{"Www-Authenticate": {`Bearer realm="` + realm + `",service="x"`}},
+			}, nil
+		})
+		if err := pullAll(Puller{Transport: server}, "registry.example/py:3"); err == nil || inside.Load() {
+			t.Errorf("%s: asked %v, %v", realm, inside.Load(), err)
 		}
 	}
 }

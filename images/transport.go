@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,29 +116,33 @@ func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err er
 	return mirrors, plain, nil
 }
 
-// checkRedirect keeps a registry on the internet from sending us to addresses
-// behind our own firewall, such as a cloud's metadata service.
-func checkRedirect(req *http.Request, via []*http.Request) error {
+func checkRedirect(_ *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("the registry redirects without end")
-	}
-	from, to := via[0].URL.Hostname(), req.URL.Hostname()
-	if from != to && isInternal(to) && !isInternal(from) {
-		return fmt.Errorf("the registry %s redirects to the internal address %s", from, to)
 	}
 	return nil
 }
 
-func isInternal(host string) bool {
-	ip := net.ParseIP(host)
-	return isLoopback(host) || ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+// sharedSpace is what providers use behind their own firewalls (RFC 6598).
+var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
+
+func isInternal(host string) bool { return isLoopback(host) || isInternalAddress(host) }
+
+func isInternalAddress(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	ip = ip.Unmap()
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || sharedSpace.Contains(ip)
 }
 
 // A guardTransport holds every request of a pull to rules that the registry library does
 // not have.
 type guardTransport struct {
-	inner http.RoundTripper
-	plain func(host string) bool // whether the user allows http
+	inner    http.RoundTripper
+	plain    func(host string) bool // whether the user allows http
+	registry string                 // its host, without a port
 }
 
 func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -146,6 +151,16 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// everyone on the way.
 	if req.URL.Scheme != "https" && !isLoopback(req.URL.Hostname()) && !g.plain(req.URL.Host) {
 		return nil, fmt.Errorf("%w: %s://%s", errPlain, req.URL.Scheme, req.URL.Host)
+	}
+	// Nor may a registry on the internet lead us, by a redirect or by where it says that
+	// tokens are, behind our own firewall: to a cloud's metadata service, for one.
+	host := req.URL.Hostname()
+	internal := isInternal(host)
+	if req.Response == nil { // no redirect: a registry of this host may have another name, and its tokens at localhost
+		internal = isInternalAddress(host)
+	}
+	if internal && host != g.registry && !isInternal(g.registry) {
+		return nil, fmt.Errorf("the registry %s leads to the internal address %s", g.registry, host)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timeout := answerTimeout
@@ -192,6 +207,7 @@ func isForBlob(req *http.Request) bool {
 }
 
 func isLoopback(host string) bool {
+	host = strings.TrimSuffix(host, ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
