@@ -15,10 +15,10 @@ const (
 	MaxPath  = 4095 // bytes, as in a system call
 	MaxName  = 255  // bytes of one part, as in most file systems
 	MaxDepth = 256  // directories; real images have some 30
-)
 
-// maxSymlinks is the kernel's limit in one path.
-const maxSymlinks = 40
+	maxSymlinks = 40   // the kernel's limit in one path
+	maxParts    = 1024 // of a path and of its symlinks, together
+)
 
 // A Walker finds directories of a root. It keeps those on the way to the last one
 // open: the way to the next is often the same for most of its length.
@@ -62,10 +62,13 @@ func (w *Walker) Forget(removed string) {
 
 // walk calls absent for each directory that is not there.
 func (w *Walker) walk(dir string, absent func(parent *os.Root, name string) error) (*os.Root, string, error) {
-	rest, links := w.goShared(strings.Split(dir, "/")), 0
+	rest, links, parts := w.goShared(strings.Split(dir, "/")), 0, 0
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]
+		if parts++; parts > maxParts {
+			return nil, "", fmt.Errorf("%s leads through more than %d names", Quote(dir), maxParts)
+		}
 		switch name {
 		case "", ".":
 			continue

@@ -85,4 +85,12 @@ func TestWalkerHasLimits(t *testing.T) {
 	if _, got, err := w.FindOrMake("m"); err != nil || got != "d" {
 		t.Errorf("links that lead back: %q, %v", got, err)
 	}
+	// 40 links with 2,000 names each would be a tenth of a second, for each name of a
+	// layer.
+	if err := root.Symlink(strings.Repeat("d/../", 800)+"d", "long"); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := w.Find("long"); err == nil || !strings.Contains(err.Error(), "more than 1024 names") {
+		t.Errorf("a link of many names: %q, %v", got, err)
+	}
 }
