@@ -148,7 +148,18 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/stdio
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRender -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/imaging
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSettings -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzArchive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzManifest -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDecompress -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzLogins -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzAnswer -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzWalker -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/rootdir
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzEntries -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzBytecode -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/python
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzFind -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/python
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/discovery
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzScan -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace

@@ -106,7 +106,7 @@ func TestDockerArchiveFollowsItsLinks(t *testing.T) {
 }
 
 // compressed compresses a file into another.
-func compressed(t *testing.T, file string, comp compression.Compression) string {
+func compressed(t testing.TB, file string, comp compression.Compression) string {
 	t.Helper()
 	plain, err := os.ReadFile(file)
 	if err != nil {

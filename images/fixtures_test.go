@@ -30,7 +30,7 @@ import (
 // content is what the test layers hold: more than a buffer, not all the same.
 var content = strings.Repeat("import this\n", 20000)
 
-func tarOf(t *testing.T, name, body string) []byte {
+func tarOf(t testing.TB, name, body string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
@@ -47,7 +47,7 @@ func tarOf(t *testing.T, name, body string) []byte {
 }
 
 // layerOf makes a layer compressed with gzip, zstd or not at all.
-func layerOf(t *testing.T, name string, comp compression.Compression) v1.Layer {
+func layerOf(t testing.TB, name string, comp compression.Compression) v1.Layer {
 	t.Helper()
 	b := tarOf(t, name, name+content)
 	if comp == compression.None {
@@ -62,7 +62,7 @@ func layerOf(t *testing.T, name string, comp compression.Compression) v1.Layer {
 }
 
 // imageOf makes an image for a platform.
-func imageOf(t *testing.T, p v1.Platform, layers ...v1.Layer) v1.Image {
+func imageOf(t testing.TB, p v1.Platform, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
 	if err != nil {
@@ -80,7 +80,7 @@ func imageOf(t *testing.T, p v1.Platform, layers ...v1.Layer) v1.Image {
 	return img
 }
 
-func hostImage(t *testing.T) v1.Image {
+func hostImage(t testing.TB) v1.Image {
 	return imageOf(t, hostPlatform(), layerOf(t, "a", compression.GZip), layerOf(t, "b", compression.GZip))
 }
 
@@ -114,7 +114,7 @@ func push(t *testing.T, ref string, what remote.Taggable) {
 }
 
 // layoutOf writes images, by tag, into a layout.
-func layoutOf(t *testing.T, images map[string]v1.Image) string {
+func layoutOf(t testing.TB, images map[string]v1.Image) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "layout")
 	lay, err := layout.Write(dir, empty.Index)
@@ -130,7 +130,7 @@ func layoutOf(t *testing.T, images map[string]v1.Image) string {
 }
 
 // archiveOf packs a directory as a tar.
-func archiveOf(t *testing.T, dir string) string {
+func archiveOf(t testing.TB, dir string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "archive.tar")
 	f, err := os.Create(file)
@@ -148,7 +148,7 @@ func archiveOf(t *testing.T, dir string) string {
 	return file
 }
 
-func savedOf(t *testing.T, ref string, img v1.Image) string {
+func savedOf(t testing.TB, ref string, img v1.Image) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "saved.tar")
 	tag, err := name.NewTag(ref)

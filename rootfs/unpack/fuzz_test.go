@@ -70,3 +70,51 @@ func FuzzUnpack(f *testing.F) {
 		})
 	})
 }
+
+// FuzzEntries merges a layer whose own list of entries is damaged: nothing outside the
+// root changes.
+func FuzzEntries(f *testing.F) {
+	for _, layer := range [][]entry{
+		{dir("a"), file("a/1", "one"), symlink("l", "../.."), hardlink("h", "a/1")},
+		{whiteout("a/.wh.1"), symlink("up", "/"), file("up/guard", "x")},
+	} {
+		made := f.TempDir()
+		if _, err := unpack.Extract(made, bytes.NewReader(pack(f, layer...)), unpack.NewBudget(1<<20, 1000)); err != nil {
+			f.Fatal(err)
+		}
+		list, err := os.ReadFile(filepath.Join(made, "entries"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(list)
+	}
+	f.Fuzz(func(t *testing.T, list []byte) {
+		top := t.TempDir()
+		guard, at, layer := filepath.Join(top, "guard"), filepath.Join(top, "root"), filepath.Join(top, "layer")
+		for _, dir := range []string{at, filepath.Join(layer, "files", "0")} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, content := range map[string]string{guard: "kept", filepath.Join(layer, "entries"): string(list), filepath.Join(layer, "files/0/1"): "one"} {
+			if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root, err := os.OpenRoot(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		m := unpack.NewMerger(root, unpack.NewBudget(1<<20, 1000))
+		_ = m.Merge(t.Context(), layer)
+		_ = m.SetDirModes(t.Context())
+		_ = unpack.Verify(t.Context(), layer, func(string, error) {})
+		if kept, err := os.ReadFile(guard); err != nil || string(kept) != "kept" {
+			t.Errorf("a file outside the root: %q, %v", kept, err)
+		}
+		if all, _ := os.ReadDir(top); len(all) != 3 {
+			t.Errorf("outside the root: %v", all)
+		}
+	})
+}
