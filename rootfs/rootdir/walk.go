@@ -62,57 +62,61 @@ func (w *Walker) Forget(removed string) {
 
 // walk calls absent for each directory that is not there.
 func (w *Walker) walk(dir string, absent func(parent *os.Root, name string) error) (*os.Root, string, error) {
-	rest, links, parts := w.goShared(strings.Split(dir, "/")), 0, 0
+	rest, parts, links := w.goShared(strings.Split(dir, "/")), 0, 0
 	for len(rest) > 0 {
-		name := rest[0]
-		rest = rest[1:]
 		if parts++; parts > maxParts {
 			return nil, "", fmt.Errorf("%s leads through more than %d names", Quote(dir), maxParts)
 		}
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			w.cut(max(len(w.way)-1, 0)) // of the root it is the root
-			continue
-		}
-		at, full := w.here()
-		next := path.Join(full, name)
-		if err := checkPath(next, name); err != nil {
+		target, err := w.step(rest[0], absent)
+		if err != nil {
 			return nil, "", err
 		}
-		info, err := at.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err := absent(at, name); err != nil {
-				return nil, "", err
-			}
-			info, err = at.Lstat(name)
+		rest = rest[1:]
+		if target == "" {
+			continue
 		}
-		switch {
-		case err != nil:
-			return nil, "", err
-		case info.IsDir():
-			if err := w.enter(at, name, next); err != nil {
-				return nil, "", err
-			}
-		case info.Mode()&fs.ModeSymlink == 0:
-			return nil, "", fmt.Errorf("%w: %s", errNotDir, Quote(next))
-		default:
-			if links++; links > maxSymlinks {
-				return nil, "", fmt.Errorf("too many symlinks in %s", Quote(dir))
-			}
-			target, err := at.Readlink(name)
-			if err != nil {
-				return nil, "", err
-			}
-			if path.IsAbs(target) {
-				w.cut(0)
-			}
-			rest = append(strings.Split(target, "/"), rest...)
+		if links++; links > maxSymlinks {
+			return nil, "", fmt.Errorf("too many symlinks in %s", Quote(dir))
 		}
+		if path.IsAbs(target) {
+			w.cut(0)
+		}
+		rest = append(strings.Split(target, "/"), rest...)
 	}
 	at, full := w.here()
 	return at, full, nil
+}
+
+// step goes on to a name in the directory, or returns its target if it is a symlink.
+func (w *Walker) step(name string, absent func(parent *os.Root, name string) error) (target string, err error) {
+	switch name {
+	case "", ".":
+		return "", nil
+	case "..":
+		w.cut(max(len(w.way)-1, 0)) // of the root it is the root
+		return "", nil
+	}
+	at, full := w.here()
+	next := path.Join(full, name)
+	if err := checkPath(next, name); err != nil {
+		return "", err
+	}
+	info, err := at.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := absent(at, name); err != nil {
+			return "", err
+		}
+		info, err = at.Lstat(name)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return "", w.enter(at, name, next)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return at.Readlink(name)
+	}
+	return "", fmt.Errorf("%w: %s", errNotDir, Quote(next))
 }
 
 // goShared goes back to where the way of a new path leaves that of the last, and
