@@ -89,7 +89,7 @@ test-pythons: bin/toolcell
 test-deps:
 	@.ci/deps.sh test
 
-# The end-to-end tests in virtual machines with systemd (an hour).
+# The end-to-end tests in virtual machines with systemd (two hours on two processors).
 test-vm: bin/toolcell test-deps
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14
 	@TAGS=$(TAGS) .ci/vm/run.sh
