@@ -92,6 +92,15 @@ func foreign(s string, most int) string {
 	return s + cut
 }
 
+// quoted quotes text that a user gave, cut like foreign text.
+func quoted(s string) string {
+	const most = 500
+	if len(s) > most {
+		return strconv.Quote(s[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
 // foreignNames lists names from an image, the first ones if they are many.
 func foreignNames(names []string) string {
 	const most = 20

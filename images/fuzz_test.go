@@ -31,6 +31,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ref string) {
 		r, err := Parse(ref)
 		if err != nil {
+			checkMessage(t, err)
 			return
 		}
 		again, err := Parse(r.Name)
@@ -88,7 +89,7 @@ func FuzzArchive(f *testing.F) {
 func FuzzManifest(f *testing.F) {
 	const manifest = `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"CONFIG","size":85},
 		"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"CONFIG","size":85}]}`
-	const config = `{"os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:` + `00"]}}`
+	const config = `{"os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:00"]}}`
 	f.Add([]byte(`{"schemaVersion":2,"manifests":[{"digest":"MANIFEST","mediaType":"application/vnd.oci.image.manifest.v1+json"}]}`), []byte(manifest), []byte(config))
 	f.Add([]byte(`{"manifests":[{"digest":"MANIFEST","mediaType":"application/vnd.oci.image.index.v1+json","platform":{"os":"linux","architecture":"amd64"}}]}`), []byte(`{"manifests":[{"digest":"CONFIG"}]}`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, index, manifest, config []byte) {

@@ -91,7 +91,7 @@ func Parse(ref string) (Reference, error) {
 		return Reference{}, fmt.Errorf("the image reference has %d bytes, more than the limit of %d", len(ref), maxReference)
 	}
 	if strings.ContainsRune(ref, 0) {
-		return Reference{}, fmt.Errorf("image reference %q has a NUL byte", ref)
+		return Reference{}, fmt.Errorf("image reference %s has a NUL byte", quoted(ref))
 	}
 	if ref == "host" {
 		return Reference{Kind: Host, Name: "host"}, nil
@@ -103,12 +103,13 @@ func Parse(ref string) (Reference, error) {
 			return parseLocal(kind, prefix, rest)
 		}
 	}
-	if err := checkElsewhere(ref); err != nil {
-		return Reference{}, fmt.Errorf("image reference %q: %w", ref, err)
+	err := checkElsewhere(ref)
+	var r name.Reference
+	if err == nil {
+		r, err = name.ParseReference(strings.TrimPrefix(ref, "docker://"))
 	}
-	r, err := name.ParseReference(strings.TrimPrefix(ref, "docker://"))
-	if err != nil {
-		return Reference{}, fmt.Errorf("image reference %q: %w", ref, err)
+	if err != nil { // it has the reference in it, as it was typed
+		return Reference{}, fmt.Errorf("image reference %s: %s", quoted(ref), foreign(err.Error(), 500))
 	}
 	return Reference{Kind: Registry, Name: r.Name(), remote: r}, nil
 }
@@ -146,14 +147,14 @@ func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
 		rest, digest = strings.TrimSuffix(rest, at), at[1:]
 	}
 	if strings.Contains(rest, "@sha256:") && kind != DockerArchive {
-		return Reference{}, fmt.Errorf("image reference %q has no whole digest at its end: sha256: and 64 digits of 0-9 and a-f", prefix+rest+digest)
+		return Reference{}, fmt.Errorf("image reference %s has no whole digest at its end: sha256: and 64 digits of 0-9 and a-f", quoted(prefix+rest))
 	}
 	path, tag, _ := strings.Cut(rest, ":")
 	if tag != "" && digest != "" {
-		return Reference{}, fmt.Errorf("image reference %q has a tag and a digest; leave out the tag %q", prefix+rest+"@"+digest, tag)
+		return Reference{}, fmt.Errorf("image reference %s has a tag and a digest; leave out the tag", quoted(prefix+rest+"@"+digest))
 	}
 	if path == "" {
-		return Reference{}, fmt.Errorf("image reference %q names no path", prefix+rest)
+		return Reference{}, fmt.Errorf("image reference %s names no path", quoted(prefix+rest))
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -29,7 +29,7 @@ func backoff(first time.Duration, n int) time.Duration {
 
 // A retryTransport asks again when a registry has too much to do, or a connection
 // breaks. A timeout is not tried again, so that a network that swallows packets costs
-// some seconds and no more, but for a blob: whoever serves it has answered before.
+// only seconds. That of a blob is: the registry has answered before.
 type retryTransport struct {
 	inner      http.RoundTripper
 	firstPause time.Duration

@@ -42,7 +42,7 @@ type record struct {
 	Python   string    `json:"python"`
 	Binds    []Bind    `json:"binds,omitempty"`
 
-	// Spare is how many files more the limit allowed; nil if nobody counted them.
+	// Spare is how many more files the image may get; nil in records of old versions.
 	Spare *int `json:"spare,omitempty"`
 }
 

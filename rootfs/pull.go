@@ -50,8 +50,8 @@ func (s *Store) Cached(ctx context.Context, ref string) *Root {
 }
 
 // cached returns the root that a reference meant at its last pull, if the policy
-// allows its use, or nil. What has changed since then is not answered from here, nor
-// is a folder, of which that cannot be told.
+// allows its use, or nil. It returns nil for an archive that has changed since, and for
+// every folder: there is no quick way to see whether one has changed.
 func (s *Store) cached(r images.Reference, ref string) *Root {
 	t := s.tags.read(r)
 	switch {

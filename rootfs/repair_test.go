@@ -18,7 +18,7 @@ func TestRepairKeepsWhatItCannotReplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil { // nobody uses it
+	if err := s.Close(); err != nil { // the image is not in use any more
 		t.Fatal(err)
 	}
 	reg.stop()

@@ -34,11 +34,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
 	}
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
-	d, err := settings.FindDirs(conf.StateDir)
+	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return err
 	}

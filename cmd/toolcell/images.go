@@ -158,11 +158,7 @@ func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err
 
 // openImages opens the store for a command that looks at images.
 func openImages(c *cli.Context) (*rootfs.Store, settings.Dirs, error) {
-	conf, err := settings.Read(c)
-	if err != nil {
-		return nil, settings.Dirs{}, err
-	}
-	d, err := settings.FindDirs(conf.StateDir)
+	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return nil, d, err
 	}

@@ -25,11 +25,7 @@ func imagesPull(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
-	d, err := settings.FindDirs(conf.StateDir)
+	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return err
 	}
@@ -100,14 +96,11 @@ func readLogin(c *cli.Context, s *console.Streams) (*images.Login, error) {
 
 func readPassword(c *cli.Context, s *console.Streams, user string) (string, error) {
 	if console.Terminal(s.In) && console.Terminal(s.Err) {
-		show, err := hideTyping(s.In)
+		show, err := hideTyping(s)
 		if err != nil {
-			return "", fmt.Errorf("hiding what is typed: %w", err)
+			return "", err
 		}
-		defer func() {
-			show()
-			fmt.Fprintln(s.Err)
-		}()
+		defer show()
 		fmt.Fprintf(s.Err, "password of %s: ", user)
 	}
 	password, err := console.ReadLine(c.Context, s.In)

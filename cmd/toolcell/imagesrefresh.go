@@ -130,11 +130,7 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 			cancel()
 		}()
 	}
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
-	d, err := settings.FindDirs(conf.StateDir)
+	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return err
 	}

@@ -150,14 +150,11 @@ func askValue(ctx context.Context, s *console.Streams, in config.Input) (string,
 		prompt += " [" + console.OneLine(in.Default, 100) + "]"
 	}
 	if in.Secret { // before anything can be typed
-		show, err := hideTyping(s.In)
+		show, err := hideTyping(s)
 		if err != nil {
-			return "", fmt.Errorf("hiding what is typed: %w", err)
+			return "", err
 		}
-		defer func() {
-			show()
-			fmt.Fprintln(s.Err)
-		}()
+		defer show()
 	}
 	fmt.Fprint(s.Err, prompt+": ")
 	value, err := console.ReadLine(ctx, s.In)
@@ -167,16 +164,21 @@ func askValue(ctx context.Context, s *console.Streams, in config.Input) (string,
 	return value, err
 }
 
-// hideTyping turns off the terminal's echo until show is called.
-func hideTyping(f *os.File) (show func(), err error) {
-	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+// hideTyping turns off the terminal's echo until show is called, which also ends the
+// line: its end was not shown either.
+func hideTyping(s *console.Streams) (show func(), err error) {
+	fd := int(s.In.Fd())
+	was, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hiding what is typed: %w", err)
 	}
 	hidden := *was
 	hidden.Lflag &^= unix.ECHO
-	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &hidden); err != nil {
-		return nil, err
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &hidden); err != nil {
+		return nil, fmt.Errorf("hiding what is typed: %w", err)
 	}
-	return func() { _ = unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }, nil
+	return func() {
+		_ = unix.IoctlSetTermios(fd, unix.TCSETS, was)
+		fmt.Fprintln(s.Err)
+	}, nil
 }

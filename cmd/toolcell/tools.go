@@ -46,11 +46,7 @@ func toolsCommand(s *console.Streams) *cli.Command {
 // openSavedTools returns the tools of the project that contains the working
 // directory.
 func openSavedTools(c *cli.Context) (savedtools.Store, error) {
-	conf, err := settings.Read(c)
-	if err != nil {
-		return savedtools.Store{}, err
-	}
-	d, err := settings.FindDirs(conf.StateDir)
+	_, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return savedtools.Store{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
@@ -16,11 +15,7 @@ import (
 // linkContent links a content to its name, or copies it.
 func (m *Merger) linkContent(parent parentDir, base string, e *entry) error {
 	content := contentFile(m.layerDir, e.File)
-	from, err := m.openContents(filepath.Dir(content))
-	if err != nil {
-		return err
-	}
-	err = unix.Linkat(int(from.Fd()), filepath.Base(content), parent.fd(), base, 0)
+	err := unix.Linkat(unix.AT_FDCWD, content, parent.fd(), base, 0)
 	switch {
 	case err == nil:
 		return nil
@@ -32,20 +27,6 @@ func (m *Merger) linkContent(parent parentDir, base string, e *entry) error {
 		return m.copyFile(parent, base, from, e)
 	}
 	return &os.LinkError{Op: "link", Old: content, New: path.Join(parent.path, base), Err: err}
-}
-
-// openContents opens a folder of contents. It keeps the last one open: a link takes the
-// kernel half as long if the way to its source is short.
-func (m *Merger) openContents(dir string) (*os.File, error) {
-	if m.contents != nil && m.contents.Name() == dir {
-		return m.contents, nil
-	}
-	if m.contents != nil {
-		m.contents.Close()
-	}
-	var err error
-	m.contents, err = os.Open(dir)
-	return m.contents, err
 }
 
 // cannotLink reports whether something has to be copied: some file systems have no

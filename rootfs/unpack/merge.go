@@ -28,7 +28,6 @@ type Merger struct {
 	dirs     map[string]dirEntry // what SetDirModes gives each directory
 	devices  map[string]struct{} // paths of devices and pipes, which are not made
 	layerDir string              // folder of the layer at hand
-	contents *os.File            // a folder of its contents
 	paths    *layerPaths
 
 	parent     parentDir // of the last entry

@@ -53,10 +53,6 @@ func (m *Merger) closeParent() {
 // closeDirs closes all directories.
 func (m *Merger) closeDirs() {
 	m.closeParent()
-	if m.contents != nil {
-		m.contents.Close()
-		m.contents = nil
-	}
 	m.parents.Close()
 	m.others.Close()
 }

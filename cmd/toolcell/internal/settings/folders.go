@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-
+	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,6 +43,16 @@ func FindDirs(one string) (Dirs, error) {
 		d.Run = filepath.Join(dir, "toolcell")
 	}
 	return d, nil
+}
+
+// ReadWithDirs is Read, and finds the folders that the settings name.
+func ReadWithDirs(c *cli.Context) (Settings, Dirs, error) {
+	s, err := Read(c)
+	if err != nil {
+		return s, Dirs{}, err
+	}
+	d, err := FindDirs(s.StateDir)
+	return s, d, err
 }
 
 // xdg reads one of the specification's variables: "All paths set in these
