@@ -26,6 +26,7 @@ type interpreter struct {
 	sandbox   Sandbox              // nil if it did not start
 	workspace *artifacts.Workspace // nil if there is none
 	frozen    bool                 // between the runs of a session
+	printed   printed              // by the last run of a session
 
 	ended chan struct{} // then these two are
 	exit  oci.Exit
@@ -64,7 +65,7 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, pipes: pipes, started: make(chan struct{}), ended: make(chan struct{}),
+		image: image, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
 	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir, s.budget)
 	sess.interpreter = in
@@ -221,11 +222,11 @@ func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.
 // collect collects the files that a run has left in /workspace/out, and its
 // streams. The run has ended: nothing more of it is read, and no call is being
 // answered.
-func (in *interpreter) collect(files *artifacts.Run) artifacts.Published {
+func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.Published {
 	if in.workspace != nil {
 		files.Collect(in.workspace)
 	}
-	in.pipes.Finish(func(k output.Spilled, named func(uri string)) { files.AddStream(k.Path, k.Name, k.Size, named) })
+	in.collectStreams(files, continues)
 	return files.Finish()
 }
 
@@ -254,4 +255,5 @@ func (in *interpreter) end(why error) {
 		_ = in.sandbox.Close() // the run has already reported the error of Wait
 	}
 	in.pipes.Close()
+	in.printed.close()
 }

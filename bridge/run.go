@@ -74,10 +74,10 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	defer cancel()
 	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
-	api := s.hostAPI(plan, progress, files.Display)
+	api := s.hostAPI(plan, py, progress, files.Display)
 	py.passOnOutput(req, progress, files)
-	end := py.run(ctx, s.startMessage(plan, req), api)
-	published := py.collect(files)
+	end := py.run(ctx, s.startMessage(plan, py, req), api)
+	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
@@ -109,9 +109,10 @@ func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
 }
 
 // hostAPI makes the host API for the code of one run.
-func (s *Server) hostAPI(p plan, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
+func (s *Server) hostAPI(p plan, py *interpreter, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
-		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: s.o.Policy.NewRun(), Saved: s.saved, Display: display, Log: s.o.Log,
+		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: s.o.Policy.NewRun(), Saved: s.saved, Display: display,
+		Printed: py.printed.readers(), Log: s.o.Log,
 	}
 	if progress.reports() {
 		o.Progress = progress.say
@@ -120,12 +121,14 @@ func (s *Server) hostAPI(p plan, progress *progress, display func(name string, d
 }
 
 // startMessage returns the runner's start message.
-func (s *Server) startMessage(p plan, req Request) runner.Start {
+func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start {
 	saved, err := s.saved.Names() // the runner asks for a source when it needs one
 	if err != nil {
 		s.o.Log.Warn("leaving out the saved tools", "err", err)
 	}
-	start := runner.Start{Code: req.Code, Argv: req.Argv, Saved: saved, Session: req.Session, Timeout: p.timeout}
+	start := runner.Start{
+		Code: req.Code, Argv: req.Argv, Saved: saved, Session: req.Session, Printed: py.printed.names(), Timeout: p.timeout,
+	}
 	for _, st := range p.servers {
 		start.Servers = append(start.Servers, runner.Server{
 			Name: st.Name, Alias: st.Alias, Description: text.Bound(st.Description, 1<<10), Granted: p.granted[st.Name],

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 
@@ -62,6 +63,8 @@ type Options struct {
 	Saved     savedtools.Store
 	// Display adds a picture, as artifacts.Run.Display does.
 	Display func(name string, data []byte, rasterFollows bool) error
+	// Printed are the streams of the session's last run that its code may read.
+	Printed map[string]io.ReaderAt
 	// Progress gets what servers say of calls that they work on. It may be nil.
 	Progress func(text string)
 	Log      *slog.Logger // nothing is logged if nil
@@ -76,6 +79,7 @@ type API struct {
 	display   func(name string, data []byte, rasterFollows bool) error
 	saved     savedTools
 	calls     callRecorder
+	printed   map[string]io.ReaderAt
 	progress  callProgress
 	left      leftOut
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
@@ -90,7 +94,7 @@ func New(o Options) *API {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &API{
-		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display,
+		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress},
 		working: semaphore.NewWeighted(maxWorking),
 	}
@@ -136,6 +140,8 @@ func (a *API) call(ctx context.Context, method string, p params, raw json.RawMes
 		return null, a.display(p.Name, p.Data, p.Drawn)
 	case "save_tool", "remove_tool", "saved_source":
 		return a.savedTool(ctx, method, p.Name, raw)
+	case "read_printed":
+		return encode(a.readPrinted(p.Name, p.Offset))
 	case "saved_failed":
 		a.saved.addFailure(p.Name, p.Source)
 		return null, nil
@@ -163,6 +169,24 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 		return a.liveList(ctx, p.Server, a.upstreams.ListPrompts)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
+}
+
+// printedChunk is how much of a stream one call reads, in bytes.
+const printedChunk = 256 << 10
+
+// readPrinted returns a part of a stream of the session's last run; it is empty at
+// the end.
+func (a *API) readPrinted(name string, offset int64) ([]byte, error) {
+	stream, ok := a.printed[name]
+	if !ok {
+		return nil, fmt.Errorf("the last run has left no %q", text.Bound(name, 40))
+	}
+	chunk := make([]byte, printedChunk)
+	n, err := stream.ReadAt(chunk, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return chunk[:n], err
 }
 
 var null = json.RawMessage("null")

@@ -27,6 +27,7 @@ type params struct {
 	URI    string
 	Query  string
 	Limit  int
+	Offset int64
 	Detail string
 	Name   string
 	Source string
@@ -80,6 +81,8 @@ func (p *params) set(name string, value json.RawMessage) error {
 		to = &p.Query
 	case `"limit"`:
 		to = &p.Limit
+	case `"offset"`:
+		to = &p.Offset
 	case `"detail"`:
 		to = &p.Detail
 	case `"name"`:

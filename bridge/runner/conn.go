@@ -55,6 +55,7 @@ type Start struct {
 	Servers []Server      // that the code can see
 	Saved   []string      // names of the saved tools
 	Session string        // name of the session; if it is empty, the runner ends with the run
+	Printed []string      // streams of the session's last run that the code can read in PrintedDir
 	Timeout time.Duration // from the call of Run on
 }
 

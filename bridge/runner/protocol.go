@@ -52,6 +52,7 @@ type message struct {
 	Servers []Server `json:"servers,omitempty"`
 	Saved   []string `json:"saved,omitempty"`
 	Session string   `json:"session,omitempty"` // the runner stays for more runs
+	Printed []string `json:"printed,omitempty"` // files that it asks for before the code runs
 
 	// reply
 	ID     int64           `json:"id,omitempty"`

@@ -192,7 +192,7 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 
 func (r *run) sendStart() error {
 	s := r.start
-	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, Servers: s.Servers, Saved: s.Saved, Session: s.Session})
+	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed})
 }
 
 // answer has the host carry out one call, and replies. It calls release when the

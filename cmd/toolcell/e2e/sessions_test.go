@@ -83,6 +83,45 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 	})
 }
 
+// TestSessionReadsWhatWasLeftOut of the result of its last run.
+func TestSessionReadsWhatWasLeftOut(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		r := c.in(t, "a", "import sys\nfor i in range(300_000): print(i)\nfor i in range(9_000): print('é', i, file=sys.stderr)")
+		uri, _ := r.files()["stdout.txt"]["uri"].(string)
+		for _, path := range []string{"/tmp/toolcell/stdout.txt", "/tmp/toolcell/stderr.txt"} {
+			if want := ", and in the next run of this session " + path + "\n"; !strings.Contains(r.text, want) {
+				t.Errorf("the text does not have %q", want)
+			}
+		}
+		if !strings.Contains(r.text, "left out; all of it: "+uri+", and") {
+			t.Error("the text does not have the URI")
+		}
+		c.in(t, "a", "a, b = (open('/tmp/toolcell/std' + x).read().splitlines() for x in ('out.txt', 'err.txt'))\n"+
+			"print(a == [str(i) for i in range(300_000)], b == [f'é {i}' for i in range(9_000)])").want(t, "True True")
+		c.in(t, "a", "print(open('/tmp/toolcell/stdout.txt').read(3))").want(t, "0\n1")
+		// What would fill /tmp is only kept outside.
+		r = c.in(t, "a", "for i in range(33): print('x' * (1 << 20))")
+		if strings.Contains(r.text, "/tmp/toolcell") || r.files()["stdout.txt"] == nil {
+			t.Errorf("a long stream: %.200s", r.text)
+		}
+		// /tmp is the code's own, and a run does not depend on it.
+		r = c.in(t, "a", "import os; os.makedirs('/tmp/toolcell', exist_ok=True); os.chdir('/tmp/toolcell')\n"+
+			"for n in os.listdir(): os.unlink(n)\nos.mkdir('stdout.txt'); print('x' * 100_000)")
+		r = c.in(t, "a", "print(1)")
+		if r.status() != "success" || !strings.Contains(r.text, "/tmp/toolcell/stdout.txt could not be written: [Errno 21] Is a directory") {
+			t.Errorf("a folder is in the way: %s", r.text)
+		}
+		// Without a session, or at the end of one, there is no next run.
+		for _, r := range []reply{c.python(t, "print('x' * 100_000)"), c.in(t, "a", "print('x' * 100_000)\nexit()")} {
+			if !strings.Contains(r.text, "left out; all of it: toolcell://") || strings.Contains(r.text, "in the next run") {
+				t.Errorf("no run can follow: %.200s", r.text)
+			}
+		}
+	})
+}
+
 // TestIdleSessionsTakeNoPlace: as many runs go on beside them as without, and
 // sandboxes are made ready as before.
 func TestIdleSessionsTakeNoPlace(t *testing.T) {
