@@ -134,6 +134,11 @@ bench: bin/toolcell test-deps
 	@TOOLCELL_FIGURES=$(CURDIR)/bin/calls.json go test -tags $(TAGS),figures -count=1 -run TestCallFigures $(E2E)
 	@python3 .ci/bench.py bin/toolcell $(TOOLCELL_TEST_IMAGES)/python-3.14 $(TOOLCELL_TEST_IMAGES)/python-data --calls bin/calls.json
 
+# How long a run takes while another one has the host work for it.
+.PHONY: bench-neighbor
+bench-neighbor: bin/toolcell test-deps
+	go test -tags $(TAGS),figures -count=1 -v -run TestNeighborFigures $(E2E)
+
 # Whether the ratios of a short session are much worse than the kept ones.
 .PHONY: bench-check
 bench-check: bin/toolcell test-deps
