@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for _, ref := range []string{
 		"python:3.14-slim", "host", "docker://ghcr.io/a/b" + digest, "oci:/srv/py:3", "oci:py" + digest, "oci-archive:/a.tar:x",
-		"docker-archive:/a.tar:docker.io/library/python:3", "localhost:5000/py", "dir:/x", "./image.tar", "oci:a@sha256:b", "docker-archive:x@y:z",
+		"docker-archive:/a.tar:docker.io/library/python:3", "localhost:5000/py", "dir:/x", "./image.tar", "docker://~host.example/a", "docker://dir:3", "oci:a@sha256:b", "docker-archive:x@y:z",
 	} {
 		f.Add(ref)
 	}

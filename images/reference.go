@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -103,10 +104,11 @@ func Parse(ref string) (Reference, error) {
 			return parseLocal(kind, prefix, rest)
 		}
 	}
-	err := checkElsewhere(ref)
+	inRegistry := strings.TrimPrefix(ref, "docker://")
+	err := cmp.Or(checkElsewhere(ref), checkPath(inRegistry))
 	var r name.Reference
 	if err == nil {
-		r, err = name.ParseReference(strings.TrimPrefix(ref, "docker://"))
+		r, err = name.ParseReference(inRegistry)
 	}
 	if err != nil { // it has the reference in it, as it was typed
 		return Reference{}, fmt.Errorf("image reference %s: %s", quoted(ref), foreign(err.Error(), 500))
@@ -115,7 +117,7 @@ func Parse(ref string) (Reference, error) {
 }
 
 // checkElsewhere says what to do with a reference to a place that other tools know and
-// this package does not, and with a path.
+// this package does not.
 func checkElsewhere(ref string) error {
 	for prefix, cure := range map[string]string{
 		"docker-daemon:":      "save it with `docker save -o FILE IMAGE`, and use docker-archive:FILE",
@@ -126,6 +128,11 @@ func checkElsewhere(ref string) error {
 			return errors.New("toolcell does not read images there: " + cure)
 		}
 	}
+	return nil
+}
+
+// checkPath says what to do with a path.
+func checkPath(ref string) error {
 	archive := strings.HasSuffix(ref, ".tar") || strings.HasSuffix(ref, ".tar.gz") || strings.HasSuffix(ref, ".tgz")
 	isPath := strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "~")
 	if archive && !isPath { // a repository may have such a name
