@@ -34,9 +34,12 @@ func HostRoot(t *testing.T) spec.Root {
 	return spec.Root{Dir: dir, Binds: []spec.Bind{{Source: "/usr", Target: "/usr"}}}
 }
 
-// NeedNamespaces skips the test if the host forbids user namespaces.
+// NeedNamespaces skips the test if the host forbids user namespaces, and in a short run.
 func NeedNamespaces(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts sandboxes, which a short run does not")
+	}
 	for _, c := range doctor.Examine(doctor.Needs{UID: 65534, GID: 65534}) {
 		if c.Status == doctor.CheckFatal && (strings.HasPrefix(c.Code, "RC-USERNS") || c.Code == "RC-CAPS") {
 			t.Skip(c.Text + "; cure: " + c.Cure)
