@@ -51,9 +51,9 @@ func classify(ctx context.Context, err error) error {
 		return err
 	}
 	if netErr := net.Error(nil); errors.As(err, &netErr) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, &answerError{err})
 	}
-	return err
+	return &answerError{err} // such as of a header that is not as it should be
 }
 
 func classifyAnswer(answer *transport.Error, err error) error {

@@ -218,6 +218,7 @@ func FuzzLogins(f *testing.F) {
 func FuzzAnswer(f *testing.F) {
 	f.Add(401, `Bearer realm="https://auth.example/token",service="r"`, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`)
 	f.Add(200, "", "application/vnd.oci.image.manifest.v1+json", `{"schemaVersion":2,"config":{"digest":"sha256:00"},"layers":[]}`)
+	f.Add(401, "Bearer reclm=\"https://auth\x0f.example\"", "", "")
 	f.Add(206, "", "bytes 0-1/2", `{"token":"x"}`)
 	f.Add(307, "https://other.example/", "", "")
 	f.Fuzz(func(t *testing.T, status int, header, kind, body string) {
