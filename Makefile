@@ -17,7 +17,7 @@ export GOFLAGS := -buildvcs=false -trimpath
 # parser that each start would set up.
 TAGS := seccomp,netgo,osusergo,runc_nocriu,urfave_cli_no_docs
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags -static
+LDFLAGS := -s -w -X main.version=$(VERSION) $(shell .ci/built-from.sh) -extldflags -static
 
 # Real images for the tests are built once and kept here.
 export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/images

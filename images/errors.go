@@ -42,7 +42,7 @@ func classify(ctx context.Context, err error) error {
 		return classifyAnswer(answer, err)
 	}
 	if errors.Is(err, errPlain) || errors.Is(err, ErrUnavailable) {
-		return err
+		return &answerError{err} // a redirect may have led there
 	}
 	// The errors of an HTTP client, whatever their cause, are net.Errors: no
 	// name, no connection, a timeout, a proxy that says no.

@@ -221,6 +221,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(401, "Bearer reclm=\"https://auth\x0f.example\"", "", "")
 	f.Add(206, "", "bytes 0-1/2", `{"token":"x"}`)
 	f.Add(307, "https://other.example/", "", "")
+	f.Add(307, "s://\xe8\xec\u0380", "", "")
 	f.Fuzz(func(t *testing.T, status int, header, kind, body string) {
 		if status < 200 || status > 599 || len(body) > 1<<20 {
 			return

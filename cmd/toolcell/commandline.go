@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -17,9 +16,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
-
-// version is set by the linker.
-var version = "devel"
 
 // runCommandLine executes one command line and returns the exit code. Errors are printed
 // here and nowhere else.
@@ -32,17 +28,21 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	settings.LeaveRemovedFolder()
 	app := newCommandLine(&console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals})
-	err := app.RunContext(ctx, flagsFirst(app, args))
+	typed := findCommand(app, args)
+	ordered, err := typed.flagsFirst()
+	if err == nil {
+		err = app.RunContext(ctx, ordered)
+	}
 	switch sig := signals.Received(); {
 	case err != nil && sig != nil:
 		if !console.EndedByUser(err) {
-			printError(stderr, err)
+			printError(stderr, err, typed.path)
 		}
 		return sig.Code()
 	case brokenPipe(err, stdout):
 		return console.Stopped{Signal: syscall.SIGPIPE}.Code()
 	}
-	return printError(stderr, err)
+	return printError(stderr, err, typed.path)
 }
 
 // brokenPipe reports whether the reader of our output is gone. That is not an
@@ -52,59 +52,12 @@ func brokenPipe(err error, stdout *os.File) bool {
 	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
 }
 
-// flagsFirst moves the flags of a command before its arguments: people write
-// them in any order, and the cli package wants them first. What follows "--"
-// stays where it is. Only exec keeps the "--" itself, to separate its own
-// arguments from those of the code.
-func flagsFirst(app *cli.App, args []string) []string {
-	var command *cli.Command
-	at := 1
-	for commands := app.Commands; at < len(args); at++ {
-		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[at]) })
-		if i < 0 {
-			break
-		}
-		command, commands = commands[i], commands[i].Subcommands
-	}
-	if command == nil || command.SkipFlagParsing {
-		return args
-	}
-	takesValue := map[string]bool{}
-	for _, f := range command.Flags {
-		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
-			for _, name := range f.Names() {
-				takesValue[name] = true
-			}
-		}
-	}
-	ordered, rest := slices.Clone(args[:at]), []string(nil)
-	for ; at < len(args); at++ {
-		arg := args[at]
-		if arg == "--" {
-			if command.Name != execName {
-				at++
-			}
-			rest = append(rest, args[at:]...)
-			break
-		}
-		if arg == "-" || !strings.HasPrefix(arg, "-") {
-			rest = append(rest, arg)
-			continue
-		}
-		ordered = append(ordered, arg)
-		if takesValue[strings.TrimLeft(arg, "-")] && at+1 < len(args) {
-			at++
-			ordered = append(ordered, args[at])
-		}
-	}
-	return append(append(ordered, "--"), rest...)
-}
-
 func newCommandLine(s *console.Streams) *cli.App {
+	cli.HelpPrinter = func(_ io.Writer, _ string, of any) { printHelp(s.Out, of) }
 	return &cli.App{
 		Name:      "toolcell",
 		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
-		UsageText: "toolcell COMMAND [flags]\n\nOn a terminal start with: toolcell doctor; toolcell exec -c 'print(1+1)'",
+		UsageText: "toolcell COMMAND [flags]",
 		Version:   version,
 		Reader:    s.In,
 		Writer:    s.Out,
@@ -116,11 +69,15 @@ func newCommandLine(s *console.Streams) *cli.App {
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}},
 		ExitErrHandler:  func(*cli.Context, error) {}, // printError prints
 		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return console.Usagef("there is no command %q", c.Args().First())
+			switch {
+			case c.Args().Present():
+				return noCommand(c.App.Commands, c.Args().First())
+			case c.Bool("version"):
+				return printVersion(s)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -131,8 +88,9 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 	return &console.ExitError{Code: console.ExitUsage, Err: err}
 }
 
-// printError prints err for the user, with its cure, and returns the exit code.
-func printError(w *os.File, err error) int {
+// printError prints err for the user, with its cure or the command whose help tells
+// more, and returns the exit code.
+func printError(w *os.File, err error, command string) int {
 	if err == nil {
 		return console.ExitOK
 	}
@@ -153,7 +111,7 @@ func printError(w *os.File, err error) int {
 		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), console.Shown(w, hint.Hint))
 	}
 	if code == console.ExitUsage {
-		fmt.Fprintln(w, color.Cyan("hint:"), "toolcell --help")
+		fmt.Fprintln(w, color.Cyan("hint:"), command+" --help")
 	}
 	return code
 }

@@ -35,11 +35,9 @@ func execCommand(s *console.Streams) *cli.Command {
 		Description: "Output goes to standard output and error as the code writes it, and the exit code is the\n" +
 			"code's; 128+n if signal n ended it. What follows -- is in sys.argv. With --output the result\n" +
 			"is printed as an MCP client would get it.",
-		Flags: append(flags, settings.Flags()...),
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return console.Usagef("%w; arguments for the code stand after --", err)
-		},
-		Action: func(c *cli.Context) error { return execAction(c, s) },
+		Flags:        append(flags, settings.Flags()...),
+		OnUsageError: usageError,
+		Action:       func(c *cli.Context) error { return execAction(c, s) },
 	}
 }
 

@@ -46,7 +46,7 @@ func imagesCommand(s *console.Streams) *cli.Command {
 			{
 				Name: "prune", Usage: "remove images without a name, and by age or size; never one in use",
 				Flags: append([]cli.Flag{
-					&cli.StringFlag{Name: "unused", Usage: "also those not used for so many days, a `NUMBER`"},
+					&cli.StringFlag{Name: "unused", Usage: "also those not used for `DAYS`"},
 					&cli.StringFlag{Name: "max-size", Usage: "also those used least recently, until the others take at most so many `BYTES` (k, m, g)"},
 				}, flags...), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesPrune(c, s) },
@@ -70,7 +70,7 @@ func imagesCommand(s *console.Streams) *cli.Command {
 // needSubcommand is the action of a command that only has subcommands.
 func needSubcommand(c *cli.Context) error {
 	if c.Args().Present() {
-		return console.Usagef("%s has no command %q", c.Command.Name, c.Args().First())
+		return noCommand(c.Command.Subcommands, c.Args().First())
 	}
 	return cli.ShowSubcommandHelp(c)
 }

@@ -136,13 +136,7 @@ func (p *page) flag(f cli.Flag) {
 	for _, n := range f.Names() {
 		names = append(names, dashed(n))
 	}
-	value := ""
-	if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
-		if value = "VALUE"; strings.Count(d.GetUsage(), "`") == 2 {
-			value = strings.Split(d.GetUsage(), "`")[1]
-		}
-	}
-	p.item(strings.Join(names, ", "), value, sentence(about(f)))
+	p.item(strings.Join(names, ", "), placeholder(f), sentence(about(f)))
 }
 
 func (p *page) settings() {

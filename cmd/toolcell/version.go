@@ -3,9 +3,17 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
+)
+
+// Set by the linker: the version by tag, and the commit with its date.
+var (
+	version      = "devel"
+	commit, date string
 )
 
 func versionCommand(s *console.Streams) *cli.Command {
@@ -20,11 +28,18 @@ func versionCommand(s *console.Streams) *cli.Command {
 			}
 			if c.Bool("json") {
 				return console.PrintJSON(s.Out, []map[string]string{
-					{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
+					{"version": version, "commit": commit, "date": date, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
 				})
 			}
-			_, err := fmt.Fprintf(s.Out, "toolcell %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
+			return printVersion(s)
 		},
 	}
+}
+
+// printVersion prints the version, and what it was built from if that is known.
+func printVersion(s *console.Streams) error {
+	details := []string{commit, date, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	known := slices.DeleteFunc(details, func(d string) bool { return d == "" })
+	_, err := fmt.Fprintf(s.Out, "toolcell %s (%s)\n", version, strings.Join(known, ", "))
+	return err
 }

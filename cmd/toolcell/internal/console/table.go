@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strconv"
@@ -61,6 +62,12 @@ func terminalWidth(f *os.File) int {
 		return n
 	}
 	return 80
+}
+
+// TextWidth returns how wide lines of text for a file may be, in columns: as wide as the
+// terminal, or 80.
+func TextWidth(f *os.File) int {
+	return cmp.Or(terminalWidth(f), 80)
 }
 
 // fit gives the width of each column. If all together are wider than limit,

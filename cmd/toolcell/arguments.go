@@ -1,0 +1,126 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/urfave/cli/v2"
+)
+
+// A typedCommand is a command line whose command was found.
+type typedCommand struct {
+	path   string       // such as "toolcell images pull"
+	parsed *cli.Command // nil if no command was typed, or there is none of the name
+	flags  []cli.Flag
+	args   []string // of the process
+	at     int      // where in args the command's own arguments begin
+}
+
+func findCommand(app *cli.App, args []string) typedCommand {
+	t := typedCommand{path: app.Name, flags: append(slices.Clone(app.Flags), cli.HelpFlag), args: args, at: min(1, len(args))}
+	for commands := app.Commands; t.at < len(args); t.at++ {
+		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[t.at]) })
+		if i < 0 {
+			break
+		}
+		t.parsed, commands = commands[i], commands[i].Subcommands
+		t.path += " " + t.parsed.Name
+		t.flags = append(slices.Clone(t.parsed.Flags), cli.HelpFlag)
+	}
+	return t
+}
+
+// flagsFirst returns the command line with the command's flags before its arguments:
+// people write them in any order, and the cli package wants them first. What follows
+// "--" stays where it is. Only exec keeps the "--" itself, to separate its own
+// arguments from those of the code. It fails if there is no such flag, or if one lacks its
+// value: the cli package would take the next flag for it, or our own "--".
+func (t typedCommand) flagsFirst() ([]string, error) {
+	if t.parsed != nil && t.parsed.SkipFlagParsing {
+		return t.args, nil
+	}
+	ordered, rest := slices.Clone(t.args[:t.at]), []string(nil)
+	for at := t.at; at < len(t.args); at++ {
+		arg := t.args[at]
+		if arg == "--" {
+			if t.parsed == nil || t.parsed.Name != execName {
+				at++
+			}
+			rest = append(rest, t.args[at:]...)
+			break
+		}
+		if arg == "-" || !strings.HasPrefix(arg, "-") {
+			rest = append(rest, arg)
+			continue
+		}
+		ordered = append(ordered, arg)
+		flag := t.flag(arg)
+		switch {
+		case flag == nil:
+			return nil, t.noFlag(arg)
+		case strings.Contains(arg, "=") || !takesValue(flag):
+			continue
+		}
+		if at++; at == len(t.args) || t.args[at] == "--" || t.flag(t.args[at]) != nil {
+			return nil, console.Usagef("%s needs a value", arg)
+		}
+		ordered = append(ordered, t.args[at])
+	}
+	return append(append(ordered, "--"), rest...), nil
+}
+
+// flag returns the flag that an argument names, or nil.
+func (t typedCommand) flag(arg string) cli.Flag {
+	if !strings.HasPrefix(arg, "-") {
+		return nil
+	}
+	i := slices.IndexFunc(t.flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), flagName(arg)) })
+	if i < 0 {
+		return nil
+	}
+	return t.flags[i]
+}
+
+// flagName returns the name of a flag in an argument: both --name and -name are one
+// (package flag).
+func flagName(arg string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+	return name
+}
+
+func (t typedCommand) noFlag(arg string) error {
+	var names []string
+	for _, f := range t.flags {
+		for _, name := range f.Names() {
+			names = append(names, dashed(name))
+		}
+	}
+	more := ""
+	if t.parsed != nil && t.parsed.Name == execName {
+		more = "; arguments for the code stand after --"
+	}
+	given, _, _ := strings.Cut(arg, "=")
+	return console.Usagef("%s has no flag %s%s%s", t.path, given, didYouMean(dashed(flagName(arg)), names), more)
+}
+
+// noCommand returns the error for a command that is not among those given.
+func noCommand(commands []*cli.Command, given string) error {
+	var names []string
+	for _, c := range shown(commands) {
+		names = append(names, c.Names()...)
+	}
+	return console.Usagef("there is no command %q%s", given, didYouMean(given, names))
+}
+
+// didYouMean names the one that was probably meant, if there is one: a third of it may
+// be wrong.
+func didYouMean(given string, names []string) string {
+	for _, near := range match.Nearest(given, names, 3) {
+		if strings.EqualFold(given, near) || match.EditDistance(given, near) <= len(near)/3 {
+			return "; did you mean " + near + "?"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/urfave/cli/v2"
+)
+
+// eachCommand calls do for every command that can be typed, with its words.
+func eachCommand(app *cli.App, do func(words []string, c *cli.Command)) {
+	var walk func(words []string, all []*cli.Command)
+	walk = func(words []string, all []*cli.Command) {
+		for _, c := range all {
+			words := append(slices.Clone(words), c.Name)
+			do(words, c)
+			walk(words, c.Subcommands)
+		}
+	}
+	walk([]string{app.Name}, app.Commands)
+}
+
+func testApp() *cli.App {
+	return newCommandLine(&console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+}
+
+// TestFlagWithoutItsValue of any command is refused, whatever stands in the value's
+// place; a value that begins with a dash is taken.
+func TestFlagWithoutItsValue(t *testing.T) {
+	app, tried := testApp(), 0
+	eachCommand(app, func(words []string, c *cli.Command) {
+		for _, f := range c.Flags {
+			if !takesValue(f) || c.SkipFlagParsing {
+				continue
+			}
+			for _, name := range f.Names() {
+				tried++
+				checkMissingValue(t, app, words, dashed(name), c.Flags)
+			}
+		}
+	})
+	if tried < 300 {
+		t.Errorf("%d flags were tried", tried)
+	}
+}
+
+func checkMissingValue(t *testing.T, app *cli.App, words []string, flag string, all []cli.Flag) {
+	t.Helper()
+	missing := [][]string{{flag}, {flag, "--"}, {flag, "--", "x"}, {flag, "--help"}, {flag, "-h"}, {"x", flag}}
+	for _, other := range all {
+		missing = append(missing, []string{flag, dashed(other.Names()[0])}, []string{flag, dashed(other.Names()[0]) + "=1"})
+	}
+	for _, args := range missing {
+		_, err := findCommand(app, slices.Concat(words, args)).flagsFirst()
+		var exit *console.ExitError
+		if err == nil || err.Error() != flag+" needs a value" || !asExit(err, &exit) || exit.Code != console.ExitUsage {
+			if words[1] == execName && args[0] == "x" {
+				continue // it is an argument of the code's
+			}
+			t.Errorf("%v %v: %v", words, args, err)
+		}
+	}
+	for _, args := range [][]string{{flag, "x"}, {flag, "-1"}, {flag, "-"}, {flag, "--no-such-flag"}, {flag + "=--"}, {flag + "=--x"}, {flag + "="}} {
+		got, err := findCommand(app, slices.Concat(words, args)).flagsFirst()
+		if want := slices.Concat(words, args, []string{"--"}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v %v: %v, %v", words, args, got, err)
+		}
+	}
+}
+
+func asExit(err error, exit **console.ExitError) (ok bool) {
+	*exit, ok = err.(*console.ExitError)
+	return ok
+}
+
+// TestSlipsAreNamed: what was typed wrong, and what was probably meant.
+func TestSlipsAreNamed(t *testing.T) {
+	for args, want := range map[string]string{
+		"images list --jsno":    "toolcell images list has no flag --jsno; did you mean --json?",
+		"images list --xyzzy":   "toolcell images list has no flag --xyzzy",
+		"doctor -imag x":        "toolcell doctor has no flag -imag; did you mean --image?",
+		"exec --sever=a x":      "toolcell exec has no flag --sever; did you mean --server?; arguments for the code stand after --",
+		"--verison":             "toolcell has no flag --verison; did you mean --version?",
+		"-x":                    "toolcell has no flag -x",
+		"-v":                    "toolcell has no flag -v; did you mean -V?",
+		"images pull --pull":    "--pull needs a value",
+		"install cursor --name": "--name needs a value",
+	} {
+		_, err := findCommand(testApp(), append([]string{"toolcell"}, strings.Fields(args)...)).flagsFirst()
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", args, err, want)
+		}
+	}
+}
