@@ -9,10 +9,19 @@ set -euo pipefail
 missing=()
 need() { missing+=("$1"); }
 
-command -v go >/dev/null || {
-	echo "toolcell: Go is missing: sudo apt-get install golang-go (1.21 or newer fetches the one that is needed)" >&2
+# Go from 1.21 on fetches the version that go.mod names. Older ones cannot read it.
+get_go="get it from https://go.dev/dl, or on Debian 12 with: sudo apt-get install -t bookworm-backports golang-go"
+if ! command -v go >/dev/null; then
+	if [ -x /usr/local/go/bin/go ]; then
+		get_go="it is in /usr/local/go, which is not in PATH: export PATH=\$PATH:/usr/local/go/bin"
+	fi
+	echo "toolcell: Go 1.21 or newer is needed; $get_go" >&2
 	exit 1
-}
+fi
+if go=$(cd / && go version) && [[ $go =~ go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt 21 ]; then
+	echo "toolcell: Go 1.21 or newer is needed, and this is ${go#go version }; $get_go" >&2
+	exit 1
+fi
 command -v gcc >/dev/null || need gcc
 printf '#include <stdio.h>\n' | gcc -E - >/dev/null 2>&1 || need libc6-dev
 command -v pkg-config >/dev/null || need pkg-config

@@ -55,6 +55,29 @@ func TestReleaseInstalls(t *testing.T) {
 	}
 }
 
+// TestMakeSaysWhatComesNext: which Go is needed if there is none that will do, and where
+// the program is if PATH does not lead there.
+func TestMakeSaysWhatComesNext(t *testing.T) {
+	t.Parallel()
+	old := t.TempDir()
+	if err := os.WriteFile(filepath.Join(old, "go"), []byte("#!/bin/sh\necho go version go1.19.8 linux/amd64\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"! PATH=" + old + ":$PATH .ci/deps.sh build 2>&1":        "Go 1.21 or newer is needed, and this is go1.19.8 linux/amd64; get it from https://go.dev/dl",
+		"! PATH=/bin:/usr/bin .ci/deps.sh build 2>&1":            "Go 1.21 or newer is needed; ",
+		"PATH=/usr/bin:/bin .ci/installed.sh /home/ada/bin":      `type: export PATH="/home/ada/bin:$PATH"`,
+		"PATH=/home/ada/bin:/bin .ci/installed.sh /home/ada/bin": "installed /home/ada/bin/toolcell; try: toolcell doctor",
+	} {
+		if _, err := os.Stat("/usr/bin/go"); err == nil && strings.Contains(line, "! PATH=/bin") {
+			continue // Go is found there
+		}
+		if got := shell(t, "../../..", line); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
 // shell runs a line and gives what it prints.
 func shell(t *testing.T, dir, line string) string {
 	t.Helper()
