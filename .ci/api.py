@@ -30,8 +30,12 @@ is shown. These names are there without an import of `runtime`:
 | the name of a saved tool | that tool; `from user_tools import name` works too |
 
 A tool is a function; `await` its result. Arguments that do not fit its schema raise `TypeError` or `ValueError` before
-anything is sent. The result is a plain value: the structured content if there is any, otherwise the text, parsed if it
-is JSON. `help(tool)` and `inspect.signature(tool)` show its parameters, and `dir(server)` shows a server's tools.
+anything is sent: `TypeError: get_sum(): a must be a number, not str`. Names, types and allowed values are checked, also
+inside lists and dictionaries; limits and formats are left to the server. Tuples and sets become lists; dates, paths and
+UUIDs become strings; an optional argument that is None is left out, unless null is allowed.
+
+The result is a plain value: the structured content if there is any, otherwise the text, parsed if it is JSON.
+`help(tool)` and `inspect.signature(tool)` show its parameters, and `dir(server)` shows a server's tools.
 """
 
 GROUPS = {

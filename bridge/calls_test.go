@@ -73,6 +73,9 @@ await tell(mcp_up.f("2"))
 await tell(mcp_up.f(new="3", kind="a"))
 await tell(mcp_up.f(newer="4"))
 await tell(mcp_up.f("5", "c"))
+await tell(mcp_up.f(6))
+await tell(mcp_servers["up"].f(new=["7"]))
+await tell(mcp_up["f"](("8", 9)))
 await tell(mcp_up.g(1))
 await tell(mcp_no.g(1))
 from mcp import runtime
@@ -81,6 +84,9 @@ await tell(runtime.call_tool("up", "f", {"newer": 6}))`, "up")
 		`got {"old":"1"}`, `got {"old":"2"}`, `got {"new":"3","kind":"a"}`,
 		"TypeError f() has no parameter 'newer' (did you mean 'new'?) and lacks 'new'; it is f(new: str, kind: Literal[\"a\", \"b\"] = None)",
 		`ValueError f() got "c" for kind, which must be one of "a", "b"`,
+		"TypeError f(): new must be a string, not int",
+		"TypeError f(): new must be a string, not list",
+		"TypeError f(): new must be a string, not list",
 		`MCPError server "up" has no tool "g"; the nearest are "f"`,
 		`MCPError server "no" is not granted to this run: call run_python with "no" in its servers argument`,
 		`got {"newer": 6}`,
@@ -90,6 +96,22 @@ await tell(runtime.call_tool("up", "f", {"newer": 6}))`, "up")
 	}
 	if len(calls) != 4 {
 		t.Errorf("went out: %v", calls)
+	}
+}
+
+func TestCallToolChecksValues(t *testing.T) {
+	const schema = `{"properties":{"path":{"type":"string"},"head":{"type":"integer"}},"required":["path"]}`
+	s := newSigned(t, signedUpstreams{known: schema, live: schema})
+	r := runCode(t, s, `
+from datetime import date
+from mcp import runtime
+from pathlib import Path
+for arguments in ({"path": 1}, {"path": Path("a"), "head": "2"}, {"path": date(2024, 2, 29), "head": None}, {"paht": "b"}):
+    try: print(await runtime.call_tool("up", "f", arguments))
+    except TypeError as e: print(e)`, "up")
+	want := []string{"f(): path must be a string, not int", "f(): head must be an integer, not str", `got {"path":"2024-02-29"}`, `got {"paht": "b"}`}
+	if !slices.Equal(r.Stdout, want) {
+		t.Errorf("got %q\n%s\nwant %q", r.Stdout, r.Error, want)
 	}
 }
 
@@ -190,7 +212,7 @@ print(image.mime_type, image.data[1:4], image.raw if hasattr(image, "raw") else 
 link = (await e.get_resource_links(1))[1]
 print(type(link).__name__, link.uri.startswith("demo://"), link.mime_type)
 print(type((await e.get_resource_reference("Text", 1))[1]).__name__, (await e.get_resource_reference("Blob", 1))[1].data[:8])
-for call in (e.get_sum(a=1, bb=2), e.get_summ(1), e.get_structured_content("Berlin")):
+for call in (e.get_sum(a="x", b=2), runtime.call_tool("everything", "get-sum", {"a": 1, "b": True}), e.get_sum(a=1, bb=2), e.get_summ(1), e.get_structured_content("Berlin")):
     try: await call
     except Exception as error: print(type(error).__name__, error)
 print(runtime.stubs("everything", "get-sum"))
@@ -200,6 +222,7 @@ print(doc, doc.inputSchema.required)`})
 	for _, want := range []string{
 		"(a: float, b: float) The sum of 20 and 22 is 42.\n",
 		"(messageType: Literal['error', 'success', 'debug'], includeImage: bool = False)\nTrue\nimage/png b'PNG' part True\nResourceLink True text/plain\nResourceText b'Resource'\n",
+		"TypeError get_sum(): a must be a number, not str\nTypeError get_sum(): b must be a number, not bool\n",
 		"TypeError get_sum() has no parameter 'bb' (did you mean 'b'?) and lacks 'b'; it is get_sum(a: float, b: float)\n",
 		`MCPError server "everything" has no tool "get_summ"; the nearest are "get-sum", `,
 		`ValueError get_structured_content() got "Berlin" for location, which must be one of "New York", "Chicago", "Los Angeles"`,

@@ -42,10 +42,8 @@ func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Arguments == nil {
-		if p.Arguments, err = a.bind(ctx, server.Name, p); err != nil {
-			return nil, callError(err, server.Name, p.Tool)
-		}
+	if p.Arguments, err = a.checkedArguments(ctx, server.Name, p); err != nil {
+		return nil, callError(err, server.Name, p.Tool)
 	}
 	result, err := a.calls.call(ctx, a.upstreams, mcpproxy.CallRequest{
 		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Progress: a.progress.of(server.Name, p.Tool), Run: a.policy,
@@ -56,29 +54,38 @@ func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
 	return result, nil
 }
 
-// bind binds the arguments of a call to its tool's signature. It rejects them
-// only if they do not fit the running server's signature either.
-func (a *API) bind(ctx context.Context, server string, p params) (json.RawMessage, error) {
-	args, err := signature.ParseList(p.Args)
-	if err != nil {
-		return nil, err
+// checkedArguments returns the arguments of a call: those of a function bound to its
+// tool's signature, or those that call_tool was given, whose values alone are checked.
+// It rejects them only if they do not fit the running server's signature either.
+func (a *API) checkedArguments(ctx context.Context, server string, p params) (json.RawMessage, error) {
+	fit := func(tool string, sig *signature.Signature) (json.RawMessage, error) {
+		return sig.Fit(tool, p.Arguments)
 	}
-	named, err := signature.ParseArguments(p.Named)
-	if err != nil {
-		return nil, err
+	if p.Arguments == nil {
+		args, err := signature.ParseList(p.Args)
+		if err != nil {
+			return nil, err
+		}
+		named, err := signature.ParseArguments(p.Named)
+		if err != nil {
+			return nil, err
+		}
+		fit = func(tool string, sig *signature.Signature) (json.RawMessage, error) {
+			return sig.Bind(tool, args, named)
+		}
 	}
-	var bound json.RawMessage
+	var arguments json.RawMessage
 	for _, live := range []bool{false, true} {
 		tool, sig, err := a.upstreams.Signature(ctx, server, p.Tool, live)
 		if err != nil {
 			return nil, err
 		}
-		bound, err = sig.Bind(tool.Alias, args, named)
+		arguments, err = fit(tool.Alias, sig)
 		if err == nil || live {
-			return bound, err
+			return arguments, err
 		}
 	}
-	return bound, nil
+	return arguments, nil
 }
 
 // liveList gives a list that only the running server has. It needs a grant as a

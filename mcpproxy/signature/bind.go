@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/match"
@@ -74,14 +73,61 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	if len(wrong) > 0 {
 		return nil, &ArgumentError{TypeError, fmt.Sprintf("%s() %s; it is %s", tool, joined(wrong), s.Line(tool, 600))}
 	}
+	if err := s.checkValues(tool, given, extra); err != nil {
+		return nil, err
+	}
+	return s.encode(given, extra), nil
+}
+
+// Fit checks the values in the JSON object of a call's arguments as Bind does, but
+// neither which names there are nor what is missing. It returns the object without
+// None for what may be left out.
+func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	named, err := ParseArguments(arguments)
+	if err != nil {
+		return arguments, nil // Call says what is wrong with it
+	}
+	given := make([]json.RawMessage, len(s.Parameters))
+	var kept, extra []Argument
+	for _, a := range named {
+		i := s.indexOf(a.Name)
+		if i >= 0 && s.Parameters[i].omits(a.Value) {
+			continue
+		}
+		kept = append(kept, a)
+		if i >= 0 {
+			given[i] = a.Value
+		} else {
+			extra = append(extra, a)
+		}
+	}
+	if err := s.checkValues(tool, given, extra); err != nil || len(kept) == len(named) {
+		return arguments, err
+	}
+	return s.encode(nil, kept), nil
+}
+
+// checkValues returns an *ArgumentError for the first value that does not fit.
+func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []Argument) error {
+	v := valueChecker{left: maxCheckWork}
 	for i, value := range given {
 		if value != nil {
-			if err := s.Parameters[i].check(tool, value); err != nil {
-				return nil, err
+			if err := v.refuse(tool, s.Parameters[i].python(), s.Parameters[i].check, value); err != nil {
+				return err
 			}
 		}
 	}
-	return s.encode(given, extra), nil
+	for _, a := range extra {
+		if err := v.refuse(tool, text.Printable(a.Name, shownLiteral), s.others, a.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// omits reports whether a value is None for what may be left out and may not be null.
+func (p *Parameter) omits(value json.RawMessage) bool {
+	return rawjson.IsNull(value) && !p.Required && !p.typ.takesNull()
 }
 
 // fillMissing drops None where it may be left out, adds the defaults that the server
@@ -90,7 +136,7 @@ func (s *Signature) fillMissing(given []json.RawMessage) (wrong []string) {
 	var missing []string
 	for i := range s.Parameters {
 		p := &s.Parameters[i]
-		if given[i] != nil && rawjson.IsNull(given[i]) && !p.Required && !p.typ.takesNull() {
+		if given[i] != nil && p.omits(given[i]) {
 			given[i] = nil
 		}
 		switch {
@@ -214,47 +260,6 @@ func (s *Signature) tooMany(tool string, n int) error {
 		return &ArgumentError{TypeError, tool + "() takes its arguments by name, or as one mapping: its server does not say which there are"}
 	}
 	return &ArgumentError{TypeError, tool + "() takes no arguments"}
-}
-
-// check refuses a value that is certainly none of those an enum allows. A
-// server may be lenient about the case of a text and about numbers written as
-// text, so these pass.
-func (p *Parameter) check(tool string, value json.RawMessage) error {
-	typ := p.typ
-	if typ.kind == kindUnion && len(typ.args) == 2 && typ.args[1] == typeNone {
-		typ = typ.args[0]
-	}
-	value = bytes.TrimSpace(value)
-	if typ.kind != kindLiteral || rawjson.IsNull(value) || len(value) == 0 {
-		return nil
-	}
-	txt := string(value)
-	if value[0] == '"' && json.Unmarshal(value, &txt) != nil {
-		return nil
-	}
-	var known []string
-	for _, v := range typ.values {
-		if strings.EqualFold(v.text, txt) || sameNumber(v.text, txt) {
-			return nil
-		}
-		known = append(known, v.text)
-	}
-	shown := make([]string, len(typ.values))
-	for i, v := range typ.values {
-		shown[i] = v.python(shownLiteral)
-	}
-	near := ""
-	if len(known) > shownLiterals {
-		near = "; the nearest is " + quote(match.Nearest(txt, known, 1)[0])
-	}
-	return &ArgumentError{ValueError, fmt.Sprintf("%s() got %s for %s, which must be one of %s%s",
-		tool, text.Printable(text.Clip(string(value), shownLiteral), shownLiteral), p.python(), strings.Join(first20(shown), ", "), near)}
-}
-
-func sameNumber(a, b string) bool {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return errX == nil && errY == nil && x == y
 }
 
 // quote writes a name for a message as Python does.

@@ -14,11 +14,14 @@ import (
 func readParameters(s *Signature, root *node) {
 	r := &parameterReader{
 		root: root, at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
-		types: typeBuilder{root: root, left: maxTypeNodes},
+		types: typeBuilder{root: root, left: maxTypeNodes}, checks: newCheckBuilder(root),
 	}
 	needed := r.collect(root, 0)
 	none := len(r.properties) == 0 && !r.extra[false]
 	s.Extra = r.extra[true] || none && root.get("properties") == nil
+	if c := r.checks.of(root); c != nil {
+		s.others = c.others
+	}
 	s.lenient = s.Extra || none || r.unclear || len(r.properties) > maxParameters
 	for _, name := range needed { // what is required need not be described
 		r.add(name, nil)
@@ -54,6 +57,7 @@ func readParameters(s *Signature, root *node) {
 type parameterReader struct {
 	root       *node
 	types      typeBuilder
+	checks     *checkBuilder
 	properties []property
 	at         map[string]int
 	extra      map[bool]bool // additionalProperties that allow, and that forbid
@@ -63,15 +67,18 @@ type parameterReader struct {
 
 type property struct {
 	name   string
-	schema *node
+	schema *node   // nil if nothing describes it
+	also   []*node // what other branches say of it
 }
 
 func (r *parameterReader) add(name string, schema *node) {
 	if i, ok := r.at[name]; !ok {
 		r.at[name] = len(r.properties)
-		r.properties = append(r.properties, property{name, schema})
-	} else if r.properties[i].schema == nil {
-		r.properties[i].schema = schema
+		r.properties = append(r.properties, property{name: name, schema: schema})
+	} else if p := &r.properties[i]; p.schema == nil {
+		p.schema = schema
+	} else if schema != nil {
+		p.also = append(p.also, schema)
 	}
 }
 
@@ -143,6 +150,7 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 		out.Alias = parameterAlias(p.name, taken)
 	}
 	schema, _ := follow(r.root, p.schema)
+	out.check = r.checks.either(append([]*node{p.schema}, p.also...))
 	if schema == nil {
 		return out
 	}

@@ -32,7 +32,8 @@ type Signature struct {
 	Extra      bool        `json:"extra,omitempty"`   // it takes any other arguments too
 	Returns    *Annotation `json:"returns,omitempty"` // nil if that is not known
 
-	lenient bool // other arguments are let through, as nothing says which there are
+	lenient bool   // other arguments are let through, as nothing says which there are
+	others  *check // of other arguments
 }
 
 // An Annotation is a type in Python.
@@ -63,6 +64,7 @@ type Parameter struct {
 	value   string // the default in Python, "" if there is none
 	fill    bool   // the server demands it, but names a default: it is sent if none is given
 	comment string // limits and format
+	check   *check
 }
 
 // python is the name of the parameter in Python.

@@ -99,8 +99,9 @@ class Runtime:
     async def call_tool(self, server: str, tool: str, arguments: Any = None) -> Any:
         """Calls a tool and returns its value; the whole answer is at the value's .raw.
 
-        The arguments are a mapping and go to the server unchecked. Raises MCPError if the tool reports an error or
-        may not be called, TypeError or ValueError if the arguments are not JSON.
+        The arguments are a mapping. Raises MCPError if the tool reports an error or may not be called, TypeError or
+        ValueError if a value does not fit the tool's schema or is not JSON. Names that the schema does not have, and
+        those that are missing, are left to the server.
         """
         from .arguments import arguments_of
         from .toolresults import tool_value

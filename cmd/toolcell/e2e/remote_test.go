@@ -74,7 +74,7 @@ print(await mcp_everything.echo(message='hi there'))
 print(*await asyncio.gather(*(mcp_everything.get_sum(a=i, b=1) for i in range(5))))
 print([h.tool for h in await runtime.search_tool_docs('add two numbers')][:1])
 try:
-    await runtime.call_tool('everything', 'get-sum', {'a': 'x'})
+    await runtime.call_tool('everything', 'get-sum', {'a': 1})
 except runtime.MCPError as e:
     print('refused', e.server, e.tool)
 `, "everything")

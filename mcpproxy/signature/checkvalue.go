@@ -1,0 +1,242 @@
+package signature
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// A mismatch is a value that a schema does not allow.
+type mismatch struct {
+	path   string   // below the value that was checked, such as .depth or [2]
+	lacks  string   // the member that is missing; else the value is not of
+	types  jsonType // these types, or
+	values []*node  // none of these
+	value  []byte
+}
+
+// A valueChecker checks the values of one call.
+type valueChecker struct {
+	left int // work that it may still do
+}
+
+// mismatch returns what of a value a check does not accept, or nil. It stops at
+// the first thing.
+func (v *valueChecker) mismatch(c *check, value []byte, depth int) *mismatch {
+	value = bytes.TrimSpace(value)
+	v.left -= checkStep
+	if c == nil || v.left < 0 || depth > maxCheckDepth || len(value) == 0 || c.nullable && value[0] == 'n' {
+		return nil
+	}
+	if c.types != 0 {
+		if typ, _ := typeOf(value); c.types&typ == 0 {
+			return &mismatch{types: c.types, value: value}
+		}
+	}
+	if c.values != nil && !v.isOneOf(c.values, value) {
+		return &mismatch{values: c.values, value: value}
+	}
+	for _, part := range c.all {
+		if m := v.mismatch(part, value, depth+1); m != nil {
+			return m
+		}
+	}
+	for _, branches := range c.either {
+		if m := v.branches(branches, value, depth+1); m != nil {
+			return m
+		}
+	}
+	switch {
+	case value[0] == '[' && (c.places != nil || c.items != nil):
+		return v.items(c, value, depth+1)
+	case value[0] == '{' && (len(c.fields)+len(c.required) > 0 || c.others != nil):
+		return v.members(c, value, depth+1)
+	}
+	return nil
+}
+
+// isOneOf reports whether a value is one of those that an enum allows. A server may be
+// lenient about the case of a text, so that does not count.
+func (v *valueChecker) isOneOf(values []*node, value []byte) bool {
+	v.left -= len(value) + compareStep*len(values)
+	var txt string
+	if value[0] == '"' && json.Unmarshal(value, &txt) != nil {
+		return true // what cannot be read is not refused
+	}
+	given, isNumber := number(value)
+	return slices.ContainsFunc(values, func(n *node) bool {
+		switch {
+		case n.kind == '0':
+			allowed, ok := number([]byte(n.text))
+			return ok && isNumber && given == allowed
+		case n.kind != value[0]:
+			return false
+		case n.kind == '"':
+			return strings.EqualFold(n.text, txt)
+		case n.kind == '{' || n.kind == '[':
+			return v.sameJSON(n, value)
+		}
+		return true
+	})
+}
+
+// sameJSON reports whether an array or object may be the same as another.
+func (v *valueChecker) sameJSON(n *node, value []byte) bool {
+	var ours, theirs any
+	raw := n.json(maxCompared)
+	if raw == nil || len(value) > maxCompared || v.left < 0 {
+		return true
+	}
+	v.left -= compareStep * (len(raw) + len(value))
+	return json.Unmarshal(raw, &ours) != nil || json.Unmarshal(value, &theirs) != nil || reflect.DeepEqual(ours, theirs)
+}
+
+// branches returns nil if one of several checks accepts the value, or else what is
+// most likely wrong with it.
+func (v *valueChecker) branches(branches []*check, value []byte, depth int) *mismatch {
+	var all []*mismatch
+	for _, branch := range branches {
+		m := v.mismatch(branch, value, depth)
+		if m == nil {
+			return nil
+		}
+		all = append(all, m)
+	}
+	return likeliest(all)
+}
+
+// likeliest puts together what several branches say. A branch that found fault with
+// a part of the value is meant rather than one that refused it as a whole, and one
+// whose const or enum refused a part, which tells branches apart, is not meant.
+func likeliest(all []*mismatch) *mismatch {
+	for _, m := range all {
+		if m.lacks != "" || m.path != "" && m.values == nil {
+			return m
+		}
+	}
+	if i := slices.IndexFunc(all, func(m *mismatch) bool { return m.path != "" }); i >= 0 {
+		all = slices.DeleteFunc(all[i:], func(m *mismatch) bool { return m.path != all[i].path })
+	}
+	whole := *all[0]
+	for _, m := range all[1:] {
+		whole.types |= m.types
+		whole.values = slices.Concat(whole.values, m.values)
+	}
+	return &whole
+}
+
+func (v *valueChecker) items(c *check, value []byte, depth int) (m *mismatch) {
+	v.left -= len(value)
+	i := 0
+	s := rawjson.Scanner{Text: value}
+	s.List(func() bool {
+		item, ok := s.Value(rawjson.MaxDepth)
+		of := c.items
+		if i < len(c.places) {
+			of = c.places[i]
+		}
+		if m = v.mismatch(of, item, depth); m != nil {
+			m.path = fmt.Sprintf("[%d]%s", i, m.path)
+		}
+		i++
+		return ok && m == nil && v.left > 0
+	})
+	return m
+}
+
+func (v *valueChecker) members(c *check, value []byte, depth int) (m *mismatch) {
+	v.left -= len(value)
+	seen := map[string]bool{}
+	s := rawjson.Scanner{Text: value}
+	ok := s.Object(func(quoted []byte) bool {
+		var name string
+		if json.Unmarshal(quoted, &name) != nil {
+			return false
+		}
+		member, ok := s.Value(rawjson.MaxDepth)
+		seen[name] = true
+		of, known := c.fields[name]
+		if !known {
+			of = c.others
+		}
+		if m = v.mismatch(of, member, depth); m != nil {
+			m.path = step(name) + m.path
+		}
+		return ok && m == nil && v.left > 0
+	})
+	if !ok {
+		return m
+	}
+	for _, name := range c.required {
+		if !seen[name] {
+			return &mismatch{lacks: name, value: value}
+		}
+	}
+	return nil
+}
+
+// step is a member's name in the path to a value.
+func step(name string) string {
+	if isIdentifier(name) && len(name) <= shownLiteral {
+		return "." + name
+	}
+	return "[" + quote(text.Clip(name, shownLiteral)) + "]"
+}
+
+// refuse returns an *ArgumentError if a value does not fit.
+func (v *valueChecker) refuse(tool, name string, c *check, value []byte) error {
+	m := v.mismatch(c, value, 0)
+	if m == nil {
+		return nil
+	}
+	at := text.Clip(name+m.path, 4*shownLiteral)
+	switch {
+	case m.lacks != "":
+		return &ArgumentError{TypeError, fmt.Sprintf("%s(): %s lacks %s", tool, at, quote(m.lacks))}
+	case m.values != nil:
+		return &ArgumentError{ValueError, m.valueText(tool, at)}
+	}
+	_, python := typeOf(m.value)
+	words := m.types.words()
+	wanted := strings.Join(words[:len(words)-1], ", ")
+	if wanted != "" {
+		wanted += " or "
+	}
+	return &ArgumentError{TypeError, fmt.Sprintf("%s(): %s must be %s, not %s", tool, at, wanted+words[len(words)-1], python)}
+}
+
+// valueText says which values an enum allows, and the one that is like a text of
+// which many are.
+func (m *mismatch) valueText(tool, at string) string {
+	got := text.Printable(text.Clip(string(m.value), shownLiteral), shownLiteral)
+	var shown, known []string
+	for _, n := range m.values {
+		shown = append(shown, n.python(shownLiteral))
+		known = append(known, n.text)
+	}
+	near := ""
+	if len(known) > shownLiterals {
+		near = "; the nearest is " + quote(match.Nearest(strings.Trim(got, `"`), known, 1)[0])
+	}
+	must := "must be one of "
+	if shown = append(shown, m.types.words()...); len(shown) == 1 {
+		must = "must be "
+	}
+	return fmt.Sprintf("%s() got %s for %s, which %s%s%s", tool, got, at, must, strings.Join(first20(shown), ", "), near)
+}
+
+// words names the types of a set.
+func (t jsonType) words() (words []string) {
+	for ; t != 0; t &= t - 1 {
+		words = append(words, jsonTypeWords[bits.TrailingZeros8(uint8(t))])
+	}
+	return words
+}
