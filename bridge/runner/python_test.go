@@ -511,6 +511,7 @@ func TestRunnerValues(t *testing.T) {
 		{name: "what a tool answers", code: `
 def text(*texts): return {'content': [{'type': 'text', 'text': t} for t in texts]}
 def structured(value): return {'content': [{'type': 'text', 'text': 'x'}], 'structuredContent': value}
+def both(value, *texts): return {**text(*texts), 'structuredContent': value}
 image = {'type': 'image', 'data': 'aGk=', 'mimeType': 'image/png'}
 for answer, want in [
     (structured({'title': 'T'}), {'title': 'T'}),
@@ -520,10 +521,17 @@ for answer, want in [
     (structured({'result': {'a': 1}}), {'result': {'a': 1}}),
     (structured({'result': 1, 'more': 2}), {'result': 1, 'more': 2}),
     (structured({}), {}),
+    (both({'content': 'a TODO'}, 'a TODO'), 'a TODO'), (both({'content': ''}, ''), ''),
+    (both({'content': '{"name": "p"}'}, '{"name": "p"}'), '{"name": "p"}'), (both({'content': '12345'}, '12345'), '12345'),
+    (both({'out': 'a\nb'}, 'a', 'b'), 'a\nb'), (both({'out': 'ab'}, 'a', 'b'), 'ab'),
+    (both({'content': 'other'}, 'text'), {'content': 'other'}), (both({'content': 'a', 'n': 1}, 'a'), {'content': 'a', 'n': 1}),
+    (both({'name': 'p'}, '{"name": "p"}'), {'name': 'p'}), (both({'content': ['a']}, 'a'), {'content': ['a']}),
+    (both({'content': ''}), {'content': ''}), (both({'result': '{}'}, '{}'), '{}'), (both({'content': {'a': 1}}, '{"a": 1}'), {'content': {'a': 1}}),
     (text('{"a": [1]}'), {'a': [1]}),
     (text(' \n{"a": [1]}\t\r\n'), {'a': [1]}), (text('{"a": 1} and more'), '{"a": 1} and more'), (text('1 2'), '1 2'),
     (text('[NaN]'), '[NaN]'), (text('[-Infinity]'), '[-Infinity]'), (text('{"a": 1,}'), '{"a": 1,}'), (text('  '), '  '),
-    (text('\ufeff1'), '\ufeff1'), (text('\xa01'), '\xa01'), (text('12'), 12), (text('1.5'), 1.5), (text('true'), True), (text('null'), None),
+    (text('\ufeff1'), '\ufeff1'), (text('\xa01'), '\xa01'), (text('12345'), '12345'), (text('1.5'), '1.5'), (text('true'), 'true'), (text('null'), 'null'),
+    (text('"quoted"'), '"quoted"'), (text('1', '[2]'), ['1', [2]]),
     (text('NaN'), 'NaN'), (text('plain {'), 'plain {'), (text(''), ''), (text('[' * 5000), '[' * 5000),
     (text('one', '{"b": 2}'), ['one', {'b': 2}]),
     ({'content': [image]}, image),

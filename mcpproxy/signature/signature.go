@@ -94,13 +94,20 @@ func New(in, out json.RawMessage) *Signature {
 	return s
 }
 
-// returned is the type of a tool's value: the {"result": …} that servers put
-// around what is not an object is taken off, as the runner does.
+// returned is the type of a tool's value, as the runner makes it: the {"result": …}
+// that servers put around what is not an object is taken off, and an object of one
+// text is that text if the server also gives it as such, which no schema says.
 func returned(root *node) *pyType {
 	t := &typeBuilder{root: root, left: maxTypeNodes}
 	typ := t.typeOf(root)
-	if typ.kind == kindRecord && len(typ.fields) == 1 && typ.fields[0].name == "result" && !typ.fields[0].typ.takesObject() {
-		return typ.fields[0].typ
+	if typ.kind != kindRecord || len(typ.fields) != 1 {
+		return typ
+	}
+	switch only := typ.fields[0]; {
+	case only.name == "result" && !only.typ.takesObject():
+		return only.typ
+	case only.typ == typeNames["string"]:
+		return union(only.typ, typ)
 	}
 	return typ
 }

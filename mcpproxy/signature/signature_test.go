@@ -121,6 +121,8 @@ func TestSignatureSaysWhatIsReturned(t *testing.T) {
 	for output, want := range map[string]string{
 		``: "f()", `{"type":"object"}`: "f() -> dict", `5`: "f() -> Any",
 		`{"type":"object","properties":{"result":{"type":"array","items":{"type":"string"}}},"required":["result"]}`: "f() -> list[str]",
+		`{"type":"object","properties":{"content":{"type":"string"}},"required":["content"]}`:                        `f() -> str | {"content": str}`,
+		`{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]}`:                            `f() -> {"total": float}`,
 		`{"type":"object","properties":{"result":{"type":"object"}}}`:                                                `f() -> {"result"?: dict}`,
 		`{"type":"object","properties":{"result":{"type":"string"},"more":{"type":"string"}}}`:                       `f() -> {"result"?: str, "more"?: str}`,
 		`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`:                `f() -> {"a": list[Node]}`,

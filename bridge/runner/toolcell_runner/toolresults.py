@@ -15,33 +15,42 @@ if TYPE_CHECKING:
 def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
     """Returns the answer of a tool as a plain value. Raises MCPError if the answer is the tool's error."""
     content = answer.get("content") or []
+    texts = [str(item.get("text", "")) for item in content if item.get("type") == "text"]
     if answer.get("isError"):
-        text = "\n".join(str(item.get("text", "")) for item in content if item.get("type") == "text")
-        raise MCPError(text or "the tool failed and gave no reason", server, tool, answer)
+        raise MCPError("\n".join(texts) or "the tool failed and gave no reason", server, tool, answer)
     structured = answer.get("structuredContent")
     if structured is not None:
-        value = with_raw(unwrapped(structured), answer)
+        value = with_raw(unwrapped(structured, texts), answer)
         files = [item for item in content if item.get("type") != "text"]
         return runtime.content().with_attachments(value, files, server) if files else value
     values = [item_value(item, server, runtime) for item in content]
     return with_raw(values[0] if len(values) == 1 else values or None, answer)
 
 
-def unwrapped(structured: Any) -> Any:
-    """Removes the {"result": …} that servers put around values that are not objects, as MCP allows objects only."""
-    if isinstance(structured, dict) and list(structured) == ["result"] and not isinstance(structured["result"], dict):
-        return structured["result"]
+def unwrapped(structured: Any, texts: list[str]) -> Any:
+    """Returns the value that a server has put into an object, as MCP allows objects only.
+
+    It is in {"result": …}, or is a text in an object of one member that the texts of the answer repeat.
+    """
+    if isinstance(structured, dict) and len(structured) == 1:
+        (name, value), = structured.items()
+        if name == "result" and not isinstance(value, dict):
+            return value
+        if texts and isinstance(value, str) and value in ("\n".join(texts), "".join(texts)):
+            return value
     return structured
 
 
 def item_value(item: Any, server: str, runtime: Runtime) -> Any:
+    """Returns an item of the content as a value. A text that reads as a number or the like may be meant as a text."""
     if item.get("type") != "text":
         return runtime.content().content_value(item, server)
     text = item.get("text", "")
     try:
-        return parse_json(text, Strict)
+        value = parse_json(text, Strict)
     except (ValueError, RecursionError):
         return text
+    return value if isinstance(value, (dict, list)) else text
 
 
 def with_raw(value: Any, answer: Any) -> Any:
