@@ -233,4 +233,10 @@ print(doc, doc.inputSchema.required)`})
 			t.Errorf("lacks %q:\n%s\n%s", want, got, strings.Join(r.Stderr, "\n"))
 		}
 	}
+	for code, want := range map[string]int{"display((await mcp_everything.get_tiny_image())[1])": 1, "await mcp_everything.get_tiny_image()": 1, "(await mcp_everything.get_tiny_image())[0]": 0} {
+		r := s.Run(t.Context(), Request{Timeout: 2 * time.Minute, Servers: []string{"everything"}, Code: code})
+		if r.IsError() || len(r.Pictures) != want || want > 0 && r.Pictures[0].Type != "image/png" {
+			t.Errorf("%s: %d pictures, want %d: %+v", code, len(r.Pictures), want, r)
+		}
+	}
 }

@@ -84,3 +84,50 @@ func TestDisplaySaysWhatItCannotDraw(t *testing.T) {
 		}
 	})
 }
+
+// TestDisplayShowsPicturesOfTools: a screenshot reaches the model as a picture, also
+// in a list, in structured content, and beside it.
+func TestDisplayShowsPicturesOfTools(t *testing.T) {
+	image := func(data, kind string) string {
+		return fmt.Sprintf(`{'type': 'image', 'data': '%s', 'mimeType': '%s'}`, base64.StdEncoding.EncodeToString([]byte(data)), kind)
+	}
+	const text = "{'type': 'text', 'text': 'see'}"
+	png, jpg := image("png", "image/png"), image("jpg", "image/JPG; q=1")
+	listed := fmt.Sprintf("['see', %s]", "<image/png, 3 bytes: .data, .save(path)>")
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
+		for name, tt := range map[string]struct {
+			answer, code, print string
+			result              any
+			shown               []string
+		}{
+			"by itself":          {"'content': [" + png + "]", "display(answer)", "", nil, []string{"picture-1.png png"}},
+			"of a list":          {"'content': [" + text + "," + png + "]", "display(answer[1])", "", nil, []string{"picture-1.png png"}},
+			"a list":             {"'content': [" + text + "," + png + "]", "display(answer)", listed + "\n", nil, []string{"picture-1.png png"}},
+			"as the last value":  {"'content': [" + jpg + "]", "answer", "", nil, []string{"picture-1.jpg jpg"}},
+			"a list as the last": {"'content': [" + text + "," + png + "]", "answer", "", listed, []string{"picture-1.png png"}},
+			"of the code's own":  {"'content': [" + png + "]", "{'a': (1, [answer])}", "", "{'a': (1, [<image/png, 3 bytes: .data, .save(path)>])}", []string{"picture-1.png png"}},
+			"in and beside structured content": {
+				"'content': [" + png + "], 'structuredContent': {'content': [" + png + "]}", "answer", "",
+				"{'content': [<image/png, 3 bytes: .data, .save(path)>]}",
+				[]string{"picture-1.png png"},
+			},
+			"beside a text": {"'content': [" + text + "," + jpg + "], 'structuredContent': {'out': 'see'}", "answer", "", "'see'", []string{"picture-1.jpg jpg"}},
+			"a resource":    {"'content': [{'type': 'resource', 'resource': {'uri': 'x:', 'mimeType': 'image/gif', 'blob': 'Z2lm'}}]", "answer", "", nil, []string{"picture-1.gif gif"}},
+			"an SVG":        {"'content': [" + image("<svg/>", "image/svg+xml") + "]", "answer", "", nil, []string{"picture-1.svg <svg/>"}},
+			"of no format":  {"'content': [" + image("bmp", "image/bmp") + "]", "answer", "", "<image/bmp, 3 bytes: .data, .save(path)>", nil},
+			"a sound":       {"'content': [{'type': 'audio', 'data': 'aGk=', 'mimeType': 'audio/wav'}]", "answer", "", "<audio/wav, 2 bytes: .data, .save(path)>", nil},
+			"not base64":    {"'content': [" + text + ",{'type': 'image', 'data': '!', 'mimeType': 'image/png'}]", "len(answer); answer", "", "['see', <image/png, 0 bytes: .data, .save(path)>]", nil},
+			"in a loop":     {"'content': [" + png + "]", "loop = [answer]\nloop.append(loop)\nloop", "", "[<image/png, 3 bytes: .data, .save(path)>, …]", []string{"picture-1.png png"}},
+			"printed":       {"'content': [" + png + "]", "print(answer)", "<image/png, 3 bytes: .data, .save(path)>\n", nil, nil},
+		} {
+			out, shown := shownTo(t, py, false, "answer = await mcp_github.raw(answer={"+tt.answer+"})\n"+tt.code)
+			if out.stdout != tt.print || !slices.Equal(shown, tt.shown) || out.exit != 0 || out.result() != tt.result {
+				t.Errorf("%s: printed %q, showed %q, exit %d, result %v: %s", name, out.stdout, shown, out.exit, out.result(), out.stderr)
+			}
+		}
+		out, _ := shownTo(t, py, true, "await mcp_github.raw(answer={'content': ["+text+","+png+"]})")
+		if out.result() != listed || out.exit != 0 {
+			t.Errorf("refused: %v: %s", out.result(), out.stderr)
+		}
+	})
+}

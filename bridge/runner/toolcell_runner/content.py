@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from .runtime import Runtime
 
 
+MAX_PARTS = 1000  # of a value are looked at for pictures
+
+
 class Binary(Record):
     """Bytes from a server: an image, audio, or a resource.
 
@@ -45,6 +48,10 @@ class Binary(Record):
         with open(path, "wb") as file:
             file.write(data)
         return os.fspath(path)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, bytes]:
+        kind = self.mime_type.partition(";")[0].strip().lower().replace("image/jpg", "image/jpeg")
+        return {kind: self.data} if kind.startswith("image/") else {}
 
     def __bytes__(self) -> bytes:
         return self.data
@@ -142,6 +149,24 @@ def put_content(value: Any, server: str, depth: int) -> None:
             value[place] = content_value(item, server)
         elif depth:
             put_content(item, server, depth - 1)
+
+
+def binaries_in(value: Any) -> list[Binary]:
+    """Returns the images and audio inside a value, and beside it, each once. It looks at no more than MAX_PARTS."""
+    found: list[Binary] = []
+    waiting, looked = [value], 0
+    while waiting and looked < MAX_PARTS:
+        part = waiting.pop()
+        looked += 1
+        if isinstance(part, Binary):
+            if part not in found:
+                found.append(part)
+            continue
+        inside: Any = part.values() if isinstance(part, dict) else part if isinstance(part, (list, tuple)) else ()
+        beside = getattr(part, "__dict__", {}).get("attachments")
+        parts = [each for each, _ in zip(inside, range(MAX_PARTS))]
+        waiting += reversed(parts + beside if isinstance(beside, list) else parts)
+    return found
 
 
 def resource_value(answer: Any, server: str) -> Any:

@@ -28,6 +28,16 @@ numbers: dict[str, int] = {}
 def display(runtime: Runtime, value: Any) -> None:
     if not draws(runtime, value):
         print(shown(value))
+        show_parts(runtime, value)
+
+
+def show_parts(runtime: Runtime, value: Any) -> None:
+    """Shows the pictures that are in a tool's answer."""
+    if runtime.has_content:
+        from .content import binaries_in
+        for part in binaries_in(value):
+            if part is not value:
+                draws(runtime, part)
 
 
 def draws(runtime: Runtime, value: Any) -> bool:

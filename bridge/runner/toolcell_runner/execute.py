@@ -108,14 +108,18 @@ def shown(value: Any) -> str:
 
 
 def drawn(value: Any, runtime: Runtime) -> bool:
-    """Shows a value that a notebook would show as a picture. Returns False for others."""
+    """Shows a value that a notebook would show as a picture. Returns False for others; pictures in them are shown."""
     kind = type(value)
-    if kind is type or not any(hasattr(kind, name) for name in (
-            "savefig", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_mimebundle_", "_repr_markdown_")):
+    draws_itself = kind is not type and any(hasattr(kind, name) for name in (
+        "savefig", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_mimebundle_", "_repr_markdown_"))
+    if not draws_itself and not runtime.has_content:
         return False
     try:
-        from .display import draws
-        return draws(runtime, value)
+        from .display import draws, show_parts
+        if draws_itself and draws(runtime, value):
+            return True
+        show_parts(runtime, value)
+        return False
     except (MCPError, OSError):
         return False  # the host is gone, this is another process, or the code has all files open that there may be
 

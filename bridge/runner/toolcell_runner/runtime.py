@@ -37,7 +37,7 @@ class Runtime:
         self.tools: SavedTools  # the saved ones, set before each run
         self.saved_here: dict[str, Any] = {}  # what the code itself has saved, by name
         self.ending = False  # the session, with this run
-        self._has_content = False
+        self.has_content = False  # whether there can be images in the code's values
         self.set_servers(())
 
     def set_servers(self, servers: Sequence[dict[str, Any]]) -> None:
@@ -84,8 +84,8 @@ class Runtime:
     def content(self) -> ModuleType:
         """Returns the module of content that is not text; its classes are in mcp.runtime from then on."""
         from . import content
-        if not self._has_content:
-            self._has_content = True
+        if not self.has_content:
+            self.has_content = True
             content.publish(self)
         return content
 
@@ -262,7 +262,10 @@ class Runtime:
             return ReadyText(file.read())
 
     def display(self, *values: Any) -> None:
-        """Shows each value as a notebook would: figures and pictures as pictures, everything else as text."""
+        """Shows each value as a notebook would: figures and pictures as pictures, everything else as text.
+
+        Pictures inside a tool's answer are shown after its text.
+        """
         from .display import display
         for value in values:
             display(self, value)
