@@ -26,7 +26,7 @@ type pictureFormat struct {
 // Formats holds the formats that can be decoded, by media type. The first bytes
 // of a picture decide which it is; the sandbox's own claim is ignored.
 var Formats = map[string]pictureFormat{
-	"image/png":  {".png", png.DecodeConfig, png.Decode, memoryOfPNG},
+	"image/png":  {".png", configOfPNG, decodePNG, memoryOfPNG},
 	"image/jpeg": {".jpg", jpeg.DecodeConfig, jpeg.Decode, memoryOfJPEG},
 	"image/gif":  {".gif", gif.DecodeConfig, gif.Decode, memoryOfGIF}, // the first frame
 	"image/webp": {".webp", webp.DecodeConfig, webp.Decode, memoryOfWebP},
@@ -83,13 +83,19 @@ func (h header) check(maxPixels int) error {
 	return nil
 }
 
+func configOfPNG(picture io.Reader) (image.Config, error) {
+	return png.DecodeConfig(newPNGChunks(picture))
+}
+
+func decodePNG(picture io.Reader) (image.Image, error) { return png.Decode(newPNGChunks(picture)) }
+
 // memoryOfPNG knows that a pixel takes twice as much with 16 bits a channel,
 // whatever its other channels, and that the passes of an interlaced picture are
 // pictures of their own.
 func memoryOfPNG(picture io.Reader, c image.Config) int {
 	const depth, interlace = 24, 28 // of the first chunk, whose place is fixed
 	var head [interlace + 1]byte
-	_, err := io.ReadFull(picture, head[:])
+	_, err := io.ReadFull(newPNGChunks(picture), head[:])
 	pixel := 4
 	if head[depth] == 16 || err != nil {
 		pixel = 8
