@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -59,11 +60,16 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 	}
 	index, places := c.index(upstreams, lists)
 	found := []ToolDoc{}
-	for _, i := range index.Search(query, limit) {
-		found = append(found, places[i].doc(full))
+	for _, hit := range index.Search(query, limit) {
+		doc := places[hit.Doc].doc(full)
+		doc.Score = rounded(hit.Score)
+		found = append(found, doc)
 	}
 	return found, problems, nil
 }
+
+// rounded returns a score as it is shown; 0 would be none.
+func rounded(score float64) float64 { return max(math.Round(score*100)/100, 0.01) }
 
 // gather collects the tools of all servers. Those that are not known are
 // waited for together, and go on to be found out when the patience is over.

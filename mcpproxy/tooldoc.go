@@ -18,6 +18,9 @@ type ToolDoc struct {
 	Tool        string `json:"tool"`
 	ToolAlias   string `json:"toolAlias"`
 	Description string `json:"description"` // its first sentences, unless full was asked for
+	// Score, from 0 to 1, is there after a search only: the first one's is how likely
+	// the tool is an answer, the others' how near they come to it.
+	Score float64 `json:"score,omitempty"`
 	// Only where full was asked for: how the tool is called from Python, which
 	// is the shorter, and its schema.
 	Signature   string          `json:"signature,omitempty"`
@@ -37,8 +40,8 @@ func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
 
 // MergeRanked puts tools that belong to no server among those that a search found,
 // where each fits, and gives at most limit of them (as Search counts it). What
-// was found keeps its order: it was ranked over all servers. Tools that do not
-// answer the query are not put in.
+// was found keeps its order and scores: it was ranked over all servers. Tools that do
+// not answer the query are not put in, and the others' scores fit their places.
 func MergeRanked(query string, found, others []ToolDoc, limit int) []ToolDoc {
 	if len(others) == 0 {
 		return found
@@ -52,9 +55,17 @@ func MergeRanked(query string, found, others []ToolDoc, limit int) []ToolDoc {
 		docs[i] = search.Document{Server: d.Server, Tool: d.Tool, Description: d.Description}
 	}
 	merged, next := []ToolDoc{}, 0
-	for _, i := range search.New(docs).Search(query, len(all)) {
-		if i >= len(found) {
-			merged = append(merged, all[i])
+	for _, hit := range search.New(docs).Search(query, len(all)) {
+		if hit.Doc >= len(found) {
+			doc := all[hit.Doc]
+			doc.Score = rounded(hit.Score)
+			if len(merged) > 0 {
+				doc.Score = min(doc.Score, merged[len(merged)-1].Score)
+			}
+			if next < len(found) {
+				doc.Score = max(doc.Score, found[next].Score)
+			}
+			merged = append(merged, doc)
 		} else if next < len(found) {
 			merged = append(merged, found[next])
 			next++

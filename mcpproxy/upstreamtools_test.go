@@ -348,7 +348,7 @@ func TestASummaryOfAMegabyteIsShort(t *testing.T) {
 	set(`{"name":"a","description":` + string(long) + `}`)
 	docs, err := proxyFor(t, Options{}, s).Docs(t.Context(), "fake", "a", false)
 	if err != nil || len(docs[0].Description) > 410 || !strings.HasSuffix(docs[0].Description, "instructions. […]") {
-		t.Errorf("the summary is %q, %v", docs, err)
+		t.Errorf("the summary is %+v, %v", docs, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -133,9 +134,10 @@ func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []config.P
 
 // A serverTool is a row of servers tools and servers search.
 type serverTool struct {
-	Server      string `json:"server"`
-	Tool        string `json:"tool"`
-	Description string `json:"description,omitempty"`
+	Server      string  `json:"server"`
+	Tool        string  `json:"tool"`
+	Description string  `json:"description,omitempty"`
+	Score       float64 `json:"score,omitempty"` // of a search
 }
 
 func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
@@ -157,7 +159,7 @@ func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 			continue
 		}
 		for _, t := range tools {
-			rows = append(rows, serverTool{name, t.Name, t.Description})
+			rows = append(rows, serverTool{name, t.Name, t.Description, 0})
 		}
 	}
 	return errors.Join(append([]error{printTools(c, s, rows)}, failed...)...)
@@ -176,7 +178,7 @@ func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error 
 	}
 	var rows []serverTool
 	for _, d := range docs {
-		rows = append(rows, serverTool{d.Server, d.Tool, d.Description})
+		rows = append(rows, serverTool{d.Server, d.Tool, d.Description, d.Score})
 	}
 	return printTools(c, s, rows)
 }
@@ -218,11 +220,19 @@ func printTools(c *cli.Context, s *console.Streams, rows []serverTool) error {
 	if c.Bool("json") {
 		return console.PrintJSON(s.Out, rows)
 	}
+	columns := []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "SCORE"}, {Name: "DESCRIPTION"}}
+	scored := len(rows) > 0 && rows[0].Score > 0
 	var cells [][]string
 	for _, r := range rows {
-		cells = append(cells, []string{r.Server, r.Tool, console.OneLine(r.Description, descriptionWidth)})
+		cells = append(cells, []string{r.Server, r.Tool, fmt.Sprintf("%.2f", r.Score), console.OneLine(r.Description, descriptionWidth)})
 	}
-	return console.PrintTable(s.Out, []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "DESCRIPTION"}}, cells)
+	if !scored {
+		columns = slices.Delete(columns, 2, 3)
+		for i := range cells {
+			cells[i] = slices.Delete(cells[i], 2, 3)
+		}
+	}
+	return console.PrintTable(s.Out, columns, cells)
 }
 
 // descriptionWidth bounds a tool's description in a table: servers write pages.

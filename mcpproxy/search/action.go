@@ -1,5 +1,7 @@
 package search
 
+import "slices"
+
 // An action is the kind of thing a tool does, by the first verb in its name. A
 // query about removing something does not want a tool that creates it.
 type action uint8
@@ -39,13 +41,45 @@ func stemsOfActions(verbs map[action][]string) map[string]action {
 }
 
 // actionOf returns the action of the first verb among stems.
-func actionOf(stems []string) action {
+func actionOf(stems []string) action { return actionVerbs[verbOf(stems)] }
+
+// verbOf returns the first verb among stems, or "".
+func verbOf(stems []string) string {
 	for _, s := range stems {
-		if a := actionVerbs[s]; a != unknownAction {
-			return a
+		if actionVerbs[s] != unknownAction {
+			return s
 		}
 	}
-	return unknownAction
+	return ""
+}
+
+// raiseVerb puts the tools that do an act first if that is all the query asks for:
+// those that call it so, then those that have another word for it. It reports
+// whether there are any.
+func (ix *Index) raiseVerb(q question, scores []float32) bool {
+	verb := ""
+	for i, s := range q.stems {
+		if !stopWords[q.words[i]] {
+			verb = s
+		}
+	}
+	act := actionVerbs[verb]
+	if q.contentWords != 1 || act == unknownAction || len(scores) == 0 {
+		return false
+	}
+	above, any := slices.Max(scores)+1, false
+	for doc, v := range ix.verbs {
+		switch {
+		case v == verb:
+			scores[doc] += 2 * above
+		case actionVerbs[v] == act:
+			scores[doc] += above
+		default:
+			continue
+		}
+		any = true
+	}
+	return any
 }
 
 // actionCounts is how much the right action raises a score, at most, and the

@@ -51,7 +51,7 @@ func BenchmarkSearch(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	for i := 0; b.Loop(); i++ {
 		start := worked(b)
-		ix.Search(queries[i%len(queries)].query, 5)
+		ix.found(queries[i%len(queries)].query, 5)
 		took = append(took, worked(b)-start)
 	}
 	slices.Sort(took)
@@ -108,7 +108,7 @@ func TestSearchIsBounded(t *testing.T) {
 	if n := len(ix.lexical.vocab); n > 200 {
 		t.Errorf("%d words of a hostile tool are indexed", n)
 	}
-	if got := ix.Search("send mail "+huge, 5); len(got) == 0 {
+	if got := ix.found("send mail "+huge, 5); len(got) == 0 {
 		t.Error("a long query finds nothing")
 	}
 	if n := len(ix.lexical.understand(huge).words); n > maxQueryWords {
@@ -124,16 +124,16 @@ func TestSearchTakesAnyText(t *testing.T) {
 	}
 	ix := New(docs)
 	for _, query := range append(names, "the of", "wie ist das Wetter", "\x00", "a b c d e f g h i j k l m n o p") {
-		for _, doc := range ix.Search(query, 5) {
+		for _, doc := range ix.found(query, 5) {
 			if doc < 0 || doc >= len(docs) {
 				t.Errorf("%q finds document %d", query, doc)
 			}
 		}
 	}
-	if got := New(nil).Search("anything", 5); len(got) != 0 {
+	if got := New(nil).found("anything", 5); len(got) != 0 {
 		t.Errorf("an empty index has %v", got)
 	}
-	if got := ix.Search("名前を変更", 5); len(got) == 0 || got[0] != 6 {
+	if got := ix.found("名前を変更", 5); len(got) == 0 || got[0] != 6 {
 		t.Errorf("a name in Japanese is not found by itself: %v", got)
 	}
 }
@@ -147,13 +147,13 @@ func TestSearchIsSafeForManyAtOnce(t *testing.T) {
 	ix := New(docs)
 	want := make([][]int, len(queries))
 	for i, q := range queries {
-		want[i] = ix.Search(q.query, 10)
+		want[i] = ix.found(q.query, 10)
 	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i, q := range queries {
-				if got := ix.Search(q.query, 10); !slices.Equal(got, want[i]) {
+				if got := ix.found(q.query, 10); !slices.Equal(got, want[i]) {
 					t.Errorf("%q finds %v, then %v", q.query, want[i], got)
 				}
 			}
@@ -201,12 +201,12 @@ func TestUtterancesLendNames(t *testing.T) {
 		query string
 		want  int
 	}{
-		{"shall I take an umbrella", 0},
+		{"do I have to take an umbrella", 0},
 		{"umbrella tomorrow, do I need one?", 0}, // not word for word
 		{"where on earth did I put my tax papers", 1},
 		{"delete label", 3},
 	} {
-		if got := ix.Search(c.query, 1); len(got) == 0 || got[0] != c.want {
+		if got := ix.found(c.query, 1); len(got) == 0 || got[0] != c.want {
 			t.Errorf("%q finds %v, want %d", c.query, got, c.want)
 		}
 	}

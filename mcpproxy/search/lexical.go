@@ -72,7 +72,7 @@ func newLexical(docs []Document) *lexical {
 		average += length[i] / float64(len(docs))
 	}
 	for w, list := range l.postings {
-		idf := math.Log(1 + (float64(len(docs))-float64(len(list))+0.5)/(float64(len(list))+0.5))
+		idf := l.rarity(len(list))
 		for i, p := range list {
 			norm := bm25K1 * (1 - bm25B + bm25B*length[p.doc]/average)
 			list[i].score = float32(idf * float64(p.score) * (bm25K1 + 1) / (float64(p.score) + norm))
@@ -81,6 +81,11 @@ func newLexical(docs []Document) *lexical {
 	}
 	slices.Sort(l.vocab)
 	return l
+}
+
+// rarity returns the idf of a word that so many documents have.
+func (l *lexical) rarity(have int) float64 {
+	return math.Log(1 + (float64(l.docs)-float64(have)+0.5)/(float64(have)+0.5))
 }
 
 // parameters returns the words of the parameter names of a schema, two levels

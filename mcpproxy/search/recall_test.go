@@ -112,7 +112,7 @@ func newPlainBM25(docs []Document) *plainBM25 {
 	return p
 }
 
-func (p *plainBM25) Search(query string, limit int) []int {
+func (p *plainBM25) found(query string, limit int) []int {
 	const k1, b = 1.2, 0.75
 	scores := make([]float32, len(p.counts))
 	for doc, bag := range p.counts {
@@ -147,7 +147,7 @@ func (r recall) at1() float64 { return float64(r.first) / float64(max(r.n, 1)) }
 func (r recall) at5() float64 { return float64(r.five) / float64(max(r.n, 1)) }
 
 type searcher interface {
-	Search(query string, limit int) []int
+	found(query string, limit int) []int
 }
 
 func measure(s searcher, queries []labelled) map[string]*recall {
@@ -156,7 +156,7 @@ func measure(s searcher, queries []labelled) map[string]*recall {
 		if by[q.kind] == nil {
 			by[q.kind] = &recall{}
 		}
-		found := s.Search(q.query, 5)
+		found := s.found(q.query, 5)
 		by[q.kind].count(found, q.right)
 		by["all"].count(found, q.right)
 	}

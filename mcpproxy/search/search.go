@@ -2,7 +2,7 @@
 // in their own words.
 //
 // An [Index] is made of documents, one a tool, and answers queries with the
-// numbers of those that fit, best first. The same documents and query always
+// numbers of those that fit, best first, or with none. The same documents and query always
 // give the same answer. An index does not change and serves many goroutines at
 // once. Documents and queries may come from anyone: what is read of them is
 // bounded, whatever their size.
@@ -22,7 +22,7 @@ import (
 //
 //	query ── words ──┬─ as written, corrected ─────┐
 //	                 ├─ utterances: names of tools ┴─ BM25 over the fields ─┐
-//	                 └─ word vectors ──────────────── cosine ───────────────┴─ sum ─ right action? ─ best first
+//	                 └─ word vectors ──────────────── cosine ───────────────┴─ sum ─ right action? ─ best first ─ do they fit?
 //
 // docs/search.md says what each part brings. The weights were chosen on
 // testdata/recall/tune.txt; make recall measures on what they never saw.
@@ -59,24 +59,57 @@ type Document struct {
 type Index struct {
 	lexical *lexical
 	meaning *embeddings
-	actions []action // by document
+	actions []action // by document, of its name
+	verbs   []string // by document: the stem of what it does, "" if neither its name nor its description begins with it
 }
 
 // New indexes docs; Search returns their indices in it.
 func New(docs []Document) *Index {
 	go theUtterances() // the first query needs them too, and they take as long
-	ix := &Index{lexical: newLexical(docs), meaning: newEmbeddings(docs), actions: make([]action, len(docs))}
+	ix := &Index{lexical: newLexical(docs), meaning: newEmbeddings(docs), actions: make([]action, len(docs)), verbs: make([]string, len(docs))}
 	for i, d := range docs {
-		ix.actions[i] = actionOf(words(clip(d.Tool, maxIndexedText)))
+		ix.verbs[i] = verbOf(words(clip(d.Tool, maxIndexedText)))
+		ix.actions[i] = actionVerbs[ix.verbs[i]]
+		if begin := words(clip(d.Description, maxWord)); ix.verbs[i] == "" && len(begin) > 0 {
+			ix.verbs[i] = verbOf(begin[:1])
+		}
 	}
 	return ix
 }
 
-// Search returns the indices of the documents that fit a query, best first, at
-// most limit of them. Equal ones keep the order they were indexed in, so that the same query always gets the same answer.
-func (ix *Index) Search(query string, limit int) []int {
+// A Hit is a document that a query finds.
+type Hit struct {
+	Doc   int     // its index among the documents
+	Score float64 // how well it fits, from 0 to 1
+}
+
+// Search returns the documents that fit a query, best first, at most limit of them,
+// and none if nothing fits. Equal ones keep the order they were indexed in, so that
+// the same query always gets the same answer. The first one's score tells how
+// likely there is an answer, the others' how near they come to the first.
+func (ix *Index) Search(query string, limit int) []Hit {
 	q := ix.lexical.understand(query)
 	needs := theUtterances().nearest(q)
+	scores := ix.score(q, needs)
+	isVerb := ix.raiseVerb(q, scores)
+	found := best(scores, max(limit, judged))
+	fit := ix.bestFit(q, needs, found[:min(len(found), judged)])
+	if isVerb {
+		fit = max(fit, verbFit)
+	}
+	if fit < minFit {
+		return nil
+	}
+	hits := make([]Hit, min(len(found), limit))
+	for i := range hits {
+		hits[i] = Hit{found[i], fit * float64(scores[found[i]]/scores[found[0]])}
+	}
+	return hits
+}
+
+// score returns how well each document fits a query against the others; 0 is not
+// at all.
+func (ix *Index) score(q question, needs []match) []float32 {
 	scores := ix.lexical.score(q)
 	ix.lexical.addWholeMatches(q, scores)
 	ix.lexical.addNamedTools(q, needs, scores)
@@ -89,7 +122,7 @@ func (ix *Index) Search(query string, limit int) []int {
 		}
 	}
 	ix.weighActions(q, needs, scores)
-	return best(scores, limit)
+	return scores
 }
 
 // best returns the documents with the highest scores above zero.

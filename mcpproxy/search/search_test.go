@@ -55,7 +55,7 @@ func TestSearchRanksTheFittingToolFirst(t *testing.T) {
 		{"recipient subject", "send_message"},
 		{"sending messages xyzzy", "send_message"}, // one word that no tool has does not hide the rest
 	} {
-		got := ix.Search(tt.query, 5)
+		got := ix.found(tt.query, 5)
 		if len(got) == 0 || docs[got[0]].Tool != tt.want {
 			var names []string
 			for _, i := range got {
@@ -64,7 +64,7 @@ func TestSearchRanksTheFittingToolFirst(t *testing.T) {
 			t.Errorf("%q finds %v, want %s first", tt.query, names, tt.want)
 		}
 	}
-	if got := ix.Search("xyzzy", 5); len(got) != 0 {
+	if got := ix.found("xyzzy", 5); len(got) != 0 {
 		t.Errorf("nonsense finds %v", got)
 	}
 }
@@ -75,10 +75,10 @@ func TestSearchIsDeterministic(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("s%d/do_thing: The same words", i%7))
 	}
 	first, _ := catalogOf(lines...)
-	want := first.Search("thing words", 50)
+	want := first.found("thing words", 50)
 	for range 5 {
 		ix, _ := catalogOf(lines...)
-		if got := ix.Search("thing words", 50); !slices.Equal(got, want) {
+		if got := ix.found("thing words", 50); !slices.Equal(got, want) {
 			t.Fatalf("the order changed: %v, then %v", want, got)
 		}
 	}
@@ -109,7 +109,7 @@ func TestSearchIsFastOverManyTools(t *testing.T) {
 	}
 	ix := New(docs)
 	start := time.Now()
-	ix.Search(strings.Repeat("misspeled queryy wordz ", 40), 50)
+	ix.found(strings.Repeat("misspeled queryy wordz ", 40), 50)
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
@@ -117,7 +117,7 @@ func TestSearchIsFastOverManyTools(t *testing.T) {
 
 func TestSearchTakesStopWordsIfThereIsNothingElse(t *testing.T) {
 	ix, docs := catalogOf("a/who_is: Who is it (x)", "a/send: Send a letter (x)")
-	if got := ix.Search("who is it", 1); len(got) != 1 || docs[got[0]].Tool != "who_is" {
+	if got := ix.found("who is it", 1); len(got) != 1 || docs[got[0]].Tool != "who_is" {
 		t.Errorf("found %v", got)
 	}
 }
@@ -141,7 +141,7 @@ func TestSearchFindsWhatIsMeant(t *testing.T) {
 		"do i need an umbrella":            "get_forecast",
 		"emial to bob":                     "send_email",
 	} {
-		if got := ix.Search(query, 5); len(got) == 0 || docs[got[0]].Tool != want {
+		if got := ix.found(query, 5); len(got) == 0 || docs[got[0]].Tool != want {
 			t.Errorf("%q finds %v, want %s first", query, got, want)
 		}
 	}

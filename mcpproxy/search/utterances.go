@@ -132,6 +132,14 @@ type match struct {
 	counts float32 // at most 1
 }
 
+// rarity returns the weight of a word, the higher the fewer utterances have it.
+func (y *utterances) rarity(stem string) float64 {
+	if list := y.postings[stem]; list != nil {
+		return float64(list[0].weight)
+	}
+	return strangeWord
+}
+
 // nearest returns the needs whose utterances come near to a query, best first.
 func (y *utterances) nearest(q question) []match {
 	matched := make([]float32, len(y.all))

@@ -184,7 +184,10 @@ class Runtime:
         return full_docs(docs)
 
     async def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
-        """Searches the tools of all servers and returns the docs of those that fit the query best."""
+        """Searches the tools of all servers and returns the docs of those that fit the query best, or [] if none does.
+
+        Each has a score from 0 to 1, which says how well it fits.
+        """
         params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
         return self._docs(await self.host.ask_async("search_tool_docs", params), detail)
 

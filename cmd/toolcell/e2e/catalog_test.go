@@ -25,7 +25,7 @@ func TestServersAreKnownToTheNextProcess(t *testing.T) {
 	}
 	for i := range 2 {
 		out, errs, code := h.run(t, e, "servers", "search", "create", "issue", "--json")
-		if code != 0 || !strings.Contains(out, "create_issue") || started() != 1 {
+		if code != 0 || !strings.Contains(out, "create_issue") || !strings.Contains(out, `"score":`) || started() != 1 {
 			t.Fatalf("search %d: exit %d, %d starts\n%s%s", i+1, code, started(), out, errs)
 		}
 	}
@@ -36,7 +36,9 @@ func TestServersAreKnownToTheNextProcess(t *testing.T) {
 	h.serve(t, e).python(t, `
 from mcp import runtime
 print((await runtime.search_tool_docs("issue"))[0].tool, (await runtime.query_tool_docs("github", detail="full"))[0].inputSchema["type"])
-`).want(t, "create_issue object")
+print([0 < (await runtime.search_tool_docs("create issue", detail=d))[0].score <= 1 for d in ("summary", "schema", "full")])
+print([runtime.search_tool_docs_sync(q) for q in ("pizza", "book a flight to Paris", "how are you")])
+`).want(t, "create_issue object\n[True, True, True]\n[[], [], []]")
 	if started() != 1 {
 		t.Errorf("%d starts, want the first alone", started())
 	}
