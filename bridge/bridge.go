@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
@@ -30,7 +31,7 @@ type Sandboxes interface {
 type Sandbox interface {
 	Conn() net.Conn
 	Workspace() *os.File
-	Signal()
+	Signal(sig syscall.Signal)
 	Freeze()
 	Thaw()
 	Finished(code int)

@@ -3,10 +3,13 @@ package bridge
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
@@ -42,24 +45,24 @@ type ending struct {
 }
 
 // acquireInterpreter returns the interpreter of a session, or a new one.
-func (s *Server) acquireInterpreter(ctx context.Context, sess *session, progress func(done, total int64, text string)) (*interpreter, error) {
+func (s *Server) acquireInterpreter(ctx context.Context, sess *session, req Request) (*interpreter, error) {
 	if in := s.sessions.resume(sess); in != nil {
 		return in, nil
 	}
 	// A first pull of the image may take long; that is not the code's time.
-	image, err := s.o.Rootfs(ctx, progress)
+	image, err := s.o.Rootfs(ctx, req.Progress)
 	if ctx.Err() != nil {
 		return nil, withStatus(StatusCancelled, errors.New("the call was cancelled while the image was made ready"))
 	}
 	if err != nil {
 		return nil, withStatus(StatusSandbox, err)
 	}
-	in, err := s.startInterpreter(image, sess)
+	in, err := s.startInterpreter(image, sess, req.Stdin)
 	return in, withStatus(StatusSandbox, err)
 }
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
-func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, error) {
+func (s *Server) startInterpreter(image Image, sess *session, stdin io.Reader) (*interpreter, error) {
 	pipes, err := s.pipes.take()
 	if err != nil {
 		return nil, err
@@ -67,11 +70,17 @@ func (s *Server) startInterpreter(image Image, sess *session) (*interpreter, err
 	in := &interpreter{
 		image: image, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
+	p := s.process(image, pipes)
+	if stdin != nil {
+		if p.Stdin, err = feedStdin(stdin, in.ended); err != nil {
+			pipes.Close()
+			return nil, err
+		}
+	}
 	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir, s.budget)
 	sess.interpreter = in
 	ctx, kill := context.WithCancelCause(s.life)
 	in.kill = kill
-	p := s.process(image, pipes)
 	p.Session = sess.name != ""
 	s.background.Go(func() {
 		in.exit, in.err = in.supervise(s.o.Sandboxes.Start(ctx, p))
@@ -169,16 +178,22 @@ func (s runnerSandbox) Connect() (net.Conn, error) {
 	return nil, errors.New("the sandbox has ended")
 }
 
-func (s runnerSandbox) Signal() bool {
+func (s runnerSandbox) Signal() bool { return s.in.signal(syscall.SIGURG) }
+
+// interrupt raises KeyboardInterrupt in the code, if it has started.
+func (in *interpreter) interrupt() { in.signal(syscall.SIGINT) }
+
+// signal sends a signal to Python, and reports whether it has started.
+func (in *interpreter) signal(sig syscall.Signal) bool {
 	select {
-	case <-s.in.started:
+	case <-in.started:
 	default:
 		return false
 	}
-	if s.in.sandbox == nil {
+	if in.sandbox == nil {
 		return false
 	}
-	s.in.sandbox.Signal()
+	in.sandbox.Signal(sig)
 	return true
 }
 
@@ -201,6 +216,18 @@ func (in *interpreter) passOnOutput(req Request, progress *progress, files *arti
 		stdout = output.Follow(req.Stdout, progress.say)
 	}
 	in.pipes.Tee(stdout, req.Stderr)
+}
+
+// typedInput returns what answers the code's wish for a line of input: one after
+// the other, below all that the code has written before.
+func (in *interpreter) typedInput(read func(context.Context) (string, error)) func(context.Context) (string, error) {
+	var turn sync.Mutex
+	return func(ctx context.Context) (string, error) {
+		turn.Lock()
+		defer turn.Unlock()
+		in.pipes.Flush()
+		return read(ctx)
+	}
 }
 
 // run has the interpreter run code. It returns when the sandbox has ended, or its

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,17 @@ type Result struct {
 	folder    string // where the files are on this host
 	cause     error
 	hostNotes []string        // the Notes that apply to every run on this host
-	known     map[string]bool // notes that the reader has seen before
+}
+
+// HostNotes returns the Notes that apply to every run on this host, in order.
+func (r *Result) HostNotes() []string { return r.hostNotes }
+
+// WithoutHostNotes returns a copy of r for a reader who does not need them, or
+// has seen them.
+func (r *Result) WithoutHostNotes() *Result {
+	short := *r
+	short.Notes = slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return slices.Contains(r.hostNotes, n) })
+	return &short
 }
 
 // Cause returns the error that prevented a run, or nil if the code itself
@@ -170,9 +181,7 @@ func (r *Result) compact() string {
 		out = append(out, r.Summary)
 	}
 	for _, n := range r.Notes {
-		if !r.known[n] {
-			out = append(out, "note: "+n)
-		}
+		out = append(out, "note: "+n)
 	}
 	return strings.Join(out, "\n")
 }

@@ -20,6 +20,7 @@ type Request struct {
 	Servers []string      // names or aliases of servers that may be called; "*" is all
 	Timeout time.Duration // 0 is the default
 	Session string        // session that keeps the sandbox for later runs; "" is none
+	File    string        // that the code comes from: __file__, and its name in tracebacks
 	Argv    []string      // sys.argv; a session keeps that of its first run. One empty name if nil
 
 	// Progress receives the progress of preparations before the code runs and
@@ -29,7 +30,21 @@ type Request struct {
 	// Stdout and Stderr receive the code's whole output as it is written, in
 	// addition to the result. They may be nil.
 	Stdout, Stderr io.Writer
+	// Stdin is what the code finds in its standard input; nothing if nil. It is
+	// read ahead of the code by no more than a pipe holds. A session keeps that of
+	// its first run.
+	Stdin io.Reader
+	// Input, if it is not nil, stands behind sys.stdin instead. It is called when
+	// the code wants a line, and returns one with its end, io.EOF or ErrInterrupted,
+	// which raises KeyboardInterrupt. The time it takes is not the run's.
+	Input func(ctx context.Context) (string, error)
+	// Running, if it is not nil, is called when the code is about to run, with a
+	// function that raises KeyboardInterrupt in it.
+	Running func(interrupt func())
 }
+
+// ErrInterrupted is what Request.Input returns for Ctrl-C.
+var ErrInterrupted = hostapi.ErrInterrupted
 
 // Run executes one request and returns its result. It never fails: every
 // outcome is a status.
@@ -62,7 +77,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		return plan.fail(err)
 	}
 	defer freeSlot()
-	py, err := s.acquireInterpreter(ctx, sess, req.Progress)
+	py, err := s.acquireInterpreter(ctx, sess, req)
 	if err != nil {
 		return plan.fail(err)
 	}
@@ -70,12 +85,18 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 
 	progress := &progress{report: req.Progress}
 	defer progress.end()
-	forPictures, cancel := context.WithTimeout(ctx, plan.timeout+pictureGrace)
+	forPictures, cancel := ctx, context.CancelFunc(func() {})
+	if req.Input == nil { // otherwise nobody knows how long the run may take
+		forPictures, cancel = context.WithTimeout(ctx, plan.timeout+pictureGrace)
+	}
 	defer cancel()
 	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
-	api := s.hostAPI(plan, py, progress, files.Display)
+	api := s.hostAPI(plan, py, req, progress, files.Display)
 	py.passOnOutput(req, progress, files)
+	if req.Running != nil {
+		req.Running(py.interrupt)
+	}
 	end := py.run(ctx, s.startMessage(plan, py, req), api)
 	published := py.collect(files, end.done.Kept)
 
@@ -109,13 +130,16 @@ func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
 }
 
 // hostAPI makes the host API for the code of one run.
-func (s *Server) hostAPI(p plan, py *interpreter, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
+func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: s.o.Policy.NewRun(), Saved: s.saved, Display: display,
 		Printed: py.printed.readers(), Log: s.o.Log,
 	}
 	if progress.reports() {
 		o.Progress = progress.say
+	}
+	if req.Input != nil {
+		o.Input = py.typedInput(req.Input)
 	}
 	return hostapi.New(o)
 }
@@ -127,7 +151,8 @@ func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start
 		s.o.Log.Warn("leaving out the saved tools", "err", err)
 	}
 	start := runner.Start{
-		Code: req.Code, Argv: req.Argv, Saved: saved, Session: req.Session, Printed: py.printed.names(), Timeout: p.timeout,
+		Code: req.Code, Argv: req.Argv, File: req.File, Saved: saved, Session: req.Session, Printed: py.printed.names(), Timeout: p.timeout,
+		Input: req.Input != nil,
 	}
 	for _, st := range p.servers {
 		start.Servers = append(start.Servers, runner.Server{
@@ -141,8 +166,10 @@ func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start
 func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 	r := p.result()
 	r.Stdout, r.Stderr, r.Truncated = py.pipes.Lines()
-	r.hostNotes = slices.Clone(py.image.Notes)
-	if s.o.Missing != nil {
+	if e.done.Ready { // otherwise nothing ran, on whatever image
+		r.hostNotes = slices.Clone(py.image.Notes)
+	}
+	if e.done.Ready && s.o.Missing != nil {
 		r.hostNotes = append(r.hostNotes, s.o.Missing()...)
 	}
 	if s.o.Isolation != nil {

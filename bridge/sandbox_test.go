@@ -16,6 +16,9 @@ import (
 type hostSandboxes struct{ dir string }
 
 func (h hostSandboxes) Start(ctx context.Context, p oci.Process) (Sandbox, error) {
+	if p.Stdin != nil {
+		defer p.Stdin.Close()
+	}
 	defer p.Stdout.Close()
 	defer p.Stderr.Close()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -33,6 +36,9 @@ func (h hostSandboxes) Start(ctx context.Context, p oci.Process) (Sandbox, error
 	args[len(args)-1] = p.Binds[0].Source
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = h.dir, p.Env, p.Stdout, p.Stderr, []*os.File{theirs}
+	if p.Stdin != nil {
+		c.Stdin = p.Stdin
+	}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		conn.Close()
@@ -88,9 +94,9 @@ func (f *fakeSandbox) signal(sig syscall.Signal) {
 	}
 }
 
-func (f *fakeSandbox) Signal() {
+func (f *fakeSandbox) Signal(sig syscall.Signal) {
 	if f.process != nil {
-		_ = f.process.Signal(syscall.SIGURG)
+		_ = f.process.Signal(sig)
 	}
 }
 
@@ -117,6 +123,9 @@ func (f startFunc) Start(ctx context.Context, p oci.Process) (Sandbox, error) { 
 func exitsAfter(run func(p oci.Process) oci.Exit) Sandboxes {
 	return startFunc(func(ctx context.Context, p oci.Process) (Sandbox, error) {
 		return startFake(ctx, func(context.Context, <-chan int) (oci.Exit, error) {
+			if p.Stdin != nil {
+				defer p.Stdin.Close()
+			}
 			defer p.Stdout.Close()
 			defer p.Stderr.Close()
 			return run(p), nil

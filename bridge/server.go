@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -37,7 +39,7 @@ type Server struct {
 	background sync.WaitGroup // runs and background work
 
 	mu   sync.Mutex
-	said map[string]bool // notes that the client has seen
+	said map[string]bool // what first was called with
 }
 
 // New makes a server.
@@ -147,28 +149,42 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 		r = (&Result{}).fail(withStatus(StatusValidation, err))
 		r.summarize()
 	}
-	r.known = s.noted(r.hostNotes)
+	s.logNotes(r.hostNotes)
 	return &mcp.CallToolResult{
-		Content:           r.contents(s.o.Output),
+		Content:           s.forModel(r).contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}, nil
 }
 
-// noted returns which of these notes the client has seen in an earlier text.
-// Notes that apply to every run are shown once, since each word costs the model
-// tokens, and logged for the user. The structured content always has them.
-func (s *Server) noted(notes []string) map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := map[string]bool{}
+// logNotes logs notes that apply to every run, once each: they are for the user.
+func (s *Server) logNotes(notes []string) {
 	for _, n := range notes {
-		if known[n] = s.said[n]; !known[n] {
+		if s.first(n) {
 			s.o.Log.Warn(n)
 		}
-		s.said[n] = true
 	}
-	return known
+}
+
+// forModel returns r as a model reads it, whom each word costs tokens: without the
+// notes about the host, which it can do nothing about, but with one, once, if code
+// is isolated less than usual. The structured content has all.
+func (s *Server) forModel(r *Result) *Result {
+	short := r.WithoutHostNotes()
+	weaker := strings.Join(slices.DeleteFunc(strings.Fields(r.Isolation), func(word string) bool { return word == "watched-limits" }), " ")
+	if weaker != "" && s.first("isolation: "+weaker) {
+		short.Notes = append(short.Notes, "isolation is weaker than usual: "+weaker)
+	}
+	return short
+}
+
+// first reports whether it is called with text for the first time.
+func (s *Server) first(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.said[text]
+	s.said[text] = true
+	return !known
 }
 
 // readFile answers resources/read for a file of a run.

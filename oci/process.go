@@ -3,6 +3,7 @@ package oci
 import (
 	"os"
 
+	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -14,9 +15,9 @@ type Process struct {
 	Env    []string // the whole environment: none is inherited
 	Limits Limits
 
-	// Start owns Stdout and Stderr: they are closed once the process has them,
-	// or failed to start. Standard input is empty.
-	Stdout, Stderr *os.File
+	// Start owns the streams: they are closed once the process has them, or
+	// failed to start. Standard input is empty if Stdin is nil.
+	Stdin, Stdout, Stderr *os.File
 	// Control gives the process a stream socket as descriptor 3, whose other
 	// end is Sandbox.Conn.
 	Control bool
@@ -37,9 +38,14 @@ func (p Process) sandboxed(uid, gid uint32) spec.Process {
 	}
 }
 
+// streams returns the standard streams.
+func (p Process) streams() container.Streams {
+	return container.Streams{In: p.Stdin, Out: p.Stdout, Err: p.Stderr}
+}
+
 // closeFiles closes our copies; closing a file twice does no harm.
 func (p Process) closeFiles() {
-	for _, f := range []*os.File{p.Stdout, p.Stderr} {
+	for _, f := range []*os.File{p.Stdin, p.Stdout, p.Stderr} {
 		if f != nil {
 			f.Close()
 		}

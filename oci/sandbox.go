@@ -47,13 +47,13 @@ func (s *Sandbox) Conn() net.Conn { return s.conn }
 // be read even if the sandbox was killed, until Close closes it.
 func (s *Sandbox) Workspace() *os.File { return s.workspace }
 
-// Signal sends SIGURG to the process: one that does not listen to it is not
-// disturbed (signal(7)).
-func (s *Sandbox) Signal() {
+// Signal sends a signal to the process. SIGURG does not disturb one that does not
+// listen to it (signal(7)).
+func (s *Sandbox) Signal(sig unix.Signal) {
 	select {
 	case <-s.ended:
 	default:
-		_ = container.Signal(s.sandbox) // a process that is gone needs no signal
+		_ = container.Signal(s.sandbox, sig) // a process that is gone needs no signal
 	}
 }
 

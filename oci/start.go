@@ -13,7 +13,7 @@ import (
 
 // Start starts p in a sandbox of its own, which the caller must close. When ctx
 // ends, every process in the sandbox is killed at once; that is not an error.
-// p's Stdout and Stderr belong to Start, also if it fails.
+// p's streams belong to Start, also if it fails.
 func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	defer p.closeFiles()
 	h, err := r.containers.Host()
@@ -34,7 +34,7 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	if p.Session {
 		release()
 	}
-	if standby != nil && standby.Attach(p.Stdout, p.Stderr) == nil {
+	if standby != nil && standby.Attach(p.streams()) == nil {
 		return r.superviseStandby(ctx, p, h, standby, release), nil
 	}
 	s, err := r.startCold(ctx, p, h, release)
@@ -73,7 +73,7 @@ func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, 
 
 // startCold starts p in a new container.
 func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release func()) (*Sandbox, error) {
-	c, line, h, err := r.containers.Start(p.sandboxed(r.uid, r.gid), p.Stdout, p.Stderr, h)
+	c, line, h, err := r.containers.Start(p.sandboxed(r.uid, r.gid), p.streams(), h)
 	if err != nil {
 		return nil, explainStart(err)
 	}

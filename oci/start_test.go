@@ -196,14 +196,14 @@ print("heard", flush=True)`)
 		if _, err := io.ReadFull(out, make([]byte, len("listens\n"))); err != nil {
 			t.Fatal(err)
 		}
-		sb.Signal()
+		sb.Signal(unix.SIGURG)
 		if b, err := io.ReadAll(out); err != nil || string(b) != "heard\n" {
 			t.Errorf("read %q, %v", b, err)
 		}
 		if exit, err := sb.Wait(); err != nil || exit != (Exit{}) {
 			t.Errorf("exit %+v, %v", exit, err)
 		}
-		sb.Signal()
+		sb.Signal(unix.SIGURG)
 	})
 }
 

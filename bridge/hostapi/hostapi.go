@@ -67,7 +67,10 @@ type Options struct {
 	Printed map[string]io.ReaderAt
 	// Progress gets what servers say of calls that they work on. It may be nil.
 	Progress func(text string)
-	Log      *slog.Logger // nothing is logged if nil
+	// Input returns the next line of standard input; it is nil if the code does
+	// not read that through the host. ErrInterrupted is Ctrl-C instead of a line.
+	Input func(ctx context.Context) (string, error)
+	Log   *slog.Logger // nothing is logged if nil
 }
 
 // An API answers the calls of one run: it is the runner.Host of the run. It is
@@ -81,6 +84,7 @@ type API struct {
 	calls     callRecorder
 	printed   map[string]io.ReaderAt
 	progress  callProgress
+	input     func(ctx context.Context) (string, error)
 	left      leftOut
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
@@ -95,7 +99,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
-		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress},
+		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input,
 		working: semaphore.NewWeighted(maxWorking),
 	}
 }
@@ -142,6 +146,8 @@ func (a *API) call(ctx context.Context, method string, p params, raw json.RawMes
 		return a.savedTool(ctx, method, p.Name, raw)
 	case "read_printed":
 		return encode(a.readPrinted(p.Name, p.Offset))
+	case runner.ReadInput:
+		return a.readInput(ctx)
 	case "saved_failed":
 		a.saved.addFailure(p.Name, p.Source)
 		return null, nil
@@ -169,6 +175,21 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 		return a.liveList(ctx, p.Server, a.upstreams.ListPrompts)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
+}
+
+// ErrInterrupted is Ctrl-C where the code wanted a line of input.
+var ErrInterrupted = errors.New("KeyboardInterrupt")
+
+// readInput returns the next line of standard input, null at its end.
+func (a *API) readInput(ctx context.Context) (json.RawMessage, error) {
+	if a.input == nil {
+		return null, nil
+	}
+	line, err := a.input(ctx)
+	if errors.Is(err, io.EOF) {
+		return null, nil
+	}
+	return encode(line, err)
 }
 
 // printedChunk is how much of a stream one call reads, in bytes.

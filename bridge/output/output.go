@@ -57,6 +57,11 @@ func pipe() (r, w *os.File, err error) {
 // Listen begins to read the output of the next run.
 func (w *Pipes) Listen() {
 	w.Stdout, w.Stderr = newCapture(w.limit), newCapture(w.limit/4)
+	w.copy()
+}
+
+// copy begins to read the pipes.
+func (w *Pipes) copy() {
 	for i, to := range []*capture{w.Stdout, w.Stderr} {
 		r := w.readers[i]
 		_ = r.SetReadDeadline(time.Time{})
@@ -98,7 +103,17 @@ func (w *Pipes) Finish(keep func(k Spilled, named func(uri string))) {
 // Settle reads the output that a run has written by now and stops there: later
 // output of a session, from a thread or process that the run left behind,
 // belongs to the next run, which begins with Listen.
-func (w *Pipes) Settle() {
+func (w *Pipes) Settle() { w.takeInAll() }
+
+// Flush reads the output that a run has written by now, and passes it on before it
+// returns. It must not be called at the same time as any other method.
+func (w *Pipes) Flush() {
+	w.takeInAll()
+	w.copy()
+}
+
+// takeInAll stops reading once all is read that has been written by now.
+func (w *Pipes) takeInAll() {
 	for _, r := range w.readers {
 		_ = r.SetReadDeadline(time.Now())
 	}

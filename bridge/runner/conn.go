@@ -33,6 +33,10 @@ type Sandbox interface {
 	Ended() <-chan struct{}
 }
 
+// ReadInput is the method of a call for a line of standard input: a string, or
+// null at the end. The run's time stands still meanwhile, since a person types.
+const ReadInput = "read_input"
+
 // A Host answers requests from code, several at the same time. Params come from
 // hostile code and may be anything; they must not be used once the answer is made.
 // An error becomes an exception in the code, as its CallError says if it has one.
@@ -52,11 +56,17 @@ type Answer struct {
 type Start struct {
 	Code    string
 	Argv    []string      // sys.argv, in a session of its first run
+	File    string        // what tracebacks call the code, and __file__; a name of our own if empty
 	Servers []Server      // that the code can see
 	Saved   []string      // names of the saved tools
 	Session string        // name of the session; if it is empty, the runner ends with the run
 	Printed []string      // streams of the session's last run that the code can read in PrintedDir
-	Timeout time.Duration // from the call of Run on
+	Timeout time.Duration // from the call of Run on, without the time that ReadInput takes
+	Input   bool          // sys.stdin asks the host for lines (ReadInput)
+	// Complete, if it is not empty, is a dotted name that is being typed. No code
+	// runs then: Done.Result has the names that may stand in place of its last
+	// part, one a line. It needs a session that has run code.
+	Complete string
 }
 
 // A Done describes a run that is over. Everything in it but Stack and Ready
@@ -103,13 +113,15 @@ func NewConn(s Sandbox, hostDir string, b *Budget) *Conn {
 func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c.runs++
-	r := &run{Conn: c, start: s, host: h, dump: newStackDump(s.Timeout), account: c.budget.newAccount()}
-	timer := time.AfterFunc(s.Timeout, func() {
-		r.dump.ask(ctx, c.sandbox.Signal)
+	if s.Complete == "" {
+		c.runs++
+	}
+	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount()}
+	r.dump = newStackDump(s.Timeout, func(d *stackDump) {
+		d.ask(ctx, c.sandbox.Signal)
 		cancel(ErrTimeout)
 	})
-	defer timer.Stop()
+	defer r.dump.stop()
 	killing := context.AfterFunc(ctx, func() { c.sandbox.Kill(context.Cause(ctx)) })
 	defer killing()
 
@@ -123,7 +135,7 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	}
 	// A run whose time was up is not kept: a stack that comes late would be taken
 	// for part of the next one.
-	if r.kept() && timer.Stop() && killing() {
+	if r.kept() && r.dump.stop() && killing() {
 		return r.result(true), nil
 	}
 	if r.broken != nil {
@@ -150,11 +162,14 @@ func (c *Conn) Close() {
 func (c *Conn) Runs() int { return c.runs }
 
 // codeFile is what the runner calls the code of this run.
-func (c *Conn) codeFile() string {
-	if c.runs == 1 {
+func (r *run) codeFile() string {
+	switch {
+	case r.start.File != "":
+		return r.start.File
+	case r.runs == 1:
 		return "<run_python>"
 	}
-	return fmt.Sprintf("<run_python %d>", c.runs)
+	return fmt.Sprintf("<run_python %d>", r.runs)
 }
 
 // beginWriting waits until no frame is being written. The caller calls end when it

@@ -49,10 +49,14 @@ type message struct {
 	// start
 	Code    string   `json:"code,omitempty"`
 	Argv    []string `json:"argv,omitempty"`
+	File    string   `json:"file,omitempty"` // the name of the code
 	Servers []Server `json:"servers,omitempty"`
 	Saved   []string `json:"saved,omitempty"`
 	Session string   `json:"session,omitempty"` // the runner stays for more runs
 	Printed []string `json:"printed,omitempty"` // files that it asks for before the code runs
+	Input   bool     `json:"input,omitempty"`   // sys.stdin asks for lines
+	// Instead of running code, name what may continue this.
+	Complete string `json:"complete,omitempty"`
 
 	// reply
 	ID     int64           `json:"id,omitempty"`

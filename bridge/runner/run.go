@@ -192,12 +192,15 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 
 func (r *run) sendStart() error {
 	s := r.start
-	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed})
+	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed, Input: s.Input, Complete: s.Complete})
 }
 
 // answer has the host carry out one call, and replies. It calls release when the
 // call's frame is no longer needed.
 func (r *run) answer(ctx context.Context, call *frame, release func()) {
+	if call.Method == ReadInput && r.start.Input {
+		defer r.dump.pause()()
+	}
 	answer, err := r.host.Call(ctx, call.Method, call.Params)
 	call.Params = nil // the worker in readFrames refers to call until its next one
 	if err == nil && answer.Make != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// launch starts p as the first process of a new sandbox, with stdout, stderr
-// and the lifeline. The caller must destroy the sandbox.
-func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
+// launch starts p as the first process of a new sandbox, with its
+// streams and the lifeline. The caller must destroy the sandbox.
+func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id, err := NewID()
 	if err != nil {
 		return nil, nil, err
@@ -40,7 +40,7 @@ func (r *Runtime) launch(p spec.Process, files [3]*os.File, h spec.Host) (c *lib
 	err = onStage(h.Admin, p.Root.Dir, func(rootfs string) (err error) {
 		p.Root.Dir = rootfs
 		s := spec.New(p, h, id)
-		process = newProcess(files, s)
+		process = newProcess(streams, lifeline, s)
 		c, err = r.create(s, h, dir, id, process, p.Limits)
 		return err
 	})
@@ -146,25 +146,28 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 }
 
 // newProcess returns the first process as libcontainer wants it.
-func newProcess(files [3]*os.File, s *specs.Spec) *libcontainer.Process {
+func newProcess(streams Streams, lifeline *os.File, s *specs.Spec) *libcontainer.Process {
 	out := &libcontainer.Process{
 		Args:       s.Process.Args,
 		Env:        s.Process.Env,
 		Cwd:        s.Process.Cwd,
 		UID:        int(s.Process.User.UID),
 		GID:        int(s.Process.User.GID),
-		ExtraFiles: files[2:], // becomes spec.ControlFD
+		ExtraFiles: []*os.File{lifeline}, // becomes spec.ControlFD
 		Init:       true,
 	}
 	for _, l := range s.Process.Rlimits {
 		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: spec.RlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
 	}
 	// A nil *os.File in an interface is not nil.
-	if files[0] != nil {
-		out.Stdout = files[0]
+	if streams.In != nil {
+		out.Stdin = streams.In
 	}
-	if files[1] != nil {
-		out.Stderr = files[1]
+	if streams.Out != nil {
+		out.Stdout = streams.Out
+	}
+	if streams.Err != nil {
+		out.Stderr = streams.Err
 	}
 	return out
 }

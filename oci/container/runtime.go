@@ -126,21 +126,23 @@ func (r *Runtime) Host() (spec.Host, error) {
 	return r.host, r.hostErr
 }
 
+// Streams are the standard streams of a process; nil is /dev/null.
+type Streams struct{ In, Out, Err *os.File }
+
 // Start starts p in a fresh sandbox, with these streams.
-func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
+func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
 	line, err := pid1.NewLifeline()
 	if err != nil {
 		return nil, line, h, err
 	}
-	files := [3]*os.File{stdout, stderr, line.Theirs}
-	c, err := r.launchAlone(p, files, h)
+	c, err := r.launchAlone(p, streams, line.Theirs, h)
 	if procRefused(err) && !h.NoProc {
 		h = r.withoutProc(h.TemplateSeccomp)
-		c, err = r.launchAlone(p, files, h)
+		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
 		h = r.withoutIDMaps(h.TemplateSeccomp)
-		c, err = r.launchAlone(p, files, h)
+		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	line.Theirs.Close()
 	if err != nil {
@@ -152,7 +154,7 @@ func (r *Runtime) Start(p spec.Process, stdout, stderr *os.File, h spec.Host) (*
 
 // launchAlone is launch with a host id that no other sandbox has. A template whose
 // forks have such ids needs none: no code of the user's runs in it.
-func (r *Runtime) launchAlone(p spec.Process, files [3]*os.File, h spec.Host) (*Container, error) {
+func (r *Runtime) launchAlone(p spec.Process, streams Streams, lifeline *os.File, h spec.Host) (*Container, error) {
 	var uid *idmap.Slot
 	if !p.Template || h.ForkUIDs().Size <= 0 {
 		uid = r.AcquireUID(h.CodeUIDs())
@@ -160,7 +162,7 @@ func (r *Runtime) launchAlone(p spec.Process, files [3]*os.File, h spec.Host) (*
 	if uid != nil {
 		h = h.WithUID(uid.ID)
 	}
-	c, process, err := r.launch(p, files, h)
+	c, process, err := r.launch(p, streams, lifeline, h)
 	if err != nil {
 		uid.Release()
 		return nil, err

@@ -26,7 +26,7 @@ func script(t *testing.T, e *Runtime, text string) string {
 	defer r.Close()
 	c, line, _, err := e.Start(spec.Process{
 		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, UID: 65534, GID: 65534,
-	}, w, w, h)
+	}, Streams{Out: w, Err: w}, h)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestWorkspaceOfAProgramThatEndsAtOnce(t *testing.T) {
 	}
 	c, line, _, err := e.Start(spec.Process{
 		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", "echo kept >/workspace/file"}, UID: 65534, GID: 65534, Control: true,
-	}, nil, nil, h)
+	}, Streams{}, h)
 	if err != nil {
 		t.Fatal(err)
 	}

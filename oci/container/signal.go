@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal sends SIGURG, which a process without a handler ignores (signal(7)), to
-// the process that pid 1 of s has started: its first child.
-func Signal(s Sandbox) error {
+// Signal sends a signal to the process that pid 1 of s has started: its first
+// child.
+func Signal(s Sandbox, sig unix.Signal) error {
 	pid1 := s.PID()
 	child, err := firstChild(pid1)
 	if err != nil {
@@ -27,7 +27,7 @@ func Signal(s Sandbox) error {
 	if again, err := firstChild(pid1); err != nil || again != child {
 		return fmt.Errorf("process %d has ended", child)
 	}
-	return os.NewSyscallError("pidfd_send_signal", unix.PidfdSendSignal(fd, unix.SIGURG, nil, 0))
+	return os.NewSyscallError("pidfd_send_signal", unix.PidfdSendSignal(fd, sig, nil, 0))
 }
 
 // firstChild returns the oldest child of a single-threaded process (proc(5)).

@@ -26,9 +26,13 @@ type Standby struct {
 // Attach gives the program its streams, which lets it begin. If the sandbox has
 // ended, Attach discards it and returns an error; no part of the run has
 // happened then.
-func (s *Standby) Attach(stdout, stderr *os.File) error {
+func (s *Standby) Attach(streams Streams) error {
 	// Fd makes them block, which programs expect of their streams.
-	_, _, err := s.Conn.WriteMsgUnix([]byte("s"), unix.UnixRights(int(stdout.Fd()), int(stderr.Fd())), nil)
+	fds := []int{int(streams.Out.Fd()), int(streams.Err.Fd())}
+	if streams.In != nil {
+		fds = append(fds, int(streams.In.Fd()))
+	}
+	_, _, err := s.Conn.WriteMsgUnix([]byte("s"), unix.UnixRights(fds...), nil)
 	if err != nil {
 		s.Discard()
 		return fmt.Errorf("handing a standby sandbox its streams: %w", err)

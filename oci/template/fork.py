@@ -7,8 +7,8 @@ configuration: four bytes of big-endian length and JSON, which template.go write
     template   the modules are imported, and each order that comes makes a fork, in which the program waits: b"f" for
                later, and b"n" for a run that is there already, then four bytes with the user id that the fork has here
 
-Who waits sends b"w" to the host, over its own fd 3, and gets one byte with two descriptors, stdout and stderr. Then
-the program has fd 3 all for itself. It is a file that defines
+Who waits sends b"w" to the host, over its own fd 3, and gets one byte with descriptors: stdout, stderr and,
+if there is one, stdin. Then the program has fd 3 all for itself. It is a file that defines
 
     warm_up()       called in the template and in forks, to have done already what every run does; it leaves nothing
     prepare()       called once b"w" is sent; what it gives goes to the others
@@ -162,10 +162,10 @@ def wait_and_run(control: _socket.socket, program: dict[str, Any]) -> NoReturn:
     pid = os.getpid()
     control.sendall(b"w")
     prepared = program["prepare"]()
-    data, ancillary, _, _ = control.recvmsg(1, _socket.CMSG_LEN(8))
+    data, ancillary, _, _ = control.recvmsg(1, _socket.CMSG_LEN(12))
     if not data or not ancillary:
         os._exit(0)  # no longer needed
-    for stream, fd in zip((1, 2), descriptors(ancillary)):
+    for stream, fd in zip((1, 2, 0), descriptors(ancillary)):
         os.dup2(fd, stream)
         os.close(fd)
     control.detach()

@@ -133,7 +133,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := e.Start(p, said.w, said.w, h)
+	c, line, h, err := e.Start(p, container.Streams{Out: said.w, Err: said.w}, h)
 	said.w.Close()
 	if err != nil {
 		said.close()

@@ -130,3 +130,56 @@ def test_a_reply_that_is_no_json_fails_the_calls(start: Any) -> None:
     runner.send_bytes(b"{")
     runner.serve(result, lambda method, params: None)
     assert runner.finish(result).stdout.startswith("the host's answer cannot be read: ")
+
+
+def test_input_asks_the_host(run: Any) -> None:
+    lines = iter(["one\n", "zwei ü\n", "three\n", None, "four\n", None])
+
+    def answer(method: str, params: Any) -> Any:
+        assert method == "read_input"
+        return next(lines)
+
+    result = run("import sys\nprint(repr(input('? ')), repr(input()))\nprint(sys.stdin.read())\nprint(list(sys.stdin))",
+                 answer, input=True)
+    assert result.stdout == "? 'one' 'zwei ü'\nthree\n\n['four\\n']\n"
+
+
+def test_an_interrupted_input_raises(run: Any) -> None:
+    def answer(method: str, params: Any) -> Any:
+        raise RuntimeError("KeyboardInterrupt")
+
+    result = run("try: input()\nexcept KeyboardInterrupt: print('stopped')\ninput()", answer, input=True)
+    assert result.stdout == "stopped\n"
+    assert result.done[0]["error"] == "KeyboardInterrupt"
+
+
+def test_a_session_completes_names(start: Any) -> None:
+    runner = start()
+
+    def ask(**more: Any) -> Any:
+        run = Run()
+        runner.start(**{"code": "", "session": True, **more})
+        runner.serve(run, lambda method, params: None)
+        done, = run.done
+        assert done["kept"]
+        return done.get("result")
+
+    ask(code="import os\nvalue = 7\nclass C:\n    def __dir__(self): raise SystemExit\nc = C()")
+    assert ask(complete="valu") == "value"
+    assert ask(complete="value.bit_le") == "bit_length"
+    assert "path" in ask(complete="os.pa").split()
+    assert ask(complete="no_such.x") == ask(complete="c.x") == ""
+    assert ask(code="value + 1") == "8"
+    run = Run()
+    runner.start("1/0", session=True)
+    runner.serve(run, lambda method, params: None)
+    runner.socket.close()
+    _, errs = runner.process.communicate(timeout=30)
+    assert '"<run_python 3>"' in errs  # a completion is no run
+
+
+def test_the_code_has_a_file(run: Any) -> None:
+    result = run("print(__file__)\n1/0", file="dir/script.py")
+    assert result.stdout == "dir/script.py\n"
+    assert 'File "dir/script.py", line 2' in result.stderr
+    assert run("'__file__' in globals()").done[0]["result"] == "False"

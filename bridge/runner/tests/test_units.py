@@ -12,7 +12,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from toolcell_runner import arguments, channel, jsontext, pretty, saved, savetool, stackdump, tracebacks, values
+from toolcell_runner import (
+    arguments,
+    channel,
+    completion,
+    jsontext,
+    pretty,
+    saved,
+    savetool,
+    stackdump,
+    tracebacks,
+    values,
+)
 
 
 class Color(enum.Enum):
@@ -144,3 +155,31 @@ def test_stacks_begin_at_the_code() -> None:
     frame = sys._getframe()
     places = stackdump.without_runner(stackdump.stack_of(frame, {}), {__file__: ""})
     assert places[0]["func"] == "test_stacks_begin_at_the_code"
+
+
+def test_completion_runs_no_property() -> None:
+    class Slotted:
+        __slots__ = ("kept",)
+
+    class Value:
+        plain = [1]
+        slotted = Slotted()
+
+        @property
+        def ran(self) -> str:
+            raise AssertionError
+
+        def method(self) -> None:
+            pass
+
+    Value.slotted.kept = ""
+    names = {"value": Value(), "_hidden": 1, "vault": 2, "bad name": 3}
+    assert completion.names_for("va", names) == ["value", "vars", "vault"]
+    assert completion.names_for("value.", names) == ["method", "plain", "ran", "slotted"]
+    assert completion.names_for("_hid", names) == ["_hidden"]
+    assert completion.names_for("value.plain.app", names) == ["append"]
+    assert completion.names_for("value.slotted.kept.spl", names) == ["split", "splitlines"]
+    assert completion.names_for("whi", names) == ["while"]
+    for dotted in ("value.ran.x", "value.missing.x"):
+        with pytest.raises(AttributeError):
+            completion.names_for(dotted, names)

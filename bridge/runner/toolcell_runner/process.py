@@ -32,12 +32,23 @@ Module = type(sys)
 def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any]) -> int:
     """Carries out the start message. Returns the exit code."""
     sys.argv[:] = start.get("argv") or [""]
+    if start.get("input"):
+        from .typedinput import open_typed_input
+        sys.stdin = open_typed_input(runtime.host)
     namespace = sys.modules["__main__"].__dict__
     set_names(runtime, start, namespace)
     if start.get("session"):
         from .session import run_session
         return run_session(channel, runtime, start, namespace)
-    return run_one(channel, runtime, start, Executor(runtime, namespace, run_loop), dict)[0]
+    executor = Executor(runtime, namespace, run_loop)
+    set_file(executor, start, namespace)
+    return run_one(channel, runtime, start, executor, dict)[0]
+
+
+def set_file(executor: Executor, start: dict[str, Any], namespace: dict[str, Any]) -> None:
+    """Names the file that the code comes from, if it comes from one."""
+    if start.get("file"):
+        executor.file = namespace["__file__"] = start["file"]
 
 
 def set_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> None:

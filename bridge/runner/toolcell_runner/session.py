@@ -13,7 +13,7 @@ import sys
 from .errors import MCPError
 from .execute import Executor
 from .mcpmodules import install_servers
-from .process import run_one
+from .process import run_one, set_file
 from .saved import SavedTools
 from .tracebacks import report
 
@@ -41,17 +41,32 @@ def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], names
         count += 1
         if count > 1:
             executor.file = f"<run_python {count}>"  # tracebacks name the run and find its lines
+        set_file(executor, start, namespace)
         coming = NextStart(runtime.host)
-        code, reported = run_one(UninterruptedChannel(channel, runtime), runtime, start, executor,
-                             lambda: uninterrupted(runtime, flush_output, runtime))
+        whole = UninterruptedChannel(channel, runtime)
+        code, reported = run_one(whole, runtime, start, executor, lambda: uninterrupted(runtime, flush_output, runtime))
         if runtime.ending or not reported:
             return code
         following = coming.wait(runtime)
+        while following is not None and following.get("complete"):
+            coming = NextStart(runtime.host)
+            send_completions(whole, following["complete"], namespace)
+            following = coming.wait(runtime)
         if following is None:
             return code
         start = following
         update_names(runtime, start, namespace, given)
         uninterrupted(runtime, fetch_printed, runtime, start.get("printed") or ())
+
+
+def send_completions(channel: UninterruptedChannel, text: str, namespace: dict[str, Any]) -> None:
+    """Answers a start message that asks what may continue a name."""
+    try:
+        from .completion import names_for
+        names = names_for(text, namespace)
+    except BaseException:  # also that of an interrupt: it took too long
+        names = []
+    channel.send({"type": "done", "exitCode": 0, "kept": True, "result": "\n".join(names)})
 
 
 def flush_output(runtime: Runtime) -> dict[str, Any]:
@@ -181,7 +196,11 @@ class SessionLoop:
         if self._runner is None:
             self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
         try:
-            return self._runner.run(coroutine)
+            value, error = self._runner.run(coroutine)
+            # An interrupt cancels the run's task.
+            if isinstance(error, asyncio.CancelledError) and getattr(self._runner, "_interrupt_count", 0) > 0:
+                error = KeyboardInterrupt().with_traceback(error.__traceback__)
+            return value, error
         except BaseException as error:
             # SystemExit or the like has left a task: what the run was doing must not go on in the next. This run
             # reports the error; it is not to be reported once more when the task is collected.
