@@ -5,6 +5,7 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 // retryDefault is how long the host's Python replaces the default image before
@@ -90,7 +92,9 @@ func (s *Source) prepare(ctx context.Context, progress func(done, total int64, t
 		return s.ensure(ctx, "host", note, progress)
 	}
 	image, err := s.ensure(ctx, s.Ref, "", progress)
-	if err == nil || s.Named || ctx.Err() != nil {
+	// On a full disk the user must know: it would not be the image that they meant.
+	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	if err == nil || s.Named || full || ctx.Err() != nil {
 		return image, err
 	}
 	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)

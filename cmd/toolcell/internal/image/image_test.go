@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 const ref = "registry.invalid/python:3"
@@ -211,5 +213,17 @@ func TestSandboxRootHasTheBinds(t *testing.T) {
 	got := SandboxRoot(&rootfs.Root{Dir: "/r", Binds: []rootfs.Bind{{Source: "/usr", Target: "/usr"}}})
 	if want := []oci.Bind{{Source: "/usr", Target: "/usr"}}; got.Dir != "/r" || !slices.Equal(got.Binds, want) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestFullDiskIsAnError: the host's Python does not stand in for an image for which
+// there is only no room.
+func TestFullDiskIsAnError(t *testing.T) {
+	for _, full := range []error{unix.ENOSPC, unix.EDQUOT} {
+		s, store := newSource(t)
+		store.errs[ref] = fmt.Errorf("unpacking: %w", &os.PathError{Op: "write", Path: "layer", Err: full})
+		if _, err := s.Get(t.Context(), nil); !errors.Is(err, full) || slices.Contains(store.asked, "host") {
+			t.Errorf("%v, asked for %q", err, store.asked)
+		}
 	}
 }
