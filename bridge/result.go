@@ -52,7 +52,7 @@ type Result struct {
 
 	folder    string // where the files are on this host
 	cause     error
-	hostNotes []string        // the Notes that apply to every run on this host
+	hostNotes []string // the Notes that apply to every run on this host
 }
 
 // HostNotes returns the Notes that apply to every run on this host, in order.

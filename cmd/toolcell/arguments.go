@@ -34,8 +34,8 @@ func findCommand(app *cli.App, args []string) typedCommand {
 
 // flagsFirst returns the command line with the command's flags before its arguments:
 // people write them in any order, and the cli package wants them first. What follows
-// "--" stays where it is. Only exec keeps the "--" itself, to separate its own
-// arguments from those of the code. It fails if there is no such flag, or if one lacks its
+// "--" stays where it is. For exec so does all that follows the file, and the "--" itself, which
+// separates its own arguments from those of the code. It fails if there is no such flag, or if one lacks its
 // value: the cli package would take the next flag for it, or our own "--".
 func (t typedCommand) flagsFirst() ([]string, error) {
 	if t.parsed != nil && t.parsed.SkipFlagParsing {
@@ -51,7 +51,11 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 			rest = append(rest, t.args[at:]...)
 			break
 		}
-		if arg == "-" || !strings.HasPrefix(arg, "-") {
+		switch isFlag := arg != "-" && strings.HasPrefix(arg, "-"); {
+		case isFlag:
+		case t.parsed != nil && t.parsed.Name == execName: // the file; what follows is the code's
+			return append(append(ordered, "--"), t.args[at:]...), nil
+		default:
 			rest = append(rest, arg)
 			continue
 		}
@@ -99,7 +103,7 @@ func (t typedCommand) noFlag(arg string) error {
 	}
 	more := ""
 	if t.parsed != nil && t.parsed.Name == execName {
-		more = "; arguments for the code stand after --"
+		more = "; arguments for the code come after the file, or after --"
 	}
 	given, _, _ := strings.Cut(arg, "=")
 	return console.Usagef("%s has no flag %s%s%s", t.path, given, didYouMean(dashed(flagName(arg)), names), more)

@@ -82,7 +82,7 @@ func TestSlipsAreNamed(t *testing.T) {
 		"images list --jsno":    "toolcell images list has no flag --jsno; did you mean --json?",
 		"images list --xyzzy":   "toolcell images list has no flag --xyzzy",
 		"doctor -imag x":        "toolcell doctor has no flag -imag; did you mean --image?",
-		"exec --sever=a x":      "toolcell exec has no flag --sever; did you mean --server?; arguments for the code stand after --",
+		"exec --sever=a x":      "toolcell exec has no flag --sever; did you mean --server?; arguments for the code come after the file, or after --",
 		"--verison":             "toolcell has no flag --verison; did you mean --version?",
 		"-x":                    "toolcell has no flag -x",
 		"-v":                    "toolcell has no flag -v; did you mean -V?",

@@ -65,7 +65,7 @@ func TestManPageIsClean(t *testing.T) {
 		}
 	}
 	look("toolcell", newCommandLine(&console.Streams{}).Commands)
-	want = append(want, "128+n", "NO_COLOR", "toolcell exec -c 'print(1+1)'", "[-i] [-c CODE | FILE | -] [-- ARGUMENT…]")
+	want = append(want, "128+n", "NO_COLOR", "toolcell exec -c 'print(1+1)'", "[-i] [-c CODE | FILE | -] [ARGUMENT…]")
 	if missing := slices.DeleteFunc(want, func(w string) bool { return strings.Contains(shownPage, w) }); len(missing) > 0 {
 		t.Errorf("the page does not have %q\n%s", missing, shownPage)
 	}

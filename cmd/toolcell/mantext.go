@@ -34,7 +34,7 @@ var manFiles = []struct{ name, meaning string }{
 var manExamples = []struct{ command, meaning string }{
 	{"toolcell doctor", "Says whether this host can run sandboxes."},
 	{"toolcell exec -c 'print(1+1)'", "Runs a line of Python in a sandbox."},
-	{"toolcell exec script.py -- --verbose data", "Runs a file, with its arguments."},
+	{"toolcell exec script.py --verbose data", "Runs a file, with its arguments."},
 	{"toolcell exec -i --server github", "Prompts for code that may call one of your servers."},
 	{"toolcell servers search 'create an issue'", "Finds the tool for something, in all servers."},
 	{"source <(toolcell completion bash)", "Completes commands, flags and names with the Tab key."},

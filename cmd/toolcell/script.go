@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -17,6 +16,9 @@ import (
 type script struct {
 	text string
 	argv []string
+	file string // it was read from; empty for others
+	// stdinLeft says that standard input is the code's: it was not read for code.
+	stdinLeft bool
 }
 
 // maxScript bounds what is read, in bytes; the run itself allows less, and says
@@ -26,12 +28,12 @@ const maxScript = 16 << 20
 // readScript reads the code from where the command line says, standard input
 // if it says nothing.
 func readScript(c *cli.Context, in *os.File) (script, error) {
-	sources, arguments := c.Args().Slice(), []string(nil)
-	for i, arg := range sources {
-		if arg == "--" {
-			sources, arguments = sources[:i], sources[i+1:]
-			break
-		}
+	source, arguments := "", c.Args().Slice()
+	if !c.IsSet("c") && len(arguments) > 0 && arguments[0] != "--" {
+		source, arguments = arguments[0], arguments[1:]
+	}
+	if len(arguments) > 0 && arguments[0] == "--" {
+		arguments = arguments[1:]
 	}
 	for _, arg := range arguments {
 		if !utf8.ValidString(arg) {
@@ -40,24 +42,20 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 	}
 	argv := func(name string) []string { return append([]string{name}, arguments...) }
 	switch {
-	case c.IsSet("c") && len(sources) > 0:
-		return script{}, console.Usagef("give either -c CODE or a file, not both; arguments for the code stand after --")
 	case c.IsSet("c"):
-		return script{c.String("c"), argv("-c")}, nil
-	case len(sources) > 1:
-		return script{}, console.Usagef("give one file, got %q; arguments for the code stand after --", strings.Join(sources, " "))
-	case len(sources) == 1 && sources[0] != "-":
-		text, err := readFile(c.Context, sources[0])
-		return script{text, argv(sources[0])}, err
-	case c.Bool("i") && len(sources) > 0:
+		return script{text: c.String("c"), argv: argv("-c"), stdinLeft: true}, nil
+	case source != "" && source != "-":
+		text, err := readFile(c.Context, source)
+		return script{text: text, argv: argv(source), file: source, stdinLeft: true}, err
+	case c.Bool("i") && source != "":
 		return script{}, console.Usagef("with -i standard input is the prompt's: give a file or -c CODE")
 	case c.Bool("i"):
-		return script{"", argv("")}, nil
-	case len(sources) == 0 && console.Terminal(in):
+		return script{argv: argv("")}, nil
+	case source == "" && console.Terminal(in):
 		return script{}, console.Usagef("there is no code: give -c CODE or a file, - and type it, or -i for a prompt")
 	}
 	text, err := readText(c.Context, in, "standard input")
-	return script{text, argv("-")}, err
+	return script{text: text, argv: argv("-")}, err
 }
 
 func readFile(ctx context.Context, name string) (string, error) {

@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,9 +32,11 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 		"of a file":           {[]string{file, "--", "1", "--", "2"}, "", "['" + file + "', '1', '--', '2']\n", ""},
 		"of standard input":   {[]string{"-", "--", "a"}, show, "['-', 'a']\n", ""},
 		"of nothing named":    {[]string{"--", "a"}, show, "['-', 'a']\n", ""},
-		"without the dashes":  {[]string{file, "a"}, "", "", "arguments for the code stand after --"},
-		"a flag of theirs":    {[]string{file, "--theirs"}, "", "", "-theirs; arguments for the code stand after --"},
-		"a file and -c":       {[]string{"-c", show, file}, "", "", "not both"},
+		"of a file, plain":    {[]string{"--timeout", "20", file, "a", "b"}, "", "['" + file + "', 'a', 'b']\n", ""},
+		"flags, theirs":       {[]string{file, "--theirs", "--timeout", "-c", "-i", "--", "x"}, "", "['" + file + "', '--theirs', '--timeout', '-c', '-i', '--', 'x']\n", ""},
+		"of -c, plain":        {[]string{"-c", show, "a", "--json"}, "", "['-c', 'a', '--json']\n", ""},
+		"of -, plain":         {[]string{"-", "a", "-b"}, show, "['-', 'a', '-b']\n", ""},
+		"a flag that is none": {[]string{"--theirs", file}, "", "", "--theirs; arguments for the code come after the file"},
 		"not text":            {[]string{"-c", show, "--", "\xff"}, "", "", `"\xff" is not text in UTF-8`},
 		"a file that is none": {[]string{"-"}, "x = '\xff'", "", "standard input is not text in UTF-8"},
 	} {
@@ -190,5 +194,184 @@ func TestExecEndsQuietlyWithItsReader(t *testing.T) {
 		if got := string(out[min(1, len(out)):]); err != nil || got != "exit 141\n" {
 			t.Errorf("%s: %v, %q", name, err, got)
 		}
+	}
+}
+
+// TestScriptByItsFirstLine: a file that names toolcell as its interpreter gets its
+// arguments.
+func TestScriptByItsFirstLine(t *testing.T) {
+	h := firstHost(t)
+	file := codeFile(t, "#!/usr/bin/env -S "+bin+" exec\nimport sys\nprint(sys.argv, __file__, __name__)\n")
+	if err := os.Chmod(file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, file+" a --version")
+	c.Stdin = nil
+	out, err := c.CombinedOutput()
+	if want := "['" + file + "', 'a', '--version'] " + file + " __main__\n"; err != nil || string(out) != want {
+		t.Errorf("%v, %q, want %q", err, out, want)
+	}
+}
+
+func TestTracebackNamesTheScript(t *testing.T) {
+	h := firstHost(t)
+	file := codeFile(t, "def f():\n    1/0\nf()\n")
+	out, _ := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", file).CombinedOutput()
+	if want := "File \"" + file + "\", line 2, in f\n    1/0\n"; !strings.Contains(string(out), want) {
+		t.Errorf("%s", out)
+	}
+	module := filepath.Join(filepath.Dir(file), "beside_it.py")
+	if err := os.WriteFile(module, []byte("x = 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file = codeFile(t, "import beside_it\nprint(beside_it.x)\n")
+	out, _ = h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", file).CombinedOutput()
+	want := "--mounts " + module + ":/workspace/beside_it.py"
+	if !strings.Contains(string(out), want) {
+		t.Fatalf("no %q in %s", want, out)
+	}
+	out, err := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec"}, append(strings.Fields(want), file)...)...).CombinedOutput()
+	if err != nil || string(out) != "1\n" {
+		t.Errorf("as advised: %v, %s", err, out)
+	}
+}
+
+// TestExecGivesTheCodeItsInput: through a pipe, in every way to start a sandbox.
+func TestExecGivesTheCodeItsInput(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		for name, tt := range map[string]struct{ code, in, out string }{
+			"input()":      {"print(input()); print(input())", "a b\né\n", "a b\né\n"},
+			"read()":       {"import sys; print(repr(sys.stdin.read()))", "1\n2", "'1\\n2'\n"},
+			"lines":        {"import sys\nfor line in sys.stdin: print(len(line))", "a\nbc\n", "2\n3\n"},
+			"a process":    {"import subprocess; _ = subprocess.run(['cat'])", "through\n", "through\n"},
+			"large":        {"import sys; print(len(sys.stdin.buffer.read()))", strings.Repeat("x", 3<<20), "3145728\n"},
+			"not text":     {"import sys; print(sys.stdin.buffer.read())", "\xff\x00", "b'\\xff\\x00'\n"},
+			"empty":        {"import sys; print(repr(sys.stdin.read()))", "", "''\n"},
+			"not read":     {"print('done')", strings.Repeat("x", 3<<20), "done\n"},
+			"a pipe alone": {"import os, stat; print(stat.S_ISFIFO(os.fstat(0).st_mode))", "x", "True\n"},
+		} {
+			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", tt.code)
+			c.Stdin = strings.NewReader(tt.in)
+			if out, err := c.Output(); string(out) != tt.out {
+				t.Errorf("%s: %v, %q", name, err, out)
+			}
+		}
+	})
+}
+
+// TestInputIsNotReadAhead: of an endless one no more is taken than pipes hold, and
+// code that does not read ends all the same.
+func TestInputIsNotReadAhead(t *testing.T) {
+	h := firstHost(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "import time; print(input()); time.sleep(.5)")
+	c.Stdin = r
+	wrote := make(chan int)
+	go func() {
+		n, all := 0, []byte("first\n"+strings.Repeat("x", 1<<16))
+		for {
+			part, err := w.Write(all)
+			if n += part; err != nil {
+				wrote <- n
+				return
+			}
+		}
+	}()
+	out, err := c.Output()
+	r.Close()
+	if n := <-wrote; err != nil || string(out) != "first\n" || n > 512<<10 {
+		t.Errorf("%v, %q, %d bytes were taken", err, out, n)
+	}
+}
+
+// TestExecAsksAtTheTerminal: the code gets a line when it wants one, and nothing is
+// taken from the shell before.
+func TestExecAsksAtTheTerminal(t *testing.T) {
+	h := firstHost(t)
+	p := atTerminal(t, h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print('<' + input('who? ') + '>'); print(input())"), 80)
+	p.sees("who? ")
+	p.types("me\n")
+	p.sees("<me>")
+	p.types("\x04")
+	p.sees("EOFError")
+	if code := p.leaves(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestLostOutputIsAnError(t *testing.T) {
+	h := firstHost(t)
+	for _, args := range [][]string{{"-c", "print(1)"}, {"-q", "-c", "42"}, {"--json", "-c", "1"}, {"--output", "toon", "-c", "1"}} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec"}, args...)...)
+		var errs bytes.Buffer
+		c.Stdout, c.Stderr = full, &errs
+		_ = c.Run()
+		full.Close()
+		if code := c.ProcessState.ExitCode(); code != exitFail || !strings.Contains(errs.String(), "toolcell: write /dev/stdout: no space left on device\n") {
+			t.Errorf("%q: exit %d, %s", args, code, &errs)
+		}
+	}
+}
+
+func TestExecPrintsTheResultAsJSON(t *testing.T) {
+	h := firstHost(t)
+	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "--json", "-c",
+		"import sys; print('a'); open('/workspace/out/x.txt', 'w').write('y'); print('<&>', file=sys.stderr); sys.exit(3)")
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, _ := c.Output()
+	var r struct {
+		Status         string
+		ExitCode       int
+		Stdout, Stderr []string
+		Files          []struct{ Name string }
+	}
+	if err := json.Unmarshal(out, &r); err != nil || r.Status != "error" || r.ExitCode != 3 || c.ProcessState.ExitCode() != 3 ||
+		!slices.Equal(r.Stdout, []string{"a"}) || !slices.Equal(r.Stderr, []string{"<&>"}) || len(r.Files) != 1 || !strings.Contains(errs.String(), "kept /") {
+		t.Errorf("%v, %s\n%s", err, out, &errs)
+	}
+	for _, more := range [][]string{{"--output", "json"}, {"-i"}} {
+		if code := exitCode(h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append(append([]string{"exec", "--json"}, more...), "-c", "1")...)); code != exitUsage {
+			t.Errorf("--json %q: exit %d", more, code)
+		}
+	}
+}
+
+func exitCode(c *exec.Cmd) int {
+	_ = c.Run()
+	return c.ProcessState.ExitCode()
+}
+
+// TestQuietExecNamesFiles: but nothing else, not even a log line of a project that
+// is not trusted.
+func TestQuietExecNamesFiles(t *testing.T) {
+	h := firstHost(t)
+	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-q", "-c", "_ = open('/workspace/out/x.txt', 'w').write('y')")
+	c.Dir = t.TempDir()
+	_ = os.Chmod(c.Dir, 0o755)
+	_ = os.Chmod(filepath.Dir(c.Dir), 0o755)
+	if err := os.WriteFile(filepath.Join(c.Dir, ".mcp.json"), []byte(`{"mcpServers": {"x": {"command": "false"}}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.CombinedOutput()
+	if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], "toolcell: kept /") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// TestTheUsersTimeoutWins over the most that a model may ask for.
+func TestTheUsersTimeoutWins(t *testing.T) {
+	h := firstHost(t)
+	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MAX_TIMEOUT": "1s"}, "exec", "--timeout", "10m", "-c", "import time; time.sleep(1.5); print('done')")
+	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "lowered") || !strings.Contains(string(out), "done\n") {
+		t.Errorf("%v, %s", err, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 	"golang.org/x/sys/unix"
@@ -67,7 +68,7 @@ func TestPromptEndsWithTheCode(t *testing.T) {
 	}
 }
 
-// TestCtrlCAtThePrompt: it abandons a block, and stops a run with the session,
+// TestCtrlCAtThePrompt: it abandons a block, interrupts a run, whose session goes on,
 // and the prompt continues.
 func TestCtrlCAtThePrompt(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
@@ -75,21 +76,22 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 		p.types("def f(:\r\x03")
 		p.sees("KeyboardInterrupt")
 		p.sees(">>> ")
-		p.types("x = 1\r")
+		p.types("x = 41\r")
 		p.sees(">>> ")
 		p.types("import subprocess; print('be', end='gun'); subprocess.run(['sleep', '" + mark + "'])\r")
 		p.sees("begun")
 		waitFor(t, "the code to start", func() bool { return alive(mark) })
 		p.types("\x03")
-		p.sees("toolcell: cancelled: by Ctrl-C")
-		p.sees("the session was ended: its variables and files are gone")
+		p.sees("KeyboardInterrupt")
 		p.sees(">>> ")
 		gone(t, mark)
-		p.types("'x' in globals()\r")
-		p.sees("\nFalse\r\n")
-		if strings.Contains(p.screen.String(), "was ended: a run was cancelled") {
-			t.Error("the end of the session is said twice")
-		}
+		p.types("import asyncio; print('be', end='gun'); await asyncio.sleep(1000)\r")
+		p.sees("begun")
+		p.types("\x03")
+		p.sees("KeyboardInterrupt")
+		p.sees(">>> ")
+		p.types("x + 1\r")
+		p.sees("\n42\r\n")
 		p.sees(">>> ")
 		p.types("\x03\x04")
 		if code := p.leaves(); code != 0 {
@@ -99,6 +101,105 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 			t.Errorf("left: %q", left)
 		}
 	})
+}
+
+// TestCtrlCTwiceEndsTheSession of code that does not heed it.
+func TestCtrlCTwiceEndsTheSession(t *testing.T) {
+	h := firstHost(t)
+	p := atPrompt(t, h, nil)
+	p.types("x = 1; import signal, time; _ = signal.signal(signal.SIGINT, signal.SIG_IGN)\r")
+	p.sees(">>> ")
+	p.types("print('be', end='gun'); time.sleep(1000)\r")
+	p.sees("begun")
+	p.types("\x03")
+	p.sees("Ctrl-C again ends it")
+	p.types("\x03")
+	p.sees("toolcell: cancelled: by Ctrl-C")
+	p.sees("the session was ended: its variables and files are gone")
+	p.sees(">>> ")
+	p.types("'x' in globals()\r")
+	p.sees("\nFalse\r\n")
+	if strings.Contains(p.screen.String(), "was ended: a run was cancelled") {
+		t.Error("the end of the session is said twice")
+	}
+	p.types("\x04")
+	p.leaves()
+}
+
+// TestPromptAnswersTheCode: the next line goes to the code that wants it, is not run
+// and not remembered, and the time until it comes is not the run's.
+func TestPromptAnswersTheCode(t *testing.T) {
+	h := firstHost(t)
+	e := h.ownState(t)
+	p := atPrompt(t, h, e, "--timeout", "2")
+	p.types("name = input('Who? ')\r")
+	p.sees("Who? ")
+	time.Sleep(3 * time.Second) // longer than the run's time
+	p.types("1/0 Bob\r")
+	p.sees(">>> ")
+	p.types("'<' + name + '>'\r")
+	p.sees("\n'<1/0 Bob>'\r\n")
+	p.types("import sys; [len(line) for line in sys.stdin]\r")
+	p.types("abc\r")
+	p.types("\x04")
+	p.sees("\n[4]\r\n")
+	p.types("input('again? ')\r")
+	p.sees("again? ")
+	p.types("\x03")
+	p.sees("KeyboardInterrupt")
+	p.sees(">>> ")
+	p.types("len(name)\r")
+	p.sees("\n7\r\n")
+	p.types("\x04")
+	p.leaves()
+	history, err := os.ReadFile(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history"))
+	if err != nil || strings.Contains(string(history), "\n1/0 Bob\n") {
+		t.Errorf("%v, %s", err, history)
+	}
+}
+
+func TestPromptCompletesNames(t *testing.T) {
+	p := atPrompt(t, firstHost(t), nil)
+	p.types("isinst\t(4, int)\r") // before any code has run
+	p.sees("\nTrue\r\n")
+	p.types("my_variable = 4\r")
+	p.sees(">>> ")
+	p.types("my_v\t + 2\r")
+	p.sees("\n6\r\n")
+	p.types("(my_variable.bit_l\t()) * 7\r")
+	p.sees("\n21\r\n")
+	p.types("class C:\r    @property\r    def ran(self): print('it r', end='an')\r\r")
+	p.sees(">>> ")
+	p.types("c = C()\r")
+	p.sees(">>> ")
+	p.types("c.ran.\t\t\x15'on'\r")
+	if before := p.sees("\n'on'\r\n"); strings.Contains(before, "it ran") {
+		t.Error("Tab ran a property")
+	}
+	p.types("import os\r")
+	p.sees(">>> ")
+	p.types("os.get\t\t") // several: the second Tab lists them
+	p.sees("getpid")
+	p.types("\x15my_variable\r")
+	p.sees("\n4\r\n")
+	p.types("\x04")
+	p.leaves()
+}
+
+// TestPromptTakesPastes: with the empty lines and tabs in them.
+func TestPromptTakesPastes(t *testing.T) {
+	p := atPrompt(t, firstHost(t), nil)
+	p.sees("")
+	p.types("\x1b[200~def f(n):\r\ta = n\r\r\tif a:\r\r\t\treturn a * 2\r\r\treturn 'none'\r\x1b[201~\r")
+	p.sees(">>> ")
+	p.types("f(21)\r")
+	p.sees("\n42\r\n")
+	p.types("\x1b[200~class C:\n    x = 1\n\n    def g(self):\n        return self.x + 6\n\nC().g()\n\x1b[201~")
+	p.sees("\n7\r\n")
+	p.types("\x1b[200~f(\x03\x040)\x1b[201~\r") // keys in a paste are none
+	p.sees("\n'none'\r\n")
+	p.types("\x04")
+	p.leaves()
 }
 
 // TestSignalEndsThePrompt: whether it waits for a line or for code, and the
@@ -208,7 +309,9 @@ func TestPromptWithoutATerminal(t *testing.T) {
 		"await":            {nil, "import asyncio\nawait asyncio.sleep(0, 'slept')\n", "'slept'\n", "", 0},
 		"a crash":          {nil, "x = 1\nimport os; os.kill(os.getpid(), 9)\nprint('x' in globals())\n", "False\n", "the session was ended", 0},
 		"too long":         {[]string{"--timeout", "1"}, "while True: pass\n\nprint('on')\n", "on\n", "the session was ended", 0},
-		"code first":       {[]string{"-c", "import sys; x = len(sys.argv)", "--", "a", "b"}, "x\nsys.argv\n", "3\n['-c', 'a', 'b']\n", "", 0},
+		"code first":       {[]string{"-c", "import sys; x = len(sys.argv)", "a", "b"}, "x\nsys.argv\n", "3\n['-c', 'a', 'b']\n", "", 0},
+		"input":            {nil, "x = input()\nhello 1/0\nx\n", "'hello 1/0'\n", "", 0},
+		"input at the end": {nil, "input()\n", "", "EOFError", 1},
 		"not text":         {nil, "print(1)\n\xff\n", "1\n", "not text in UTF-8", exitUsage},
 		"input twice":      {[]string{"-"}, "1\n", "", "with -i standard input is the prompt's", exitUsage},
 		"a form":           {[]string{"--output", "json"}, "1\n", "", "not both", exitUsage},

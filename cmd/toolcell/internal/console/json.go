@@ -15,11 +15,16 @@ func PrintJSON[T any](w io.Writer, list []T) error {
 	if list == nil {
 		list = []T{}
 	}
+	return PrintJSONObject(w, list)
+}
+
+// PrintJSONObject prints one value, as PrintJSON does a list.
+func PrintJSONObject(w io.Writer, value any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is for people, not for a web page
 	e.SetIndent("", "  ")
-	if err := e.Encode(list); err != nil {
+	if err := e.Encode(value); err != nil {
 		return err
 	}
 	_, err := w.Write(unescaped().ReplaceAllFunc(b.Bytes(), func(c []byte) []byte {

@@ -28,6 +28,15 @@ var follows = map[string]bool{"else": true, "elif": true, "except": true, "final
 // empty reports whether nothing waits for more lines.
 func (b *block) empty() bool { return len(b.lines) == 0 }
 
+// paste is add for a line whose end was pasted: an empty one ends no block.
+func (b *block) paste(line string) (ready []string) {
+	if !b.empty() && strings.TrimSpace(line) == "" {
+		b.lines = append(b.lines, line)
+		return nil
+	}
+	return b.add(line)
+}
+
 // add takes one more line, and returns the pieces of code that can run now.
 func (b *block) add(line string) (ready []string) {
 	if b.quote == "" && b.open == 0 && !b.joined {

@@ -1,18 +1,22 @@
 package repl
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 )
 
-// A cursor knows whether what was written last ended its line: a prompt begins
-// one of its own.
+// A cursor knows the line that was written last and not ended: a prompt begins
+// one of its own, and a line of input goes on with it.
 type cursor struct {
-	mu     sync.Mutex
-	inLine bool
+	mu   sync.Mutex
+	rest []byte // its end, if it is long
 }
+
+// maxRest bounds what is kept of a line, in bytes.
+const maxRest = 1 << 10
 
 // follow returns a writer that passes on what is written to w.
 func (c *cursor) follow(w io.Writer) io.Writer { return followed{w, c} }
@@ -33,15 +37,28 @@ func (c *cursor) advance(b []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.inLine = b[len(b)-1] != '\n'
+	if at := bytes.LastIndexByte(b, '\n'); at >= 0 {
+		c.rest, b = nil, b[at+1:]
+	}
+	c.rest = append(c.rest, b...)
+	c.rest = bytes.Clone(c.rest[max(0, len(c.rest)-maxRest):])
 }
 
 // newLine ends the line, if one was begun.
 func (c *cursor) newLine(out *os.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inLine {
+	if len(c.rest) > 0 {
 		fmt.Fprintln(out)
 	}
-	c.inLine = false
+	c.rest = nil
+}
+
+// takeRest returns the line that was not ended; something else ends it.
+func (c *cursor) takeRest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rest := string(c.rest)
+	c.rest = nil
+	return rest
 }

@@ -1,139 +1,128 @@
 package repl
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/peterh/liner"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"golang.org/x/sys/unix"
 )
 
 // canEdit reports whether the terminal can show a line that is edited.
-func canEdit() bool { return liner.TerminalSupported() }
+// One of unknown width, as a container's may be, cannot.
+func canEdit(out *os.File) bool {
+	size, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
+	return err == nil && size.Col > 0 && liner.TerminalSupported()
+}
 
 // An editor lets a person edit lines, with the keys of a shell, and bring back
 // earlier ones.
 type editor struct {
 	state   *liner.State
 	history *history
+	keys    *keys
+	typed   chan typedLine // what is being typed will come here; nil if nothing is
 }
 
-func newEditor(historyFile string) *editor {
-	e := &editor{state: liner.NewLiner(), history: openHistory(historyFile)}
+// A typedLine is a line, or why there is none.
+type typedLine struct {
+	text string
+	err  error
+}
+
+// Bracketed paste (xterm's control sequences): the terminal marks what is pasted.
+const (
+	pasteOn  = "\x1b[?2004h"
+	pasteOff = "\x1b[?2004l"
+)
+
+// newEditor begins to edit lines. Complete returns what may continue a dotted name.
+func newEditor(historyFile string, complete func(dotted string) []string) (*editor, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe for keys: %w", err)
+	}
+	e := &editor{history: openHistory(historyFile), keys: &keys{}}
+	// liner reads keys from what is standard input now, and asks descriptor 0 for
+	// everything else. It does not know pastes.
+	terminal := os.Stdin
+	os.Stdin = r
+	e.state = liner.NewLiner()
+	os.Stdin = terminal
+	go e.keys.copy(w, terminal)
 	e.state.SetCtrlCAborts(true)
 	e.state.SetMultiLineMode(true)
-	e.state.SetWordCompleter(indent)
+	e.state.SetTabCompletionStyle(liner.TabPrints)
+	e.state.SetWordCompleter(func(line string, at int) (string, []string, string) {
+		return completeLine(line, at, complete)
+	})
 	for _, line := range e.history.lines {
 		e.state.AppendHistory(line)
 	}
-	return e
+	fmt.Print(pasteOn)
+	return e, nil
 }
 
-// indent is all that Tab does: nothing is known here of Python's names.
-func indent(line string, at int) (head string, completions []string, tail string) {
+// dottedName finds the name that is being typed at the end of a line, unless it
+// belongs to an expression such as a call.
+var dottedName = regexp.MustCompile(`(?:^|[^\pL\pN_.)\]}"'])([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*\.?)$`)
+
+// completeLine is what Tab does: it indents, or completes a name.
+func completeLine(line string, at int, complete func(dotted string) []string) (head string, completions []string, tail string) {
 	runes := []rune(line)
-	if head = string(runes[:at]); strings.TrimSpace(head) != "" {
-		return head, nil, ""
+	head, tail = string(runes[:at]), string(runes[at:])
+	if strings.TrimSpace(head) == "" {
+		return head, []string{"    "}, tail
 	}
-	return head, []string{"    "}, string(runes[at:])
+	found := dottedName.FindStringSubmatch(head)
+	if found == nil {
+		return head, nil, tail
+	}
+	last := found[1][strings.LastIndexByte(found[1], '.')+1:]
+	for _, name := range complete(found[1]) {
+		if identifier.MatchString(name) && strings.HasPrefix(name, last) { // the sandbox may say anything
+			completions = append(completions, name)
+		}
+	}
+	return strings.TrimSuffix(head, last), completions, tail
 }
 
-func (e *editor) line(ctx context.Context, mark string) (string, error) {
-	type outcome struct {
-		text string
-		err  error
+var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+
+func (e *editor) line(ctx context.Context, mark string, kind lineKind) (text string, pasted bool, err error) {
+	if e.typed == nil { // else the code wanted this line, and has ended
+		e.typed = make(chan typedLine, 1)
+		go func(typed chan<- typedLine) {
+			text, err := e.state.Prompt(mark)
+			typed <- typedLine{text, err}
+		}(e.typed)
 	}
-	typed := make(chan outcome, 1)
-	go func() {
-		text, err := e.state.Prompt(mark)
-		typed <- outcome{text, err}
-	}()
 	select {
 	case <-ctx.Done():
-		e.close() // the terminal is as it was; the program is about to end
-		fmt.Fprintln(os.Stdout)
-		return "", context.Cause(ctx)
-	case o := <-typed:
+		return "", false, context.Cause(ctx)
+	case l := <-e.typed:
+		e.typed = nil
 		switch {
-		case errors.Is(o.err, liner.ErrPromptAborted):
-			return "", errAbandoned
-		case o.err == nil && strings.TrimSpace(o.text) != "":
-			e.state.AppendHistory(o.text)
-			e.history.add(o.text)
-		}
-		return o.text, o.err
-	}
-}
-
-func (e *editor) close() { _ = e.state.Close() } // nothing can be done about a terminal that is gone
-
-// plainLines reads lines from a pipe or a file, or from a terminal that cannot
-// edit them.
-type plainLines struct {
-	s         *console.Streams
-	show      bool // the marks
-	read      chan string
-	abandoned chan struct{}
-	err       error // once read is closed
-}
-
-func newPlainLines(s *console.Streams, show bool) *plainLines {
-	l := &plainLines{s: s, show: show, read: make(chan string), abandoned: make(chan struct{}, 1)}
-	go l.fill()
-	return l
-}
-
-// maxLine bounds one line, in bytes; the run itself allows less, and says how much.
-const maxLine = 16 << 20
-
-// fill reads on until the end of the input, or of the program.
-func (l *plainLines) fill() {
-	defer close(l.read)
-	lines := bufio.NewScanner(l.s.In)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		l.read <- lines.Text()
-	}
-	if l.err = lines.Err(); l.err != nil {
-		l.err = fmt.Errorf("reading the code from standard input: %w", l.err)
-	}
-}
-
-func (l *plainLines) line(ctx context.Context, mark string) (string, error) {
-	if l.show {
-		fmt.Fprint(l.s.Out, mark)
-	}
-	select {
-	case text, ok := <-l.read:
-		switch {
-		case ok && !utf8.ValidString(text):
-			return "", &console.ExitError{Code: console.ExitUsage, Err: errors.New("reading the code: standard input is not text in UTF-8")}
-		case ok:
-			return text, nil
+		case errors.Is(l.err, liner.ErrPromptAborted):
+			return "", false, errAbandoned
 		case l.err != nil:
-			return "", l.err
+			return "", false, l.err
+		case kind == codeLine && strings.TrimSpace(l.text) != "":
+			e.state.AppendHistory(l.text)
+			e.history.add(l.text)
 		}
-		return "", io.EOF
-	case <-l.abandoned:
-		fmt.Fprintln(l.s.Out)
-		return "", errAbandoned
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return l.text, e.keys.lineEnd(), nil
 	}
 }
 
-// abandon ends the reading of the line that is being typed.
-func (l *plainLines) abandon() {
-	select {
-	case l.abandoned <- struct{}{}:
-	default: // it is abandoned already
+func (e *editor) close() {
+	fmt.Print(pasteOff)
+	_ = e.state.Close() // nothing can be done about a terminal that is gone
+	if e.typed != nil {
+		fmt.Println() // the program is about to end, in the middle of a line
 	}
 }
-
-func (l *plainLines) close() {}

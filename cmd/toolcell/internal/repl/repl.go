@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -22,10 +24,12 @@ type Options struct {
 	Streams *console.Streams
 	Run     func(context.Context, bridge.Request) *bridge.Result
 	Request bridge.Request // of each block, but for its code and session
-	First   string         // code that runs before the first line, if any
-	Image   string         // for the greeting
-	History string         // file of the lines typed earlier; none if empty
-	Quiet   bool           // no greeting
+	// Complete returns what may continue a dotted name in the request's session.
+	Complete func(ctx context.Context, req bridge.Request, dotted string) []string
+	First    string // code that runs before the first line, if any
+	Image    string // for the greeting
+	History  string // file of the lines typed earlier; none if empty
+	Quiet    bool   // no greeting
 
 	// Show prints what Request's streams have not shown of a result.
 	Show func(*bridge.Result)
@@ -38,12 +42,13 @@ type Options struct {
 func Run(ctx context.Context, o Options) error {
 	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}}
 	q.Request.Stdout, q.Request.Stderr = q.cursor.follow(o.Request.Stdout), q.cursor.follow(o.Request.Stderr)
-	q.input = q.openInput()
+	q.Request.Input, q.Request.Running = q.readInput, q.setInterrupt
+	q.input = q.openInput(ctx)
 	defer q.input.close()
 	if q.person {
 		defer o.Streams.Signals.OnInterrupt(q.interrupt)()
 		if !o.Quiet {
-			fmt.Fprintf(o.Streams.Err, "Python in a sandbox of %s. Ctrl-C stops what runs, Ctrl-D or exit() leaves.\n", o.Image)
+			fmt.Fprintf(o.Streams.Err, "Python in a sandbox of %s. Ctrl-C interrupts what runs, Ctrl-D or exit() leaves.\n", o.Image)
 		}
 	}
 	return q.loop(ctx, o.First)
@@ -56,28 +61,42 @@ type prompt struct {
 	person bool // at a terminal
 
 	count  int             // of sessions that were begun
+	runs   atomic.Int64    // that have ended
 	seen   map[string]bool // notes that were shown
 	last   *bridge.Result  // of the last block; nil before the first
 	cursor cursor
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // of the active run, if any
+	mu          sync.Mutex
+	cancel      context.CancelFunc // of the active run, if any
+	interruptIt func()             // raises KeyboardInterrupt in its code; nil before that runs and after
 }
 
-// A lineSource gives the lines that are typed. It ends with io.EOF.
+// A lineSource gives the lines that are typed. It ends with io.EOF. Pasted says that
+// the end of the line was not typed.
 type lineSource interface {
-	line(ctx context.Context, mark string) (string, error)
+	line(ctx context.Context, mark string, kind lineKind) (text string, pasted bool, err error)
 	close()
 }
+
+// A lineKind says what a line is for.
+type lineKind int
+
+const (
+	codeLine  lineKind = iota // is kept in the history
+	inputLine                 // is input of the code
+)
 
 // errAbandoned is the line that Ctrl-C makes of one that was being typed.
 var errAbandoned = errors.New("the line was abandoned")
 
 // openInput chooses how lines are read: with an editor and a history where the
 // terminal can show them.
-func (q *prompt) openInput() lineSource {
-	if q.person && canEdit() {
-		return newEditor(q.History)
+func (q *prompt) openInput(ctx context.Context) lineSource {
+	if q.person && canEdit(q.Streams.Out) {
+		complete := func(dotted string) []string { return q.complete(ctx, dotted) }
+		if e, err := newEditor(q.History, complete); err == nil {
+			return e
+		}
 	}
 	return newPlainLines(q.Streams, q.person)
 }
@@ -90,9 +109,11 @@ func (q *prompt) loop(ctx context.Context, first string) error {
 		}
 	}
 	for b := (block{}); ; {
-		line, err := q.input.line(ctx, q.mark(&b))
+		line, pasted, err := q.input.line(ctx, q.mark(&b), codeLine)
 		var ready []string
 		switch {
+		case err == nil && pasted:
+			ready = b.paste(line)
 		case err == nil:
 			ready = b.add(line)
 		case errors.Is(err, errAbandoned):
@@ -128,17 +149,13 @@ func (q *prompt) mark(b *block) string {
 // runBlock runs one block. Over says that its code leaves the prompt, with what
 // the error says.
 func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err error) {
-	if q.last == nil || q.last.Session == sessionEnded {
-		// A name that was not used yet: the bridge has nothing to say of it.
-		q.count++
-	}
-	req := q.Request
-	req.Code, req.Session = code, fmt.Sprintf("prompt %d", q.count)
+	req := q.request(code)
 	runCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	q.setCancel(cancel)
 	r := q.Run(runCtx, req)
 	q.setCancel(nil)
+	q.runs.Add(1)
 	q.last = r
 	if ctx.Err() != nil {
 		return true, context.Cause(ctx)
@@ -157,6 +174,21 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 		fmt.Fprintf(q.Streams.Err, "%s the session was ended: its variables and files are gone\n", console.ColorsFor(q.Streams.Err).Yellow("toolcell:"))
 	}
 	return false, nil
+}
+
+// request returns the request to run code in the session, which is a new one if the
+// last has ended.
+func (q *prompt) request(code string) bridge.Request {
+	if q.last == nil || q.last.Session == sessionEnded {
+		// A name that was not used yet: the bridge has nothing to say of it.
+		q.count++
+	}
+	req := q.Request
+	req.Code, req.Session = code, fmt.Sprintf("prompt %d", q.count)
+	if q.count > 1 || q.last != nil {
+		req.File = "" // only the first code is the file's
+	}
+	return req
 }
 
 // sessionEnded is what a Result says of a session that is no more.
@@ -197,11 +229,15 @@ func (q *prompt) exitAtEOF() error {
 	return q.ExitError(q.last)
 }
 
-// interrupt is what Ctrl-C does while the prompt is there.
+// interrupt is what Ctrl-C does while the prompt is there: the code gets a
+// KeyboardInterrupt, and a second one ends its session.
 func (q *prompt) interrupt() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.cancel != nil {
+	if q.interruptIt != nil {
+		q.interruptIt()
+		q.interruptIt = nil
+	} else if q.cancel != nil {
 		q.cancel()
 	} else if l, ok := q.input.(*plainLines); ok {
 		l.abandon()
@@ -211,5 +247,31 @@ func (q *prompt) interrupt() {
 func (q *prompt) setCancel(cancel context.CancelFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.cancel = cancel
+	q.cancel, q.interruptIt = cancel, nil
+}
+
+// setInterrupt takes note that the code runs, and how to interrupt it.
+func (q *prompt) setInterrupt(interrupt func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cancel != nil {
+		q.interruptIt = func() {
+			interrupt()
+			q.remind()
+		}
+	}
+}
+
+// interruptPatience is how long code may take to end once it was interrupted, until
+// the user is told what else there is.
+const interruptPatience = 2 * time.Second
+
+// remind tells the user how to end code that does not heed an interrupt.
+func (q *prompt) remind() {
+	number := q.runs.Load()
+	time.AfterFunc(interruptPatience, func() {
+		if q.runs.Load() == number {
+			fmt.Fprintln(q.Streams.Err, "toolcell: the code still runs; Ctrl-C again ends it, with the session")
+		}
+	})
 }

@@ -98,6 +98,16 @@ func (s Settings) HistoryFile() string {
 	return filepath.Join(d.State, "history")
 }
 
+// NotesFile returns the file that records which notes about the host exec has
+// printed, or "" if there is no home for it.
+func (s Settings) NotesFile() string {
+	d, err := FindDirs(s.StateDir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d.State, "notes-shown")
+}
+
 // PolicyFile returns the file that says what code may call, and whether the user
 // named it. It is empty where no folder for one is known.
 func (s Settings) PolicyFile() (file string, named bool) {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/urfave/cli/v2"
+)
+
+// hostNotesFor returns a function that leaves the notes about the host out of a
+// result, unless they differ from those that the last exec of this user has
+// printed. The doctor has them all.
+func hostNotesFor(c *cli.Context, conf settings.Settings) func(*bridge.Result) *bridge.Result {
+	file := conf.NotesFile()
+	return func(r *bridge.Result) *bridge.Result {
+		if c.Bool("verbose") || file == "" || c.Bool("quiet") {
+			return r
+		}
+		if len(r.HostNotes()) == 0 && r.ExitCode == nil {
+			return r // nothing ran, so nothing is known of the host
+		}
+		if !newNotes(file, r.HostNotes()) {
+			return r.WithoutHostNotes()
+		}
+		return r
+	}
+}
+
+// port finds what differs from one failure to reach a registry to the next.
+var port = regexp.MustCompile(`:\d+`)
+
+// newNotes reports whether the notes differ from those in the file, and keeps them
+// there. It keeps a digest: nobody reads the file.
+func newNotes(file string, notes []string) bool {
+	sum := sha256.Sum256([]byte(port.ReplaceAllString(strings.Join(notes, "\n"), "")))
+	digest := hex.EncodeToString(sum[:]) + "\n"
+	shown, err := os.ReadFile(file)
+	if err == nil && string(shown) == digest {
+		return false
+	}
+	if err != nil && len(notes) == 0 {
+		return false
+	}
+	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
+		_ = statefile.Replace(file, []byte(digest)) // otherwise they are printed again
+	}
+	return true
+}
+
+// explain adds what the author of a script should know of its failure.
+func (s script) explain(r *bridge.Result) *bridge.Result {
+	missing := missingModule.FindStringSubmatch(r.Error)
+	if s.file == "" || missing == nil {
+		return r
+	}
+	dir, err := filepath.Abs(filepath.Dir(s.file))
+	if err != nil {
+		return r
+	}
+	for _, name := range []string{missing[1] + ".py", missing[1]} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			explained := *r
+			explained.Hint = fmt.Sprintf("only the script itself goes into the sandbox; to give it %s, too: --mounts %s:/workspace/%s", name, filepath.Join(dir, name), name)
+			return &explained
+		}
+	}
+	return r
+}
+
+var missingModule = regexp.MustCompile(`^ModuleNotFoundError: No module named '(\w+)`)

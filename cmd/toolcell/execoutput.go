@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"golang.org/x/sys/unix"
+)
+
+// A runFunc runs code, as bridge.Server.Run does.
+type runFunc func(context.Context, bridge.Request) *bridge.Result
+
+// showLive lets req write its output to the streams at once, and returns run with
+// what is to be done after each run: colors do not last longer than their code.
+// Broken is called when a stream cannot be written, such as one without a reader.
+func showLive(ctx context.Context, s *console.Streams, req *bridge.Request, broken func(error), run runFunc) runFunc {
+	out, errs := liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
+	shownOut, shownErr := console.NewFilter(s.Out, out), console.NewFilter(s.Err, errs)
+	req.Stdout, req.Stderr = shownOut, shownErr
+	return func(ctx context.Context, req bridge.Request) *bridge.Result {
+		r := run(ctx, req)
+		out.writeLast(shownOut.End())
+		errs.writeLast(shownErr.End())
+		return r
+	}
+}
+
+// A liveWriter writes output of the code at once. It calls broken when it
+// fails, such as when the reader is gone; a reader that does not read blocks nothing once ctx has ended.
+type liveWriter struct {
+	file   *os.File
+	ctx    context.Context
+	broken func(error)
+}
+
+func (l liveWriter) Write(b []byte) (int, error) {
+	wrote, kept := make(chan error, 1), bytes.Clone(b)
+	go func() {
+		_, err := l.file.Write(kept)
+		wrote <- err
+	}()
+	select {
+	case err := <-wrote:
+		if err != nil {
+			l.broken(err)
+		}
+		return len(b), err
+	case <-l.ctx.Done():
+		return 0, context.Cause(l.ctx)
+	}
+}
+
+// lastWrite bounds what is written after the user has stopped a run: a terminal
+// may be stopped as well.
+const lastWrite = 200 * time.Millisecond
+
+// writeLast writes what ends the output, also if ctx has ended.
+func (l liveWriter) writeLast(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), lastWrite)
+	defer cancel()
+	_, _ = liveWriter{l.file, ctx, l.broken}.Write(b) // a reader that is gone was noticed before
+}
+
+// writeError returns why output could not be written, if that is the cause of ctx's
+// end. As in any pipeline, a program whose output has no reader ends quietly.
+func writeError(ctx context.Context) error {
+	var failed *fs.PathError
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, unix.EPIPE):
+		return &console.ExitError{Code: console.Stopped{Signal: unix.SIGPIPE}.Code()}
+	case errors.As(cause, &failed):
+		return failed
+	}
+	return nil
+}
+
+// printResult prints the parts of the result that the streams have not shown
+// yet. An error is one of standard output.
+func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
+	if r.Result != "" {
+		if _, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, r.Result)); err != nil {
+			return err
+		}
+	}
+	shown := func(text string) string { return console.Shown(s.Err, text) }
+	color, stopped := console.ColorsFor(s.Err), s.Signals.Received() != nil
+	switch {
+	case stopped: // the user knows
+	case r.IsError() && r.Status != bridge.StatusError:
+		fmt.Fprintf(s.Err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, shown(r.Error))
+		for _, l := range r.Stack {
+			fmt.Fprintf(s.Err, "  %s\n", shown(l))
+		}
+	case r.ExitCode != nil && *r.ExitCode > 128:
+		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), shown(r.Error)) // as a shell does
+	}
+	if r.Hint != "" && !stopped {
+		fmt.Fprintf(s.Err, "%s %s\n", color.Cyan("hint:"), shown(r.Hint))
+	}
+	for _, l := range r.CallLines() {
+		fmt.Fprintf(s.Err, "toolcell: %s\n", shown(l))
+	}
+	for _, n := range r.Notes {
+		if !quiet && !stopped {
+			fmt.Fprintf(s.Err, "%s %s\n", color.Yellow("toolcell: note:"), shown(n))
+		}
+	}
+	printFiles(r, s)
+	return nil
+}
+
+// printFiles says where the files and pictures of a run are.
+func printFiles(r *bridge.Result, s *console.Streams) {
+	for _, l := range r.LocalFiles() {
+		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", console.Shown(s.Err, l.Path), console.Shown(s.Err, l.Text))
+	}
+}

@@ -1,0 +1,51 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+)
+
+// readInput gives running code the next line that is typed. The line goes on where
+// the code has left its own, such as the text of input().
+func (q *prompt) readInput(ctx context.Context) (string, error) {
+	mark := ""
+	if _, edits := q.input.(*editor); edits {
+		mark = console.Plain(q.cursor.takeRest()) // the editor draws the whole line
+		if mark != "" {
+			fmt.Fprint(q.Streams.Out, "\r")
+		}
+	}
+	line, _, err := q.input.line(ctx, mark, inputLine)
+	q.cursor.takeRest()
+	if errors.Is(err, errAbandoned) {
+		return "", bridge.ErrInterrupted
+	}
+	if err != nil {
+		return "", err
+	}
+	return line + "\n", nil
+}
+
+// completionPatience is how long the first Tab may take, which starts the session.
+const completionPatience = 5 * time.Second
+
+// complete returns what may continue a dotted name. It starts the session if need be.
+func (q *prompt) complete(ctx context.Context, dotted string) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	defer cancel()
+	if q.last == nil || q.last.Session == sessionEnded {
+		req := q.request("pass")
+		req.File, req.Progress = "", nil
+		r := q.Run(ctx, req)
+		if r.IsError() {
+			return nil // the first block says why
+		}
+		q.last = r
+	}
+	return q.Complete(ctx, q.request("pass"), dotted)
+}
