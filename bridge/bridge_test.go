@@ -297,7 +297,7 @@ func TestCallsRunInParallel(t *testing.T) {
 		}
 		return "1", nil
 	}}}, nil)
-	r := runCode(t, s, "import asyncio\nprint(sum(await asyncio.gather(*[mcp_up.slow() for _ in range(10)])))", "up")
+	r := runCode(t, s, "import asyncio\nprint(sum(map(int, await asyncio.gather(*[mcp_up.slow() for _ in range(10)]))))", "up")
 	if most.Load() != 10 || strings.Join(r.Stdout, "") != "10" {
 		t.Errorf("%d at once; %+v", most.Load(), r)
 	}
