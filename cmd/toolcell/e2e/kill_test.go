@@ -165,7 +165,7 @@ func TestKilledUpstream(t *testing.T) {
 	if r.status() != "error" || !strings.Contains(r.text, "MCPError") {
 		t.Errorf("uncaught: %s", r.text)
 	}
-	c.python(t, "print(await mcp_odd.pid() > 0)", "odd").want(t, "True")
+	c.python(t, "print(int(await mcp_odd.pid()) > 0)", "odd").want(t, "True")
 }
 
 // sandboxProcesses gives the first process of a sandbox and the one that runs

@@ -149,7 +149,7 @@ func testPromises(t *testing.T, c *client) {
 			t.Errorf("printing %d bytes: truncated = %v", size, cut)
 		}
 	}
-	r := c.python(t, "import asyncio\nprint(sum(await asyncio.gather(*[mcp_odd.meet() for _ in range(10)])))", "odd")
+	r := c.python(t, "import asyncio\nprint(sum(map(int, await asyncio.gather(*[mcp_odd.meet() for _ in range(10)]))))", "odd")
 	r.want(t, "10")
 	r = c.python(t, "from mcp import runtime\nprint(len(await runtime.list_tools('schemas')), await mcp_schemas.small())", "schemas")
 	r.want(t, "41 ok")
