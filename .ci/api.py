@@ -24,7 +24,8 @@ is shown. These names are there without an import of `runtime`:
 |---|---|
 | `mcp_<alias>`, `mcp_servers["name"]` | a server: its tools are attributes |
 | `from mcp.servers.<alias> import *` | imports the tools of a server as functions |
-| `LOADED_MCP_SERVERS` | names of the servers that this run may call |
+| `mcp.servers.<alias>.TOOLS`, `.TOOL_MAP` | the records of a server's tools, as a list and by alias |
+| `LOADED_MCP_SERVERS` | names of the servers that this run may call, in the order of the call's `servers` |
 | `display(…)` | `runtime.display` |
 | `asyncio` | the module |
 | the name of a saved tool | that tool; `from user_tools import name` works too |

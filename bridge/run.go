@@ -157,6 +157,7 @@ func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start
 	for _, st := range p.servers {
 		start.Servers = append(start.Servers, runner.Server{
 			Name: st.Name, Alias: st.Alias, Description: text.Bound(st.Description, 1<<10), Granted: p.granted[st.Name],
+			Place: slices.Index(p.order, st.Name) + 1,
 		})
 	}
 	return start

@@ -3,6 +3,7 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -21,6 +22,7 @@ type plan struct {
 	timeout time.Duration
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
+	order   []string                // the same names, as the request has them
 	lowered bool                    // the request asked for a longer timeout
 	notes   []string                // for the caller
 }
@@ -41,21 +43,20 @@ func validate(req Request, o Options) (plan, error) {
 	}
 	if err == nil {
 		p.servers = hostapi.UsableServers(o.Upstreams)
-		p.granted, err = grant(req.Servers, p.servers, o.Upstreams)
+		p.order, err = grant(req.Servers, p.servers, o.Upstreams)
+	}
+	p.granted = make(map[string]bool, len(p.order))
+	for _, name := range p.order {
+		p.granted[name] = true
 	}
 	return p, withStatus(StatusValidation, err)
 }
 
 // result is what every result of the request has.
 func (p plan) result() *Result {
-	r := &Result{Notes: p.notes}
+	r := &Result{Notes: p.notes, Servers: p.order}
 	if p.lowered {
 		r.TimeoutSeconds = wholeSeconds(p.timeout)
-	}
-	for _, st := range p.servers {
-		if p.granted[st.Name] {
-			r.Servers = append(r.Servers, st.Name)
-		}
 	}
 	return r
 }
@@ -84,13 +85,18 @@ func checkSession(name string) error {
 	return nil
 }
 
-// grant resolves the names of the servers that a run may call.
-func grant(names []string, all []mcpproxy.ServerStatus, up hostapi.Upstreams) (map[string]bool, error) {
-	granted := map[string]bool{}
+// grant resolves the names of the servers that a run may call. It keeps their order.
+func grant(names []string, all []mcpproxy.ServerStatus, up hostapi.Upstreams) ([]string, error) {
+	var granted []string
+	add := func(name string) {
+		if !slices.Contains(granted, name) {
+			granted = append(granted, name)
+		}
+	}
 	for _, name := range names {
 		if name == "*" {
 			for _, st := range all {
-				granted[st.Name] = true
+				add(st.Name)
 			}
 			continue
 		}
@@ -98,7 +104,7 @@ func grant(names []string, all []mcpproxy.ServerStatus, up hostapi.Upstreams) (m
 		if err != nil {
 			return nil, err
 		}
-		granted[server.Name] = true
+		add(server.Name)
 	}
 	return granted, nil
 }

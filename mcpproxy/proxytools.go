@@ -25,7 +25,7 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 	var tools []catalog.Tool
 	if tool == "" {
 		tools = list.All()
-	} else if t, ok := list.Find(tool); ok {
+	} else if t, ok := list.FindFold(tool); ok {
 		tools = []catalog.Tool{t}
 	} else {
 		return nil, list.Missing(u.server.Name, tool)

@@ -149,7 +149,8 @@ type Server struct {
 	Name        string `json:"name"`
 	Alias       string `json:"alias"` // its name as a Python identifier
 	Description string `json:"description,omitempty"`
-	Granted     bool   `json:"granted"` // the run may call it
+	Granted     bool   `json:"granted"`         // the run may call it
+	Place       int    `json:"place,omitempty"` // among the granted ones, in the order that the request named them
 }
 
 // A CallError is the error of a call as the code gets it: an MCPError, or the

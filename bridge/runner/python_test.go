@@ -686,11 +686,22 @@ assert runtime.describe_server('github').tools[0].name == 'create-issue' == (awa
 good, bad = runtime.list_loaded_server_metadata()
 assert good.name == 'github' and bad == {'name': 'file-system', 'alias': 'file_system', 'description': '', 'tools': [], 'error': 'file-system does not start'}, bad
 assert type(await query_tool_docs('github')) is list and (await query_tool_docs('github', 'echo')).tool == 'echo'
-assert len(query_tool_docs_sync('jira', detail='full')) == 2 and query_tool_docs_sync('github', tool='echo').tool == 'echo'
+assert len(query_tool_docs_sync('jira', detail='full')) == 2 and [d.tool for d in query_tool_docs_sync('github', tool='echo')] == ['echo']
 assert len(await search_tool_docs('x', limit=1)) == 1 and len(search_tool_docs_sync('x')) == 2
 assert 'runtime.' in capability_summary() == await capability_summary()
 assert set(runtime.__all__) == {n for n in dir(runtime) if n.islower() and n[0] != '_'} | {'MCPError'}
 assert all(getattr(runtime, n).__doc__ for n in runtime.__all__)`},
+		{name: "the Python original's names", code: `
+import mcp
+import mcp.servers.github as g
+assert mcp.__all__ == ['runtime', 'servers'] and issubclass(mcp.MCPError, RuntimeError)
+assert [t['name'] for t in g.TOOLS] == ['create-issue', 'echo'] and set(g.TOOLS[0]) >= {'name', 'alias', 'description', 'input_schema'}, g.TOOLS
+assert {alias: t['name'] for alias, t in g.TOOL_MAP.items()} == {'create_issue': 'create-issue', 'echo': 'echo'}
+g.TOOLS.clear()
+assert len(g.TOOLS) == 2
+try: mcp_servers['nope']
+except RuntimeError as e: assert isinstance(e, (mcp.MCPError, KeyError))
+else: assert False`},
 	})
 }
 

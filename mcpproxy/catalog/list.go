@@ -89,6 +89,20 @@ func (l *List) Find(key string) (Tool, bool) {
 	return l.tools[i], true
 }
 
+// FindFold is Find for names in any case. A name that is written as asked for comes
+// first, then the first of the others.
+func (l *List) FindFold(key string) (Tool, bool) {
+	if t, ok := l.Find(key); ok {
+		return t, true
+	}
+	for _, t := range l.tools {
+		if strings.EqualFold(t.Name, key) || strings.EqualFold(t.Alias, key) {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
 // Missing returns the error of a call of a tool that is not shown: it is hidden,
 // cannot be used, or does not exist.
 func (l *List) Missing(server, tool string) error {

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class MCPError(Exception):
+class MCPError(RuntimeError):
     """A server, or the connection to it, refused or failed.
 
     `message` is the text. `server` and `tool` are the names of the server and the tool, or None. `raw` is the tool's

@@ -20,6 +20,7 @@ Module = type(sys)
 def install_modules(runtime: Runtime) -> dict[str, Any]:
     """Registers mcp and mcp.runtime. Returns the names every piece of code starts with, without those of servers."""
     mcp = package("mcp", "The user's MCP servers, in Python.")
+    mcp.__all__ = ["runtime", "servers"]
     mcp.MCPError = MCPError
     mcp.runtime = runtime_module(runtime)
     for module in (mcp, mcp.runtime):
@@ -71,7 +72,10 @@ def hide_types(kind: type) -> None:
 
 
 def server_module(name: str, server: Server, runtime: Runtime) -> Any:
-    """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used."""
+    """Returns a module whose names are the server's tools, by alias or name. It asks for them when first used.
+
+    TOOLS lists their records, and TOOL_MAP has them by alias.
+    """
     module: Any = Module(name, server._title)
     known: list[Any] = []
 
@@ -83,6 +87,10 @@ def server_module(name: str, server: Server, runtime: Runtime) -> Any:
     def __getattr__(wanted: str) -> Any:
         if wanted == "__all__":
             return [tool["alias"] for tool in tools()]
+        if wanted == "TOOLS":
+            return list(tools())
+        if wanted == "TOOL_MAP":
+            return {tool["alias"]: tool for tool in tools()}
         if not is_dunder(wanted):
             for tool in tools():
                 if wanted in (tool["alias"], tool["name"]):

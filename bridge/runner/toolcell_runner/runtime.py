@@ -44,7 +44,8 @@ class Runtime:
         """Takes in which servers there are, and which of them this run may call."""
         self._entries = {entry["name"]: entry for entry in servers}
         self._names = {entry["alias"]: entry["name"] for entry in servers}
-        self.granted = tuple(entry["name"] for entry in servers if entry.get("granted"))
+        granted = [entry for entry in servers if entry.get("granted")]
+        self.granted = tuple(entry["name"] for entry in sorted(granted, key=lambda entry: entry.get("place", 0)))
         self._abouts: dict[tuple[str, str], Any] = {}
 
     def server(self, name: str) -> Server:
@@ -158,17 +159,17 @@ class Runtime:
                           error=str(error))
 
     async def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
-        """Returns the docs of a server's tools, or of one tool.
+        """Returns the docs of a server's tools, or of one tool, whose name or alias may be in any case.
 
         Detail "full" adds the whole description, inputSchema, and signature, which print shows; "schema" is the same
-        without signature.
+        without signature. query_tool_docs_sync returns a list also of one tool.
         """
-        docs = await self.host.ask_async(*self._query(server, tool, detail))
-        return one_or_all(self._docs(docs, detail), server, tool)
+        docs = self._docs(await self.host.ask_async(*self._query(server, tool, detail)), detail)
+        return docs if tool is None or not isinstance(docs, list) else docs[0]
 
     def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
-        """query_tool_docs for code that cannot await."""
-        return one_or_all(self._docs(self.host.ask(*self._query(server, tool, detail)), detail), server, tool)
+        """query_tool_docs for code that cannot await. It returns a list also of one tool."""
+        return self._docs(self.host.ask(*self._query(server, tool, detail)), detail)
 
     def _query(self, server: str, tool: str | None, detail: str) -> tuple[str, dict[str, Any]]:
         params = {"server": self._name(server), "detail": checked_detail(detail)}
@@ -311,11 +312,3 @@ def checked_detail(detail: str) -> str:
 def listed(answer: Any, key: str) -> list[Any]:
     """Returns the list in an answer, which is the list itself or has it under key."""
     return answer if isinstance(answer, list) else answer.get(key) or []
-
-
-def one_or_all(docs: Any, server: str, tool: str | None) -> Any:
-    if tool is None or not isinstance(docs, list):
-        return docs
-    if not docs:
-        raise MCPError(f"the server has no tool {tool!r}", server, tool)
-    return docs[0]

@@ -28,7 +28,7 @@ def limit_hit(error: BaseException) -> str | None:
     """Returns the name of the limit that an exception comes from, or None."""
     if isinstance(error, MemoryError):
         return "memory"
-    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+    if type(error) is RuntimeError and "start new thread" in str(error):
         return "pids"
     if not isinstance(error, OSError):
         return None
