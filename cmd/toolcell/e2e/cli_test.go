@@ -113,8 +113,8 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 }
 
 // TestDefaultImageFallsBackToTheHost: without a registry in reach the host's
-// own Python is used instead, with a note, but never for an image that was
-// named.
+// own Python is used instead, but never for an image that was named. A shell user
+// reads so once; for a client it is among the fields, and not in the text.
 func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 	h := firstHost(t)
 	// No proxy answers there, whatever network this machine has.
@@ -123,9 +123,20 @@ func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 	if code != 0 || out != "1\n" || !strings.Contains(errs, "host's own Python") {
 		t.Errorf("exit %d, %q, %q", code, out, errs)
 	}
+	for flag, noted := range map[string]bool{"-q": false, "-v": true, "--timeout=20": false} {
+		if _, errs, code := h.run(t, dead, "exec", flag, "-c", "print(1)"); code != 0 || strings.Contains(errs, "host's own Python") != noted {
+			t.Errorf("exec %s again: exit %d, %q", flag, code, errs)
+		}
+	}
+	if _, errs, _ = h.run(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print(1)"); strings.Contains(errs, "host's own Python") {
+		t.Errorf("another state of the host: %q", errs)
+	}
+	if _, errs, _ = h.run(t, dead, "exec", "-c", "print(1)"); !strings.Contains(errs, "host's own Python") {
+		t.Errorf("the note is not printed when it holds again: %q", errs)
+	}
 	c := h.serve(t, dead)
 	r := c.python(t, "print(1)")
-	if notes, _ := json.Marshal(r.fields["notes"]); r.isError || !strings.Contains(string(notes), "host's own Python") || !strings.Contains(r.text, "note: ") {
+	if notes, _ := json.Marshal(r.fields["notes"]); r.isError || !strings.Contains(string(notes), "host's own Python") || strings.Contains(r.text, "host's own Python") {
 		t.Errorf("got %s, notes %s", r.text, notes)
 	}
 	dead["MCP_BRIDGE_IMAGE"] = "python:3.14-slim"
