@@ -67,14 +67,17 @@ func Open(p Location, o Options) (*File, error) {
 		}
 		f.Local = len(f.Entries)
 	}
+	within := ""
 	for _, key := range f.Dialect.Keys {
+		if key == within {
+			continue // mcp/servers is within mcp, which older versions have
+		}
 		ok, err := f.addEntries(top, key)
 		if err != nil {
 			return nil, err
 		}
-		if ok && strings.Contains(key, ".") {
-			found = true
-			break // mcp.servers is within mcp, which older versions have
+		if outer, _, nested := strings.Cut(key, "/"); ok && nested {
+			within = outer
 		}
 		found = found || ok
 	}

@@ -11,11 +11,11 @@ import (
 // most clients do.
 type Dialect struct {
 	Client  string
-	User    []string // files; EDITOR/ is the user folder of each editor, /* all files in a folder
+	User    []string // files; EDITOR/ is the user folder of each editor, /* all files in a folder, /*.json some
 	Project []string // the same, in the project directory
 	Content string   // a variable that holds a whole file
 
-	Keys     []string // where the servers are; all that are there count, unless a.b is within a
+	Keys     []string // where the servers are; all that are there count, unless a/b is within a
 	settings bool     // the file is of all kinds of settings: it need not have servers
 	Projects bool     // and has servers of single directories under "projects"
 	guess    bool     // it may be in any dialect, which its key tells
@@ -108,6 +108,14 @@ var (
 			syntax: codeSettings | inputRefs, Fields: fieldNames{envFile: []string{"envFile"}},
 		},
 		{
+			// Where VS Code before 1.102 had its servers, and Amp's extension has its own
+			// (ampcode.com/manual#mcp).
+			Client: "vscode", Project: []string{".vscode/settings.json"}, User: []string{"EDITOR/settings.json"},
+			Keys: []string{"mcp/servers", "amp.mcpServers"}, settings: true,
+			syntax: codeSettings | inputRefs | braces,
+			Fields: fieldNames{envFile: []string{"envFile"}, allow: []string{"includeTools"}},
+		},
+		{
 			Client: "codex", Project: []string{".codex/config.toml"}, User: []string{"${CODEX_HOME:-~/.codex}/config.toml"},
 			Keys: []string{"mcp_servers"}, settings: true,
 			bare: config.HTTP, // Codex has no SSE
@@ -132,6 +140,39 @@ var (
 			},
 		},
 		{
+			// A fork of Gemini CLI (qwenlm.github.io/qwen-code-docs/en/users/features/mcp).
+			Client: "qwen", Project: []string{".qwen/settings.local.json", ".qwen/settings.json"}, User: []string{"~/.qwen/settings.json"},
+			Keys: []string{"mcpServers"}, settings: true,
+			syntax: braces | defaults | dollar,
+			bare:   config.SSE, // and httpUrl is streamable HTTP
+			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
+			timeouts: []timeoutField{
+				{"timeout", time.Millisecond, true},
+			},
+		},
+		{
+			// The first file is of version 2, the others are of those before it
+			// (antigravity.google/docs/mcp).
+			Client: "antigravity", Project: []string{".agents/mcp_config.json"},
+			User: []string{
+				"~/.gemini/config/mcp_config.json", "~/.gemini/antigravity/mcp_config.json", "~/.gemini/antigravity-cli/mcp_config.json",
+			},
+			Keys: []string{"mcpServers"}, settings: true, // it makes the file empty
+			syntax: braces | defaults | dollar | envColon,
+			Fields: fieldNames{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
+		},
+		{
+			// The table of settings is at ampcode.com/manual#configuration.
+			Client: "amp", Project: []string{".amp/settings.json", ".amp/settings.jsonc"},
+			User: []string{
+				"${AMP_SETTINGS_FILE}",
+				"${XDG_CONFIG_HOME:-~/.config}/amp/settings.json", "${XDG_CONFIG_HOME:-~/.config}/amp/settings.jsonc",
+			},
+			Keys: []string{"amp.mcpServers"}, settings: true,
+			syntax: braces | defaults,
+			Fields: fieldNames{allow: []string{"includeTools"}},
+		},
+		{
 			Client: "opencode",
 			Project: []string{
 				"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc",
@@ -142,7 +183,7 @@ var (
 				"${XDG_CONFIG_HOME:-~/.config}/opencode/config.json",
 			},
 			Content: "OPENCODE_CONFIG_CONTENT",
-			Keys:    []string{"mcp.servers", "mcp"}, settings: true,
+			Keys:    []string{"mcp/servers", "mcp"}, settings: true,
 			syntax: curly,
 			Fields: fieldNames{CommandList: true, Env: []string{"environment"}},
 			timeouts: []timeoutField{
@@ -260,6 +301,17 @@ var (
 			syntax: braces | defaults | dollar,
 			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
 		},
+		{
+			// Where only the Python original looks: its CONFIG_DIRS, CLAUDE_CONFIG_PATHS
+			// and OPENCODE_CONFIG_PATHS. mcp-servers may hold other files too.
+			Client: "mcp-server-code-execution-mode",
+			Project: []string{
+				"mcp-servers/*.json", "claude_code_config.json", "claude_desktop_config.json", "opencode_config.json", "opencode_desktop_config.json",
+			},
+			User: []string{"~/.opencode.json"},
+			Keys: []string{"mcpServers"}, settings: true,
+			syntax: Generic.syntax, Fields: Generic.Fields,
+		},
 	}
 )
 
@@ -279,5 +331,5 @@ func DialectOf(client string) *Dialect {
 
 // guessed are the dialects of files that belong to no client, by their keys.
 var guessed = []struct{ key, client string }{
-	{"mcp_servers", "codex"}, {"context_servers", "zed"}, {"mcp.servers", "opencode"}, {"mcp", "opencode"}, {"extensions", "goose"},
+	{"mcp_servers", "codex"}, {"context_servers", "zed"}, {"mcp/servers", "opencode"}, {"mcp", "opencode"}, {"extensions", "goose"},
 }

@@ -140,6 +140,9 @@ func (r *fieldReader) table(key string) map[string]string {
 		return nil
 	}
 	all, err := rawjson.Members(raw)
+	if list, notList := rawjson.Items(raw); notList == nil && len(list) == 0 {
+		return nil // as ~/.opencode.json has it
+	}
 	if err != nil {
 		r.fail("%q is not an object", key)
 	}

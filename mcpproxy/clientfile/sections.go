@@ -34,9 +34,9 @@ func (f *File) guess(top []rawjson.Member) (bool, error) {
 	return false, nil
 }
 
-// addEntries adds the entries under a key, a.b being within an object.
+// addEntries adds the entries under a key, a/b being within an object.
 func (f *File) addEntries(top []rawjson.Member, key string) (bool, error) {
-	first, rest, nested := strings.Cut(key, ".")
+	first, rest, nested := strings.Cut(key, "/")
 	raw, ok := rawjson.Find(top, first)
 	if !ok || rawjson.IsNull(raw) {
 		return ok && !nested, nil
@@ -115,6 +115,10 @@ func (f *File) claudeProject(dir string, top []rawjson.Member) error {
 // readInputs takes what VS Code asks its user for.
 func (f *File) readInputs(top []rawjson.Member) {
 	raw, ok := rawjson.Find(top, "inputs")
+	if mcp, there := rawjson.Find(top, "mcp"); there && !ok { // of settings.json
+		inner, _ := rawjson.Members(mcp)
+		raw, ok = rawjson.Find(inner, "inputs")
+	}
 	if !ok {
 		return
 	}
@@ -139,9 +143,9 @@ func (f *File) readInputs(top []rawjson.Member) {
 	}
 }
 
-// readSwitches takes what Gemini says of its servers outside of their entries.
+// readSwitches takes what Gemini and Qwen say of their servers outside of the entries.
 func (f *File) readSwitches(top []rawjson.Member) {
-	if f.Dialect.Client != "gemini" {
+	if f.Dialect.Client != "gemini" && f.Dialect.Client != "qwen" {
 		return
 	}
 	raw, _ := rawjson.Find(top, "mcp")

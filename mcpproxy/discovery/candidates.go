@@ -14,6 +14,7 @@ type candidate struct {
 	rank     rank
 	required bool // its absence is a problem
 	folder   bool // every config file in it counts
+	jsonOnly bool // or every file that is .json
 }
 
 // openedFile is a config file with its rank.
@@ -74,11 +75,18 @@ func candidates(o Options) []candidate {
 	return all
 }
 
-// candidateAt makes a candidate of a path of a dialect. One that ends in /* is a
-// folder.
+// candidateAt makes a candidate of a path of a dialect. One that ends in /* or
+// /*.json is a folder.
 func candidateAt(d *clientfile.Dialect, path string, r rank) candidate {
+	path, jsonOnly := strings.CutSuffix(path, "/*.json")
 	path, folder := strings.CutSuffix(path, "/*")
-	return candidate{Location: clientfile.Location{Path: path, Dialect: d, Bare: folder, Project: r == rankProject}, rank: r, folder: folder}
+	folder = folder || jsonOnly
+	return candidate{Location: clientfile.Location{Path: path, Dialect: d, Bare: folder, Project: r == rankProject}, rank: r, folder: folder, jsonOnly: jsonOnly}
+}
+
+// takes reports whether a file in the folder counts.
+func (p candidate) takes(name string) bool {
+	return isConfigName(name) && (!p.jsonOnly || filepath.Ext(name) == ".json")
 }
 
 // inHome reports whether the project is the user's home directory.
@@ -92,7 +100,7 @@ func inHome(o Options) bool {
 func ProjectOf(file string) string {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		for _, p := range candidates(Options{Dir: dir}) {
-			if p.Path == file || p.folder && p.Path == filepath.Dir(file) {
+			if p.Path == file || p.folder && p.Path == filepath.Dir(file) && p.takes(filepath.Base(file)) {
 				return dir
 			}
 		}

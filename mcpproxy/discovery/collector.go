@@ -56,7 +56,7 @@ func (d *collector) readFolder(p candidate) {
 	}
 	var names []string
 	for _, e := range entries {
-		if n := e.Name(); isConfigName(n) {
+		if n := e.Name(); p.takes(n) {
 			names = append(names, n)
 		}
 	}

@@ -58,7 +58,10 @@ var targets = []client{
 	{name: "windsurf", title: "Windsurf", client: "windsurf", note: "press Refresh in its MCP settings, or restart it"},
 	{name: "codex", title: "Codex", client: "codex", after: `"tool_timeout_sec": 150`},
 	{name: "gemini", title: "Gemini CLI", client: "gemini"},
+	{name: "qwen", title: "Qwen Code", client: "qwen"},
+	{name: "antigravity", title: "Antigravity", client: "antigravity", note: "press Refresh in its list of MCP servers, or restart it"},
 	{name: "opencode", title: "OpenCode", client: "opencode", before: `"type": "local"`, after: `"enabled": true`},
+	{name: "amp", title: "Amp", client: "amp"},
 	{name: "zed", title: "Zed", client: "zed", before: `"source": "custom"`},
 	{name: "copilot", title: "Copilot CLI", client: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
 	{name: "cline", title: "Cline", client: "cline", after: patienceSeconds, user: []string{
@@ -158,12 +161,12 @@ func (p Target) Note() string { return p.target.note }
 // key is where the servers are in a file with this text.
 func (p Target) key(has func(path ...string) bool) []string {
 	for _, key := range p.dialect.Keys {
-		if path := strings.Split(key, "."); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
+		if path := strings.Split(key, "/"); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
 			return path
 		}
 	}
 	last := p.dialect.Keys[len(p.dialect.Keys)-1] // a nested one is only used where it is
-	return strings.Split(last, ".")
+	return strings.Split(last, "/")
 }
 
 // entry writes one for this program, in the order in which people would.
