@@ -32,6 +32,7 @@ type Piece struct {
 	before []byte // comment lines
 	member []byte
 	after  []byte // a comment on its last line
+	indent string // that its lines were written for; empty if they stay as they are
 }
 
 // A format edits the text of one kind of file. None of its methods changes data.

@@ -63,6 +63,18 @@ func TestSetKeepsTheRest(t *testing.T) {
 			"c.json", "s", "{\n  \"a\": [1,2] /* two\n lines */\n}",
 			"{\n  \"a\": [1,2], /* two\n lines */\n  \"s\": {\n    \"toolcell\": {\n      \"command\": \"/opt/toolcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}",
 		},
+		"an empty object on one line": {
+			"c.json", "s", "// mine\n{ \"s\": {} }",
+			"// mine\n{\n  \"s\": {\n    \"toolcell\": {\n      \"command\": \"/opt/toolcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}",
+		},
+		"one beside others on one line": {
+			"c.json", "s", "{\"a\": 1, \"s\": {}}\n",
+			"{\"a\": 1, \"s\": {\n  \"toolcell\": {\n    \"command\": \"/opt/toolcell\",\n    \"args\": [\"serve\"],\n    \"env\": {\n      \"A\": \"b, \\\",\\\" <c>\"\n    }\n  }\n}}\n",
+		},
+		"nothing on one line": {
+			"c.json", "s", "{}\n",
+			"{\n  \"s\": {\n    \"toolcell\": {\n      \"command\": \"/opt/toolcell\",\n      \"args\": [\"serve\"],\n      \"env\": {\n        \"A\": \"b, \\\",\\\" <c>\"\n      }\n    }\n  }\n}\n",
+		},
 		"TOML": {
 			"c.toml", "mcp_servers", "model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"",
 			"model = \"o\" # mine\n\n[mcp_servers.a]\ncommand = \"\"\"\n[mcp_servers.b]\n\"\"\"\n\n[mcp_servers.toolcell]\ncommand = \"/opt/toolcell\"\nargs = [\"serve\"]\nenv = { A = \"b, \\\",\\\" <c>\" }\n",

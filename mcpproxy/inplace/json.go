@@ -118,6 +118,12 @@ func (jsonFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
 		return nil, err
 	}
 	step, nl := unit(data, &root), lineEnd(data)
+	if text := data[root.StartOffset:root.EndOffset]; bytes.Equal(withoutSpace(text), emptyAt(path)) && !bytes.Contains(text, []byte{'\n'}) {
+		data = splice(data[:root.StartOffset], []byte("{}"), data[root.EndOffset:])
+		if root, err = parseJSON(data); err != nil {
+			return nil, err
+		}
+	}
 	for i := len(path); ; i-- {
 		v, o, err := findObject(&root, path[:i])
 		if err != nil {
@@ -129,9 +135,22 @@ func (jsonFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
 		// The object is not there: the piece becomes an object with it inside.
 		in := strings.Repeat(step, i+1)
 		member := fmt.Sprintf("%s: {%s%s%s%s%s}", quote(path[i-1]), nl, in, p.text(in, nl, ""), nl, strings.Repeat(step, i))
-		p = Piece{member: []byte(member)}
+		p = Piece{member: []byte(member), indent: in[len(step):]}
 	}
 }
+
+// emptyAt is a file that has nothing but an empty object at path. On one line it
+// leaves no indentation to follow.
+func emptyAt(path []string) []byte {
+	var b strings.Builder
+	for _, key := range path {
+		b.WriteString("{" + quote(key) + ":")
+	}
+	return []byte(b.String() + "{}" + strings.Repeat("}", len(path)))
+}
+
+// withoutSpace leaves out the blanks of a text.
+func withoutSpace(text []byte) []byte { return bytes.Join(bytes.Fields(text), nil) }
 
 // text is the piece with its comments, and with a comma if there is to be one.
 func (p Piece) text(indent, nl, comma string) string {
@@ -139,7 +158,11 @@ func (p Piece) text(indent, nl, comma string) string {
 	for line := range bytes.Lines(p.before) {
 		b.WriteString(strings.TrimSpace(string(line)) + nl + indent)
 	}
-	b.Write(p.member)
+	if p.indent != "" && p.indent != indent {
+		b.Write(bytes.ReplaceAll(p.member, []byte(nl+p.indent), []byte(nl+indent)))
+	} else {
+		b.Write(p.member)
+	}
 	b.WriteString(comma)
 	if len(p.after) > 0 {
 		b.WriteString(" " + string(p.after))

@@ -90,8 +90,9 @@ func (jsonFormat) write(data []byte, path []string, value json.RawMessage) (Piec
 	if root, err := parseJSON(data); err == nil {
 		step = unit(data, &root)
 	}
-	text := indented(value, strings.Repeat(step, len(path)), step, lineEnd(data))
-	return Piece{path: path, member: splice([]byte(quote(path[len(path)-1])+": "), text)}, nil
+	indent := strings.Repeat(step, len(path))
+	text := indented(value, indent, step, lineEnd(data))
+	return Piece{path: path, member: splice([]byte(quote(path[len(path)-1])+": "), text), indent: indent}, nil
 }
 
 // indented writes a value as its neighbors are likely to be: objects over
