@@ -33,7 +33,7 @@ func (p ClientPart) Error() string {
 type Entry struct {
 	Name     string
 	Server   config.Server
-	Disabled bool
+	Disabled bool           // then no more is read of the server than its command
 	Inputs   []config.Input // that it names, with a value or without
 	Err      error          // what is wrong with it, a missing value too
 }
@@ -46,6 +46,8 @@ func (f *File) Parse(m rawjson.Member) (e Entry) {
 	}
 	if f.off[m.Name] {
 		e.Disabled = true
+		raw, _ := f.AsWritten(m)
+		e.Server.Command = raw.Command
 		return e
 	}
 	x := newExpander(f)
@@ -78,6 +80,8 @@ func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabl
 	}
 	r := fieldReader{members: all, x: x, dialect: f.Dialect}
 	if disabled = r.disabled(); disabled && r.err == nil {
+		r.x = &expander{raw: true}
+		r.command(&s) // tells whether it is this program; whether it is right does not matter
 		return s, true, nil
 	}
 	kind, urlKey := r.transport()

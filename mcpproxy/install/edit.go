@@ -69,7 +69,7 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 	}
 	e := all[i]
 	put.Name, put.Off = e.Name, e.Disabled
-	if e.Disabled && !p.starts(e) { // no more is read of it
+	if e.Disabled {
 		return nil, put, fmt.Errorf("has a server %q that is switched off: switch it on there, or choose another name with --name", e.Name)
 	}
 	if !p.starts(e) {

@@ -44,9 +44,14 @@ const (
 	patienceMilliseconds = `"timeout": 150000`
 )
 
+// alwaysLoad keeps Claude Code from deferring the one tool there is behind a
+// search: code.claude.com/docs/en/mcp#scale-with-mcp-tool-search. Versions before
+// 2.1.121 ignore it.
+const alwaysLoad = `"alwaysLoad": true`
+
 // targets are the clients in the order in which they are listed.
 var targets = []client{
-	{name: "claude-code", title: "Claude Code", client: "claude", before: `"type": "stdio"`, note: "sessions that are open see it after /mcp or a restart"},
+	{name: "claude-code", title: "Claude Code", client: "claude", before: `"type": "stdio"`, after: alwaysLoad, note: "sessions that are open see it after /mcp or a restart"},
 	{name: "claude-desktop", title: "Claude Desktop", client: "claude-desktop", note: "restart it"},
 	{name: "cursor", title: "Cursor", client: "cursor", before: `"type": "stdio"`},
 	{name: "vscode", title: "VS Code", client: "vscode", before: `"type": "stdio"`, user: []string{

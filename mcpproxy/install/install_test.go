@@ -223,13 +223,25 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 
 // TestInstallSaysThatAnEntryIsSwitchedOff: it does not start something else.
 func TestInstallSaysThatAnEntryIsSwitchedOff(t *testing.T) {
-	p, err := TargetOf(mcptest.Site(t, nil), "windsurf", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := `{"mcpServers": {"toolcell": {"command": "/opt/toolcell", "args": ["serve"], "disabled": true}}}`
-	if _, _, err := p.Install([]byte(text), Entry{Command: "/opt/toolcell"}); err == nil || !strings.Contains(err.Error(), `"toolcell" that is switched off`) {
-		t.Errorf("got %v", err)
+	for client, text := range map[string]string{
+		"windsurf": `{"mcpServers": {"toolcell": {"command": "/opt/toolcell", "args": ["serve"], "disabled": true}}}`,
+		"cursor":   `{"mcpServers": {"toolcell": {"command": "/gone/toolcell", "args": ["serve"], "disabled": true}}}`,
+		"opencode": `{"mcp": {"toolcell": {"type": "local", "command": ["/gone/toolcell", "serve"], "enabled": false}}}`,
+		"gemini":   `{"mcp": {"excluded": ["toolcell"]}, "mcpServers": {"toolcell": {"command": "/gone/toolcell"}}}`,
+	} {
+		p, err := TargetOf(mcptest.Site(t, nil), client, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := p.Install([]byte(text), Entry{Command: "/opt/toolcell"}); err == nil || !strings.Contains(err.Error(), `"toolcell" that is switched off`) {
+			t.Errorf("%s: got %v", client, err)
+		}
+		if name, _, err := p.Others([]byte(text)); name != "toolcell" || err != nil {
+			t.Errorf("%s: the entry is %q, %v", client, name, err)
+		}
+		if out, name, err := p.Uninstall([]byte(text), "", false); name != "toolcell" || err != nil || strings.Contains(string(out), "serve") {
+			t.Errorf("%s: taken out is %q, %v\n%s", client, name, err, out)
+		}
 	}
 }
 
