@@ -35,7 +35,8 @@ anything is sent: `TypeError: get_sum(): a must be a number, not str`. Names, ty
 inside lists and dictionaries; limits and formats are left to the server. Tuples and sets become lists; dates, paths and
 UUIDs become strings; an optional argument that is None is left out, unless null is allowed.
 
-The result is a plain value: the structured content if there is any, otherwise the text, parsed if it is JSON.
+The result is a plain value: the structured content if there is any, otherwise the text, parsed if it is a
+JSON object or array. Structured content that only repeats the text, as in `{"content": "the text"}`, is that text.
 `help(tool)` and `inspect.signature(tool)` show its parameters, and `dir(server)` shows a server's tools.
 """
 

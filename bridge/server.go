@@ -86,15 +86,19 @@ func (s *Server) Close() {
 	s.sessions.close()
 }
 
-// manualURI is the resource that holds the manual.
-const manualURI = "resource://toolcell/capabilities"
+// manualURI is the resource that holds the manual. It can also be read, but is not
+// listed, under the name that it has in the Python original.
+const (
+	manualURI         = "resource://toolcell/capabilities"
+	originalManualURI = "resource://mcp-server-code-execution-mode/capabilities"
+)
 
 // toolDescription has to say in as few tokens as possible what a model needs to
 // use the tool well: that code reaches other servers from inside, and how to
-// find out more. A test bounds the whole tools/list answer to 200 tokens.
-const toolDescription = "Run Python in a fresh sandbox (no network). The user's other MCP servers are called from the code: " +
+// find out more. A test bounds the whole tools/list answer to 185 tokens.
+const toolDescription = "Run Python in a fresh sandbox (no network). The code calls the user's other MCP servers: " +
 	"`from mcp import runtime`; runtime.discovered_servers(), await runtime.search_tool_docs(\"need\"), " +
-	"await runtime.query_tool_docs(server), then await mcp_<server>.<tool>(**args). " +
+	"await runtime.query_tool_docs(server), await mcp_<server>.<tool>(**args). " +
 	"runtime.capability_summary() has the manual. Only what you print returns."
 
 // inputSchema is written by hand: a generated one is longer.
@@ -121,21 +125,26 @@ func (s *Server) MCP() *mcp.Server {
 				s.warmUp()
 				s.cleanFiles()
 			})
+			if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil && read.Params.URI == originalManualURI {
+				return readManual(ctx, read)
+			}
 			return next(ctx, method, req)
 		}
 	})
-	server.AddTool(&mcp.Tool{Name: "run_python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
+	server.AddTool(&mcp.Tool{Name: "run_python", Title: "Run Python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
 		URI: manualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),
-	}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
-			{URI: manualURI, MIMEType: "text/markdown", Text: runner.Manual},
-		}}, nil
-	})
+	}, readManual)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: artifacts.URITemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
 	}, s.readFile)
 	return server
+}
+
+func readManual(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+		{URI: req.Params.URI, MIMEType: "text/markdown", Text: runner.Manual},
+	}}, nil
 }
 
 // runPython answers one tools/call.

@@ -353,6 +353,11 @@ var fakeHosts = map[string]fakeHost{
 		modes:  map[string]fs.FileMode{"usr/bin/newuidmap": 0o755, "usr/bin/newgidmap": 0o755},
 		change: func(f *hostFacts) { f.FileCaps = func(string) bool { return true } },
 	},
+	"a small /run": {
+		change: func(f *hostFacts) {
+			f.folders = []folder{{Path: f.needs.Images, Free: 9 << 30}, {Path: "/run/user/1000/toolcell", Free: 197 << 20}}
+		},
+	},
 	"newuidmap that PATH does not find": {
 		env: map[string]string{"PATH": "/opt/bin"}, change: oneMapped,
 		checks: map[string]string{"RC-IDS-PATH": `export PATH="$PATH:/usr/bin"`},

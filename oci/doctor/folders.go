@@ -127,7 +127,8 @@ func folderChecks(f *hostFacts) []Check {
 	}
 	for _, dir := range f.folders {
 		switch {
-		case dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
+		// Images are in one of the folders only: what is kept in /run is small.
+		case dir.Path == f.needs.Images && dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
 			add(fullCheck(dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
 			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere("/var/lib/toolcell", 0o755)))
