@@ -256,6 +256,7 @@ install-extras:
 
 .PHONY: uninstall
 uninstall:
+	@$(if $(DESTDIR),,.ci/uninstalling.sh $(PREFIX)/bin/toolcell)
 	rm -f $(DESTDIR)$(PREFIX)/bin/toolcell $(addprefix $(SHARE)/,$(EXTRAS))
 
 # A .deb and a tarball for each architecture, and SHA256SUMS, in dist. ARCHS="amd64
