@@ -26,6 +26,9 @@ func (t *typed) arguments() []candidate {
 	case "tools show", "tools rm", "tools export":
 		return t.tools()
 	}
+	if t.path == "install" || t.path == "uninstall" {
+		return words(installer.ClientNames()...)
+	}
 	if len(t.args) > 0 {
 		return nil
 	}
@@ -34,8 +37,6 @@ func (t *typed) arguments() []candidate {
 		t.paths = filePaths
 	case "servers call", "servers login", "servers logout":
 		return t.servers()
-	case "install", "uninstall":
-		return words(installer.ClientNames()...)
 	case "completion":
 		return words("bash", "zsh", "fish")
 	}

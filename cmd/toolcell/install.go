@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +15,9 @@ import (
 
 func installCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{
-		&cli.BoolFlag{Name: "list", Usage: "show the clients that are known, their files, and which have toolcell"},
-		&cli.BoolFlag{Name: "json", Usage: "print the list as JSON"},
+		&cli.BoolFlag{Name: "all", Usage: "all clients that are found on this machine"},
+		&cli.BoolFlag{Name: "list", Usage: "show all clients that are known, their files, and which have toolcell"},
+		jsonFlag(),
 		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the entry (default: toolcell)"},
 		&cli.StringSliceFlag{Name: "env", Usage: "`KEY=VALUE` that the client is to start toolcell with, such as MCP_BRIDGE_IMAGE=python:3.13; may be repeated"},
@@ -21,11 +25,13 @@ func installCommand(s *console.Streams) *cli.Command {
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "move them without asking"},
 		&cli.BoolFlag{Name: "print", Usage: "only print the entry, to be put in by hand"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "only show what would change"},
+		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only"},
 		&cli.BoolFlag{Name: "undo", Usage: "take the entry out again, and put back what was moved"},
 	}
 	return &cli.Command{
-		Name: "install", Usage: "put toolcell into the config of an MCP client", ArgsUsage: "CLIENT",
-		Description: "Clients: " + strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
+		Name: "install", Usage: "put toolcell into the config of MCP clients", ArgsUsage: "[CLIENT...]",
+		Description: "Without a client it shows those that are found on this machine. Clients: " +
+			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
 			"cannot be read is left alone.",
 		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
@@ -34,64 +40,149 @@ func installCommand(s *console.Streams) *cli.Command {
 			case c.Bool("undo"):
 				return uninstall(c, s)
 			case c.Bool("list"):
-				return listClients(c, s)
+				return listClients(c, s, false)
+			case c.NArg() == 0 && !c.Bool("all") && !slices.ContainsFunc([]string{"print", "dry-run", "move-servers", "name", "env", "project"}, c.IsSet):
+				return listClients(c, s, true)
 			}
-			i, err := openInstaller(c, s)
-			if err != nil {
-				return err
-			}
-			if c.Bool("print") {
-				return i.PrintEntry()
-			}
-			return i.Install(c.Context)
+			return installAll(c, s)
 		},
 	}
 }
 
 func uninstallCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{
+		&cli.BoolFlag{Name: "all", Usage: "all clients that have toolcell"},
+		jsonFlag(),
 		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the entry, if there are several"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "only show what would change"},
+		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only"},
 	}
 	return &cli.Command{
-		Name: "uninstall", Usage: "take toolcell out of the config of an MCP client, and put back what was moved", ArgsUsage: "CLIENT",
+		Name: "uninstall", Usage: "take toolcell out of the config of MCP clients, and put back what was moved", ArgsUsage: "CLIENT...",
 		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return uninstall(c, s) },
 	}
 }
 
+func installAll(c *cli.Context, s *console.Streams) error {
+	if c.Bool("all") && c.Bool("project") {
+		return console.Usagef("--all is for your own files; name the clients of the project")
+	}
+	return eachClient(c, s, func(o installer.Options) ([]string, error) { return installer.Detected(o.Discovery) },
+		func(i *installer.Installer) (*installer.Report, error) {
+			if c.Bool("print") {
+				return nil, i.PrintEntry()
+			}
+			return i.Install(c.Context)
+		})
+}
+
 // uninstall is also the action of install --undo.
 func uninstall(c *cli.Context, s *console.Streams) error {
-	i, err := openInstaller(c, s)
+	installed := func(o installer.Options) ([]string, error) {
+		clients, others, err := installer.Installed(o.Discovery, o.Settings)
+		slices.Sort(others)
+		for _, file := range others {
+			fmt.Fprintf(s.Err, "toolcell: note: %s was changed too: take toolcell out of it with --project, in that folder\n", file)
+		}
+		if err == nil && len(clients) == 0 && !o.JSON {
+			fmt.Fprintln(s.Out, "nothing to do: toolcell is in the config of no client")
+		}
+		return clients, err
+	}
+	return eachClient(c, s, installed, (*installer.Installer).Uninstall)
+}
+
+// eachClient does something for the clients that the command line means, which
+// all knows if it says --all. One that fails does not keep it from the others.
+func eachClient(c *cli.Context, s *console.Streams, all func(installer.Options) ([]string, error), do func(*installer.Installer) (*installer.Report, error)) error {
+	o, err := installOptions(c, s)
 	if err != nil {
 		return err
 	}
-	return i.Uninstall()
+	clients, err := clientsOf(c, o, all)
+	if err != nil {
+		return err
+	}
+	var reports []*installer.Report
+	failed := 0
+	for n, client := range clients {
+		if slices.Contains(clients[:n], client) || c.Context.Err() != nil {
+			continue
+		}
+		report, err := forClient(o, client, do)
+		if err != nil {
+			var exit *console.ExitError
+			if len(clients) == 1 && !o.JSON || errors.As(err, &exit) && exit.Code == console.ExitUsage {
+				return err
+			}
+			failed++
+			report = installer.Failed(client, err)
+			if !o.JSON {
+				fmt.Fprintf(s.Err, "%s %s\n", console.ColorsFor(s.Err).Red("toolcell:"), console.Shown(s.Err, err.Error()))
+			}
+		}
+		reports = append(reports, report)
+	}
+	if o.JSON && !c.Bool("print") {
+		err = console.PrintJSON(s.Out, reports)
+	}
+	if failed > 0 {
+		err = errors.Join(err, &console.ExitError{Code: console.ExitFail}) // what failed is printed already
+	}
+	return err
 }
 
-// openInstaller opens the file that the command line means.
-func openInstaller(c *cli.Context, s *console.Streams) (*installer.Installer, error) {
-	if c.NArg() != 1 {
-		return nil, console.Usagef("%s takes one client: %s", c.Command.Name, strings.Join(installer.ClientNames(), ", "))
+// clientsOf returns the clients that the command line means. All of them are known:
+// nothing is to be changed where a name is wrong.
+func clientsOf(c *cli.Context, o installer.Options, all func(installer.Options) ([]string, error)) ([]string, error) {
+	clients := c.Args().Slice()
+	switch {
+	case c.Bool("all") && len(clients) > 0:
+		return nil, console.Usagef("--all means every client: leave out %s", strings.Join(clients, " "))
+	case c.Bool("all"):
+		return all(o)
+	case len(clients) == 0:
+		return nil, console.Usagef("%s needs a client, or --all: %s", c.Command.Name, strings.Join(installer.ClientNames(), ", "))
 	}
-	conf, err := settings.Read(c)
+	for _, client := range clients {
+		if err := installer.Check(o, client); err != nil {
+			return nil, err
+		}
+	}
+	return clients, nil
+}
+
+func forClient(o installer.Options, client string, do func(*installer.Installer) (*installer.Report, error)) (*installer.Report, error) {
+	o.Client = client
+	i, err := installer.New(o)
 	if err != nil {
 		return nil, err
+	}
+	return do(i)
+}
+
+// installOptions are those of the command line, but for the client.
+func installOptions(c *cli.Context, s *console.Streams) (o installer.Options, err error) {
+	conf, err := settings.Read(c)
+	if err != nil {
+		return o, err
 	}
 	log := newLogger(conf, s.Err)
 	found, err := discoverServers(conf, log)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	return installer.New(installer.Options{
-		Client: c.Args().First(), Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"),
-		MoveServers: c.Bool("move-servers"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"),
+	return installer.Options{
+		Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"),
+		MoveServers: c.Bool("move-servers"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: c.Bool("json"),
 		Streams: s, Settings: conf, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version,
-	})
+	}, nil
 }
 
-func listClients(c *cli.Context, s *console.Streams) error {
+// listClients shows all clients, or those on this machine and what to type then.
+func listClients(c *cli.Context, s *console.Streams, onlyFound bool) error {
 	conf, err := settings.Read(c)
 	if err != nil {
 		return err
@@ -101,12 +192,35 @@ func listClients(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	rows := installer.Clients(found.options)
+	if onlyFound {
+		rows = slices.DeleteFunc(rows, func(r installer.Client) bool { return !r.Found })
+	}
 	if c.Bool("json") {
 		return console.PrintJSON(s.Out, rows)
 	}
+	if onlyFound && len(rows) == 0 {
+		_, err := fmt.Fprintln(s.Out, "No MCP client was found on this machine. toolcell install --list shows the known ones.")
+		return err
+	}
 	var cells [][]string
+	var without, crowded []string
 	for _, r := range rows {
 		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
+		if r.Found && r.Status != "installed" && r.Status != "unreadable" {
+			without = append(without, r.Client)
+		}
+		if r.Status == "installed" && r.Servers > 0 {
+			crowded = append(crowded, r.Client)
+		}
 	}
-	return console.PrintTable(s.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
+	if err := console.PrintTable(s.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells); err != nil || !onlyFound {
+		return err
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(s.Out, "\nTo add toolcell, type: toolcell install %s\n", strings.Join(without, " "))
+	}
+	if len(crowded) > 0 {
+		fmt.Fprintf(s.Out, "\nTo save the tokens of other servers, type: toolcell install %s --move-servers --dry-run\n", strings.Join(crowded, " "))
+	}
+	return nil
 }

@@ -205,6 +205,13 @@ func (p Target) Others(data []byte) (self string, others int, err error) {
 			others++
 		}
 	}
+	for _, scope := range p.localScopes(data) {
+		for _, e := range scope.entries(p) {
+			if !e.Disabled && !slices.Contains(scope.off, e.Name) && !p.starts(e) {
+				others++
+			}
+		}
+	}
 	return self, others, err
 }
 

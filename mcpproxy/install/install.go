@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -22,6 +23,7 @@ type Target struct {
 	File    string
 	Project bool // it is the project's file, not the user's
 
+	dir     string // whose servers are meant, of those that Claude Code keeps for single directories; see In
 	target  client
 	dialect *clientfile.Dialect
 	options discovery.Options
@@ -32,6 +34,8 @@ type Target struct {
 type client struct {
 	name, title string
 	client      string   // of the dialect
+	program     string   // its command, if it has one of its own
+	folder      string   // its folder, where it is not that of its file
 	user        []string // its files, where they are not the dialect's
 	before      string   // members that its own software writes first
 	after       string   // and behind the others
@@ -51,24 +55,24 @@ const alwaysLoad = `"alwaysLoad": true`
 
 // targets are the clients in the order in which they are listed.
 var targets = []client{
-	{name: "claude-code", title: "Claude Code", client: "claude", before: `"type": "stdio"`, after: alwaysLoad, note: "sessions that are open see it after /mcp or a restart"},
+	{name: "claude-code", title: "Claude Code", client: "claude", program: "claude", folder: "~/.claude", before: `"type": "stdio"`, after: alwaysLoad, note: "sessions that are open see it after /mcp or a restart"},
 	{name: "claude-desktop", title: "Claude Desktop", client: "claude-desktop", note: "restart it"},
-	{name: "cursor", title: "Cursor", client: "cursor", before: `"type": "stdio"`},
-	{name: "vscode", title: "VS Code", client: "vscode", before: `"type": "stdio"`, user: []string{
+	{name: "cursor", title: "Cursor", client: "cursor", program: "cursor", before: `"type": "stdio"`},
+	{name: "vscode", title: "VS Code", client: "vscode", program: "code", before: `"type": "stdio"`, user: []string{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/mcp.json",
 		"${XDG_CONFIG_HOME:-~/.config}/Code - Insiders/User/mcp.json",
 		"${XDG_CONFIG_HOME:-~/.config}/VSCodium/User/mcp.json",
 		"~/.vscode-server/data/User/mcp.json",
 	}},
-	{name: "windsurf", title: "Windsurf", client: "windsurf", note: "press Refresh in its MCP settings, or restart it"},
-	{name: "codex", title: "Codex", client: "codex", after: `"tool_timeout_sec": 150`},
-	{name: "gemini", title: "Gemini CLI", client: "gemini"},
-	{name: "qwen", title: "Qwen Code", client: "qwen"},
-	{name: "antigravity", title: "Antigravity", client: "antigravity", note: "press Refresh in its list of MCP servers, or restart it"},
-	{name: "opencode", title: "OpenCode", client: "opencode", before: `"type": "local"`, after: `"enabled": true`},
-	{name: "amp", title: "Amp", client: "amp"},
-	{name: "zed", title: "Zed", client: "zed", before: `"source": "custom"`},
-	{name: "copilot", title: "Copilot CLI", client: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
+	{name: "windsurf", title: "Windsurf", client: "windsurf", program: "windsurf", note: "press Refresh in its MCP settings, or restart it"},
+	{name: "codex", title: "Codex", client: "codex", program: "codex", after: `"tool_timeout_sec": 150`},
+	{name: "gemini", title: "Gemini CLI", client: "gemini", program: "gemini"},
+	{name: "qwen", title: "Qwen Code", client: "qwen", program: "qwen"},
+	{name: "antigravity", title: "Antigravity", client: "antigravity", program: "agy", note: "press Refresh in its list of MCP servers, or restart it"},
+	{name: "opencode", title: "OpenCode", client: "opencode", program: "opencode", before: `"type": "local"`, after: `"enabled": true`},
+	{name: "amp", title: "Amp", client: "amp", program: "amp"},
+	{name: "zed", title: "Zed", client: "zed", program: "zed", before: `"source": "custom"`},
+	{name: "copilot", title: "Copilot CLI", client: "copilot", program: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
 	{name: "cline", title: "Cline", client: "cline", after: patienceSeconds, user: []string{
 		"${CLINE_MCP_SETTINGS_PATH}",
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
@@ -81,13 +85,13 @@ var targets = []client{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
 		"~/.kilocode/cli/global/settings/mcp_settings.json",
 	}},
-	{name: "goose", title: "Goose", client: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + patienceSeconds},
-	{name: "kiro", title: "Kiro", client: "kiro", after: patienceMilliseconds},
-	{name: "crush", title: "Crush", client: "crush", before: `"type": "stdio"`, after: patienceSeconds},
-	{name: "lmstudio", title: "LM Studio", client: "lmstudio"},
+	{name: "goose", title: "Goose", client: "goose", program: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + patienceSeconds},
+	{name: "kiro", title: "Kiro", client: "kiro", program: "kiro-cli", after: patienceMilliseconds},
+	{name: "crush", title: "Crush", client: "crush", program: "crush", before: `"type": "stdio"`, after: patienceSeconds},
+	{name: "lmstudio", title: "LM Studio", client: "lmstudio", program: "lms"},
 	{name: "amazonq", title: "Amazon Q", client: "amazonq", after: patienceMilliseconds},
-	{name: "hermes", title: "Hermes", client: "hermes"},
-	{name: "tabnine", title: "Tabnine", client: "tabnine"},
+	{name: "hermes", title: "Hermes", client: "hermes", program: "hermes"},
+	{name: "tabnine", title: "Tabnine", client: "tabnine", program: "tabnine"},
 }
 
 // Targets are the files of the user of all clients.
@@ -120,7 +124,7 @@ func placeOf(o discovery.Options, t client, project bool) (Target, error) {
 		d = clientfile.Claude
 		d.Project = clientfile.ClaudeProject.Project
 	}
-	d.Projects = false // servers of single directories are another matter
+	d.Projects = false // servers of single directories are for In
 	p := Target{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
 	var files []string
 	switch {
@@ -160,11 +164,31 @@ func inUse(files []string) string {
 	return files[0]
 }
 
+// Detected reports whether the client seems to be on this machine: it has its
+// file, a folder of its own, or its program in PATH.
+func (p Target) Detected() bool {
+	if _, err := os.Stat(p.File); err == nil {
+		return true
+	}
+	own := filepath.Dir(p.File)
+	if p.target.folder != "" {
+		own = p.options.Files().Absolute(p.target.folder)
+	}
+	if info, err := os.Stat(own); err == nil && info.IsDir() && own != filepath.Clean(p.options.Home) {
+		return true
+	}
+	_, err := exec.LookPath(p.target.program)
+	return p.target.program != "" && err == nil
+}
+
 // Note is what the user has to do once the file has changed; empty is nothing.
 func (p Target) Note() string { return p.target.note }
 
 // key is where the servers are in a file with this text.
 func (p Target) key(has func(path ...string) bool) []string {
+	if p.dir != "" {
+		return []string{"projects", p.dir, "mcpServers"}
+	}
 	for _, key := range p.dialect.Keys {
 		if path := strings.Split(key, "/"); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
 			return path

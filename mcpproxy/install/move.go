@@ -22,9 +22,20 @@ type Move struct {
 	Stay    []config.Problem // by server, with the reason
 }
 
+// ByDir returns the names of the servers that go, by the directory that the client
+// has them for; the empty one is everywhere.
+func (m Move) ByDir() map[string][]string {
+	all := map[string][]string{}
+	for _, s := range m.Servers {
+		all[s.Dir] = append(all[s.Dir], s.Name)
+	}
+	return all
+}
+
 // Moving is a server that goes.
 type Moving struct {
 	Name      string
+	Dir       string // that the client has it for alone; empty is everywhere
 	Disabled  bool
 	Variables []string // of the environment that its entry names
 }
@@ -58,7 +69,8 @@ func (p Target) PlanMove(data []byte, values map[string]string) (Move, error) {
 		}
 		m.Servers = append(m.Servers, moving)
 	}
-	return m, nil
+	local := p.planLocal(data, values, here)
+	return Move{append(m.Servers, local.Servers...), append(m.Stay, local.Stay...)}, nil
 }
 
 // offSomewhere finds servers that Claude Code has switched off in single
@@ -211,6 +223,9 @@ func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byt
 
 // HasServers reports whether the text of a file of moved servers has any left.
 func (p Target) HasServers(moved []byte) bool {
+	if len(p.localScopes(moved)) > 0 {
+		return true
+	}
 	if text, err := inplace.New(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
 		return err != nil
 	}
@@ -253,8 +268,20 @@ func (p Target) Secrets(data []byte) []string {
 		return nil
 	}
 	var secrets []string
+	servers := []config.Server{}
 	for _, e := range f.Entries {
 		server, _ := f.AsWritten(e) // even where it is broken
+		servers = append(servers, server)
+	}
+	for _, scope := range p.localScopes(data) {
+		if local, err := p.In(scope.dir).open(p.File, scope.text(), nil); err == nil {
+			for _, e := range local.Entries {
+				server, _ := local.AsWritten(e)
+				servers = append(servers, server)
+			}
+		}
+	}
+	for _, server := range servers {
 		for _, table := range []map[string]string{server.Env, server.Headers} {
 			for _, k := range slices.Sorted(maps.Keys(table)) {
 				secrets = append(secrets, table[k])

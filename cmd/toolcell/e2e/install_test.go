@@ -199,7 +199,9 @@ func TestInstallRefusesWhatItCannotRead(t *testing.T) {
 func TestInstallRefusesWrongUsage(t *testing.T) {
 	w := newWorkshop(t)
 	for want, args := range map[string][]string{
-		"takes one client":            {},
+		"install needs a client":      {"--move-servers"},
+		"leave out cursor":            {"cursor", "--all"},
+		"name the clients":            {"--all", "--project"},
 		"did you mean cursor?":        {"curser"},
 		"is not KEY=VALUE":            {"cursor", "--env", "TIMEOUT"},
 		"MCP_BRIDGE_TIMEOUT":          {"cursor", "--env", "MCP_BRIDGE_TIMEOUT=soon"},

@@ -15,7 +15,8 @@ func ColorsFor(f *os.File) Colors {
 
 // The numbers are those of Select Graphic Rendition in ECMA-48.
 
-func (c Colors) bold(s string) string { return c.with("1", s) }
+// Bold returns s in bold.
+func (c Colors) Bold(s string) string { return c.with("1", s) }
 
 // Red returns s in bold red.
 func (c Colors) Red(s string) string { return c.with("1;31", s) }

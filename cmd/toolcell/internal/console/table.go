@@ -42,7 +42,7 @@ func PrintTable(out *os.File, columns []Column, rows [][]string) error {
 		head[i] = c.Name
 	}
 	color := ColorsFor(out)
-	writeRow(&b, columns, widths, head, color.bold)
+	writeRow(&b, columns, widths, head, color.Bold)
 	for _, row := range rows {
 		writeRow(&b, columns, widths, row, nil)
 	}

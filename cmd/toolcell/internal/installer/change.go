@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -24,12 +25,20 @@ type change struct {
 	backup string
 }
 
-// names are the names of the servers to move.
+// names are the names of the servers to move, for the user.
 func (c *change) names() (names []string) {
 	for _, m := range c.move.Servers {
-		names = append(names, m.Name)
+		names = append(names, rowName(m.Name, m.Dir))
 	}
 	return names
+}
+
+// rowName names a server, with the directory that the client has it for.
+func rowName(name, dir string) string {
+	if dir == "" {
+		return name
+	}
+	return name + " (in " + dir + ")"
 }
 
 // write makes the change, servers first into their new file: if the second
@@ -38,22 +47,27 @@ func (c *change) write() (err error) {
 	if !c.file.changed() {
 		return nil
 	}
+	if err := c.checkWritable(c.file, c.moved); err != nil {
+		return err
+	}
 	record, _, err := c.installs.Of(c.target.File)
 	if err != nil {
 		return err
 	}
 	if record.Sum != checksum(c.file.before) { // undo restores the present content
-		record = install.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, MovedTo: record.MovedTo}
+		record = install.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, Local: record.Local, MovedTo: record.MovedTo, MadeDirs: record.MadeDirs}
 		if record.Backup, err = c.file.backup(); err != nil {
 			return err
 		}
 	}
 	c.backup, record.Name, record.Sum = record.Backup, c.result.Name, checksum(c.file.after)
 	if c.moved != nil {
-		record.Moved, record.MovedTo, record.MovedSum = append(record.Moved, c.names()...), c.moved.path, checksum(c.moved.after)
+		record.AddMoved(c.move)
+		record.MovedTo, record.MovedSum = c.moved.path, checksum(c.moved.after)
 		if err := c.moved.write(); err != nil {
 			return err
 		}
+		record.MadeDirs = append(record.MadeDirs, c.moved.madeDirs...)
 		if err := c.copyValues(); err != nil {
 			return err
 		}
@@ -61,6 +75,7 @@ func (c *change) write() (err error) {
 	if err := c.file.write(); err != nil {
 		return errors.Join(err, c.undoMove())
 	}
+	record.MadeDirs = append(record.MadeDirs, c.file.madeDirs...)
 	return c.installs.Set(c.target.File, record)
 }
 
@@ -138,20 +153,23 @@ func plural(n int) string {
 
 // show prints the change as a diff in which values of variables and headers
 // are left out.
-func (c *change) show(w *os.File) error {
+func (c *change) show(w *os.File) {
 	if !c.file.changed() {
 		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
 	}
-	hide := secretsHider(c.target.Secrets(c.file.before))
+	printDiff(w, c.diff())
+	c.reportMove(w)
+}
+
+// diff returns how the files change, without the values of variables and headers.
+func (c *change) diff() string {
+	secrets := c.target.Secrets(c.file.before)
 	text := diff(c.file.path, c.file.before, c.file.after)
 	if c.moved != nil {
+		secrets = append(secrets, c.target.Secrets(c.moved.before)...)
 		text += diff(c.moved.path, c.moved.before, c.moved.after)
 	}
-	for line := range strings.Lines(hide.Replace(text)) {
-		fmt.Fprintln(w, colored(console.ColorsFor(w), console.Plain(strings.TrimSuffix(line, "\n"))))
-	}
-	c.reportMove(w)
-	return nil
+	return secretsHider(secrets).Replace(text)
 }
 
 // diff returns how a file changes, in the unified form; empty if it does not.
@@ -159,7 +177,26 @@ func diff(path string, before, after []byte) string {
 	return udiff.Unified(path, path, string(before), string(after))
 }
 
-// colored colors a line of a diff.
+// printDiff prints a diff, in colors on a terminal. A removed line may begin as
+// the head of a file does, which is two lines before an @@.
+func printDiff(w *os.File, text string) {
+	colors := console.ColorsFor(w)
+	lines := slices.Collect(strings.Lines(text))
+	for i, line := range lines {
+		line = console.Plain(strings.TrimSuffix(line, "\n"))
+		isHead := func(first int) bool {
+			return first >= 0 && first+2 < len(lines) && strings.HasPrefix(lines[first], "--- ") &&
+				strings.HasPrefix(lines[first+1], "+++ ") && strings.HasPrefix(lines[first+2], "@@ ")
+		}
+		if isHead(i) || isHead(i-1) {
+			fmt.Fprintln(w, colors.Bold(line))
+		} else {
+			fmt.Fprintln(w, colored(colors, line))
+		}
+	}
+}
+
+// colored colors a line of a change.
 func colored(colors console.Colors, line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):

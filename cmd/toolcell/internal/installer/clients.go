@@ -1,6 +1,12 @@
 package installer
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
@@ -18,6 +24,7 @@ type Client struct {
 	Client  string `json:"client"`
 	Title   string `json:"title"`
 	File    string `json:"file"`
+	Found   bool   `json:"found"`  // the client seems to be on this machine
 	Status  string `json:"status"` // installed, not installed, no file, or unreadable
 	Servers int    `json:"servers"`
 	Error   string `json:"error,omitempty"`
@@ -32,7 +39,7 @@ func Clients(o discovery.Options) (rows []Client) {
 }
 
 func rowOf(t install.Target) Client {
-	r := Client{Client: t.Client, Title: t.Title, File: t.File, Status: "not installed"}
+	r := Client{Client: t.Client, Title: t.Title, File: t.File, Status: "not installed", Found: t.Detected()}
 	file, err := openEdited(t.File)
 	var name string
 	if err == nil {
@@ -47,4 +54,42 @@ func rowOf(t install.Target) Client {
 		r.Status = "installed"
 	}
 	return r
+}
+
+// Installed returns the clients whose own file has toolcell, or had servers moved
+// out of it, and the other files that install changed, such as those of projects.
+func Installed(o discovery.Options, s settings.Settings) (clients, others []string, err error) {
+	d, err := settings.FindDirs(s.StateDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := install.NewJournal(d.State).Files()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, row := range Clients(o) {
+		if _, ok := changed[row.File]; ok || row.Status == "installed" {
+			clients = append(clients, row.Client)
+		}
+		delete(changed, row.File)
+	}
+	for file := range changed {
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			others = append(others, file)
+		}
+	}
+	return clients, others, nil
+}
+
+// Detected returns the clients that seem to be on this machine.
+func Detected(o discovery.Options) (clients []string, err error) {
+	for _, row := range Clients(o) {
+		if row.Found {
+			clients = append(clients, row.Client)
+		}
+	}
+	if len(clients) == 0 {
+		return nil, fmt.Errorf("no MCP client was found on this machine; name one")
+	}
+	return clients, nil
 }

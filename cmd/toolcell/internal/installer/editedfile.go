@@ -25,11 +25,14 @@ type editedFile struct {
 	before, after []byte
 	mode          fs.FileMode // 0 if there is no file
 	uid, gid      int
+	isNew         bool     // there is no file yet, whatever mode it is to get
+	madeDirs      []string // that write made for it, the innermost first
 }
 
 func openEdited(path string) (*editedFile, error) {
 	f := &editedFile{path: path, real: path}
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		f.isNew = true
 		return f, nil
 	} else if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if f.real, err = filepath.EvalSymlinks(path); err != nil {
@@ -66,10 +69,11 @@ func (f *editedFile) changed() bool { return !bytes.Equal(f.before, f.after) }
 // write puts the new text in the file's place. A file that is new is for its
 // owner alone: what is in it may be secret.
 func (f *editedFile) write() (err error) {
-	if !f.changed() {
+	if !f.changed() && !(f.isNew && f.mode != 0) { // an empty file is one too
 		return nil
 	}
 	dir := filepath.Dir(f.real)
+	f.madeDirs = missingDirs(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w", f.path, err)
 	}
@@ -95,6 +99,27 @@ func (f *editedFile) write() (err error) {
 		return errors.Join(errors.New("it changed in the meantime; end the client and try again"), err)
 	}
 	return os.Rename(temp.Name(), f.real)
+}
+
+// missingDirs returns the folders that are not there on the way to dir, which is
+// the first of them.
+func missingDirs(dir string) (missing []string) {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	return missing
+}
+
+// checkWritable refuses a file that its owner made read-only, such as one that
+// home-manager writes. It would be replaced, so the system refuses nothing.
+func (f *editedFile) checkWritable() error {
+	if f.changed() && f.mode != 0 && f.mode&0o200 == 0 {
+		return fmt.Errorf("%s is read-only (mode %#o); to change it nevertheless, add --force", f.path, f.mode)
+	}
+	return nil
 }
 
 // remove removes a file that was new.

@@ -26,6 +26,8 @@ type Options struct {
 	MoveServers bool
 	Yes         bool // move without asking
 	DryRun      bool
+	Force       bool // change files that are read-only
+	JSON        bool // print nothing on standard output: the caller prints the report
 
 	Streams   *console.Streams
 	Settings  settings.Settings
@@ -58,35 +60,61 @@ func New(o Options) (*Installer, error) {
 	return i, err
 }
 
+// checkWritable refuses to change files that are read-only, unless Force is set.
+func (i *Installer) checkWritable(files ...*editedFile) error {
+	for _, f := range files {
+		if f != nil && !i.Force {
+			if err := f.checkWritable(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Install puts an entry for toolcell into the file, and moves the client's other
-// servers if requested.
-func (i *Installer) Install(ctx context.Context) error {
+// servers if requested. It prints what it does, or would do in a dry run.
+func (i *Installer) Install(ctx context.Context) (*Report, error) {
 	entry, err := i.entry()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, result, err := i.target.Install(i.file.before, entry)
 	if err != nil {
-		return fmt.Errorf("%s %w", i.target.File, err)
+		return nil, fmt.Errorf("%s %w", i.target.File, err)
 	}
 	i.file.after = text
 	change := &change{Installer: i, result: result, command: entry.Command + " serve"}
 	if i.MoveServers {
 		if err := change.planMove(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if i.DryRun {
-		return change.show(i.Streams.Out)
+		if !i.JSON {
+			change.show(i.Streams.Out)
+		}
+		return change.summary(), nil
 	}
 	if len(change.move.Servers) > 0 {
 		if err := change.confirmMove(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := change.write(); err != nil {
-		return err
+		return nil, err
 	}
-	change.report(i.Streams.Out)
+	if !i.JSON {
+		change.report(i.Streams.Out)
+	}
+	return change.summary(), nil
+}
+
+// Check reports wrong usage that New would: a client that is not known, or has no
+// such file.
+func Check(o Options, client string) error {
+	if _, err := install.TargetOf(o.Discovery, client, o.Project); err != nil {
+		return &console.ExitError{Code: console.ExitUsage, Err: err}
+	}
 	return nil
 }

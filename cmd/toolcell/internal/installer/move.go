@@ -3,11 +3,14 @@ package installer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // planMove finds out which servers can be moved, and the tokens this saves.
@@ -26,8 +29,11 @@ func (c *change) planMove(ctx context.Context) error {
 	if c.moved, err = openEdited(c.target.MovedFile()); err != nil {
 		return err
 	}
-	if c.file.after, c.moved.after, err = c.target.MoveOut(c.file.after, c.moved.before, c.names()); err != nil {
-		return err
+	byDir := c.move.ByDir()
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		if c.file.after, c.moved.after, err = c.target.In(dir).MoveOut(c.file.after, c.moved.after, byDir[dir]); err != nil {
+			return err
+		}
 	}
 	c.cost = c.countTokens(ctx)
 	return nil
@@ -42,9 +48,7 @@ func (c *change) confirmMove(ctx context.Context) error {
 	if !console.Terminal(c.Streams.In) || !console.Terminal(c.Streams.Err) {
 		return console.Usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
-	if err := c.show(c.Streams.Err); err != nil {
-		return err
-	}
+	c.show(c.Streams.Err)
 	fmt.Fprintf(c.Streams.Err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), c.target.Title)
 	answer, err := console.ReadLine(ctx, c.Streams.In)
 	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
@@ -75,12 +79,12 @@ func (c *change) reportMove(w *os.File) {
 
 // countTokens asks every server to be moved for its tools.
 func (c *change) countTokens(ctx context.Context) *tokenCost {
-	var names []string
+	var servers []install.Moving
 	for _, m := range c.move.Servers {
 		if !m.Disabled {
-			names = append(names, m.Name)
+			servers = append(servers, m)
 		}
 	}
 	exe := strings.TrimSuffix(c.command, " serve")
-	return costOf(ctx, c.Installer, names, config.Server{Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: exe, Args: []string{"serve"}})
+	return costOf(ctx, c.Installer, servers, config.Server{Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: exe, Args: []string{"serve"}})
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // A tokenCost is the cost of servers in each request of a client that lists
@@ -30,15 +32,25 @@ type serverCost struct {
 
 // costOf asks servers for their tools, or uses the cached lists. A server that
 // cannot be asked has a row with the reason.
-func costOf(ctx context.Context, i *Installer, names []string, own config.Server) *tokenCost {
-	cfg := i.Config
-	p := mcpproxy.New(cfg, mcpproxy.Options{
-		Log: i.Log, ClientVersion: i.Version, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(),
-	})
-	defer p.Close()
+func costOf(ctx context.Context, i *Installer, servers []install.Moving, own config.Server) *tokenCost {
+	proxies := map[string]*mcpproxy.Proxy{} // by the directory that their servers are for
+	for _, s := range servers {
+		if proxies[s.Dir] == nil {
+			cfg := i.Config
+			if s.Dir != "" {
+				o := i.Discovery
+				o.Dir = s.Dir
+				cfg = discovery.Discover(o)
+			}
+			proxies[s.Dir] = mcpproxy.New(cfg, mcpproxy.Options{
+				Log: i.Log, ClientVersion: i.Version, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(),
+			})
+			defer proxies[s.Dir].Close()
+		}
+	}
 	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: i.Log, ClientVersion: i.Version})
 	defer self.Close()
-	b := &tokenCost{rows: make([]serverCost, len(names))}
+	b := &tokenCost{rows: make([]serverCost, len(servers))}
 	ask := func(p *mcpproxy.Proxy, name string) (r serverCost) {
 		tools, err := p.Tools(ctx, name)
 		r = serverCost{server: name, tools: len(tools), err: err}
@@ -49,8 +61,11 @@ func costOf(ctx context.Context, i *Installer, names []string, own config.Server
 		return r
 	}
 	var all sync.WaitGroup
-	for n, name := range names {
-		all.Go(func() { b.rows[n] = ask(p, name) })
+	for n, s := range servers {
+		all.Go(func() {
+			b.rows[n] = ask(proxies[s.Dir], s.Name)
+			b.rows[n].server = rowName(s.Name, s.Dir)
+		})
 	}
 	b.own = ask(self, own.Name).tokens
 	all.Wait()

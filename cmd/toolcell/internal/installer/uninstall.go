@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/toolcell/toolcell/mcpproxy/install"
@@ -12,28 +13,47 @@ import (
 // Uninstall undoes install's changes to a file. If the file has not changed
 // since, its original is restored to the byte; otherwise the entry is removed
 // from the text, and moved servers are put back.
-func (i *Installer) Uninstall() error {
+// It prints what it does, or would do in a dry run.
+func (i *Installer) Uninstall() (*Report, error) {
 	record, known, err := i.installs.Of(i.target.File)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u := &undoing{Installer: i, record: record}
-	if len(record.Moved) > 0 {
+	if len(record.ByDir()) > 0 {
 		if u.moved, err = openEdited(record.MovedTo); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := u.plan(known); err != nil {
-		return fmt.Errorf("%s: %w", i.target.File, err)
+		return nil, fmt.Errorf("%s: %w", i.target.File, err)
 	}
-	if !i.file.changed() && !u.absent && u.moved == nil {
-		fmt.Fprintf(i.Streams.Out, "nothing to do: toolcell is not in %s\n", i.target.File)
-		return i.installs.Forget(i.target.File)
+	report := u.summary()
+	switch {
+	case report.Status == notInstalled:
+		i.print("nothing to do: toolcell is not in %s\n", i.target.File)
+		return report, i.installs.Forget(i.target.File)
+	case i.DryRun:
+		c := &change{Installer: i, moved: u.moved}
+		if report.Diff = c.diff(); !i.JSON {
+			c.show(i.Streams.Out)
+		}
+		return report, nil
 	}
-	if i.DryRun {
-		return (&change{Installer: i, moved: u.moved}).show(i.Streams.Out)
+	if err := u.write(); err != nil {
+		return nil, err
 	}
-	return u.write()
+	u.report(report)
+	return report, nil
+}
+
+const notInstalled = "not installed"
+
+// print prints a line, unless the caller prints JSON.
+func (i *Installer) print(format string, args ...any) {
+	if !i.JSON {
+		fmt.Fprintf(i.Streams.Out, format, args...)
+	}
 }
 
 // undoing is the change that uninstall is about to make.
@@ -47,9 +67,12 @@ type undoing struct {
 
 func (u *undoing) plan(known bool) (err error) {
 	if u.moved != nil {
-		u.file.after, u.moved.after, err = u.target.MoveBack(u.file.after, u.moved.before, u.record.Moved)
-		if err != nil {
-			return err
+		byDir := u.record.ByDir()
+		for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+			u.file.after, u.moved.after, err = u.target.In(dir).MoveBack(u.file.after, u.moved.after, byDir[dir])
+			if err != nil {
+				return err
+			}
 		}
 	}
 	untouched := known && u.record.Sum == checksum(u.file.before) && (u.moved == nil || u.record.MovedSum == checksum(u.moved.before))
@@ -82,6 +105,9 @@ func (u *undoing) plan(known bool) (err error) {
 // write writes the client's file first: a server that is in both files counts
 // once.
 func (u *undoing) write() error {
+	if err := u.checkWritable(u.file, u.moved); err != nil {
+		return err
+	}
 	if u.absent {
 		if err := u.file.remove(); err != nil {
 			return err
@@ -94,25 +120,54 @@ func (u *undoing) write() error {
 			return err
 		}
 	}
-	if err := u.installs.Forget(u.target.File); err != nil {
-		return err
-	}
-	switch {
-	case u.absent:
-		fmt.Fprintf(u.Streams.Out, "removed: %s, which was not there before\n", u.target.File)
-	case u.exact:
-		fmt.Fprintf(u.Streams.Out, "restored as it was before: %s\n", u.target.File)
+	if u.exact && !u.absent {
 		_ = os.Remove(u.record.Backup) // the file now has the same content
+	}
+	for _, dir := range slices.SortedFunc(slices.Values(u.record.MadeDirs), func(a, b string) int { return len(b) - len(a) }) {
+		_ = os.Remove(dir) // unless something is in it
+	}
+	return u.installs.Forget(u.target.File)
+}
+
+// summary returns what is about to be done.
+func (u *undoing) summary() *Report {
+	r := u.newReport("taken out")
+	switch {
+	case !u.file.changed() && !u.absent && u.moved == nil:
+		r.Status = notInstalled
+		return r
+	case u.absent:
+		r.Status = "removed"
+	case u.exact:
+		r.Status = "restored"
 	default:
-		fmt.Fprintf(u.Streams.Out, "taken out of %s; the rest of it is as it is now\n", u.target.File)
-		if u.record.Backup != "" {
-			fmt.Fprintf(u.Streams.Out, "  before: %s\n", u.record.Backup)
+		if _, err := os.Stat(u.record.Backup); err == nil {
+			r.Backup = u.record.Backup
+		}
+	}
+	r.Name = u.record.Name
+	for _, names := range u.record.ByDir() {
+		r.PutBack += len(names)
+	}
+	return r
+}
+
+// report prints what was done.
+func (u *undoing) report(r *Report) {
+	switch r.Status {
+	case "removed":
+		u.print("removed: %s, which was not there before\n", r.File)
+	case "restored":
+		u.print("restored as it was before: %s\n", r.File)
+	default:
+		u.print("taken out of %s; the rest of it is as it is now\n", r.File)
+		if r.Backup != "" {
+			u.print("  before: %s\n", r.Backup)
 		}
 	}
 	if u.moved != nil {
-		fmt.Fprintf(u.Streams.Out, "put back: %d server%s\n", len(u.record.Moved), plural(len(u.record.Moved)))
+		u.print("put back: %d server%s\n", r.PutBack, plural(r.PutBack))
 	}
-	return nil
 }
 
 // writeMoved removes the file of moved servers if none are left, with the values
@@ -127,8 +182,16 @@ func (u *undoing) writeMoved() error {
 			return err
 		}
 	}
-	if u.moved.mode == 0 {
+	if u.moved.isNew {
 		return nil
 	}
-	return u.moved.remove()
+	if err := u.moved.remove(); err != nil {
+		return err
+	}
+	// The install of another client may have made these folders, which are ours.
+	servers := filepath.Dir(u.moved.path)
+	for _, dir := range []string{servers, filepath.Dir(servers)} {
+		_ = os.Remove(dir) // unless something is in it
+	}
+	return nil
 }
