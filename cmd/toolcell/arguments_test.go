@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func checkMissingValue(t *testing.T, app *cli.App, words []string, flag string, 
 	for _, args := range missing {
 		_, err := findCommand(app, slices.Concat(words, args)).flagsFirst()
 		var exit *console.ExitError
-		if err == nil || err.Error() != flag+" needs a value" || !asExit(err, &exit) || exit.Code != console.ExitUsage {
+		if err == nil || err.Error() != flag+" needs a value" || !errors.As(err, &exit) || exit.Code != console.ExitUsage {
 			if words[1] == execName && args[0] == "x" {
 				continue // it is an argument of the code's
 			}
@@ -69,11 +70,6 @@ func checkMissingValue(t *testing.T, app *cli.App, words []string, flag string, 
 			t.Errorf("%v %v: %v, %v", words, args, got, err)
 		}
 	}
-}
-
-func asExit(err error, exit **console.ExitError) (ok bool) {
-	*exit, ok = err.(*console.ExitError)
-	return ok
 }
 
 // TestSlipsAreNamed: what was typed wrong, and what was probably meant.

@@ -63,7 +63,7 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 		if err := text.Set(p.entry(self.Command, []string{"serve"}, self.Env), append(key, put.Name)...); err != nil {
 			return nil, put, err
 		}
-		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")), nil)
+		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")))
 		put.Off = slices.ContainsFunc(after, func(e clientfile.Entry) bool { return e.Name == put.Name && e.Disabled }) // by a list elsewhere in the file
 		return text.Bytes(), put, err
 	}
@@ -238,13 +238,13 @@ func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clien
 	if key = p.key(text.Has); !text.Has(key...) {
 		return text, key, nil, nil
 	}
-	all, err = p.entries(p.File, plain, nil)
+	all, err = p.entries(p.File, plain)
 	return text, key, all, err
 }
 
 // entries parses those of a text as if it were the file at path.
-func (p Target) entries(path string, text []byte, values map[string]string) ([]clientfile.Entry, error) {
-	f, err := p.open(path, text, values)
+func (p Target) entries(path string, text []byte) ([]clientfile.Entry, error) {
+	f, err := p.open(path, text, nil)
 	if err != nil {
 		return nil, err
 	}

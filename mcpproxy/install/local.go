@@ -67,7 +67,7 @@ func (s localScope) text() []byte {
 
 // entries reads the servers of the scope.
 func (s localScope) entries(p Target) []clientfile.Entry {
-	all, err := p.In(s.dir).entries(p.File, s.text(), nil)
+	all, err := p.In(s.dir).entries(p.File, s.text())
 	if err != nil {
 		return nil // it was read before
 	}

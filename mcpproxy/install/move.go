@@ -229,7 +229,7 @@ func (p Target) HasServers(moved []byte) bool {
 	if text, err := inplace.New(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
 		return err != nil
 	}
-	all, err := p.entries(p.MovedFile(), moved, nil)
+	all, err := p.entries(p.MovedFile(), moved)
 	return err != nil || len(all) > 0
 }
 

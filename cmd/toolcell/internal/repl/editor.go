@@ -63,7 +63,7 @@ func newEditor(historyFile string, complete func(dotted string) []string) (*edit
 	for _, line := range e.history.lines {
 		e.state.AppendHistory(line)
 	}
-	fmt.Print(pasteOn)
+	_, _ = os.Stdout.WriteString(pasteOn) // liner writes there too
 	return e, nil
 }
 
@@ -120,9 +120,9 @@ func (e *editor) line(ctx context.Context, mark string, kind lineKind) (text str
 }
 
 func (e *editor) close() {
-	fmt.Print(pasteOff)
+	_, _ = os.Stdout.WriteString(pasteOff)
 	_ = e.state.Close() // nothing can be done about a terminal that is gone
 	if e.typed != nil {
-		fmt.Println() // the program is about to end, in the middle of a line
+		_, _ = os.Stdout.WriteString("\n") // the program is about to end, in the middle of a line
 	}
 }

@@ -43,7 +43,7 @@ func (l *plainLines) fill() {
 	}
 }
 
-func (l *plainLines) line(ctx context.Context, mark string, kind lineKind) (text string, pasted bool, err error) {
+func (l *plainLines) line(ctx context.Context, mark string, _ lineKind) (text string, pasted bool, err error) {
 	text, err = l.next(ctx, mark)
 	return text, false, err
 }
