@@ -288,7 +288,7 @@ func TestCoveredProc(t *testing.T) {
 			"import os; print(os.getuid(), os.listdir('/proc'))":                                    "65534 []\n",
 			"import ctypes, os; ctypes.CDLL(None).umount2(b'/proc', 2); print(os.listdir('/proc'))": "[]\n",
 		} {
-			out, errs, exit := covered.run(t, nil, "exec", "--image", "host", "-c", code)
+			out, errs, exit := covered.run(t, nil, "exec", "-v", "--image", "host", "-c", code)
 			if out != want || exit != 0 || !strings.Contains(errs, "no /proc") {
 				t.Errorf("%s: exit %d, %q, want %q and a word of it\n%s", code, exit, out, want, errs)
 			}
