@@ -238,7 +238,7 @@ install:
 	@test -x bin/toolcell || $(MAKE) bin/toolcell
 	install -D -m 755 bin/toolcell $(DESTDIR)$(PREFIX)/bin/toolcell
 	@$(MAKE) -s install-extras BIN=bin/toolcell
-	@.ci/installed.sh $(DESTDIR)$(PREFIX)/bin
+	@test -n "$(DESTDIR)" || .ci/installed.sh $(PREFIX)/bin
 
 # The man page and completions, by a program that can be run here.
 BIN ?= bin/toolcell

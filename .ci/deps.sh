@@ -10,16 +10,18 @@ missing=()
 need() { missing+=("$1"); }
 
 # Go from 1.21 on fetches the version that go.mod names. Older ones cannot read it.
-get_go="get it from https://go.dev/dl, or on Debian 12 with: sudo apt-get install -t bookworm-backports golang-go"
-if ! command -v go >/dev/null; then
-	if [ -x /usr/local/go/bin/go ]; then
-		get_go="it is in /usr/local/go, which is not in PATH: export PATH=\$PATH:/usr/local/go/bin"
+new_enough() { # GO
+	local version
+	version=$(cd / && "$1" version 2>/dev/null) || return 1
+	! [[ $version =~ go1\.([0-9]+) ]] || [ "${BASH_REMATCH[1]}" -ge 21 ]
+}
+if ! new_enough go; then
+	this=$(cd / && go version 2>/dev/null) || true
+	echo "toolcell: Go 1.21 or newer is needed${this:+, and this is ${this#go version }}; get it from https://go.dev/dl," \
+		"or on Debian 12 with: sudo apt-get install -t bookworm-backports golang-go" >&2
+	if new_enough /usr/local/go/bin/go; then
+		echo "hint: there is one in /usr/local/go: export PATH=/usr/local/go/bin:\$PATH" >&2
 	fi
-	echo "toolcell: Go 1.21 or newer is needed; $get_go" >&2
-	exit 1
-fi
-if go=$(cd / && go version) && [[ $go =~ go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt 21 ]; then
-	echo "toolcell: Go 1.21 or newer is needed, and this is ${go#go version }; $get_go" >&2
 	exit 1
 fi
 command -v gcc >/dev/null || need gcc

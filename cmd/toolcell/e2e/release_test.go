@@ -63,12 +63,18 @@ func TestMakeSaysWhatComesNext(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(old, "go"), []byte("#!/bin/sh\necho go version go1.19.8 linux/amd64\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]string{
-		"! PATH=" + old + ":$PATH .ci/deps.sh build 2>&1":        "Go 1.21 or newer is needed, and this is go1.19.8 linux/amd64; get it from https://go.dev/dl",
-		"! PATH=/bin:/usr/bin .ci/deps.sh build 2>&1":            "Go 1.21 or newer is needed; ",
-		"PATH=/usr/bin:/bin .ci/installed.sh /home/ada/bin":      `type: export PATH="/home/ada/bin:$PATH"`,
-		"PATH=/home/ada/bin:/bin .ci/installed.sh /home/ada/bin": "installed /home/ada/bin/toolcell; try: toolcell doctor",
-	} {
+	lines := map[string]string{
+		"! PATH=" + old + ":$PATH .ci/deps.sh build 2>&1":         "Go 1.21 or newer is needed, and this is go1.19.8 linux/amd64; get it from https://go.dev/dl",
+		"! PATH=/bin:/usr/bin .ci/deps.sh build 2>&1":             "Go 1.21 or newer is needed; ",
+		"PATH=/usr/bin:/bin .ci/installed.sh /home/ada/bin":       `type: export PATH="/home/ada/bin:$PATH"`,
+		"PATH=/home/ada/bin:/bin .ci/installed.sh /home/ada/bin":  "installed /home/ada/bin/toolcell; try: toolcell doctor",
+		"PATH=/bin:/home/ada/bin/ .ci/installed.sh /home/ada/bin": "installed /home/ada/bin/toolcell; try: toolcell doctor",
+		"! PATH=" + old + ":$PATH make run 2>&1":                  "Go 1.21 or newer is needed, and this is go1.19.8 linux/amd64; get it from https://go.dev/dl",
+	}
+	if _, err := os.Stat("/usr/local/go/bin/go"); err == nil {
+		lines["! PATH="+old+":/bin:/usr/bin .ci/deps.sh build 2>&1"] = "hint: there is one in /usr/local/go: export PATH=/usr/local/go/bin:$PATH"
+	}
+	for line, want := range lines {
 		if _, err := os.Stat("/usr/bin/go"); err == nil && strings.Contains(line, "! PATH=/bin") {
 			continue // Go is found there
 		}
