@@ -41,22 +41,26 @@ func fold(name string) string {
 	return name[:min(len(name), maxCompared)]
 }
 
-// EditDistance is the Levenshtein distance in bytes.
+// EditDistance is the Levenshtein distance in bytes, where two neighbors that changed
+// places count as one edit (optimal string alignment): "lsit" is one from "list".
 func EditDistance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, above, row = above, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
+			row[j+1] = min(above[j+1], row[j]) + 1
+			if a[i] == b[j] {
+				row[j+1] = min(row[j+1], above[j])
+			} else {
+				row[j+1] = min(row[j+1], above[j]+1)
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, diagonal+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

@@ -34,3 +34,25 @@ func TestMatchGlob(t *testing.T) {
 		}
 	}
 }
+
+func TestEditDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0},
+		{"", "abc", 3},
+		{"exec", "exec", 0},
+		{"exce", "exec", 1},
+		{"lsit", "list", 1},
+		{"lits", "list", 1},
+		{"tsil", "list", 3},
+		{"puull", "pull", 1},
+		{"pll", "pull", 1},
+		{"kitten", "sitting", 3},
+	} {
+		if ab, ba := EditDistance(tt.a, tt.b), EditDistance(tt.b, tt.a); ab != tt.want || ba != tt.want {
+			t.Errorf("%q, %q: %d and %d, want %d", tt.a, tt.b, ab, ba, tt.want)
+		}
+	}
+}
