@@ -86,7 +86,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	progress := &progress{report: req.Progress}
 	defer progress.end()
 	forPictures, cancel := ctx, context.CancelFunc(func() {})
-	if req.Input == nil { // otherwise nobody knows how long the run may take
+	if req.Input == nil { // with it the run may take as long as a person takes to type
 		forPictures, cancel = context.WithTimeout(ctx, plan.timeout+pictureGrace)
 	}
 	defer cancel()

@@ -124,6 +124,9 @@ func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (run
 	if method == "search_tool_docs" {
 		return a.search(ctx, p)
 	}
+	if method == "read_printed" { // made when it can be sent: many at once would take much memory
+		return runner.Answer{Make: func() (json.RawMessage, error) { return encode(a.readPrinted(p.Name, p.Offset)) }}, nil
+	}
 	if document := a.document(method, p); document != nil {
 		return a.answerLater(ctx, p.Server, document)
 	}
@@ -144,8 +147,6 @@ func (a *API) call(ctx context.Context, method string, p params, raw json.RawMes
 		return null, a.display(p.Name, p.Data, p.Drawn)
 	case "save_tool", "remove_tool", "saved_source":
 		return a.savedTool(ctx, method, p.Name, raw)
-	case "read_printed":
-		return encode(a.readPrinted(p.Name, p.Offset))
 	case runner.ReadInput:
 		return a.readInput(ctx)
 	case "saved_failed":

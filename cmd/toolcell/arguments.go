@@ -34,9 +34,10 @@ func findCommand(app *cli.App, args []string) typedCommand {
 
 // flagsFirst returns the command line with the command's flags before its arguments:
 // people write them in any order, and the cli package wants them first. What follows
-// "--" stays where it is. For exec so does all that follows the file, and the "--" itself, which
-// separates its own arguments from those of the code. It fails if there is no such flag, or if one lacks its
-// value: the cli package would take the next flag for it, or our own "--".
+// "--" stays where it is. For exec so does all that follows the file, and the "--"
+// itself, which separates its own arguments from those of the code. It fails if there is
+// no such flag, or if one lacks its value: the cli package would take the next flag for
+// it, or our own "--".
 func (t typedCommand) flagsFirst() ([]string, error) {
 	if t.parsed != nil && t.parsed.SkipFlagParsing {
 		return t.args, nil

@@ -37,8 +37,8 @@ func hostNotesFor(c *cli.Context, conf settings.Settings) func(*bridge.Result) *
 // port finds what differs from one failure to reach a registry to the next.
 var port = regexp.MustCompile(`:\d+`)
 
-// newNotes reports whether the notes differ from those in the file, and keeps them
-// there. It keeps a digest: nobody reads the file.
+// newNotes reports whether the notes differ from those that the file stands for, and
+// writes the digest of these to it.
 func newNotes(file string, notes []string) bool {
 	sum := sha256.Sum256([]byte(port.ReplaceAllString(strings.Join(notes, "\n"), "")))
 	digest := hex.EncodeToString(sum[:]) + "\n"

@@ -13,7 +13,7 @@ const (
 	maxChecks     = 5000     // schemas and allowed values
 	maxCheckDepth = 64       // of a value
 	maxCheckWork  = 64 << 20 // bytes looked at; branches look at the same bytes again
-	checkStep     = 256      // what a value costs of that besides its bytes
+	checkStep     = 256      // what a value costs of that, in addition to its bytes
 	compareStep   = 32       // and what it costs to compare it with another
 	maxCompared   = 64 << 10 // bytes of an array or object that is
 	maxNumber     = 400      // bytes of a number that is read
@@ -166,8 +166,8 @@ func typesOf(n *node) (types jsonType) {
 	return types
 }
 
-// typeOf returns the types that a value has, of which an integer has two, and
-// Python's name for it.
+// typeOf returns the JSON types of a value (a whole number has two) and Python's name
+// for it.
 func typeOf(value []byte) (typ jsonType, python string) {
 	switch value[0] {
 	case '"':

@@ -262,8 +262,8 @@ func (q *prompt) setInterrupt(interrupt func()) {
 	}
 }
 
-// interruptPatience is how long code may take to end once it was interrupted, until
-// the user is told what else there is.
+// interruptPatience is how long code may take to end once it was interrupted, before
+// the user is told how to end it.
 const interruptPatience = 2 * time.Second
 
 // remind tells the user how to end code that does not heed an interrupt.
