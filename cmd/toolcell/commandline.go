@@ -27,6 +27,7 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	// inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	settings.LeaveRemovedFolder()
+	settings.CompletePath()
 	app := newCommandLine(&console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals})
 	typed := findCommand(app, args)
 	ordered, err := typed.flagsFirst()

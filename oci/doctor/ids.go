@@ -126,13 +126,11 @@ func freeIDs(f *hostFacts) (start int64, ok bool) {
 
 // idToolCheck finds out why newuidmap or newgidmap cannot map ids.
 func idToolCheck(f *hostFacts) (Check, bool) {
-	var missing, hidden, weak []string
+	var missing, weak []string
 	for _, name := range []string{"newuidmap", "newgidmap"} {
 		switch t := f.IDTool(name); {
-		case t.Path == "" && t.Beside == "":
-			missing = append(missing, name)
 		case t.Path == "":
-			hidden = append(hidden, t.Beside)
+			missing = append(missing, name)
 		case !t.Able:
 			weak = append(weak, t.Path)
 		}
@@ -143,8 +141,6 @@ func idToolCheck(f *hostFacts) (Check, bool) {
 			"apt-get": "uidmap", "dnf": "shadow-utils", "apk": "shadow-uidmap", "pacman": "shadow", "zypper": "shadow",
 		})
 		return degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+oneID, cure), true
-	case len(hidden) > 0:
-		return degraded("RC-IDS-PATH", theyAre(hidden, "not in PATH")+": "+oneID, `export PATH="$PATH:`+hidden[0][:strings.LastIndex(hidden[0], "/")]+`"`), true
 	case len(weak) > 0:
 		return degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
 			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true

@@ -95,14 +95,13 @@ func (s System) InUserNamespace() bool {
 	return len(m) > 0 && !slices.Equal(m, []string{"0", "0", "4294967295"})
 }
 
-// IDTool looks for one of the programs that map subordinate ids.
+// An idTool is one of the programs that map subordinate ids.
 type idTool struct {
-	Path   string // where PATH finds it, "" if it does not
-	Beside string // where it is if PATH does not find it
-	Able   bool   // it has the rights it needs: setuid root or file capabilities
+	Path string // where PATH finds it, "" if it does not
+	Able bool   // it has the rights it needs: setuid root or file capabilities
 }
 
-// IDTool finds newuidmap or newgidmap as the shell would.
+// IDTool finds newuidmap or newgidmap as libcontainer does, in PATH.
 func (s System) IDTool(name string) idTool {
 	for dir := range strings.SplitSeq(s.Getenv("PATH"), ":") {
 		path := strings.Trim(dir, "/") + "/" + name
@@ -112,7 +111,7 @@ func (s System) IDTool(name string) idTool {
 		}
 		return idTool{Path: "/" + path, Able: st.Mode()&fs.ModeSetuid != 0 || s.FileCaps("/"+path)}
 	}
-	return idTool{Beside: s.Program(name)}
+	return idTool{}
 }
 
 // NoNewPrivs reports whether no_new_privs is set: a program that we start gains

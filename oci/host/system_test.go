@@ -63,8 +63,8 @@ func TestIDToolIsFoundAsTheShellWould(t *testing.T) {
 		"no rights":             {fstest.MapFS{"usr/bin/newuidmap": plain}, "/usr/bin", idTool{Path: "/usr/bin/newuidmap"}},
 		"the first one counts":  {fstest.MapFS{"opt/newuidmap": plain, "usr/bin/newuidmap": setuid}, "/opt:/usr/bin", idTool{Path: "/opt/newuidmap"}},
 		"no program":            {fstest.MapFS{"opt/newuidmap": data, "usr/bin/newuidmap": setuid}, "/opt:/usr/bin", idTool{Path: "/usr/bin/newuidmap", Able: true}},
-		"beside PATH":           {fstest.MapFS{"usr/bin/newuidmap": setuid}, "/opt", idTool{Beside: "/usr/bin/newuidmap"}},
-		"relative, not in PATH": {fstest.MapFS{"usr/bin/newuidmap": setuid}, "usr/bin", idTool{Beside: "/usr/bin/newuidmap"}},
+		"beside PATH":           {fstest.MapFS{"usr/bin/newuidmap": setuid}, "/opt", idTool{}},
+		"relative, not in PATH": {fstest.MapFS{"usr/bin/newuidmap": setuid}, "usr/bin", idTool{}},
 		"nowhere":               {nil, "/usr/bin", idTool{}},
 	} {
 		if got := systemOf(tt.files, map[string]string{"PATH": tt.path}).IDTool("newuidmap"); got != tt.want {

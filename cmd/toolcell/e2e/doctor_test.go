@@ -58,8 +58,8 @@ func TestDoctor(t *testing.T) {
 			if checks["RC-IDS"].Status != oci.CheckOK {
 				t.Errorf("no RC-IDS in %v", checks)
 			}
-		case "user-one-id": // newuidmap is there, but PATH does not lead to it
-			if c := checks["RC-IDS-PATH"]; c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, "export PATH=") || code != exitFail {
+		case "user-one-id":
+			if c := checks["RC-IDS-SUBID"]; c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, " "+oneIDUser) || code != exitFail {
 				t.Errorf("exit %d, %+v", code, c)
 			}
 		}

@@ -78,8 +78,11 @@ func (c *client) wantStart(t *testing.T, h *host) {
 	c.python(t, "print([l.split()[1] for l in open('/proc/self/status') if l.startswith('Seccomp_filters')][0])").want(t, filters)
 }
 
-// testUser is made by the tests if they run as root, and kept.
-const testUser = "toolcell-test"
+// The users that the tests make if they run as root, and keep.
+const (
+	testUser  = "toolcell-test"
+	oneIDUser = "toolcell-test-one-id" // has no subordinate ids
+)
 
 // hosts gives every kind of host that can be had here. The home folders are
 // made once, so that an image is unpacked once for each.
@@ -88,13 +91,17 @@ var hosts = sync.OnceValues(func() ([]*host, error) {
 	all := []*host{self}
 	if os.Geteuid() == 0 {
 		self.name = "root"
-		cred, err := ordinaryUser()
+		cred, err := ordinaryUser(testUser)
+		if err != nil {
+			return nil, err
+		}
+		// useradd gives system users no subordinate ids.
+		without, err := ordinaryUser(oneIDUser, "--system")
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, &host{name: "user", cred: cred, path: self.path})
-		// newuidmap is found through PATH: without it there is one id.
-		all = append(all, &host{name: "user-one-id", cred: cred, path: "/nonexistent"})
+		all = append(all, &host{name: "user-one-id", cred: without, path: self.path})
 	}
 	if asked := strings.Fields(os.Getenv("TOOLCELL_TEST_HOSTS")); len(asked) > 0 {
 		all = slices.DeleteFunc(all, func(h *host) bool { return !slices.Contains(asked, h.name) })
@@ -113,15 +120,14 @@ var hosts = sync.OnceValues(func() ([]*host, error) {
 	return all, nil
 })
 
-// ordinaryUser makes the test user, with subordinate ids as distributions give
-// them.
-func ordinaryUser() (*syscall.Credential, error) {
-	u, err := user.Lookup(testUser)
+// ordinaryUser makes a user as the distribution's useradd does, unless it is there.
+func ordinaryUser(name string, flags ...string) (*syscall.Credential, error) {
+	u, err := user.Lookup(name)
 	if err != nil {
-		if out, err := exec.Command("useradd", "--create-home", testUser).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("making the user %s: %w: %s", testUser, err, out)
+		if out, err := exec.Command("useradd", append(flags, "--create-home", name)...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("making the user %s: %w: %s", name, err, out)
 		}
-		if u, err = user.Lookup(testUser); err != nil {
+		if u, err = user.Lookup(name); err != nil {
 			return nil, err
 		}
 	}

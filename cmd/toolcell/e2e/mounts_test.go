@@ -41,15 +41,25 @@ func (h *host) own(t *testing.T, paths ...string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	cred, err := ordinaryUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cred := h.owner(t)
 	for _, p := range paths {
 		if err := os.Lchown(p, int(cred.Uid), int(cred.Gid)); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// owner is the host's user, another one if that is root.
+func (h *host) owner(t *testing.T) *syscall.Credential {
+	t.Helper()
+	if h.cred != nil {
+		return h.cred
+	}
+	cred, err := ordinaryUser(testUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cred
 }
 
 // sharedFolder is one that every user can reach.
@@ -98,9 +108,8 @@ func TestMountsAreShownAndHold(t *testing.T) {
 		}
 		st, err := os.Stat(filepath.Join(mine, "new.txt"))
 		if err == nil && os.Geteuid() == 0 {
-			cred, _ := ordinaryUser()
-			if got := fileOwner(st); got != cred.Uid {
-				t.Errorf("what the code wrote belongs to %d, want %d", got, cred.Uid)
+			if got, want := fileOwner(st), h.owner(t).Uid; got != want {
+				t.Errorf("what the code wrote belongs to %d, want %d", got, want)
 			}
 		}
 	})

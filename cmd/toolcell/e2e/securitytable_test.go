@@ -29,7 +29,7 @@ var modes = []mode{
 	{"the same, no subordinate ids", "ab/self"},
 	{"user, from a service, no cgroup to be had", "d/self"},
 	{"user, cgroup v1 and so none, subordinate ids", "here/user"},
-	{"the same, no `newuidmap`", "here/user-one-id"},
+	{"user, cgroup v1 and so none, no subordinate ids", "here/user-one-id"},
 	{"unprivileged container, cgroup v1", "here/no-proc"},
 	{"unprivileged container of root, cgroup v2", "r/no-proc"},
 	{"unprivileged container of a user, systemd", "a/no-proc"},
