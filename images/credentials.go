@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/docker/cli/cli/config/types"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
 // logins are what `docker login`, `podman login` and `skopeo login` have
@@ -143,13 +141,4 @@ func storedFor(all map[string]types.AuthConfig, key string) (auth types.AuthConf
 		}
 	}
 	return auth
-}
-
-// explain adds to a refusal of a registry which helpers failed before.
-func (l *logins) explain(err error) error {
-	answer := (*transport.Error)(nil)
-	if errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) && len(l.failed) > 0 {
-		return fmt.Errorf("%w; before that, %w", err, errors.Join(l.failed...))
-	}
-	return err
 }

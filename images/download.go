@@ -45,7 +45,7 @@ func (r *repository) download(path string) (*download, error) {
 func (d *download) connect() error {
 	resp, err := d.get(d.ctx, d.path, d.at) //nolint:bodyclose // Close does, and resume
 	if err != nil {
-		return classify(d.ctx, err)
+		return d.explain(d.ctx, err)
 	}
 	d.body, d.resumed = resp.Body, d.at
 	switch {
@@ -53,7 +53,7 @@ func (d *download) connect() error {
 		// Content-Range: bytes 100-199/200 (RFC 9110, section 14.4)
 		if want := fmt.Sprintf("bytes %d-", d.at); !strings.HasPrefix(resp.Header.Get("Content-Range"), want) {
 			d.body.Close()
-			return fmt.Errorf("%w: it was asked for %s and sent %q", ErrUnavailable, want, resp.Header.Get("Content-Range"))
+			return fmt.Errorf("%w: it was asked for %s and sent %s", ErrUnavailable, want, foreign(resp.Header.Get("Content-Range"), 100))
 		}
 		return nil
 	case d.size < 0:
@@ -84,7 +84,7 @@ func (d *download) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if resumeErr := d.resume(); resumeErr != nil {
-			return n, errors.Join(err, resumeErr)
+			return n, d.explain(d.ctx, fmt.Errorf("%w: %w", err, resumeErr))
 		}
 		if n > 0 {
 			return n, nil

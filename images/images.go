@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -48,6 +49,8 @@ type Puller struct {
 	MaxArchive int64
 	// CAFile has certificates, in PEM, that count beside the system's.
 	CAFile string
+	// Log gets, at the level Debug, what the network's libraries say about a failure. It may be nil.
+	Log *slog.Logger
 }
 
 // A Login is what a user gave for one registry.
@@ -88,7 +91,10 @@ func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
 		return nil, err
 	}
 	if err := checkImage(img, want); err != nil {
-		return nil, classify(ctx, err)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, sanitize(err)
 	}
 	return verifiedImage{img}, nil
 }

@@ -26,40 +26,42 @@ func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform)
 	ofMirror := p
 	ofMirror.Login = nil
 	for _, mirror := range p.mirrorsOf(r.remote) {
-		img, err := ofMirror.fetchManifest(ctx, mirror, want)
+		img, err := ofMirror.fetchManifest(ctx, mirror, true, want)
 		if err == nil || ctx.Err() != nil {
-			return img, classify(ctx, err)
+			return img, err
 		}
-		failures = append(failures, fmt.Errorf("mirror %s: %w", mirror.Context().Name(), classify(ctx, err)))
+		failures = append(failures, err)
 	}
-	img, err := p.fetchManifest(ctx, p.plainIfAllowed(r.remote), want)
-	if err == nil {
-		return img, nil
+	img, err := p.fetchManifest(ctx, p.plainIfAllowed(r.remote), false, want)
+	if err == nil || ctx.Err() != nil {
+		return img, err
 	}
-	if err = classify(ctx, err); len(failures) > 0 {
-		err = fmt.Errorf("%w; and before that %w", err, errors.Join(failures...))
-	}
-	return nil, err
+	return nil, joinFailures(err, failures)
 }
 
 // fetchManifest reads a manifest from one registry, through its indexes to the image
 // that fits. The library's own choice knows neither variants nor a list of what
 // there is.
-func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, want v1.Platform) (v1.Image, error) {
-	repo, err := p.openRepository(ctx, ref.Context())
+func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, mirror bool, want v1.Platform) (v1.Image, error) {
+	repo, err := p.openRepository(ctx, ref.Context(), mirror)
 	if err != nil {
 		return nil, err
 	}
+	img, err := repo.fetchManifest(ref, want)
+	return img, repo.explain(ctx, err)
+}
+
+func (r *repository) fetchManifest(ref name.Reference, want v1.Platform) (v1.Image, error) {
 	for range maxNesting {
-		d, err := remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(repo.client.Transport))
+		d, err := remote.Get(ref, remote.WithContext(r.ctx), remote.WithTransport(r.client.Transport))
 		if err != nil {
-			return nil, repo.stored.explain(err)
+			return nil, err
 		}
 		if !d.MediaType.IsIndex() {
 			if d.MediaType == types.DockerManifestSchema1 || d.MediaType == types.DockerManifestSchema1Signed {
 				return nil, errors.New("the image is in Docker's schema 1 of 2013; push it again with a tool of this decade")
 			}
-			return partial.CompressedToImage(&blobImage{blobs: repo, desc: d.Descriptor, manifest: d.Manifest})
+			return partial.CompressedToImage(&blobImage{blobs: r, desc: d.Descriptor, manifest: d.Manifest})
 		}
 		index, err := v1.ParseIndexManifest(strings.NewReader(string(d.Manifest)))
 		if err != nil {
@@ -76,18 +78,19 @@ func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, want v1.P
 
 // A repository is one repository of a registry, logged in. It opens its blobs.
 type repository struct {
+	place
 	ctx        context.Context
 	repo       name.Repository
 	client     *http.Client
 	firstPause time.Duration // the wait before the second try
-	stored     *logins
 }
 
-func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repository, error) {
+func (p Puller) openRepository(ctx context.Context, repo name.Repository, mirror bool) (*repository, error) {
 	stored := &logins{file: p.AuthFile}
+	at := p.placeOf(repo, mirror, stored)
 	auth, err := p.login(ctx, repo, stored)
 	if err != nil {
-		return nil, fmt.Errorf("reading credentials for %s: %w", repo.RegistryStr(), err)
+		return nil, fmt.Errorf("reading credentials for %s: %w", at.name, err)
 	}
 	inner, err := p.roundTripper(repo.RegistryStr())
 	if err != nil {
@@ -100,9 +103,9 @@ func (p Puller) openRepository(ctx context.Context, repo name.Repository) (*repo
 	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain, (&url.URL{Host: repo.RegistryStr()}).Hostname()}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
-		return nil, stored.explain(err)
+		return nil, at.explain(ctx, err)
 	}
-	return &repository{ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first, stored}, nil
+	return &repository{at, ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first}, nil
 }
 
 func (p Puller) login(ctx context.Context, repo name.Repository, stored *logins) (authn.Authenticator, error) {

@@ -3,15 +3,20 @@ package images
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,39 +47,129 @@ type trip func(*http.Request) (*http.Response, error)
 
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// failingWith is a transport without an answer.
+func failingWith(err error) trip {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// TestRegistryErrors: each is one sentence in plain words, with what can be done, and
+// what the libraries say is in the log alone.
 func TestRegistryErrors(t *testing.T) {
 	const closed = "127.0.0.1:1" // no test can take this port
-	noName := trip(func(r *http.Request) (*http.Response, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}
-	})
-	cut := trip(func(r *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
-	proxy := trip(func(r *http.Request) (*http.Response, error) { return nil, errors.New("Forbidden") })
+	dial := func(err error) trip { return failingWith(&net.OpError{Op: "dial", Net: "tcp", Err: err}) }
+	untrusted := func(err error) trip { return failingWith(&tls.CertificateVerificationError{Err: err}) }
+	says := func(status int, body string) string {
+		return serve(t, func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/v2/py/") {
+					w.WriteHeader(status)
+					_, _ = io.WriteString(w, body)
+				}
+			})
+		})
+	}
+	const denied = `{"errors":[{"code":"DENIED","message":"your address is blocked"}]}`
 	for name, c := range map[string]struct {
-		ref         string
+		host        string
 		transport   http.RoundTripper
-		want        string
+		want        string // of the sentence, HOST for the registry
+		advice      string // a part of it
 		unavailable bool
 	}{
-		"not found":          {serve(t, nil) + "/py:3", nil, "no such image", false},
-		"refused":            {serve(t, answer(401)) + "/py:3", nil, "~/.docker/config.json", false},
-		"forbidden":          {serve(t, answer(403)) + "/py:3", nil, "refused access", false},
-		"rate limit":         {serve(t, answer(429)) + "/py:3", nil, "rate", true},
-		"server error":       {serve(t, answer(500)) + "/py:3", nil, "500", true},
-		"bad gateway":        {serve(t, answer(502)) + "/py:3", nil, "502", true},
-		"unavailable":        {serve(t, answer(503)) + "/py:3", nil, "503", true},
-		"connection refused": {closed + "/py:3", nil, "connection refused", true},
-		"no name":            {"registry.invalid/py:3", noName, "no such host", true},
-		"cut off":            {"registry.invalid/py:3", cut, "EOF", true},
-		"proxy":              {"registry.invalid/py:3", proxy, "Forbidden", true},
+		"not found":           {serve(t, nil), nil, "HOST has no such image (it says: Unknown name)", "the tag", false},
+		"unauthorized":        {serve(t, answer(401)), nil, "HOST refused access: the image is private or does not exist", "~/.docker/config.json", false},
+		"forbidden":           {serve(t, answer(403)), nil, "HOST refused access: the image is private or does not exist", "~/.docker/config.json", false},
+		"forbidden, and why":  {says(403, denied), nil, "HOST refused access: the image is private or does not exist (it says: your address is blocked)", "~/.docker/config.json", false},
+		"a page of a proxy":   {says(403, "<html>"+strings.Repeat("no", 9000)), nil, "HOST refused access: the image is private or does not exist", "~/.docker/config.json", false},
+		"rate limit":          {serve(t, answer(429)), nil, "HOST limits the rate of pulls", "wait, or put credentials", true},
+		"bad request":         {serve(t, answer(400)), nil, "HOST answers 400 Bad Request", "", false},
+		"server error":        {serve(t, answer(500)), nil, "HOST answers 500 Internal Server Error", "MCP_BRIDGE_REGISTRY_MIRRORS", true},
+		"bad gateway":         {serve(t, answer(502)), nil, "HOST answers 502 Bad Gateway", "later", true},
+		"unavailable":         {serve(t, answer(503)), nil, "HOST answers 503 Service Unavailable", "later", true},
+		"connection refused":  {closed, nil, "cannot reach HOST (connection refused)", "--image host", true},
+		"no name":             {"registry.invalid", dial(&net.DNSError{Err: "no such host", Name: "registry.invalid", Server: "10.0.0.1:53", IsNotFound: true}), "cannot reach HOST (no such host)", "toolcell images list", true},
+		"no name server":      {"registry.invalid", dial(&net.DNSError{Err: "server misbehaving", Name: "registry.invalid", Server: "10.0.0.1:53"}), "cannot reach HOST (its name cannot be looked up: server misbehaving)", "network", true},
+		"no route":            {"registry.invalid", dial(&os.SyscallError{Syscall: "connect", Err: syscall.EHOSTUNREACH}), "cannot reach HOST (no route to host)", "network", true},
+		"no answer":           {"registry.invalid", dial(context.DeadlineExceeded), "cannot reach HOST (no answer)", "network", true},
+		"silence":             {"registry.invalid", failingWith(&silenceError{15 * time.Second}), "cannot reach HOST (no answer within 15s)", "network", true},
+		"cut off":             {"registry.invalid", failingWith(io.ErrUnexpectedEOF), "cannot reach HOST (the connection broke)", "network", true},
+		"a refused proxy":     {"registry.invalid", failingWith(errors.New("Forbidden")), "cannot reach HOST (Forbidden)", "HTTPS_PROXY", true},
+		"unknown authority":   {"registry.invalid", untrusted(x509.UnknownAuthorityError{}), "cannot trust HOST: an unknown authority has signed its certificate", "MCP_BRIDGE_REGISTRY_CA", false},
+		"expired":             {"registry.invalid", untrusted(x509.CertificateInvalidError{Reason: x509.Expired}), "cannot trust HOST: its certificate has expired or is not valid yet", "date", false},
+		"another's name":      {"registry.invalid", untrusted(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "registry.invalid"}), "cannot trust HOST: its certificate is for another name", "MCP_BRIDGE_REGISTRY_CA", false},
+		"refused handshake":   {"registry.invalid", failingWith(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}), "cannot reach HOST (no TLS connection: handshake failure)", "network", true},
+		"no TLS":              {"registry.invalid", failingWith(http.ErrSchemeMismatch), "HOST speaks HTTP without encryption", "MCP_BRIDGE_INSECURE_REGISTRIES=registry.invalid", false},
+		"something else":      {"registry.invalid", failingWith(fmt.Errorf("a: %w", errors.New("b\x1b[31m"))), `cannot reach HOST ("b\x1b[31m")`, "network", true},
+		"Docker Hub":          {"index.docker.io", dial(&net.DNSError{Err: "no such host", IsNotFound: true}), "cannot reach docker.io (no such host)", "network", true},
+		"a private plain one": {"10.1.2.3:5000", dial(syscall.ECONNREFUSED), "cannot reach HOST (connection refused)", "network", true},
 	} {
-		err := pullAll(Puller{Transport: c.transport, Keychain: authn.NewMultiKeychain()}, c.ref)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.ref) {
-			t.Errorf("%s: got %v, want %q and the reference", name, err, c.want)
+		var log strings.Builder
+		p := Puller{Transport: c.transport, Keychain: authn.NewMultiKeychain(), Backoff: time.Millisecond,
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		ref := c.host + "/py:3"
+		err := pullAll(p, ref)
+		want := fmt.Sprintf("reading image %q: %s", ref, strings.ReplaceAll(c.want, "HOST", c.host))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s:\n%v, want\n%s", name, err, want)
+		}
+		plain := (*RegistryError)(nil)
+		if !errors.As(err, &plain) || !strings.Contains(plain.Advice(), c.advice) || c.advice == "" != (plain.Advice() == "") {
+			t.Errorf("%s: %v has no advice of %q", name, err, c.advice)
 		}
 		if errors.Is(err, ErrUnavailable) != c.unavailable {
 			t.Errorf("%s: unavailable = %v, want %v: %v", name, !c.unavailable, c.unavailable, err)
 		}
+		if !strings.Contains(log.String(), "https://") && !strings.Contains(log.String(), "http://") {
+			t.Errorf("%s: the log has no request: %s", name, log.String())
+		}
 	}
+}
+
+// TestSignedAddressesAreNotLogged: who has the address of a blob needs no other right.
+func TestSignedAddressesAreNotLogged(t *testing.T) {
+	var log strings.Builder
+	host := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/manifests/") && r.Method == http.MethodGet {
+				http.Redirect(w, r, "http://127.0.0.1:1/blob?signature=hunter2&x=1", http.StatusTemporaryRedirect)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	err := pullAll(Puller{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, host+"/py:3")
+	if err == nil || !strings.Contains(err.Error(), "cannot reach 127.0.0.1:1, where "+host+" leads, (connection refused)") || strings.Contains(err.Error()+log.String(), "hunter2") {
+		t.Errorf("got %v\n%s", err, log.String())
+	}
+}
+
+// TestMirrorThatAnswersIsNamedFirst: it knows more than what could not be reached.
+func TestMirrorThatAnswersIsNamedFirst(t *testing.T) {
+	has, closed := serve(t, nil), "127.0.0.1:1"
+	noName := dialError{}
+	for _, c := range []struct {
+		mirrors []string
+		want    string
+	}{
+		{[]string{has}, "the mirror " + has + " has no such image (it says: Unknown name); cannot reach registry.invalid (no such host)"},
+		{[]string{closed}, "cannot reach registry.invalid (no such host); cannot reach the mirror 127.0.0.1:1 (connection refused)"},
+		{[]string{closed, has}, "the mirror " + has + " has no such image (it says: Unknown name); cannot reach registry.invalid (no such host); cannot reach the mirror 127.0.0.1:1 (connection refused)"},
+	} {
+		err := pullAll(Puller{Transport: noName, Mirrors: map[string][]string{"registry.invalid": c.mirrors}}, "registry.invalid/py:3")
+		if want := `reading image "registry.invalid/py:3": ` + c.want; err == nil || err.Error() != want {
+			t.Errorf("%v, want\n%s", err, want)
+		}
+	}
+}
+
+// dialError has no name of registry.invalid.
+type dialError struct{}
+
+func (dialError) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Hostname() == "registry.invalid" {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func TestRegistryCancelledIsNotUnavailable(t *testing.T) {
@@ -90,10 +185,11 @@ func TestRegistryCancelledIsNotUnavailable(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayWhatIsMissing, once, and also if they come on a long page.
+// TestRefusalsSayWhatIsMissing, once, and without the page that they come on.
 func TestRefusalsSayWhatIsMissing(t *testing.T) {
-	for path, want := range map[string]string{"/manifests/": "the registry has no such image", "/blobs/": "the registry has lost a part of the image"} {
-		for _, page := range []string{"", `{"errors":[{"code":"UNKNOWN","message":"it is gone"}]}`, strings.Repeat("<p>it is gone", 10_000)} {
+	for path, want := range map[string]string{"/manifests/": " has no such image", "/blobs/": " has lost a part of the image"} {
+		const words = `{"errors":[{"code":"UNKNOWN","message":"it is gone"}]}`
+		for _, page := range []string{"", words, strings.Repeat("<p>it is gone", 10_000)} {
 			missing := atomic.Bool{}
 			host := serve(t, func(h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,8 +204,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 			push(t, host+"/py:3", hostImage(t))
 			missing.Store(true)
 			err := pullAll(Puller{}, host+"/py:3")
-			if err == nil || strings.Count(err.Error(), "the registry has") != 1 || !strings.Contains(err.Error(), want) || len(err.Error()) > 2000 ||
-				page != "" && !strings.Contains(err.Error(), "it is gone") {
+			if err == nil || strings.Count(err.Error(), " has ") != 1 || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "it is gone") != (page == words) {
 				t.Errorf("%s, %.20q: %v", path, page, err)
 			}
 		}
@@ -213,7 +308,7 @@ func TestRedirectToPlainHTTPIsRefused(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 	}
-	if !errors.Is(err, errPlain) {
+	if rule := (*ruleError)(nil); !errors.As(err, &rule) || rule.text != "cdn.invalid would be spoken to without encryption" {
 		t.Errorf("got %v", err)
 	}
 }

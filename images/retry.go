@@ -2,7 +2,6 @@ package images
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -50,7 +49,7 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection can be used again
 			resp.Body.Close()
 			if asked > maxWait {
-				return nil, fmt.Errorf("%w: it answers %s and asks to wait %s; %s", ErrUnavailable, resp.Status, asked.Round(time.Second), loginAdvice)
+				return nil, &waitError{resp.StatusCode, asked}
 			}
 			wait = max(wait, asked)
 		}

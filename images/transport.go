@@ -118,7 +118,7 @@ func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err er
 
 func checkRedirect(_ *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
-		return errors.New("the registry redirects without end")
+		return &ruleError{"the registry redirects without end", ""}
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// may lead anywhere: credentials and unverified tags would be open to
 	// everyone on the way.
 	if req.URL.Scheme != "https" && !isLoopback(req.URL.Hostname()) && !g.plain(req.URL.Host) {
-		return nil, fmt.Errorf("%w: %s://%s", errPlain, req.URL.Scheme, req.URL.Host)
+		return nil, plainError(req.URL.Host)
 	}
 	// Nor may a registry on the internet lead us, by a redirect or by where it says that
 	// tokens are, behind our own firewall: to a cloud's metadata service, for one.
@@ -160,7 +160,7 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		internal = isInternalAddress(host)
 	}
 	if internal && host != g.registry && !isInternal(g.registry) {
-		return nil, fmt.Errorf("the registry %s leads to the internal address %s", g.registry, host)
+		return nil, &ruleError{fmt.Sprintf("the registry %s leads to the internal address %s", g.registry, foreign(host, 200)), ""}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timeout := answerTimeout
@@ -171,7 +171,7 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := g.inner.RoundTrip(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
-		err = fmt.Errorf("%w: %s %w within %s", ErrUnavailable, req.URL.Host, errNoAnswer, timeout)
+		err = &silenceError{timeout}
 	}
 	if err != nil {
 		cancel(nil)
@@ -216,11 +216,22 @@ func isLoopback(host string) bool {
 }
 
 var (
-	errPlain    = errors.New("only https is spoken to registries beyond this host, unless MCP_BRIDGE_INSECURE_REGISTRIES names them")
 	errNoAnswer = errors.New("did not answer")
 	errStalled  = errors.New("the registry sent nothing for a minute")
 	errTooLong  = fmt.Errorf("the manifest has more than %d bytes", maxManifest)
 )
+
+// plainError refuses to speak to a host without encryption.
+func plainError(host string) error {
+	host = foreign(host, 200)
+	return &ruleError{host + " would be spoken to without encryption", "if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + host}
+}
+
+// A silenceError is a request that was given up.
+type silenceError struct{ after time.Duration }
+
+func (e *silenceError) Error() string   { return fmt.Sprintf("%v within %s", errNoAnswer, e.after) }
+func (e *silenceError) Unwrap() []error { return []error{ErrUnavailable, errNoAnswer} }
 
 // stallBody ends a response that sends nothing for too long, and one of a
 // manifest that is too long. What breaks in it is the registry's failure.

@@ -2,7 +2,6 @@ package images
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ func OpenLayer(l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
 	}
 	body, err := openCompressed(l, onRead)
 	if err != nil {
-		return nil, classify(context.Background(), err)
+		return nil, sanitize(err)
 	}
 	compressed := newReadAhead(body, body.Close)
 	plain, err := newDecompressor(compressed)

@@ -1,0 +1,208 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// ErrUnavailable is in the chain of an error when the registry could not be
+// reached or could not serve: no name, no route, no answer, an answer of 5xx,
+// or a rate limit. The image may exist all the same.
+var ErrUnavailable = errors.New("registry unavailable")
+
+// A RegistryError says in one sentence why an image could not be read from a
+// registry. What the libraries of the network say is in its chain and not in its
+// text.
+type RegistryError struct {
+	text, advice string
+	unavailable  bool
+	err          error
+}
+
+func (e *RegistryError) Error() string { return e.text }
+
+// Advice says what the user can do about it.
+func (e *RegistryError) Advice() string { return e.advice }
+
+func (e *RegistryError) Unwrap() []error {
+	if e.unavailable {
+		return []error{ErrUnavailable, e.err}
+	}
+	return []error{e.err}
+}
+
+const (
+	loginAdvice   = "put credentials for the registry into ~/.docker/config.json, as `docker login` and `skopeo login --compat-auth-file` do"
+	networkAdvice = "check the name of the registry and the network, and HTTPS_PROXY if there is a proxy; without a network use an image of `toolcell images list`, or --image host"
+	laterAdvice   = "try again later, or name a mirror in MCP_BRIDGE_REGISTRY_MIRRORS"
+)
+
+// A place is a registry or a mirror, as errors name it.
+type place struct {
+	name   string // docker.io, or "the mirror mirror.example"
+	host   string // as in URLs
+	stored *logins
+	log    *slog.Logger
+}
+
+func (p Puller) placeOf(repo name.Repository, mirror bool, stored *logins) place {
+	at := place{name: repo.RegistryStr(), host: repo.RegistryStr(), stored: stored, log: p.Log}
+	if at.host == name.DefaultRegistry {
+		at.name = "docker.io"
+	}
+	if mirror {
+		at.name = "the mirror " + at.name
+	}
+	return at
+}
+
+// explain says in plain words what a request to the place has met. The libraries'
+// own words go to the log.
+func (p place) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if known := (*RegistryError)(nil); errors.As(err, &known) {
+		return err
+	}
+	plain := p.inWords(err)
+	if known := (*RegistryError)(nil); p.log != nil && errors.As(plain, &known) {
+		p.log.Debug("a registry could not be read", "registry", p.host, "error", withoutQueries(foreign(err.Error(), 4000)))
+	}
+	return plain
+}
+
+func (p place) inWords(err error) error {
+	// Registries of this host are asked over HTTP, too, and say that they want HTTPS.
+	failed := (*url.Error)(nil)
+	if errors.As(err, &failed) {
+		if text, _ := untrusted(p.name, failed.Err); text != "" {
+			return p.unreachable(failed, err)
+		}
+	}
+	if answer := (*transport.Error)(nil); errors.As(err, &answer) {
+		return p.refusal(answer, err)
+	}
+	if wait := (*waitError)(nil); errors.As(err, &wait) {
+		advice := laterAdvice
+		if wait.code == http.StatusTooManyRequests {
+			advice = "wait so long, or " + loginAdvice
+		}
+		return &RegistryError{fmt.Sprintf("%s has too much to do and asks to wait %s", p.name, wait.asked.Round(time.Second)), advice, true, err}
+	}
+	if rule := (*ruleError)(nil); errors.As(err, &rule) && firstIs(err, rule) {
+		return &RegistryError{rule.text, rule.advice, false, err}
+	}
+	// Files, such as those of certificates, are of this host.
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return err
+	}
+	if failed != nil || errors.Is(err, ErrUnavailable) {
+		return p.unreachable(failed, err)
+	}
+	return &answerError{err} // such as of a header that is not as it should be
+}
+
+// firstIs reports whether the first request that failed, of those that the library
+// joins, failed for rule.
+func firstIs(err error, rule *ruleError) bool {
+	failed := (*url.Error)(nil)
+	return !errors.As(err, &failed) || errors.Is(failed.Err, rule)
+}
+
+// refusal explains an answer with a status of 4xx or 5xx.
+func (p place) refusal(answer *transport.Error, err error) error {
+	says := words(answer)
+	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	switch code := answer.StatusCode; {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		text := p.name + " refused access: the image is private or does not exist" + says
+		if p.stored != nil && len(p.stored.failed) > 0 {
+			text += "; " + errors.Join(p.stored.failed...).Error()
+		}
+		return &RegistryError{text, loginAdvice, false, err}
+	case code == http.StatusNotFound && answer.Request != nil && isForBlob(answer.Request):
+		return &RegistryError{p.name + " has lost a part of the image" + says, "use another tag, or push the image again", false, err}
+	case code == http.StatusNotFound:
+		return &RegistryError{p.name + " has no such image" + says, "check the name and the tag", false, err}
+	case code == http.StatusTooManyRequests:
+		return &RegistryError{p.name + " limits the rate of pulls" + says, "wait, or " + loginAdvice, true, err}
+	case code >= 500:
+		return &RegistryError{p.name + " answers " + status + says, laterAdvice, true, err}
+	}
+	return &RegistryError{p.name + " answers " + status + says, "", false, err}
+}
+
+// words returns what a registry says about its refusal, but no page of a proxy.
+func words(answer *transport.Error) string {
+	if len(answer.Errors) == 0 || answer.Errors[0].Message == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (it says: %s)", foreign(answer.Errors[0].Message, 200))
+}
+
+// withoutQueries removes the queries of URLs, which may have signatures in them.
+func withoutQueries(s string) string { return query.ReplaceAllString(s, "?…") }
+
+var query = regexp.MustCompile(`\?[^\s"]+`)
+
+// A waitError is a registry's wish to be asked again later than we would wait.
+type waitError struct {
+	code  int
+	asked time.Duration
+}
+
+func (e *waitError) Error() string {
+	return fmt.Sprintf("status %d, asks to wait %s", e.code, e.asked)
+}
+
+// A ruleError is a request that guardTransport forbids.
+type ruleError struct{ text, advice string }
+
+func (e *ruleError) Error() string { return e.text }
+
+// A mirrorsError is why neither a registry nor its mirrors have given an image: the
+// error that tells most comes first.
+type mirrorsError []error
+
+// joinFailures returns the error of a pull from a registry whose mirrors, asked
+// before, have failed as well. One that has answered knows more than those that
+// could not be reached.
+func joinFailures(registry error, mirrors []error) error {
+	if len(mirrors) == 0 {
+		return registry
+	}
+	var answered, unreachable mirrorsError
+	for _, err := range append([]error{registry}, mirrors...) {
+		if errors.Is(err, ErrUnavailable) {
+			unreachable = append(unreachable, err)
+		} else {
+			answered = append(answered, err)
+		}
+	}
+	return append(answered, unreachable...)
+}
+
+func (e mirrorsError) Error() string {
+	var texts []string
+	for _, err := range e {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (e mirrorsError) Unwrap() []error { return e }
