@@ -116,6 +116,9 @@ func (b *tarBlobs) list(f *os.File) error {
 		if err == io.EOF {
 			return nil
 		}
+		if errors.Is(err, tar.ErrHeader) {
+			return errors.New("it is not a tar archive, or a damaged one")
+		}
 		if err != nil {
 			return fmt.Errorf("reading archive: %w", err)
 		}

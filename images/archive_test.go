@@ -136,7 +136,7 @@ func TestArchiveRefusesWhatIsNone(t *testing.T) {
 		want    string
 	}{
 		"empty":     {nil, "no OCI image layout"},
-		"text":      {[]byte(content), "reading archive"},
+		"text":      {[]byte(content), "it is not a tar archive"},
 		"other tar": {tarOf(t, "a", "b"), "no OCI image layout"},
 		"xz":        {[]byte("\xfd7zXZ\x00 and so on"), "compressed with xz"},
 		"cut gzip":  {[]byte("\x1f\x8b\x08"), "corrupt"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -31,6 +32,9 @@ func fromDockerArchive(file, ref string, most int64) (v1.Image, error) {
 		return nil, err
 	}
 	raw, err := readFile(b, "manifest.json", maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("this is no docker archive: it has no manifest.json")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("this is no docker archive: %w", err)
 	}

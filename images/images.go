@@ -13,8 +13,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -75,6 +77,9 @@ func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
 	want := p.PlatformOrHost()
 	var img v1.Image
 	var err error
+	if _, statErr := os.Stat(r.Path); r.Local() && errors.Is(statErr, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file or folder", quoted(r.Path))
+	}
 	switch r.Kind {
 	case Registry:
 		img, err = p.fromRegistry(ctx, r, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -63,20 +64,62 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, ref := range map[string]string{
-		"empty":        "",
-		"too long":     strings.Repeat("a", 6000),
-		"NUL":          "oci:/a\x00b",
-		"no path":      "oci:",
-		"no file":      "docker-archive::tag",
-		"upper case":   "Python:3",
-		"space":        "python 3",
-		"short digest": "python@sha256:abc",
+		"empty":    "",
+		"too long": strings.Repeat("a", 6000),
+		"NUL":      "oci:/a\x00b",
+		"no path":  "oci:",
+		"no file":  "docker-archive::tag",
+		"space":    "python 3",
 
 		"short digest of a layout": "oci:/a@sha256:abc",
 		"tag and digest":           "oci:/a:3@sha256:" + strings.Repeat("a", 64),
 	} {
 		if r, err := Parse(ref); err == nil {
 			t.Errorf("%s: Parse(%.40q) = %+v, want an error", name, ref, r)
+		}
+	}
+}
+
+// TestParseSaysWhatIsWrong in the user's words.
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	const form = "it is not NAME[:TAG] or NAME@sha256:DIGEST, such as python:3.14-slim"
+	for ref, want := range map[string]string{
+		"Python:3":           "names of images are in lower case: python:3",
+		"ghcr.io/Team/py":    "names of images are in lower case: ghcr.io/team/py",
+		"python:":            form,
+		"python@sha256:abc":  form,
+		"python:a b":         form,
+		"https://ghcr.io/py": form,
+	} {
+		if _, err := Parse(ref); err == nil || err.Error() != fmt.Sprintf("image reference %q: %s", ref, want) {
+			t.Errorf("%s: %v", ref, err)
+		}
+	}
+}
+
+// TestLocalImagesThatAreNotThere are errors in plain words.
+func TestLocalImagesThatAreNotThere(t *testing.T) {
+	empty := t.TempDir()
+	text := filepath.Join(empty, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no tar ", 200)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(empty, "other.tar")
+	if err := os.WriteFile(other, tarOf(t, "a", "b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]string{
+		"oci:" + empty + "/none":            `"` + empty + `/none": no such file or folder`,
+		"oci-archive:" + empty + "/none":    `"` + empty + `/none": no such file or folder`,
+		"docker-archive:" + empty + "/none": `"` + empty + `/none": no such file or folder`,
+		"oci:" + empty:                      "this is no OCI image layout: it has no index.json",
+		"oci-archive:" + empty:              `"` + empty + `" is not a regular file`,
+		"oci-archive:" + text:               "it is not a tar archive, or a damaged one",
+		"docker-archive:" + text:            "it is not a tar archive, or a damaged one",
+		"docker-archive:" + other:           "this is no docker archive: it has no manifest.json",
+	} {
+		if err := pullAll(Puller{}, ref); err == nil || err.Error() != fmt.Sprintf("reading image %q: %s", ref, want) {
+			t.Errorf("%s: %v", ref, err)
 		}
 	}
 }

@@ -95,6 +95,9 @@ type pick struct{ tag, digest string }
 // fromLayout returns the image of a layout that is meant, or the only one.
 func fromLayout(b blobs, which pick, want v1.Platform) (v1.Image, error) {
 	raw, err := readFile(b, "index.json", maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("this is no OCI image layout: it has no index.json")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("this is no OCI image layout: %w", err)
 	}

@@ -108,7 +108,9 @@ func Parse(ref string) (Reference, error) {
 	err := cmp.Or(checkElsewhere(ref), checkPath(inRegistry))
 	var r name.Reference
 	if err == nil {
-		r, err = name.ParseReference(inRegistry)
+		if r, err = name.ParseReference(inRegistry); err != nil {
+			err = checkForm(inRegistry)
+		}
 	}
 	if err != nil { // it has the reference in it, as it was typed
 		return Reference{}, fmt.Errorf("image reference %s: %s", quoted(ref), foreign(err.Error(), 500))
@@ -129,6 +131,16 @@ func checkElsewhere(ref string) error {
 		}
 	}
 	return nil
+}
+
+// checkForm says what is wrong with a reference that is none to a registry.
+func checkForm(ref string) error {
+	if lower := strings.ToLower(ref); lower != ref {
+		if _, err := name.ParseReference(lower); err == nil {
+			return fmt.Errorf("names of images are in lower case: %s", lower)
+		}
+	}
+	return errors.New("it is not NAME[:TAG] or NAME@sha256:DIGEST, such as python:3.14-slim")
 }
 
 // checkPath says what to do with a path.
