@@ -3,7 +3,6 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,10 +75,7 @@ func (r *Result) IsError() bool { return r.Status != StatusSuccess }
 // fail makes r the result of a call that could not be carried out or completed.
 func (r *Result) fail(err error) *Result {
 	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
-	var h *oci.HintError
-	if errors.As(err, &h) {
-		r.Hint = h.Hint
-	}
+	r.Hint = oci.Advice(err)
 	return r
 }
 

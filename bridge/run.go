@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // A Request is one call of run_python.
@@ -57,6 +58,9 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 	start := time.Now()
 	r := s.run(ctx, req)
 	r.summarize()
+	if r.cause != nil {
+		s.o.Log.Debug("a run could not be carried out", "error", oci.Detail(r.cause))
+	}
 	s.o.Log.Info("run", "status", r.Status, "servers", len(r.Servers), "ms", time.Since(start).Milliseconds())
 	return r
 }

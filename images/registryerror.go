@@ -44,7 +44,7 @@ func (e *RegistryError) Unwrap() []error {
 
 const (
 	loginAdvice   = "put credentials for the registry into ~/.docker/config.json, as `docker login` and `skopeo login --compat-auth-file` do"
-	networkAdvice = "check the name of the registry and the network, and HTTPS_PROXY if there is a proxy; without a network use an image of `toolcell images list`, or --image host"
+	networkAdvice = "check the network and the registry's name (behind a proxy, HTTPS_PROXY); offline, use --image host or an image of `toolcell images list`"
 	laterAdvice   = "try again later, or name a mirror in MCP_BRIDGE_REGISTRY_MIRRORS"
 )
 

@@ -48,6 +48,13 @@ const (
 // sandbox and leaves nothing behind.
 func Examine(n Needs) []Check { return doctor.Examine(n) }
 
-// ExplainFolders prefixes an error with its cause and cure if these folders are
+// ExplainFolders puts its cause and cure in front of an error if these folders are
 // to blame for it.
 func ExplainFolders(err error, dirs ...string) error { return doctor.ExplainFolders(err, dirs...) }
+
+// Advice says what the user can do about an error, "" if that is not known.
+func Advice(err error) string { return doctor.Advice(err) }
+
+// Detail returns the text of an error with the words of libraries that Error leaves
+// out, for a log.
+func Detail(err error) string { return doctor.Detail(err) }

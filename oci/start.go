@@ -103,5 +103,5 @@ func explainStart(err error) error {
 	if !errors.As(err, &s) {
 		return err
 	}
-	return doctor.ExplainStart(s.Err, s.Host, s.Dir, s.Root)
+	return doctor.ExplainStart(s, s.Host, s.Dir, s.Root)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -51,6 +52,11 @@ type appOptions struct {
 
 // openApp wires everything. Nothing is started or fetched yet.
 func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
+	defer func() {
+		if err != nil {
+			o.log.Debug("toolcell cannot work here", "error", oci.Detail(err))
+		}
+	}()
 	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -58,7 +64,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	if err := settings.CheckMounts(s, d); err != nil {
 		return nil, err
 	}
-	store, err := openStore(d, s)
+	store, err := openStore(d, s, o.log)
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +141,16 @@ func (a *app) Close() error {
 	return errors.Join(a.proxy.Close(), a.runtime.Close(), a.store.Close())
 }
 
-func openStore(d settings.Dirs, s settings.Settings) (*rootfs.Store, error) {
-	return openStoreAs(d, s, nil)
+func openStore(d settings.Dirs, s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {
+	return openStoreAs(d, s, log, nil)
 }
 
 // openStoreAs is openStore with a login for the registries of the images that are
 // named, instead of stored ones.
-func openStoreAs(d settings.Dirs, s settings.Settings, login *images.Login) (*rootfs.Store, error) {
+func openStoreAs(d settings.Dirs, s settings.Settings, log *slog.Logger, login *images.Login) (*rootfs.Store, error) {
 	platform, _ := images.ParsePlatform(s.Platform) // the settings were checked
 	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
-		Platform: platform, Login: login, AuthFile: s.Registries.AuthFile,
+		Platform: platform, Login: login, Log: log, AuthFile: s.Registries.AuthFile,
 		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.CAFile, MaxArchive: s.MaxImage.Bytes,
 	})
 	if err != nil {
@@ -198,7 +204,7 @@ func maxParallel(sessions int) int {
 }
 
 // newLogger writes structured lines to stderr: stdout is the protocol.
-func newLogger(s settings.Settings, w *os.File) *slog.Logger {
+func newLogger(s settings.Settings, w io.Writer) *slog.Logger {
 	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
 	if s.Runtime != "auto" && s.Runtime != "" {
 		log.Warn("MCP_BRIDGE_RUNTIME is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)

@@ -108,8 +108,8 @@ func printError(w *os.File, err error, command string) int {
 	if err.Error() != "" {
 		fmt.Fprintf(w, "%s %s\n", color.Red("toolcell:"), console.Shown(w, err.Error()))
 	}
-	if hint != nil {
-		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), console.Shown(w, hint.Hint))
+	if advice := oci.Advice(err); advice != "" {
+		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), console.Shown(w, advice))
 	}
 	if code == console.ExitUsage {
 		fmt.Fprintln(w, color.Cyan("hint:"), command+" --help")

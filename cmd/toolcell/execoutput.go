@@ -98,7 +98,7 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 	switch {
 	case stopped: // the user knows
 	case r.IsError() && r.Status != bridge.StatusError:
-		fmt.Fprintf(s.Err, "%s %s: %s\n", color.Red("toolcell:"), r.Status, shown(r.Error))
+		fmt.Fprintf(s.Err, "%s %s%s\n", color.Red("toolcell:"), statusPrefix(r.Status), shown(r.Error))
 		for _, l := range r.Stack {
 			fmt.Fprintf(s.Err, "  %s\n", shown(l))
 		}
@@ -118,6 +118,16 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 	}
 	printFiles(r, s)
 	return nil
+}
+
+// statusPrefix is what comes before the error of a run that was stopped. Those of
+// runs that did not begin need none.
+func statusPrefix(status string) string {
+	switch status {
+	case bridge.StatusSandbox, bridge.StatusValidation:
+		return ""
+	}
+	return status + ": "
 }
 
 // printFiles says where the files and pictures of a run are.

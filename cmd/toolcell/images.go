@@ -162,6 +162,6 @@ func openImages(c *cli.Context) (*rootfs.Store, settings.Dirs, error) {
 	if err != nil {
 		return nil, d, err
 	}
-	store, err := openStore(d, conf)
+	store, err := openStore(d, conf, newLogger(conf, c.App.ErrWriter))
 	return store, d, err
 }

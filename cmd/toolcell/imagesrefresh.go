@@ -134,7 +134,7 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(d, conf)
+	store, err := openStore(d, conf, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -170,16 +170,6 @@ func (r *Runtime) launchAlone(p spec.Process, streams Streams, lifeline *os.File
 	return &Container{c, process, uid}, nil
 }
 
-// A StartError is the error of a failed start, with the folders that it needed.
-type StartError struct {
-	Err       error
-	Host      host.Host
-	Dir, Root string // the state folder, and that of the root file system
-}
-
-func (e *StartError) Error() string { return e.Err.Error() }
-func (e *StartError) Unwrap() error { return e.Err }
-
 // Pin leaves one processor to the host, and lets a sandbox run on as many of the
 // others as its limit asks for, on all if it is 0, where no cgroup shares out
 // processor time. It is called while its first process waits to go on, so

@@ -90,8 +90,8 @@ func (f *hostFacts) examine() []Check {
 	return append(checks, f.mounts...)
 }
 
-// ExplainFolders prefixes an error with its cause and cure if these folders are
-// to blame for it.
+// ExplainFolders puts its cause and cure in front of an error if these folders are
+// to blame for it. The text of the error is then in Detail.
 func ExplainFolders(err error, dirs ...string) error {
 	h := host.Host{EUID: os.Geteuid()}
 	f := &hostFacts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID)}
@@ -106,13 +106,13 @@ func ExplainFolders(err error, dirs ...string) error {
 	return err
 }
 
-// ExplainStart prefixes an error with its cause and cure if the host is to
-// blame for it. It runs the checks that doctor prints, so both agree. dir and
+// ExplainStart puts its cause and cure in front of an error if the host is to
+// blame for it. The text of the error is then in Detail. It runs the checks that doctor prints, so both agree. dir and
 // rootfs are the folders that the start needed.
 func ExplainStart(err error, h host.Host, dir, rootfs string) error {
 	// These come first: without them the checks would fail as well.
 	for _, s := range scarcities {
-		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(err.Error()), s.errno.Error()) {
+		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(Detail(err)), s.errno.Error()) {
 			return &HintError{Err: err, Hint: s.hint}
 		}
 	}
@@ -126,7 +126,7 @@ func (f *hostFacts) explain(err error, dir string) error {
 	for _, c := range f.examine() {
 		// The only effect of a noexec mount is that programs on it cannot be
 		// started.
-		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(err.Error(), "permission denied")
+		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(Detail(err), "permission denied")
 		if c.Status == CheckFatal || noexec {
 			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 		}
@@ -155,7 +155,6 @@ type causedError struct {
 	err   error
 }
 
-func (e *causedError) Error() string {
-	return e.check.Text + " (" + e.check.Code + "): " + e.err.Error()
-}
-func (e *causedError) Unwrap() error { return e.err }
+func (e *causedError) Error() string  { return e.check.Text + " (" + e.check.Code + ")" }
+func (e *causedError) Detail() string { return e.Error() + ": " + Detail(e.err) }
+func (e *causedError) Unwrap() error  { return e.err }

@@ -400,6 +400,20 @@ var fakeHosts = map[string]fakeHost{
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Err: unix.EROFS}),
 		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/toolcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/toolcell-1000"},
 	},
+	"a HOME that does not exist": {
+		env: map[string]string{"HOME": "/nonexistent"}, files: map[string]string{"home/ann/": ""},
+		change: func(f *hostFacts) {
+			f.folders = []folder{{Path: "/nonexistent/.cache/toolcell", At: "/", Err: unix.EACCES, Free: 9 << 30}}
+		},
+		checks: map[string]string{"RC-STATE": "export HOME=/home/ann\n# or use another folder:\nmkdir -m 700 /var/tmp/toolcell-1000"},
+	},
+	"a HOME that does not exist, as of a service": {
+		env: map[string]string{"HOME": "/nonexistent"}, files: map[string]string{"etc/passwd": "ann:x:1000:1000::/nonexistent:/bin/sh\n"},
+		change: func(f *hostFacts) {
+			f.folders = []folder{{Path: "/nonexistent/.cache/toolcell", At: "/", Err: unix.EACCES, Free: 9 << 30}}
+		},
+		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/toolcell-1000"},
+	},
 	"a cache that root has made": {
 		change: folderIs(folder{At: "/home/ann/my files/.cache/toolcell", Err: unix.EACCES}),
 		checks: map[string]string{"RC-STATE": "sudo chown -R ann '/home/ann/my files/.cache/toolcell'"},

@@ -152,6 +152,12 @@ func folderChecks(f *hostFacts) []Check {
 
 func unwritableCheck(f *hostFacts, dir folder) Check {
 	cure := elsewhere(ownFolder(f), 0o700)
+	if home := f.Getenv("HOME"); strings.HasPrefix(dir.Path, strings.TrimSuffix(home, "/")+"/") && filepath.IsAbs(home) && !f.Exists(strings.Trim(home, "/")) {
+		if real := homeOf(f); real != "" && real != home {
+			cure = "export HOME=" + shellQuote(real) + "\n# or use another folder:\n" + cure
+		}
+		return fatal("RC-STATE", fmt.Sprintf("HOME is %s, which does not exist, and toolcell would keep its files there", home), cure)
+	}
 	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
 		own := "chmod -R u+rwX " + shellQuote(dir.At)
 		if dir.Owner != f.host.EUID {
@@ -160,6 +166,16 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 		cure = own + "\n# or use another folder:\n" + cure
 	}
 	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
+}
+
+// homeOf returns the user's home that /etc/passwd names, "" if there is none.
+func homeOf(f *hostFacts) string {
+	for line := range strings.Lines(f.Read("etc/passwd")) {
+		if fields := strings.Split(line, ":"); len(fields) > 5 && fields[0] == f.user && f.Exists(strings.Trim(fields[5], "/")) {
+			return fields[5]
+		}
+	}
+	return ""
 }
 
 // fullCheck is also the cause that ExplainStart gives for an ENOSPC error.

@@ -1,5 +1,7 @@
 package doctor
 
+import "errors"
+
 // A HintError is an error that the user can fix; Hint is the command to type.
 type HintError struct {
 	Err  error
@@ -8,3 +10,32 @@ type HintError struct {
 
 func (e *HintError) Error() string { return e.Err.Error() }
 func (e *HintError) Unwrap() error { return e.Err }
+
+// Advice returns the hint.
+func (e *HintError) Advice() string { return e.Hint }
+
+// Advice says what the user can do about an error, "" if that is not known. Errors of
+// registries have some, too.
+func Advice(err error) string {
+	var known interface {
+		error
+		Advice() string
+	}
+	if errors.As(err, &known) {
+		return known.Advice()
+	}
+	return ""
+}
+
+// Detail returns the text of an error with the words of libraries that Error leaves
+// out, for a log.
+func Detail(err error) string {
+	var known interface {
+		error
+		Detail() string
+	}
+	if errors.As(err, &known) {
+		return known.Detail()
+	}
+	return err.Error()
+}

@@ -112,7 +112,7 @@ var All = []Setting{
 }
 
 // ForImages are the settings that commands about images have.
-var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files"}
+var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files", "log-level"}
 
 // paths are those whose values are paths.
 var paths = []string{"state-dir", "registry-ca", "authfile"}
