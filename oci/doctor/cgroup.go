@@ -67,7 +67,7 @@ func rootCgroupCheck(f *hostFacts, text string) Check {
 	cure := ""
 	switch e := f.Container(); {
 	case (e == host.EngineDocker || e == host.EnginePodman) && !f.host.Admin:
-		cure = "# limit the container as a whole, for example:\n" + e + " run --memory=2g --pids-limit=1024 --cpus=2 …"
+		cure = "# limit the container as a whole, for example: " + e + " run --memory=2g --pids-limit=1024 --cpus=2"
 	case e == host.EngineKubernetes && !f.host.Admin:
 		cure = "# limit the container as a whole, in the pod:\nresources: {limits: {memory: 2Gi, cpu: \"2\"}}"
 	}
@@ -101,12 +101,17 @@ func delegateCure(f *hostFacts) string {
 }
 
 // userManagerCure starts the user's systemd manager and its bus, which su, cron
-// and services, unlike a login, do not start.
+// and services, unlike a login, do not start, and waits for it.
 func userManagerCure(f *hostFacts) string {
 	if f.Exists(runtimeDir(f) + "/systemd") { // it runs, without a bus
-		return f.install(packageNames{"apt-get": "dbus-user-session"})
+		if cure := f.install(packageNames{"apt-get": "dbus-user-session"}); cure != "" {
+			return cure + "\n# then log out and in again"
+		}
+		return ""
 	}
-	return f.asRoot("loginctl enable-linger " + f.user)
+	// The manager starts in the background.
+	return f.asRoot("loginctl enable-linger "+f.user) + "\n" +
+		"timeout 30 sh -c 'until test -S /" + runtimeDir(f) + "/bus; do sleep 1; done'"
 }
 
 // wsl2Check: WSL mounts cgroup v1 beside v2 unless told otherwise, and starts

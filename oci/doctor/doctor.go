@@ -94,7 +94,8 @@ func (f *hostFacts) examine() []Check {
 // to blame for it. The text of the error is then in Detail.
 func ExplainFolders(err error, dirs ...string) error {
 	h := host.Host{EUID: os.Geteuid()}
-	f := &hostFacts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID)}
+	f := &hostFacts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID), exe: thisProgram()}
+	f.spare = lookAt(ownFolder(f), h)
 	for _, dir := range dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
@@ -132,7 +133,7 @@ func (f *hostFacts) explain(err error, dir string) error {
 		}
 	}
 	if full(err) {
-		c := fullCheck(folder{Path: dir, Err: err})
+		c := fullCheck(f, folder{Path: dir, Err: err})
 		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 	}
 	return err

@@ -382,7 +382,7 @@ var fakeHosts = map[string]fakeHost{
 	"no user manager": {
 		files:  map[string]string{"run/user/1000/bus": "-", "run/user/1000/systemd/": "-"},
 		change: noCgroup(true, "the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)"),
-		checks: map[string]string{"RC-CGROUP-BUS": "sudo loginctl enable-linger ann"},
+		checks: map[string]string{"RC-CGROUP-BUS": "sudo loginctl enable-linger ann\ntimeout 30 sh -c 'until test -S /run/user/1000/bus; do sleep 1; done'"},
 	},
 	"a user manager without a bus": {
 		files:  map[string]string{"run/user/1000/bus": "-"},
@@ -425,6 +425,13 @@ var fakeHosts = map[string]fakeHost{
 	"a disk that is nearly full": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Free: 199 << 20}),
 		checks: map[string]string{"RC-STATE-FULL": "df -h /home/ann\n"},
+	},
+	"a full disk beside another": {
+		change: both(folderIs(folder{At: "/home/ann", Owner: 1000, Err: unix.ENOSPC}), func(f *hostFacts) {
+			f.spare = folder{Path: "/var/tmp/toolcell-1000", At: "/var/tmp", Dev: 7, Free: 90 << 30}
+		}),
+		checks: map[string]string{"RC-STATE-FULL": "/home/ann/.local/bin/toolcell images prune --unused 30\n" +
+			"# or use another disk, which has 90 GB left:\nmkdir -m 700 /var/tmp/toolcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/toolcell-1000"},
 	},
 	"a home without programs": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Free: 9 << 30, NoExec: true}),

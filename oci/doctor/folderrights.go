@@ -47,7 +47,7 @@ func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 	// Many distributions give each user a group of its own, with the same number.
 	group := r.Mode&0o020 != 0 && r.Group != r.Owner
 	sticky := above && r.Mode&fs.ModeSticky != 0 // as /tmp: who may write cannot exchange what is there
-	cure := elsewhere(ownFolder(f), 0o700)
+	cure := elsewhere(f, ownFolder(f), 0o700)
 	switch {
 	case another:
 		if strings.Contains(r.Path, "toolcell") {

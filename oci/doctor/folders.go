@@ -21,6 +21,7 @@ type folder struct {
 	Owner  int    // of At
 	Err    error  // why nothing can be written there
 	Free   int64  // bytes that we may still write, -1 if not known
+	Dev    uint64 // the file system of At
 	NoExec bool   // no program can be started from it
 	Closed string // a folder on the way to it that sandboxes may not search
 
@@ -40,7 +41,8 @@ func searchOnly(path string, h host.Host) folder {
 	for {
 		st, err := os.Stat(f.At)
 		if err == nil {
-			f.Owner = int(st.Sys().(*syscall.Stat_t).Uid)
+			sys := st.Sys().(*syscall.Stat_t)
+			f.Owner, f.Dev = int(sys.Uid), sys.Dev
 			break
 		}
 		if up := filepath.Dir(f.At); up != f.At && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
@@ -122,19 +124,19 @@ func folderChecks(f *hostFacts) []Check {
 	}
 	for _, dir := range f.folders {
 		if full(dir.Err) {
-			add(fullCheck(dir))
+			add(fullCheck(f, dir))
 		}
 	}
 	for _, dir := range f.folders {
 		switch {
 		// Images are in one of the folders only: what is kept in /run is small.
 		case dir.Path == f.needs.Images && dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
-			add(fullCheck(dir))
+			add(fullCheck(f, dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
-			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere("/var/lib/toolcell", 0o755)))
+			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere(f, "/var/lib/toolcell", 0o755)))
 		case dir.Path == f.needs.Images && dir.NoExec:
 			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
-				elsewhere(ownFolder(f), 0o700)))
+				elsewhere(f, ownFolder(f), 0o700)))
 		}
 	}
 	for _, dir := range slices.Concat(f.folders, f.readOnly) {
@@ -151,7 +153,7 @@ func folderChecks(f *hostFacts) []Check {
 }
 
 func unwritableCheck(f *hostFacts, dir folder) Check {
-	cure := elsewhere(ownFolder(f), 0o700)
+	cure := elsewhere(f, ownFolder(f), 0o700)
 	if home := f.Getenv("HOME"); strings.HasPrefix(dir.Path, strings.TrimSuffix(home, "/")+"/") && filepath.IsAbs(home) && !f.Exists(strings.Trim(home, "/")) {
 		if real := homeOf(f); real != "" && real != home {
 			cure = "export HOME=" + shellQuote(real) + "\n# or use another folder:\n" + cure
@@ -179,13 +181,20 @@ func homeOf(f *hostFacts) string {
 }
 
 // fullCheck is also the cause that ExplainStart gives for an ENOSPC error.
-func fullCheck(dir folder) Check {
-	cure := "df -h " + shellQuote(dir.Path) + "\n# free some space there, or use another disk:\nexport MCP_BRIDGE_STATE_DIR=/path/on/that/disk"
+func fullCheck(f *hostFacts, dir folder) Check {
+	at := dir.Path
 	if dir.At != "" {
-		cure = strings.Replace(cure, shellQuote(dir.Path), shellQuote(dir.At), 1)
+		at = dir.At
+	}
+	cure := "df -h " + shellQuote(at) + "\n# free some space there, for example that of images not used for a month:\n" +
+		f.program() + " images prune --unused 30\n"
+	if f.spare.Free > lowSpace && f.spare.Dev != dir.Dev && f.spare.Err == nil {
+		cure += fmt.Sprintf("# or use another disk, which has %d GB left:\n", f.spare.Free>>30) + elsewhere(f, f.spare.Path, 0o700)
+	} else {
+		cure += "# or name a folder on another disk in MCP_BRIDGE_STATE_DIR"
 	}
 	if dir.Err != nil {
-		return fatal("RC-STATE-FULL", fmt.Sprintf("there is no space left for %s", dir.Path), cure)
+		return fatal("RC-STATE-FULL", fmt.Sprintf("there is no space for %s (%v)", dir.Path, cause(dir.Err)), cure)
 	}
 	return degraded("RC-STATE-FULL", fmt.Sprintf("there are only %d MB left for %s, and an image may need more", dir.Free>>20, dir.Path), cure)
 }
@@ -197,8 +206,14 @@ func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d",
 
 // elsewhere writes the command that makes a new state folder. mkdir fails if
 // another user has already made it.
-func elsewhere(dir string, mode fs.FileMode) string {
-	return fmt.Sprintf("mkdir -m %o %s && export MCP_BRIDGE_STATE_DIR=%s", mode, dir, dir)
+func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
+	export := "export MCP_BRIDGE_STATE_DIR=" + shellQuote(dir)
+	if st, err := fs.Stat(f.Files, strings.Trim(dir, "/")); err == nil && st.IsDir() {
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) == f.host.EUID {
+			return export
+		}
+	}
+	return fmt.Sprintf("mkdir -m %o %s && %s", mode, shellQuote(dir), export)
 }
 
 // shellQuote makes one word of a path, for a shell.

@@ -24,6 +24,7 @@ type hostFacts struct {
 	landlock int                 // its version, 0 if there is none
 	folders  []folder
 	readOnly []folder // that toolcell never writes to
+	spare    folder   // that could take the place of one on a full disk
 	mounts   []Check
 }
 
@@ -31,14 +32,24 @@ type hostFacts struct {
 func gather(h host.Host) *hostFacts {
 	f := &hostFacts{
 		System: host.ThisSystem(), host: h,
-		exe: h.Exe, user: host.UserName(os.Geteuid()),
+		exe: thisProgram(), user: host.UserName(os.Geteuid()),
 		trial: host.ProbeNamespaces(h), seccomp: host.SeccompError(), landlock: host.LandlockVersion(),
 	}
-	if exe, err := os.Executable(); err == nil {
-		f.exe = exe // the kernel's name of it, so without symbolic links
-	}
+	f.spare = lookAt(ownFolder(f), h)
 	return f
 }
+
+// thisProgram returns the kernel's name of this program, which has no symbolic links.
+func thisProgram() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return "toolcell"
+	}
+	return exe
+}
+
+// program is how a shell starts this program.
+func (f *hostFacts) program() string { return shellQuote(f.exe) }
 
 // asRoot writes commands that root has to type: with sudo, if we are not root.
 // A comment line stays as it is; in a pipe, only the last command needs root.
