@@ -49,6 +49,22 @@ func (r Reference) WithDigest(digest string) string {
 	return r.remote.Context().Digest(digest).Name()
 }
 
+// RegistryName returns the registry as a user writes it, "" for an image that is not
+// from one.
+func (r Reference) RegistryName() string {
+	if r.remote == nil {
+		return ""
+	}
+	return shownName(r.remote.Context().RegistryStr())
+}
+
+func shownName(registry string) string {
+	if registry == name.DefaultRegistry {
+		return "docker.io"
+	}
+	return registry
+}
+
 // Local reports whether the image comes from a file or a directory, whose
 // content may change under the same name without a pull.
 func (r Reference) Local() bool {

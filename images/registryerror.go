@@ -32,6 +32,13 @@ type RegistryError struct {
 
 func (e *RegistryError) Error() string { return e.text }
 
+// Answered reports whether the registry has said that it does not give the image, so
+// that it is not the network that is at fault.
+func (e *RegistryError) Answered() bool {
+	answer := (*transport.Error)(nil)
+	return !e.unavailable && errors.As(e.err, &answer)
+}
+
 // Advice says what the user can do about it.
 func (e *RegistryError) Advice() string { return e.advice }
 
@@ -57,10 +64,7 @@ type place struct {
 }
 
 func (p Puller) placeOf(repo name.Repository, mirror bool, stored *logins) place {
-	at := place{name: repo.RegistryStr(), host: repo.RegistryStr(), stored: stored, log: p.Log}
-	if at.host == name.DefaultRegistry {
-		at.name = "docker.io"
-	}
+	at := place{name: shownName(repo.RegistryStr()), host: repo.RegistryStr(), stored: stored, log: p.Log}
 	if mirror {
 		at.name = "the mirror " + at.name
 	}

@@ -22,8 +22,9 @@ func doctorCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check whether this host can run sandboxes, and say what cures it if not",
-		Description: "Exit codes: 0 if nothing is missing, 1 if sandboxes run with something missing,\n" +
-			"3 if they cannot run.",
+		Description: "It also checks the image that code runs on (--image), its registry if it is not here yet,\n" +
+			"and the entries in the files of MCP clients. Exit codes: 0 if nothing is missing, 1 if\n" +
+			"sandboxes run with something missing, 3 if they cannot run.",
 		Flags:        append([]cli.Flag{jsonFlag()}, settings.Flags()...),
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return doctor(c, s) },
@@ -49,8 +50,15 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	checks = append(checks, servers...)
+	clients, err := clientChecks(conf)
+	if err != nil {
+		return err
+	}
+	checks = slices.Concat(checks, servers, clients)
 	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
+	if count(checks, oci.CheckFatal) == 0 { // otherwise nothing would run on it
+		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)
+	}
 	if c.Bool("json") {
 		err = console.PrintJSON(s.Out, checks)
 	} else {
@@ -150,6 +158,9 @@ func summary(checks []oci.Check) string {
 	switch fatal, missing := count(checks, oci.CheckFatal), count(checks, oci.CheckDegraded); {
 	case fatal > 0:
 		i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal })
+		if code := checks[i].Code; code == "RC-IMAGE" || code == "RC-REGISTRY" {
+			return "this host can run sandboxes, but not with this image; first cure " + code
+		}
 		return "this host cannot run sandboxes; first cure " + checks[i].Code
 	case missing == 1:
 		return "this host can run sandboxes, with 1 thing missing"

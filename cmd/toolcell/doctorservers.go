@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -35,7 +36,7 @@ func checkServerFolders(servers []config.Server, own []string) (checks []oci.Che
 			checks = append(checks, oci.Check{
 				Code: "RC-SERVER-FOLDER", Status: oci.CheckDegraded,
 				Text: fmt.Sprintf("server %q may use the folder %s, and toolcell's own files are in %s: code that is granted this server may change what code is allowed", s.Name, dir, file),
-				Cure: "# name folders for the purpose in the arguments of the server, or deny it in the policy:\n${EDITOR:-vi} " + s.Source,
+				Cure: "# name folders for the purpose in the arguments of the server, or deny it in the policy:\n${EDITOR:-vi} " + text.ShellWord(s.Source),
 			})
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -47,7 +48,7 @@ func policyCheck(s settings.Settings) []oci.Check {
 	case err != nil:
 		return []oci.Check{{
 			Code: "RC-POLICY", Status: oci.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
-			Cure: "# mend the file, or take it away:\n${EDITOR:-vi} " + file,
+			Cure: "# mend the file, or take it away:\n${EDITOR:-vi} " + text.ShellWord(file),
 		}}
 	case ok:
 		return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: fmt.Sprintf("%s says in %s what code may call", file, sections(n))}}

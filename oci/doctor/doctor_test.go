@@ -580,7 +580,11 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 			t.Errorf("%s is not in docs/doctor.md", code)
 		}
 	}
-	seen := map[string][]string{"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}, "RC-SERVER-FOLDER": {CheckDegraded}} // cmd/toolcell tests these
+	seen := map[string][]string{
+		"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}, "RC-SERVER-FOLDER": {CheckDegraded},
+		"RC-CLIENT": {CheckOK}, "RC-CLIENT-GONE": {CheckDegraded}, "RC-CLIENT-OTHER": {CheckDegraded},
+		"RC-IMAGE": {CheckOK, CheckDegraded, CheckFatal}, "RC-REGISTRY": {CheckOK, CheckDegraded, CheckFatal},
+	} // cmd/toolcell tests these
 	for _, h := range fakeHosts {
 		for _, c := range h.facts().examine() {
 			if !slices.Contains(seen[c.Code], c.Status) {

@@ -93,3 +93,28 @@ func Detected(o discovery.Options) (clients []string, err error) {
 	}
 	return clients, nil
 }
+
+// A SelfEntry is an entry for toolcell in a client's own file.
+type SelfEntry struct {
+	Client, Title, File string
+	install.SelfEntry
+}
+
+// SelfEntries returns the entries that start toolcell in the files of all clients.
+// Files that cannot be read have none.
+func SelfEntries(o discovery.Options) (all []SelfEntry) {
+	for _, t := range install.Targets(o) {
+		file, err := openEdited(t.File)
+		if err != nil {
+			continue
+		}
+		found, err := t.SelfEntries(file.before)
+		if err != nil {
+			continue
+		}
+		for _, e := range found {
+			all = append(all, SelfEntry{t.Client, t.Title, t.File, e})
+		}
+	}
+	return all
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/oci"
+)
+
+// clientChecks are doctor's lines on the clients that are told to start toolcell.
+func clientChecks(conf settings.Settings) ([]oci.Check, error) {
+	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return checkClients(found.options), nil
+}
+
+// checkClients reports entries that start a toolcell that is gone, or another one
+// than this.
+func checkClients(o discovery.Options) (checks []oci.Check) {
+	var current []string
+	for _, e := range installer.SelfEntries(o) {
+		starts := fmt.Sprintf("the entry %q of %s in %s starts %s", e.Name, e.Title, e.File, e.Command)
+		switch {
+		case e.Path == "":
+			checks = append(checks, oci.Check{
+				Code: "RC-CLIENT-GONE", Status: oci.CheckDegraded, Text: starts + ", which does not exist", Cure: reinstall(o.Self, e),
+			})
+		case !sameProgram(e.Path, o.Self):
+			checks = append(checks, oci.Check{
+				Code: "RC-CLIENT-OTHER", Status: oci.CheckDegraded, Text: starts + ", which is another version than this, " + o.Self, Cure: reinstall(o.Self, e),
+			})
+		default:
+			current = append(current, e.Title)
+		}
+	}
+	if len(current) > 0 && len(checks) == 0 {
+		checks = append(checks, oci.Check{Code: "RC-CLIENT", Status: oci.CheckOK, Text: "this program is what is started by " + strings.Join(current, ", ")})
+	}
+	return checks
+}
+
+// reinstall writes the command that brings an entry up to date.
+func reinstall(self string, e installer.SelfEntry) string {
+	cure := text.ShellWord(self) + " install " + e.Client
+	if e.Name != discovery.ProgramName {
+		cure += " --name " + text.ShellWord(e.Name)
+	}
+	if info, err := os.Stat(e.File); err == nil && info.Mode()&0o200 == 0 {
+		cure += " --force" // the user has made it read-only
+	}
+	return cure
+}
+
+// sameProgram reports whether two files are one, or have the same content: a copy
+// elsewhere is as good.
+func sameProgram(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA != nil || errB != nil || infoA.Size() != infoB.Size() {
+		return false
+	}
+	return os.SameFile(infoA, infoB) || bytes.Equal(fileSum(a), fileSum(b))
+}
+
+func fileSum(path string) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return []byte(path)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return []byte(path)
+	}
+	return sum.Sum(nil)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
+)
+
+// TestClientChecks: an entry that starts a toolcell that is gone, or another one, is
+// named with its file and the command that brings it up to date.
+func TestClientChecks(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME"} {
+		t.Setenv(name, home)
+	}
+	write := func(name, text string, mode os.FileMode) string {
+		t.Helper()
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	self := write("bin/toolcell", "this version", 0o755)
+	same, other := write("copy/toolcell", "this version", 0o755), write("old/toolcell", "that version", 0o755)
+	gone := home + "/gone/toolcell"
+	entry := func(name, more, command string) string {
+		return fmt.Sprintf(`{"mcpServers":{%q:{%s"command":%q,"args":["serve"]},"else":{"command":"npx","args":["-y","x"]}}}`, name, more, command)
+	}
+	cursor := home + "/.cursor/mcp.json"
+	for name, tt := range map[string]struct {
+		text string
+		mode os.FileMode
+		want string // CODE, and a part of the text
+		cure string
+	}{
+		"this":               {entry("toolcell", "", self), 0o600, "RC-CLIENT this program is what is started by Cursor", ""},
+		"a copy":             {entry("toolcell", "", same), 0o600, "RC-CLIENT this", ""},
+		"gone":               {entry("toolcell", "", gone), 0o600, `RC-CLIENT-GONE the entry "toolcell" of Cursor in ` + cursor + " starts " + gone + ", which does not exist", self + " install cursor"},
+		"not in PATH":        {entry("toolcell", `"env":{"PATH":"/nonexistent"},`, "toolcell"), 0o600, "RC-CLIENT-GONE", self + " install cursor"},
+		"another":            {entry("toolcell", "", other), 0o600, "RC-CLIENT-OTHER the entry", self + " install cursor"},
+		"under another name": {entry("my box", "", gone), 0o600, `RC-CLIENT-GONE the entry "my box"`, self + " install cursor --name 'my box'"},
+		"a read-only file":   {entry("toolcell", "", gone), 0o400, "RC-CLIENT-GONE", self + " install cursor --force"},
+		"switched off":       {entry("toolcell", `"disabled":true,`, gone), 0o600, "", ""},
+		"through a launcher": {`{"mcpServers":{"toolcell":{"command":"npx","args":["toolcell"]}}}`, 0o600, "", ""},
+		"none":               {`{"mcpServers":{}}`, 0o600, "", ""},
+		"unreadable":         {`{"mcpServers":`, 0o600, "", ""},
+	} {
+		_ = os.Remove(cursor) // one that is read-only cannot be written anew
+		write(".cursor/mcp.json", tt.text, tt.mode)
+		checks := checkClients(discovery.Options{Home: home, Dir: home, Self: self})
+		var got, cure string
+		if len(checks) > 0 {
+			got, cure = checks[0].Code+" "+checks[0].Text, checks[0].Cure
+		}
+		if len(checks) > 1 || !strings.HasPrefix(got, tt.want) || tt.want == "" != (got == "") || cure != tt.cure {
+			t.Errorf("%s: got %+v, want %q and %q", name, checks, tt.want, tt.cure)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
+)
+
+// imageFacts are what doctor finds out about the image that code runs on. The checks
+// are functions of them.
+type imageFacts struct {
+	ref     string
+	self    string // this program
+	standIn bool   // the host's Python runs code while the image cannot be had
+
+	here     bool
+	image    *rootfs.Image // in the store, nil if it is not there or unknown
+	damage   []string
+	unread   bool   // it is too large to be compared with its digests here
+	version  string // of its Python, which ran
+	took     time.Duration
+	runErr   error
+	runCure  string
+	registry string        // that was asked, "" if none was
+	found    rootfs.Lookup // where the image comes from
+	err      error         // why it cannot be had
+}
+
+const (
+	// registryPatience is how long doctor waits for a registry.
+	registryPatience = 5 * time.Second
+	// maxVerified is the size of the images that are compared with their digests,
+	// which takes seconds.
+	maxVerified = 500 << 20
+)
+
+var errSlowRegistry = fmt.Errorf("no answer within %s", registryPatience)
+
+// imageChecks are doctor's lines on the image. No layer is fetched, and no registry
+// asked about an image that is here. python is the error of the host's own.
+func imageChecks(ctx context.Context, conf settings.Settings, d settings.Dirs, s *console.Streams, python error) []oci.Check {
+	if conf.Image == "host" {
+		return nil // RC-SANDBOX runs it
+	}
+	f := imageFacts{ref: conf.Image, self: settings.Self(), standIn: !conf.ImageNamed && python == nil}
+	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
+	if err := f.gather(ctx, conf, d, s); err != nil {
+		f.err = err
+	}
+	return f.checks()
+}
+
+func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, d settings.Dirs, s *console.Streams) (err error) {
+	ref, err := images.Parse(f.ref)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(d, conf, newLogger(conf, s.Err))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	f.here = store.Cached(ctx, f.ref) != nil
+	if !f.here {
+		if conf.Pull == rootfs.PullNever && !ref.Local() {
+			return rootfs.ErrNotHere
+		}
+		f.registry = ref.RegistryName()
+		ctx, cancel := context.WithTimeoutCause(ctx, registryPatience, errSlowRegistry)
+		defer cancel()
+		if f.found, err = store.Lookup(ctx, f.ref); err != nil {
+			return err
+		}
+		f.here = f.found.Here
+	}
+	if f.here {
+		f.examine(ctx, conf, s, store)
+	}
+	return nil
+}
+
+// examine compares an image that is here with its digests, and runs its Python.
+func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, s *console.Streams, store *rootfs.Store) {
+	ctx = context.WithoutCancel(ctx) // the patience was for the registry
+	name := f.ref
+	if f.found.Digest != "" {
+		name = f.found.Digest
+	}
+	if image, err := store.Find(name); err == nil {
+		f.image, f.unread = image, image.Size > maxVerified
+		if !f.unread {
+			if f.damage, err = store.Verify(ctx, image); err != nil {
+				f.damage = []string{err.Error()}
+			}
+		}
+	}
+	conf.Pull, conf.ImageNamed = rootfs.PullNever, true
+	f.version, f.runCure, f.took, f.runErr = tryPython(ctx, conf, s)
+}
+
+// oldestPython is the oldest 3.N that the runner works with.
+const oldestPython = 9
+
+func (f *imageFacts) checks() []oci.Check {
+	if f.err != nil {
+		return []oci.Check{f.failure()}
+	}
+	check := oci.Check{Code: "RC-IMAGE", Status: oci.CheckOK}
+	switch {
+	case f.here && f.runErr != nil:
+		check.Status, check.Text = oci.CheckFatal, fmt.Sprintf("the Python of %s did not run: %v", f.name(), f.runErr)
+		if check.Cure = f.runCure; check.Cure == "" || len(f.damage) > 0 {
+			check.Cure = f.repair()
+		}
+	case f.here && tooOld(f.version):
+		check.Status, check.Text, check.Cure = oci.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, oldestPython), f.another()
+	case len(f.damage) > 0:
+		check.Status, check.Text, check.Cure = oci.CheckDegraded, fmt.Sprintf("%s is damaged: %s", f.name(), firstOf(f.damage)), f.repair()
+	case f.here:
+		check.Text = fmt.Sprintf("Python %s of %s ran in a sandbox, in %d ms", f.version, f.name(), f.took.Milliseconds())
+		if f.unread {
+			check.Text += "; compare its files with their digests with: toolcell images verify"
+		}
+	case f.registry == "":
+		check.Text = f.name() + " can be read, and the first run unpacks it"
+	default:
+		check.Text = fmt.Sprintf("%s is not here yet, and the first run fetches %s", f.name(), megabytes(f.found.Size))
+	}
+	checks := []oci.Check{check}
+	if f.registry != "" {
+		checks = append(checks, oci.Check{Code: "RC-REGISTRY", Status: oci.CheckOK, Text: f.registry + ", or a mirror of it, has the image " + f.ref})
+	}
+	return checks
+}
+
+// failure reports an image that cannot be had.
+func (f *imageFacts) failure() oci.Check {
+	c := oci.Check{Code: "RC-IMAGE", Status: oci.CheckFatal}
+	why := strings.TrimPrefix(f.err.Error(), fmt.Sprintf("reading image %q: ", f.ref))
+	if f.err == errSlowRegistry || errors.Is(f.err, errSlowRegistry) { //nolint:errorlint // as a whole it has no image in its text
+		why = fmt.Sprintf("cannot reach %s (%v)", f.registry, errSlowRegistry)
+	}
+	consequence := "; nothing can run without it"
+	if f.standIn {
+		c.Status, consequence = oci.CheckDegraded, "; code runs on this host's own Python instead"
+	}
+	advice := oci.Advice(f.err)
+	if f.networkFails() {
+		c.Code, c.Text = "RC-REGISTRY", fmt.Sprintf("%s is not here yet, and toolcell %s%s", f.ref, why, consequence)
+		if !strings.HasPrefix(why, "cannot ") {
+			c.Text = fmt.Sprintf("%s is not here yet: %s%s", f.ref, why, consequence)
+		}
+		c.Cure = commented(advice) + "# without a network, use this host's own Python:\nexport MCP_BRIDGE_IMAGE=host"
+		return c
+	}
+	c.Text = fmt.Sprintf("%s cannot be used: %s%s", f.ref, why, consequence)
+	switch {
+	case errors.Is(f.err, rootfs.ErrNotHere):
+		c.Cure = text.ShellWord(f.self) + " images pull " + text.ShellWord(f.ref)
+	default:
+		c.Cure = commented(advice) + f.another()
+	}
+	return c
+}
+
+// networkFails reports whether it is not the image that is at fault.
+func (f *imageFacts) networkFails() bool {
+	var failed *images.RegistryError
+	var path *fs.PathError // of certificates or credentials
+	switch {
+	case f.registry == "":
+		return false
+	case errors.As(f.err, &failed):
+		return !failed.Answered()
+	}
+	return errors.Is(f.err, errSlowRegistry) || errors.As(f.err, &path)
+}
+
+// name is the image as a user knows it, with its platform and size.
+func (f *imageFacts) name() string {
+	platform, size := f.found.Platform, int64(0)
+	if f.image != nil {
+		platform, size = f.image.Platform, f.image.Size
+	}
+	var more []string
+	if platform != "" {
+		more = append(more, platform)
+	}
+	if size > 0 {
+		more = append(more, megabytes(size))
+	}
+	if len(more) == 0 {
+		return f.ref
+	}
+	return f.ref + " (" + strings.Join(more, ", ") + ")"
+}
+
+func (f *imageFacts) repair() string {
+	return text.ShellWord(f.self) + " images verify --repair " + text.ShellWord(f.ref)
+}
+
+// another names an image that is known to be right.
+func (f *imageFacts) another() string {
+	if f.ref == settings.DefaultImage {
+		return "# use this host's own Python:\nexport MCP_BRIDGE_IMAGE=host"
+	}
+	return "# or use the default image:\nexport MCP_BRIDGE_IMAGE=" + settings.DefaultImage
+}
+
+func commented(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return "# " + strings.ReplaceAll(advice, "\n", "\n# ") + "\n"
+}
+
+func firstOf(all []string) string {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return fmt.Sprintf("%s, and %d more", all[0], len(all)-1)
+}
+
+// tooOld reports whether a version of Python is known to be older than the runner
+// supports.
+func tooOld(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(minor)
+	return major == "2" || err == nil && major == "3" && n < oldestPython
+}

@@ -1,0 +1,56 @@
+package rootfs
+
+import (
+	"context"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Lookup is what is known of an image before its layers are fetched.
+type Lookup struct {
+	Digest   string
+	Platform string // the one that it is made for; "" if it does not say
+	Size     int64  // bytes of its layers, compressed
+	Here     bool   // it is in the store, unpacked
+}
+
+// Lookup reads the manifest and the configuration of an image from where it is, and
+// no layer. Nothing is kept. The host has none.
+func (s *Store) Lookup(ctx context.Context, ref string) (Lookup, error) {
+	img, err := s.puller.Image(ctx, ref)
+	if err != nil {
+		return Lookup{}, err
+	}
+	found, err := lookupOf(img)
+	if err != nil {
+		return Lookup{}, fmt.Errorf("reading image %q: %w", ref, err)
+	}
+	if rec := readRecord(s.images.path(dirName(found.Digest))); rec != nil {
+		found.Here = rec.Digest == found.Digest
+	}
+	return found, nil
+}
+
+func lookupOf(img v1.Image) (l Lookup, err error) {
+	digest, err := img.Digest()
+	if err != nil {
+		return l, err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return l, err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return l, err
+	}
+	l.Digest = digest.String()
+	for _, layer := range m.Layers {
+		l.Size += layer.Size
+	}
+	if p := config.Platform(); p != nil {
+		l.Platform = p.String()
+	}
+	return l, nil
+}
