@@ -88,6 +88,14 @@ func startFailure(exit oci.Exit, stderr []string) error {
 	if n := len(stderr); n > 0 {
 		why = strings.Join(stderr[max(0, n-5):], "; ")
 	}
+	// pid 1 (pid1.c) has written that line, and the kernel's words alone would mislead.
+	why = strings.TrimPrefix(why, "toolcell: ")
+	switch {
+	case strings.HasPrefix(why, "running ") && strings.HasSuffix(why, ": No such file or directory"):
+		why += " (the image lacks what it is started with: its loader, or the program in its first line)"
+	case strings.HasPrefix(why, "running ") && strings.HasSuffix(why, ": Exec format error"):
+		why += " (it is not for this processor)"
+	}
 	return fmt.Errorf("starting Python in the sandbox: %s", why)
 }
 

@@ -116,7 +116,7 @@ func (b *tarBlobs) list(f *os.File) error {
 		if err == io.EOF {
 			return nil
 		}
-		if errors.Is(err, tar.ErrHeader) {
+		if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return errors.New("it is not a tar archive, or a damaged one")
 		}
 		if err != nil {

@@ -41,8 +41,11 @@ func (l *logins) ResolveContext(ctx context.Context, target authn.Resource) (aut
 		if errors.Is(err, fs.ErrNotExist) && l.file == "" {
 			continue
 		}
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			return nil, err
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", file, err)
+			return nil, fmt.Errorf("%q: %w", file, plainJSON(err))
 		}
 		if auth != (types.AuthConfig{}) {
 			return authn.FromConfig(authn.AuthConfig{

@@ -3,9 +3,11 @@ package images
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -79,6 +81,18 @@ func (d *decompressor) Read(p []byte) (int, error) {
 		if _, drainErr := io.Copy(io.Discard, d.in); drainErr != nil {
 			return n, drainErr
 		}
+		return n, err
 	}
-	return n, err
+	return n, damaged(err)
+}
+
+// damaged marks an error of a format as one of content. Those of the stream below it
+// are not.
+func damaged(err error) error {
+	path, registry := (*fs.PathError)(nil), (*RegistryError)(nil)
+	known := errors.Is(err, errCorrupt) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrClosed)
+	if err == nil || known || errors.As(err, &path) || errors.As(err, &registry) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errCorrupt, err)
 }

@@ -2,10 +2,14 @@ package images
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -51,5 +55,33 @@ func TestCompressionsThatImagesDoNotHave(t *testing.T) {
 		if _, err := newDecompressor(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), "compressed with "+want+",") || !strings.Contains(err.Error(), "gzip or zstd") {
 			t.Errorf("%q: %v", in, err)
 		}
+	}
+}
+
+// TestDamagedCompressionIsCorruptContent, and what the stream below says is not.
+func TestDamagedCompressionIsCorruptContent(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(bytes.Repeat([]byte("content"), 1000)); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	damaged := packed.Bytes()
+	damaged[len(damaged)-5] ^= 1
+	read := func(r io.Reader) error {
+		d, err := newDecompressor(r)
+		if err != nil {
+			return err
+		}
+		defer d.release()
+		_, err = io.Copy(io.Discard, d)
+		return err
+	}
+	if err := read(bytes.NewReader(damaged)); !errors.Is(err, errCorrupt) {
+		t.Errorf("a wrong checksum: %v", err)
+	}
+	away := fmt.Errorf("%w: reset", ErrUnavailable)
+	if err := read(io.MultiReader(bytes.NewReader(damaged[:20]), iotest.ErrReader(away))); errors.Is(err, errCorrupt) || !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a broken connection: %v", err)
 	}
 }

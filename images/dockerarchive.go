@@ -36,11 +36,11 @@ func fromDockerArchive(file, ref string, most int64) (v1.Image, error) {
 		return nil, errors.New("this is no docker archive: it has no manifest.json")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this is no docker archive: %w", err)
+		return nil, err
 	}
 	var saved []savedImage
 	if err := json.Unmarshal(raw, &saved); err != nil {
-		return nil, fmt.Errorf("reading manifest.json: %w", err)
+		return nil, fmt.Errorf("reading manifest.json: %w", plainJSON(err))
 	}
 	entry, err := findSaved(saved, ref)
 	if err != nil {

@@ -1,8 +1,10 @@
 package images
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -16,6 +18,19 @@ func sanitize(err error) error {
 		return err
 	}
 	return &answerError{err}
+}
+
+// plainJSON says of text that is no JSON of the form that is due nothing but that.
+func plainJSON(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it is not valid JSON")
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is a JSON %s, which it must not be", foreign(kind.Field, 100), kind.Value)
+	}
+	return err
 }
 
 // An answerError is an error with a registry's own words, which may be anything.

@@ -119,7 +119,7 @@ func (p Puller) PlatformOrHost() v1.Platform {
 func checkImage(img v1.Image, want v1.Platform) error {
 	m, err := img.Manifest()
 	if err != nil {
-		return fmt.Errorf("reading manifest: %w", err)
+		return fmt.Errorf("reading manifest: %w", plainJSON(err))
 	}
 	if kind := artifactKind(m); kind != "" {
 		return fmt.Errorf("it is an artifact of the type %s, not an image", foreign(kind, 200))
@@ -149,7 +149,7 @@ func checkImage(img v1.Image, want v1.Platform) error {
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
-		return fmt.Errorf("reading configuration: %w", err)
+		return fmt.Errorf("reading configuration: %w", plainJSON(err))
 	}
 	if len(config.RootFS.DiffIDs) != len(m.Layers) {
 		return fmt.Errorf("the image has %d layers but its configuration names %d",

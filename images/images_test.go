@@ -108,7 +108,12 @@ func TestLocalImagesThatAreNotThere(t *testing.T) {
 	if err := os.WriteFile(other, tarOf(t, "a", "b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	badJSON := filepath.Join(empty, "bad")
+	if err := errors.Join(os.Mkdir(badJSON, 0o700), os.WriteFile(filepath.Join(badJSON, "index.json"), []byte("{nope"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for ref, want := range map[string]string{
+		"oci:" + badJSON:                    "reading index: it is not valid JSON",
 		"oci:" + empty + "/none":            `"` + empty + `/none": no such file or folder`,
 		"oci-archive:" + empty + "/none":    `"` + empty + `/none": no such file or folder`,
 		"docker-archive:" + empty + "/none": `"` + empty + `/none": no such file or folder`,

@@ -99,7 +99,7 @@ func fromLayout(b blobs, which pick, want v1.Platform) (v1.Image, error) {
 		return nil, errors.New("this is no OCI image layout: it has no index.json")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this is no OCI image layout: %w", err)
+		return nil, err
 	}
 	d := v1.Descriptor{MediaType: types.OCIImageIndex}
 	if which.digest != "" {
@@ -116,7 +116,7 @@ func fromLayout(b blobs, which pick, want v1.Platform) (v1.Image, error) {
 		}
 		var index v1.IndexManifest
 		if err := json.Unmarshal(raw, &index); err != nil {
-			return nil, fmt.Errorf("reading index: %w", err)
+			return nil, fmt.Errorf("reading index: %w", plainJSON(err))
 		}
 		entries, err := withTag(index.Manifests, which.tag)
 		if err != nil {

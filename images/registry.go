@@ -65,7 +65,7 @@ func (r *repository) fetchManifest(ref name.Reference, want v1.Platform) (v1.Ima
 		}
 		index, err := v1.ParseIndexManifest(strings.NewReader(string(d.Manifest)))
 		if err != nil {
-			return nil, fmt.Errorf("reading index: %w", err)
+			return nil, fmt.Errorf("reading index: %w", plainJSON(err))
 		}
 		chosen, err := chooseManifest(index.Manifests, want)
 		if err != nil {

@@ -134,7 +134,10 @@ func makeFolders(dir string) error {
 		if info, err := os.Stat(d); err == nil && info.IsDir() {
 			continue
 		}
-		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+		if err := os.Chmod(d, 0o755); err != nil {
 			return err
 		}
 	}

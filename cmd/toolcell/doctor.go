@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/urfave/cli/v2"
@@ -107,7 +108,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 		return c
 	case pythonErr != nil && count(checks, oci.CheckFatal) == 0:
 		c.Status, c.Text = oci.CheckDegraded, "not tried, since this host has no Python for it"
-		c.Cure = "# try one of an image instead:\n" + settings.Self() + " exec -c 'print(1)'"
+		c.Cure = "# try one of an image instead:\n" + text.ShellWord(settings.Self()) + " exec -c 'print(1)'"
 		return c
 	default:
 		c.Status, c.Text = oci.CheckFatal, "a sandbox did not run: "+err.Error()

@@ -121,8 +121,11 @@ func (f *imageFacts) checks() []oci.Check {
 	switch {
 	case f.here && f.runErr != nil:
 		check.Status, check.Text = oci.CheckFatal, fmt.Sprintf("the Python of %s did not run: %v", f.name(), f.runErr)
-		if check.Cure = f.runCure; check.Cure == "" || len(f.damage) > 0 {
+		switch check.Cure = f.runCure; {
+		case len(f.damage) > 0 || f.unread && check.Cure == "":
 			check.Cure = f.repair()
+		case check.Cure == "":
+			check.Cure = f.another()
 		}
 	case f.here && tooOld(f.version):
 		check.Status, check.Text, check.Cure = oci.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, oldestPython), f.another()

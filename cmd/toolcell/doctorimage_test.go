@@ -42,6 +42,10 @@ func TestImageChecks(t *testing.T) {
 			imageFacts{here: true, image: unpacked, runErr: errors.New("no"), runCure: "try this"},
 			[]string{"RC-IMAGE fatal", "did not run: no"}, "try this",
 		},
+		"does not run, for no known reason": {
+			imageFacts{here: true, image: unpacked, runErr: errors.New("no")},
+			[]string{"RC-IMAGE fatal", "did not run: no"}, "export MCP_BRIDGE_IMAGE=python:3.14-slim",
+		},
 		"an old Python": {
 			imageFacts{here: true, image: unpacked, version: "3.8.20"},
 			[]string{"RC-IMAGE fatal", "has Python 3.8.20, and 3.9 is the oldest that works"}, "export MCP_BRIDGE_IMAGE=python:3.14-slim",

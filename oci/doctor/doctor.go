@@ -104,6 +104,12 @@ func ExplainFolders(err error, dirs ...string) error {
 			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 		}
 	}
+	if full(err) && len(f.folders) > 0 { // what was written has been removed again
+		at := f.folders[0]
+		at.Err = err
+		c := fullCheck(f, at)
+		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+	}
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,7 +98,8 @@ func (s *Source) prepare(ctx context.Context, progress func(done, total int64, t
 	if err == nil || s.Named || full || ctx.Err() != nil {
 		return image, err
 	}
-	note := fmt.Sprintf("this ran on the host's own Python, since the default image could not be had: %v", err)
+	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("reading image %q: ", s.Ref))
+	note := "this ran on the host's own Python, since the default image could not be had: " + why
 	image, hostErr := s.ensure(ctx, "host", note, progress)
 	if hostErr != nil {
 		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
