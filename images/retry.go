@@ -43,9 +43,14 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if n == maxTries || !worthRetrying(req, resp, err) {
 			return resp, err
 		}
-		wait := backoff(r.firstPause, n)
+		wait, asked := backoff(r.firstPause, n), time.Duration(0)
 		if err == nil {
-			asked := retryAfter(resp)
+			asked = retryAfter(resp)
+		}
+		if end, ok := req.Context().Deadline(); ok && asked <= maxWait && time.Until(end) < max(wait, asked) {
+			return resp, err // which tells more than that time is up
+		}
+		if err == nil {
 			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection can be used again
 			resp.Body.Close()
 			if asked > maxWait {

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -121,6 +122,17 @@ func TestLongRetryAfterIsToldInsteadOfWaitedFor(t *testing.T) {
 		if !errors.Is(err, ErrUnavailable) || asked.Load() != 1 || !strings.Contains(err.Error(), "asks to wait 1h0m0s") && !strings.Contains(err.Error(), "asks to wait 59m") {
 			t.Errorf("%s: asked %d times: %v", value, asked.Load(), err)
 		}
+	}
+}
+
+// TestNoTimeForAnotherTry: the registry's answer comes back, not that time is up.
+func TestNoTimeForAnotherTry(t *testing.T) {
+	wrap, asked := failing(1000, func(w http.ResponseWriter) { w.WriteHeader(503) })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := Puller{Backoff: time.Hour}.Image(ctx, serve(t, wrap)+"/py:3")
+	if err == nil || !strings.Contains(err.Error(), "answers 503 Service Unavailable") || asked.Load() != 1 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }
 

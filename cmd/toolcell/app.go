@@ -142,17 +142,16 @@ func (a *app) Close() error {
 }
 
 func openStore(d settings.Dirs, s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {
-	return openStoreAs(d, s, log, nil)
+	return openStoreWith(d, s, images.Puller{Log: log})
 }
 
-// openStoreAs is openStore with a login for the registries of the images that are
-// named, instead of stored ones.
-func openStoreAs(d settings.Dirs, s settings.Settings, log *slog.Logger, login *images.Login) (*rootfs.Store, error) {
-	platform, _ := images.ParsePlatform(s.Platform) // the settings were checked
-	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), images.Puller{
-		Platform: platform, Login: login, Log: log, AuthFile: s.Registries.AuthFile,
-		Mirrors: s.Registries.Mirrors, PlainHTTP: s.Registries.Plain, CAFile: s.Registries.CAFile, MaxArchive: s.MaxImage.Bytes,
-	})
+// openStoreWith is openStore with a puller that has more than the settings say, such
+// as a login.
+func openStoreWith(d settings.Dirs, s settings.Settings, p images.Puller) (*rootfs.Store, error) {
+	p.Platform, _ = images.ParsePlatform(s.Platform) // the settings were checked
+	p.AuthFile, p.CAFile, p.Mirrors, p.PlainHTTP = s.Registries.AuthFile, s.Registries.CAFile, s.Registries.Mirrors, s.Registries.Plain
+	p.MaxArchive = s.MaxImage.Bytes
+	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), p)
 	if err != nil {
 		return nil, d.Explain(err)
 	}

@@ -24,6 +24,7 @@ type imageFacts struct {
 	ref     string
 	self    string // this program
 	standIn bool   // the host's Python runs code while the image cannot be had
+	always  bool   // the policy is to ask the registry in any case
 
 	here     bool
 	image    *rootfs.Image // in the store, nil if it is not there or unknown
@@ -54,7 +55,7 @@ func imageChecks(ctx context.Context, conf settings.Settings, d settings.Dirs, s
 	if conf.Image == "host" {
 		return nil // RC-SANDBOX runs it
 	}
-	f := imageFacts{ref: conf.Image, self: settings.Self(), standIn: !conf.ImageNamed && python == nil}
+	f := imageFacts{ref: conf.Image, self: settings.Self(), standIn: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	if err := f.gather(ctx, conf, d, s); err != nil {
 		f.err = err
@@ -161,11 +162,16 @@ func (f *imageFacts) failure() oci.Check {
 	}
 	advice := oci.Advice(f.err)
 	if f.networkFails() {
-		c.Code, c.Text = "RC-REGISTRY", fmt.Sprintf("%s is not here yet, and toolcell %s%s", f.ref, why, consequence)
-		if !strings.HasPrefix(why, "cannot ") {
-			c.Text = fmt.Sprintf("%s is not here yet: %s%s", f.ref, why, consequence)
-		}
+		asked := f.ref + " is not here yet"
 		c.Cure = commented(advice) + "# without a network, use this host's own Python:\nexport MCP_BRIDGE_IMAGE=host"
+		if f.always {
+			asked = f.ref + " is looked up each time (MCP_BRIDGE_PULL=always)"
+			c.Cure = commented(advice) + "# if the image is here, look it up only in the background:\nexport MCP_BRIDGE_PULL=missing"
+		}
+		c.Code, c.Text = "RC-REGISTRY", fmt.Sprintf("%s, and toolcell %s%s", asked, why, consequence)
+		if !strings.HasPrefix(why, "cannot ") {
+			c.Text = fmt.Sprintf("%s: %s%s", asked, why, consequence)
+		}
 		return c
 	}
 	c.Text = fmt.Sprintf("%s cannot be used: %s%s", f.ref, why, consequence)

@@ -74,6 +74,10 @@ func TestImageChecks(t *testing.T) {
 			imageFacts{registry: "registry.example", err: reading(errSlowRegistry)},
 			[]string{"RC-REGISTRY fatal", ref + " is not here yet, and toolcell cannot reach registry.example (no answer within 5s); nothing can run without it"}, "export MCP_BRIDGE_IMAGE=host",
 		},
+		"a registry that is asked each time": {
+			imageFacts{registry: "registry.example", always: true, err: reading(errSlowRegistry)},
+			[]string{"RC-REGISTRY fatal", ref + " is looked up each time (MCP_BRIDGE_PULL=always), and toolcell cannot reach registry.example"}, "export MCP_BRIDGE_PULL=missing",
+		},
 		"no such file of certificates": {
 			imageFacts{registry: "registry.example", standIn: true, err: reading(fmt.Errorf("reading certificates: %w", &fs.PathError{Op: "open", Path: "/ca.pem", Err: fs.ErrNotExist}))},
 			[]string{"RC-REGISTRY degraded", "reading certificates: open /ca.pem: file does not exist; code runs on this host's own Python"}, "export MCP_BRIDGE_IMAGE=host",

@@ -29,7 +29,7 @@ func imagesPull(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	store, err := openStoreAs(d, conf, newLogger(conf, s.Err), login)
+	store, err := openStoreWith(d, conf, images.Puller{Log: newLogger(conf, s.Err), Login: login})
 	if err != nil {
 		return err
 	}

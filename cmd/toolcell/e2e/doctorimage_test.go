@@ -82,6 +82,7 @@ func TestDoctorTriesTheImage(t *testing.T) {
 		"no reference":       {"Python:3", "RC-IMAGE", "names of images are in lower case: python:3"},
 		"no folder":          {"oci:/no/such", "RC-IMAGE", "no such file or folder"},
 		"no registry":        {"127.0.0.1:1/python:3", "RC-REGISTRY", "cannot reach 127.0.0.1:1 (connection refused)"},
+		"a broken registry":  {answering(t, 500, "") + "/python:3", "RC-REGISTRY", " answers 500 Internal Server Error"},
 		"no registry by far": {"registry.example/python:3", "RC-REGISTRY", "cannot reach the proxy 127.0.0.1:1 (connection refused), through which registry.example would be asked"},
 	} {
 		checks, code := doctor(tt.image, offline)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -95,4 +96,29 @@ func TestSilentRegistryIsGivenUp(t *testing.T) {
 	if code != exitFail || !strings.Contains(errs, "cannot reach "+host+" (no ") || libraryWords.MatchString(errs) {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
+}
+
+// TestHomeThatDoesNotExist is named, and the cure can be typed as it is.
+func TestHomeThatDoesNotExist(t *testing.T) {
+	onOrdinaryHosts(t, func(t *testing.T, h *host) {
+		if os.Geteuid() == 0 && h.cred == nil {
+			return // root would make it
+		}
+		const home = "/nonexistent/toolcell"
+		for _, args := range [][]string{{"exec", "-c", "1"}, {"images", "list"}, {"serve"}} {
+			_, errs, code := h.run(t, env{"HOME": home, "MCP_BRIDGE_STATE_DIR": "", "MCP_BRIDGE_IMAGE": "host"}, args...)
+			first, hint, _ := strings.Cut(errs, "\n")
+			if code != exitHost || first != "toolcell: HOME is "+home+", which does not exist, and toolcell would keep its files there (RC-STATE)" {
+				t.Errorf("%s: exit %d\n%s", args[0], code, errs)
+			}
+			if args[0] != "exec" {
+				continue
+			}
+			cure, _, _ := strings.Cut(strings.TrimPrefix(hint, "hint: "), "\n#")
+			out, err := h.shell(t, env{"HOME": home, "MCP_BRIDGE_STATE_DIR": "", "MCP_BRIDGE_IMAGE": "host"}, cure+"\n"+`exec "$@"`, "exec", "-q", "-c", "print('works')").CombinedOutput()
+			if err != nil || string(out) != "works\n" {
+				t.Errorf("after %q: %v\n%s", cure, err, out)
+			}
+		}
+	})
 }
