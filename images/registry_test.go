@@ -104,8 +104,10 @@ func TestRegistryErrors(t *testing.T) {
 		"a private plain one": {"10.1.2.3:5000", dial(syscall.ECONNREFUSED), "cannot reach HOST (connection refused)", "network", true},
 	} {
 		var log strings.Builder
-		p := Puller{Transport: c.transport, Keychain: authn.NewMultiKeychain(), Backoff: time.Millisecond,
-			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		p := Puller{
+			Transport: c.transport, Keychain: authn.NewMultiKeychain(), Backoff: time.Millisecond,
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		}
 		ref := c.host + "/py:3"
 		err := pullAll(p, ref)
 		want := fmt.Sprintf("reading image %q: %s", ref, strings.ReplaceAll(c.want, "HOST", c.host))

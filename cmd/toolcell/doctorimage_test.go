@@ -24,63 +24,78 @@ func TestImageChecks(t *testing.T) {
 	}{
 		"here": {
 			imageFacts{here: true, image: unpacked, version: "3.14.0", took: 120 * time.Millisecond},
-			[]string{"RC-IMAGE ok", "Python 3.14.0 of " + ref + " (linux/amd64, 138.7 MB) ran in a sandbox, in 120 ms"}, "",
+			[]string{"RC-IMAGE ok", "Python 3.14.0 of " + ref + " (linux/amd64, 138.7 MB) ran in a sandbox, in 120 ms"},
+			"",
 		},
 		"here, and large": {
 			imageFacts{here: true, image: unpacked, unread: true, version: "3.14.0"},
-			[]string{"RC-IMAGE ok", "compare its files with their digests with: toolcell images verify"}, "",
+			[]string{"RC-IMAGE ok", "compare its files with their digests with: toolcell images verify"},
+			"",
 		},
 		"damaged": {
 			imageFacts{here: true, image: unpacked, version: "3.14.0", damage: []string{"usr/bin/x: its content has changed", "b", "c"}},
-			[]string{"RC-IMAGE degraded", "is damaged: usr/bin/x: its content has changed, and 2 more"}, "'/opt/my tools/toolcell' images verify --repair " + ref,
+			[]string{"RC-IMAGE degraded", "is damaged: usr/bin/x: its content has changed, and 2 more"},
+			"'/opt/my tools/toolcell' images verify --repair " + ref,
 		},
 		"damaged, and does not run": {
 			imageFacts{here: true, image: unpacked, damage: []string{"a"}, runErr: errors.New("no"), runCure: "try this"},
-			[]string{"RC-IMAGE fatal", "did not run: no"}, "images verify --repair " + ref,
+			[]string{"RC-IMAGE fatal", "did not run: no"},
+			"images verify --repair " + ref,
 		},
 		"does not run": {
 			imageFacts{here: true, image: unpacked, runErr: errors.New("no"), runCure: "try this"},
-			[]string{"RC-IMAGE fatal", "did not run: no"}, "try this",
+			[]string{"RC-IMAGE fatal", "did not run: no"},
+			"try this",
 		},
 		"does not run, for no known reason": {
 			imageFacts{here: true, image: unpacked, runErr: errors.New("no")},
-			[]string{"RC-IMAGE fatal", "did not run: no"}, "export MCP_BRIDGE_IMAGE=python:3.14-slim",
+			[]string{"RC-IMAGE fatal", "did not run: no"},
+			"export MCP_BRIDGE_IMAGE=python:3.14-slim",
 		},
 		"an old Python": {
 			imageFacts{here: true, image: unpacked, version: "3.8.20"},
-			[]string{"RC-IMAGE fatal", "has Python 3.8.20, and 3.9 is the oldest that works"}, "export MCP_BRIDGE_IMAGE=python:3.14-slim",
+			[]string{"RC-IMAGE fatal", "has Python 3.8.20, and 3.9 is the oldest that works"},
+			"export MCP_BRIDGE_IMAGE=python:3.14-slim",
 		},
 		"at its registry": {
 			imageFacts{registry: "registry.example", found: rootfs.Lookup{Platform: "linux/amd64", Size: 48_000_000}},
-			[]string{"RC-IMAGE ok", "is not here yet, and the first run fetches 48.0 MB", "RC-REGISTRY ok", "registry.example, or a mirror of it, has the image"}, "",
+			[]string{"RC-IMAGE ok", "is not here yet, and the first run fetches 48.0 MB", "RC-REGISTRY ok", "registry.example, or a mirror of it, has the image"},
+			"",
 		},
 		"in a folder": {
 			imageFacts{found: rootfs.Lookup{Platform: "linux/amd64", Size: 48_000_000}},
-			[]string{"RC-IMAGE ok", "can be read, and the first run unpacks it"}, "",
+			[]string{"RC-IMAGE ok", "can be read, and the first run unpacks it"},
+			"",
 		},
 		"of no registry": {
 			imageFacts{registry: "registry.example", err: reading(errors.New("the image has nothing for linux/amd64; it has linux/arm64"))},
-			[]string{"RC-IMAGE fatal", ref + " cannot be used: the image has nothing for linux/amd64; it has linux/arm64; nothing can run without it"}, "export MCP_BRIDGE_IMAGE=python:3.14-slim",
+			[]string{"RC-IMAGE fatal", ref + " cannot be used: the image has nothing for linux/amd64; it has linux/arm64; nothing can run without it"},
+			"export MCP_BRIDGE_IMAGE=python:3.14-slim",
 		},
 		"pulling is switched off": {
 			imageFacts{err: rootfs.ErrNotHere},
-			[]string{"RC-IMAGE fatal", "the image is not here, and pulling is switched off"}, "images pull " + ref,
+			[]string{"RC-IMAGE fatal", "the image is not here, and pulling is switched off"},
+			"images pull " + ref,
 		},
 		"pulling is switched off, with a stand-in": {
 			imageFacts{err: rootfs.ErrNotHere, standIn: true},
-			[]string{"RC-IMAGE degraded", "code runs on this host's own Python instead"}, "images pull " + ref,
+			[]string{"RC-IMAGE degraded", "code runs on this host's own Python instead"},
+			"images pull " + ref,
 		},
 		"a slow registry": {
 			imageFacts{registry: "registry.example", err: reading(errSlowRegistry)},
-			[]string{"RC-REGISTRY fatal", ref + " is not here yet, and toolcell cannot reach registry.example (no answer within 5s); nothing can run without it"}, "export MCP_BRIDGE_IMAGE=host",
+			[]string{"RC-REGISTRY fatal", ref + " is not here yet, and toolcell cannot reach registry.example (no answer within 5s); nothing can run without it"},
+			"export MCP_BRIDGE_IMAGE=host",
 		},
 		"a registry that is asked each time": {
 			imageFacts{registry: "registry.example", always: true, err: reading(errSlowRegistry)},
-			[]string{"RC-REGISTRY fatal", ref + " is looked up each time (MCP_BRIDGE_PULL=always), and toolcell cannot reach registry.example"}, "export MCP_BRIDGE_PULL=missing",
+			[]string{"RC-REGISTRY fatal", ref + " is looked up each time (MCP_BRIDGE_PULL=always), and toolcell cannot reach registry.example"},
+			"export MCP_BRIDGE_PULL=missing",
 		},
 		"no such file of certificates": {
 			imageFacts{registry: "registry.example", standIn: true, err: reading(fmt.Errorf("reading certificates: %w", &fs.PathError{Op: "open", Path: "/ca.pem", Err: fs.ErrNotExist}))},
-			[]string{"RC-REGISTRY degraded", "reading certificates: open /ca.pem: file does not exist; code runs on this host's own Python"}, "export MCP_BRIDGE_IMAGE=host",
+			[]string{"RC-REGISTRY degraded", "reading certificates: open /ca.pem: file does not exist; code runs on this host's own Python"},
+			"export MCP_BRIDGE_IMAGE=host",
 		},
 	} {
 		tt.facts.ref, tt.facts.self = ref, "/opt/my tools/toolcell"

@@ -17,7 +17,7 @@ import (
 
 // namedCommand finds commands of ours in texts for users: "toolcell images pull", and
 // " images pull " behind the path of this program.
-var namedCommand = regexp.MustCompile("(?:\\btoolcell|^) ([a-z]+(?: (?:--?)?[A-Za-z][a-z-]*)*)")
+var namedCommand = regexp.MustCompile(`(?:\btoolcell|^) ([a-z]+(?: (?:--?)?[A-Za-z][a-z-]*)*)`)
 
 // TestMessagesNameCommandsThatExist: what an error, a hint or a cure tells the user to
 // type has subcommands and flags that there are.

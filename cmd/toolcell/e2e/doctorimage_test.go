@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,11 +61,8 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	doctor := func(image string, more env) (map[string]oci.Check, int) {
 		t.Helper()
 		all := env{}
-		for _, some := range []env{e, more} {
-			for k, v := range some {
-				all[k] = v
-			}
-		}
+		maps.Copy(all, e)
+		maps.Copy(all, more)
 		return examined(t, h.command(t, all, "doctor", "--json", "--image", image))
 	}
 	offline := env{"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "NO_PROXY": ""}

@@ -213,6 +213,38 @@ func TestScriptByItsFirstLine(t *testing.T) {
 	}
 }
 
+// TestErrorsNameTheScript: also those of its syntax, those that a later block at the
+// prompt meets in it, and those of a saved tool that it calls.
+func TestErrorsNameTheScript(t *testing.T) {
+	h := firstHost(t)
+	e := h.ownState(t)
+	e["MCP_BRIDGE_IMAGE"] = "host"
+	h.must(t, e, "exec", "-c", "from mcp import runtime\ndef half(x):\n    return 1 / x\nruntime.save_tool(half)")
+	for name, tt := range map[string]struct {
+		code, typed string
+		want        []string // FILE is the script's
+	}{
+		"syntax":     {"x = 1\ndef f(:\n", "", []string{`File "FILE", line 2`, "SyntaxError"}},
+		"a session":  {"def f(x):\n    return 1 / x\n", "f(0)\n", []string{`File "FILE", line 2, in f`, "ZeroDivisionError"}},
+		"saved tool": {"def f():\n    return half(0)\nf()\n", "", []string{`File "FILE", line 2, in f`, `File "<user_tools.half>"`, "ZeroDivisionError"}},
+		"a task":     {"import asyncio\nasync def f():\n    return 1 / 0\nawait asyncio.gather(f())\n", "", []string{`File "FILE", line 3, in f`}},
+	} {
+		file := codeFile(t, tt.code)
+		args := []string{"exec", file}
+		if tt.typed != "" {
+			args = []string{"exec", "-i", file}
+		}
+		c := h.command(t, e, args...)
+		c.Stdin = strings.NewReader(tt.typed)
+		out, err := c.CombinedOutput()
+		for _, want := range tt.want {
+			if want = strings.ReplaceAll(want, "FILE", file); err == nil || !strings.Contains(string(out), want) {
+				t.Errorf("%s: %v, no %q in\n%s", name, err, want, out)
+			}
+		}
+	}
+}
+
 func TestTracebackNamesTheScript(t *testing.T) {
 	h := firstHost(t)
 	file := codeFile(t, "def f():\n    1/0\nf()\n")

@@ -46,11 +46,13 @@ func TestErrorsArePlain(t *testing.T) {
 		"private": {private + "/py:3", nil, private + " refused access: the image is private or does not exist", "docker login"},
 		"answers": {broken + "/py:3", nil, broken + " answers 400 Bad Request (it says: no room)", ""},
 		"a dead proxy": {
-			"registry.example/py:3", env{"HTTPS_PROXY": "http://" + closed},
+			"registry.example/py:3",
+			env{"HTTPS_PROXY": "http://" + closed},
 			"cannot reach the proxy " + closed + " (connection refused), through which registry.example would be asked", "HTTPS_PROXY",
 		},
 		"a mirror that answers": {
-			"registry.example/py:3", env{"HTTPS_PROXY": "http://" + closed, "MCP_BRIDGE_REGISTRY_MIRRORS": "registry.example=http://" + missing},
+			"registry.example/py:3",
+			env{"HTTPS_PROXY": "http://" + closed, "MCP_BRIDGE_REGISTRY_MIRRORS": "registry.example=http://" + missing},
 			"the mirror " + missing + " has no such image; cannot reach the proxy " + closed + " (connection refused), through which registry.example would be asked", "the tag",
 		},
 		"no folder": {"oci:" + filepath.Join(shared, "none"), nil, strconv.Quote(filepath.Join(shared, "none")) + ": no such file or folder", ""},
