@@ -136,9 +136,5 @@ func (u *upstream) logIn(ctx context.Context, clientName string, show func(strin
 	if err != nil {
 		return err
 	}
-	o := oauth.Options{ClientName: clientName, Show: show}
-	if own := u.server.OAuth; own != nil {
-		o.ClientID, o.ClientSecret, o.Scopes = own.ClientID, own.ClientSecret, own.Scopes
-	}
-	return u.login.LogIn(ctx, challenge, o)
+	return u.login.LogIn(ctx, challenge, oauth.Options{ClientName: clientName, Show: show})
 }

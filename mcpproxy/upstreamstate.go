@@ -66,7 +66,7 @@ func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 		ToolsChanged: (&upstream{server: s, upstreamState: st}).invalidate, Redactor: st.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
-		st.login = oauth.NewStore(s.Name, s.URL, o.TokenDir, st.secrets)
+		st.login = oauth.NewStore(s, o.TokenDir, st.secrets)
 		options.Tokens = st.login
 	}
 	st.dialer = transport.NewDialer(s, options)

@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"mcpproxy/install":           {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/discovery", "mcpproxy/inplace", "mcpproxy/match", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/match":             {},
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
-	"mcpproxy/oauth":             {"mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport/remote"},
+	"mcpproxy/oauth":             {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport/remote"},
 	"mcpproxy/plainjson":         {"mcpproxy/text"},
 	"mcpproxy/policy":            {"mcpproxy/config", "mcpproxy/match", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/pyname":            {},

@@ -1,10 +1,14 @@
 package clientfile
 
 import (
+	"cmp"
+	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // remote reads the fields of a server that is reached.
@@ -58,36 +62,74 @@ func (r *fieldReader) variable(name string) string {
 	return v
 }
 
-// oauth reads a client that was registered beforehand, in the words of any
-// client.
+// oauth reads what an entry says of logins, in the words of any client.
 func (r *fieldReader) oauth() *config.OAuth {
 	key := r.name([]string{"oauth", "auth"}, "oauth")
-	raw, ok := r.get(key)
-	if !ok {
-		return nil
-	}
+	raw, _ := r.get(key)
 	all, err := rawjson.Members(raw)
 	if err != nil {
-		return nil // true, false or a kind of login: the server says the rest
+		all = nil // true, false or a kind of login: the server says the rest
 	}
 	in := fieldReader{members: all, x: r.x, dialect: r.dialect}
 	o := &config.OAuth{
-		ClientID:     in.expanded(in.name([]string{"clientId", "client_id", "CLIENT_ID", "clientID"}, "clientId")),
-		ClientSecret: in.expanded(in.name([]string{"clientSecret", "client_secret", "CLIENT_SECRET"}, "clientSecret")),
+		ClientID:     in.oneOf("clientId", "client_id", "CLIENT_ID", "clientID"),
+		ClientSecret: in.oneOf("clientSecret", "client_secret", "CLIENT_SECRET"),
+		PrivateKey:   in.oneOf("privateKey", "private_key"),
+		KeyID:        in.oneOf("keyId", "key_id", "kid"),
+		MetadataURL:  in.oneOf("clientMetadataUrl", "client_metadata_url"),
+		Issuer:       in.oneOf("issuer"),
+		Scopes:       in.scopes("scopes", "scope"),
+		RedirectURL:  in.redirect(),
 	}
-	scopes := in.name([]string{"scopes", "scope"}, "scopes")
-	if raw, ok := in.get(scopes); ok {
-		if list, err := rawjson.Items(raw); err == nil {
-			o.Scopes = in.texts(scopes, list)
-		} else {
-			o.Scopes = strings.Fields(in.expanded(scopes))
-		}
+	// Copilot, Codex and Kiro have some beside the object.
+	o.ClientID = cmp.Or(o.ClientID, r.oneOf("oauthClientId"))
+	if o.Scopes == nil {
+		o.Scopes = r.scopes("oauthScopes", "scopes")
+	}
+	switch grant := cmp.Or(in.oneOf("grantType", "grant_type"), r.oneOf("oauthGrantType")); grant {
+	case "", "authorization_code":
+	case "client_credentials":
+		o.Machine = true
+	default:
+		in.fail("grantType %s is not supported; there are authorization_code and client_credentials", text.Printable(grant, 80))
 	}
 	if in.err != nil {
 		r.fail("in %q: %w", key, in.err)
 	}
-	if o.ClientID == "" && o.ClientSecret == "" && len(o.Scopes) == 0 {
+	if reflect.DeepEqual(o, &config.OAuth{}) {
 		return nil
 	}
 	return o
+}
+
+// oneOf reads a text that clients have different names for.
+func (r *fieldReader) oneOf(names ...string) string {
+	return r.expanded(r.name(names, names[0]))
+}
+
+// scopes reads a list, or a text with spaces.
+func (r *fieldReader) scopes(names ...string) []string {
+	key := r.name(names, names[0])
+	raw, ok := r.get(key)
+	if !ok {
+		return nil
+	}
+	if list, err := rawjson.Items(raw); err == nil {
+		return r.texts(key, list)
+	}
+	return strings.Fields(r.expanded(key))
+}
+
+// redirect reads where the browser comes back to. An address of another host is one
+// that only its client can serve.
+func (r *fieldReader) redirect() string {
+	if raw, ok := r.get("callbackPort"); ok {
+		return "http://localhost:" + r.scalar("callbackPort", raw) + "/callback"
+	}
+	address := r.oneOf("redirectUri", "redirect_uri")
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.Port() == "" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
+		return ""
+	}
+	return address
 }

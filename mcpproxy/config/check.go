@@ -99,5 +99,32 @@ func (s Server) checkRemote() error {
 	if size > maxHeaderBytes {
 		return errors.New("its headers are too long")
 	}
+	return s.OAuth.check()
+}
+
+// check refuses what no login can be made of.
+func (o *OAuth) check() error {
+	if o == nil {
+		return nil
+	}
+	if o.Machine && (o.ClientID == "" || o.ClientSecret == "" && o.PrivateKey == "") {
+		return errors.New(`in "oauth": client_credentials needs "clientId", and "clientSecret" or "privateKey"`)
+	}
+	if o.MetadataURL != "" {
+		// The id of a client is compared as text, so it has to be what the service would write.
+		u, err := url.Parse(o.MetadataURL)
+		if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" || u.Fragment != "" || u.User != nil {
+			return errors.New(`in "oauth": "clientMetadataUrl" is not an https address with a path`)
+		}
+	}
+	if o.RedirectURL != "" {
+		u, err := url.Parse(o.RedirectURL)
+		if err != nil || u.Scheme != "http" || !slices.Contains(loopbackNames, u.Hostname()) || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" {
+			return errors.New(`in "oauth": the browser can come back only to http://localhost:PORT/…`)
+		}
+	}
 	return nil
 }
+
+// loopbackNames are what a redirect may call this host.
+var loopbackNames = []string{"localhost", "127.0.0.1", "::1"}

@@ -17,6 +17,9 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 	url := func(address string, headers map[string]string) config.Server {
 		return config.Server{Transport: config.Remote, URL: address, Headers: headers}
 	}
+	oauth := func(o config.OAuth) config.Server {
+		return config.Server{Transport: config.Remote, URL: "https://x/mcp", OAuth: &o}
+	}
 	for name, tt := range map[string]struct {
 		server config.Server
 		want   string
@@ -29,14 +32,21 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 		"a variable of none":   {command(func(s *config.Server) { s.Env = map[string]string{"": "c"} }), `"" is no name for an environment variable`},
 		"more than execve has": {command(func(s *config.Server) { s.Args = []string{strings.Repeat("x", 1<<20)} }), "too long"},
 
-		"no URL":                  {url("", nil), `"url" is empty`},
-		"not a URL":               {url("http://s3cret\x7f@x", nil), "its URL is no URL"},
-		"another scheme":          {url("file:///etc/passwd", nil), `begins with "file:"; only http and https are supported`},
-		"no host":                 {url("https://:443/mcp", nil), "names no host"},
-		"a long URL":              {url("https://x/"+strings.Repeat("y", 20_000), nil), "its URL is too long"},
-		"no name for a header":    {url("https://x", map[string]string{"A B": "c"}), `"A B" is no name for a header`},
-		"a header within another": {url("https://x", map[string]string{"A": "s3cret\r\nHost: evil"}), `the value of the header "A"`},
-		"headers without end":     {url("https://x", map[string]string{"A": strings.Repeat("s3cret", 100_000)}), "its headers are too long"},
+		"no URL":                   {url("", nil), `"url" is empty`},
+		"not a URL":                {url("http://s3cret\x7f@x", nil), "its URL is no URL"},
+		"another scheme":           {url("file:///etc/passwd", nil), `begins with "file:"; only http and https are supported`},
+		"no host":                  {url("https://:443/mcp", nil), "names no host"},
+		"a long URL":               {url("https://x/"+strings.Repeat("y", 20_000), nil), "its URL is too long"},
+		"no name for a header":     {url("https://x", map[string]string{"A B": "c"}), `"A B" is no name for a header`},
+		"a header within another":  {url("https://x", map[string]string{"A": "s3cret\r\nHost: evil"}), `the value of the header "A"`},
+		"a machine without id":     {oauth(config.OAuth{Machine: true, ClientSecret: "s3cret"}), `client_credentials needs "clientId"`},
+		"a machine without secret": {oauth(config.OAuth{Machine: true, ClientID: "bot"}), `"clientSecret" or "privateKey"`},
+		"a document in clear":      {oauth(config.OAuth{MetadataURL: "http://x/client.json"}), `"clientMetadataUrl" is not an https address`},
+		"a document without path":  {oauth(config.OAuth{MetadataURL: "https://x/"}), `"clientMetadataUrl" is not an https address`},
+		"a browser sent elsewhere": {oauth(config.OAuth{RedirectURL: "http://evil.example:80/"}), "only to http://localhost:PORT/…"},
+		"a browser sent to 80":     {oauth(config.OAuth{RedirectURL: "http://localhost/callback"}), "only to http://localhost:PORT/…"},
+
+		"headers without end": {url("https://x", map[string]string{"A": strings.Repeat("s3cret", 100_000)}), "its headers are too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tt.server.Check()
@@ -48,6 +58,8 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 	}
 	for name, s := range map[string]config.Server{
 		"a command": command(func(s *config.Server) { s.Args, s.Env, s.Dir = []string{"", "-y"}, map[string]string{"A": ""}, "/x" }),
+		"a machine": oauth(config.OAuth{Machine: true, ClientID: "bot", PrivateKey: "key"}),
+		"a client":  oauth(config.OAuth{MetadataURL: "https://x/client.json", RedirectURL: "http://localhost:7777/callback", Scopes: []string{"read"}}),
 		"a URL":     url("http://localhost:8080/mcp?key=value", map[string]string{"X-Api-Key": "a\tb", "authorization": ""}),
 	} {
 		if err := s.Check(); err != nil {

@@ -53,10 +53,16 @@ const (
 	Remote Transport = "remote"
 )
 
-// OAuth is a client that the user registered with the server beforehand.
+// OAuth is what an entry says of logins to its server. The rest is found out.
 type OAuth struct {
-	ClientID, ClientSecret string
-	Scopes                 []string
+	ClientID, ClientSecret string   // of a client that was registered beforehand
+	PrivateKey, KeyID      string   // PEM: the client signs with it in place of a secret
+	MetadataURL            string   // of the client's metadata document, its id where the service takes one
+	Issuer                 string   // the authorization server that knows the client; empty: the one that the server names first
+	Scopes                 []string // what to ask for; empty: what the server says
+	RedirectURL            string   // that the client was registered with; empty: any port of this host
+	// Machine logs the client in as itself, without a user (client_credentials).
+	Machine bool
 }
 
 // Fingerprint tells whether two entries are one server that is started or

@@ -31,7 +31,13 @@ type authority struct {
 	renewals  int
 	withdrawn bool
 	forms     []url.Values // that came for tokens
+	basic     []string     // with which Authorization
+	queries   []url.Values // with which a browser came
 	scopes    string       // that were asked for
+
+	oauth    *config.OAuth        // of the entry
+	metadata func(map[string]any) // changes what is published: by the authorization server
+	resource func(map[string]any) // and by the server
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -39,13 +45,21 @@ func newAuthority(t *testing.T) *authority {
 	a := &authority{life: time.Hour}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
-		respond(w, 200, map[string]any{"resource": a.url + "/mcp", "authorization_servers": []string{a.url}, "scopes_supported": []string{"tools"}})
+		published := map[string]any{"resource": a.url + "/mcp", "authorization_servers": []string{a.url}, "scopes_supported": []string{"tools"}}
+		if a.resource != nil {
+			a.resource(published)
+		}
+		respond(w, 200, published)
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		respond(w, 200, map[string]any{
+		published := map[string]any{
 			"issuer": a.url, "authorization_endpoint": a.url + "/authorize", "token_endpoint": a.url + "/token", "registration_endpoint": a.url + "/register",
 			"code_challenge_methods_supported": []string{"S256"}, "response_types_supported": []string{"code"},
-		})
+		}
+		if a.metadata != nil {
+			a.metadata(published)
+		}
+		respond(w, 200, published)
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, 201, map[string]any{"client_id": "registered", "token_endpoint_auth_method": "none"})
@@ -54,6 +68,7 @@ func newAuthority(t *testing.T) *authority {
 		q := r.URL.Query()
 		a.mu.Lock()
 		a.scopes = q.Get("scope")
+		a.queries = append(a.queries, q)
 		a.mu.Unlock()
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {"the-code"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 	})
@@ -74,7 +89,8 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.forms = append(a.forms, r.Form)
+	a.forms = append(a.forms, r.PostForm)
+	a.basic = append(a.basic, r.Header.Get("Authorization"))
 	if r.Form.Get("grant_type") == "refresh_token" {
 		if a.status != 0 {
 			if strings.HasPrefix(a.failure, "{") {
@@ -104,9 +120,13 @@ func (a *authority) count() int {
 	return a.renewals
 }
 
+func (a *authority) entry() config.Server {
+	return config.Server{Name: "fake", URL: a.url + "/mcp", Source: "test.json", OAuth: a.oauth}
+}
+
 // open opens the login of the authority's server, as a process does.
 func (a *authority) open(dir string) *Store {
-	return NewStore("fake", a.url+"/mcp", dir, redact.New(config.Server{}))
+	return NewStore(a.entry(), dir, redact.New(a.entry()))
 }
 
 // logIn logs in after a server answered a request without a token so; the status is

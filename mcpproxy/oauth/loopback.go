@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"fmt"
@@ -10,52 +11,64 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // loopback is the port of this host that the browser comes back to.
 type loopback struct {
 	url      string
+	path     string
 	listener net.Listener
 	server   *http.Server
 	served   chan struct{}
 	state    string
-	came     chan *auth.AuthorizationResult
+	came     chan authorization
 	refused  chan error
 }
 
-func newLoopback() (*loopback, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// authorization is what the browser brings back.
+type authorization struct{ code, issuer string }
+
+// newLoopback opens the port of an address at which a client was registered, or any.
+func newLoopback(address string) (*loopback, error) {
+	b := &loopback{
+		url: address, path: "/callback", served: make(chan struct{}), came: make(chan authorization, 1), refused: make(chan error, 1),
+	}
+	port := "0"
+	if address != "" {
+		u, err := url.Parse(address)
+		if err != nil {
+			return nil, err
+		}
+		port, b.path = u.Port(), cmp.Or(u.Path, "/")
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
 		return nil, fmt.Errorf("opening a port for the browser to come back to: %w", err)
 	}
-	return &loopback{
-		url: "http://" + l.Addr().String() + "/callback", listener: l, served: make(chan struct{}),
-		came: make(chan *auth.AuthorizationResult, 1), refused: make(chan error, 1),
-	}, nil
+	b.listener = l
+	if address == "" {
+		b.url = "http://" + l.Addr().String() + b.path
+	}
+	return b, nil
 }
 
-// fetch shows the address and waits for the browser.
-func (b *loopback) fetch(ctx context.Context, address string, show func(string)) (*auth.AuthorizationResult, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("the authorization server's address makes no sense: %w", err)
-	}
-	b.state = u.Query().Get("state")
+// fetch has the user's browser sent to the authorization server, and waits for it.
+func (b *loopback) fetch(ctx context.Context, state string, show func()) (authorization, error) {
+	b.state = state
 	b.server = &http.Server{Handler: http.HandlerFunc(b.receive), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	go func() {
 		defer close(b.served)
 		_ = b.server.Serve(b.listener)
 	}()
-	show(address)
+	show()
 	select {
 	case got := <-b.came:
 		return got, nil
 	case err := <-b.refused:
-		return nil, err
+		return authorization{}, err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for the browser: %w", context.Cause(ctx))
+		return authorization{}, fmt.Errorf("waiting for the browser: %w", context.Cause(ctx))
 	}
 }
 
@@ -65,7 +78,7 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 	q := req.URL.Query()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	if req.URL.Path != "/callback" || req.Method != http.MethodGet {
+	if req.URL.Path != b.path || req.Method != http.MethodGet {
 		http.NotFound(w, req)
 		return
 	}
@@ -83,7 +96,7 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	select {
-	case b.came <- &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}:
+	case b.came <- authorization{q.Get("code"), q.Get("iss")}:
 	default:
 	}
 	fmt.Fprintln(w, "toolcell has what it needs. The terminal says whether the login worked; you can close this page.")

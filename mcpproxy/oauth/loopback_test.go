@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 )
 
 func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
 	a := newAuthority(t)
+	a.oauth = &config.OAuth{ClientID: "known", ClientSecret: "known-s3cret", Scopes: []string{"read", "write"}}
 	s := a.open(t.TempDir())
-	o := Options{ClientID: "known", ClientSecret: "known-s3cret", Scopes: []string{"read", "write"}, Show: browser(t)}
-	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, o); err != nil {
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
@@ -24,17 +27,16 @@ func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
 	if !strings.Contains(a.scopes, "read") || !strings.Contains(a.scopes, "write") || len(a.forms) != 1 || a.forms[0].Get("code_verifier") == "" || a.forms[0].Get("resource") != s.url {
 		t.Errorf("asked for %q with %v", a.scopes, a.forms)
 	}
-	if got := s.secrets.Text("access-token-1 refresh-token-1 known-s3cret"); got != "[token] [token] [token]" {
+	if got := s.secrets.Text("access-token-1 refresh-token-1 known-s3cret"); got != "[token] [token] [client secret]" {
 		t.Errorf("secrets in a text: %q", got)
 	}
 }
 
 func TestServerThatAsksForNoLoginIsNamed(t *testing.T) {
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1/none", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = newAuthority(t).open(t.TempDir()).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Request: req, Body: http.NoBody},
+	nothing := httptest.NewServer(http.NotFoundHandler())
+	defer nothing.Close()
+	entry := config.Server{Name: "open", URL: nothing.URL + "/mcp"}
+	err := NewStore(entry, t.TempDir(), redact.New(entry)).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Body: http.NoBody},
 		Options{Show: func(string) { t.Error("a browser is asked for") }})
 	mcptest.WantError(t, err, "does not ask for a login")
 }
@@ -42,18 +44,18 @@ func TestServerThatAsksForNoLoginIsNamed(t *testing.T) {
 // fetched waits for the browser at a loopback. act is what comes to it.
 func fetched(ctx context.Context, t *testing.T, act func(callback string)) (code string, err error) {
 	t.Helper()
-	b, err := newLoopback()
+	b, err := newLoopback("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var browsing sync.WaitGroup
 	defer browsing.Wait()
 	defer b.close()
-	got, err := b.fetch(ctx, "https://authority.example/authorize?state=the+state", func(string) { browsing.Go(func() { act(b.url) }) })
+	got, err := b.fetch(ctx, "the state", func() { browsing.Go(func() { act(b.url) }) })
 	if err != nil {
 		return "", err
 	}
-	return got.Code, nil
+	return got.code, nil
 }
 
 // TestStrangersEndNoLogin: any program of this host can reach the port.

@@ -5,110 +5,142 @@
 // renews tokens before they end, and each refresh token is used once among all of
 // them. LogIn opens a port of this host for the browser to come back to, accepts an
 // answer only with the state of this login, and sends what is secret to the
-// authorization server alone.
+// authorization server alone. A client that logs in as itself needs no browser, and
+// gets its tokens when they are first needed.
 package oauth
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
-	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
 )
 
 // Options say how to log in.
 type Options struct {
-	ClientID, ClientSecret string   // of a client that the service knows; without an id one is registered
-	ClientName             string   // under which it is registered
-	Scopes                 []string // what to ask for; what the server names if there are none
+	ClientName string // under which a client is registered
 	// Show is called with the address that the user opens in a browser.
 	Show func(address string)
 }
 
-// LogIn lets the user log in, and keeps the tokens. challenge is how the server
-// answered a request without a token. It returns when the browser came back to a
-// port of this host, or ctx ended.
-func (s *Store) LogIn(ctx context.Context, challenge *http.Response, o Options) error {
-	asked := challenge.StatusCode == http.StatusUnauthorized
-	if !asked { // some ask only when a tool is called; what they publish tells
-		challenge.StatusCode = http.StatusUnauthorized
+// LogIn lets the user log in, and keeps the tokens. answer is how the server answered a
+// request without a token. It returns when the browser came back to a port of this
+// host, or ctx ended.
+func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) error {
+	before, err := s.current(ctx)
+	if err != nil {
+		before = &login{} // a new login is how it is mended
 	}
-
-	back, err := newLoopback()
+	wanted := readChallenge(answer.Header)
+	found, err := discover(ctx, s.client, s.url, wanted.metadataOr(before.Challenged))
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusUnauthorized && !found.published && before.URL == "" {
+		return errors.New("the server does not ask for a login")
+	}
+	l := s.newLogin(before, found, wanted)
+	if s.entry.Machine {
+		return s.logInAsClient(ctx, l, found)
+	}
+	if !found.hasPKCE() {
+		return errors.New("the authorization server does not implement PKCE with S256, without which a login is not safe")
+	}
+	back, err := newLoopback(s.entry.RedirectURL)
 	if err != nil {
 		return err
 	}
 	defer back.close()
-	var got *login
-	shown := false
-	config := s.authorization(o, back.url)
-	config.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-		shown = true
-		return back.fetch(ctx, args.URL, o.Show)
-	}
-	config.NewTokenSource = func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-		got = &login{
-			URL: s.url, ClientID: c.ClientID, ClientSecret: c.ClientSecret, AuthStyle: c.Endpoint.AuthStyle,
-			TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes, Token: t,
-		}
-		return oauth2.StaticTokenSource(t), nil
-	}
-	flow, err := auth.NewAuthorizationCodeHandler(config)
+	who, err := chooseClient(ctx, s.client, found, s.entry, o.ClientName, back.url)
 	if err != nil {
 		return err
 	}
-	err = flow.Authorize(ctx, challenge.Request, challenge)
-	if err != nil && !asked && !shown {
-		return errors.New("the server does not ask for a login")
+	if err := s.checkIssuer(before, found, who); err != nil {
+		return err
 	}
+	l.ClientID, l.ClientSecret, l.AuthStyle = who.id, who.registered, who.style
+	code, err := authorize(ctx, back, found, l, o.Show)
 	if err != nil {
-		return explainLogin(err)
+		return err
 	}
-	if got == nil {
-		return errors.New("the authorization server gave no token")
+	if l.Token, err = s.tokens.request(ctx, l, code); err != nil {
+		return fmt.Errorf("exchanging the code for a token: %w", err)
 	}
-	return s.save(ctx, got)
+	return s.save(ctx, l)
 }
 
-// authorization says who asks for the login: the client of the options, or one that
-// registers itself.
-func (s *Store) authorization(o Options, redirect string) *auth.AuthorizationCodeHandlerConfig {
-	config := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: redirect, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: s.client,
+// authorize sends the user's browser to the authorization server, and returns what it
+// came back with, as the form to post for a token.
+func authorize(ctx context.Context, back *loopback, found *service, l *login, show func(string)) (url.Values, error) {
+	verifier, state := oauth2.GenerateVerifier(), rand.Text()
+	config := oauth2.Config{
+		ClientID: l.ClientID, RedirectURL: back.url, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: found.server.AuthorizationEndpoint},
 	}
-	if len(o.Scopes) > 0 {
-		config.ScopeFilter = func([]string) []string { return slices.Clone(o.Scopes) }
+	if checkAddress(found.server.AuthorizationEndpoint) != nil {
+		return nil, errors.New("the authorization server names no address to log in at")
 	}
-	if o.ClientID != "" {
-		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: o.ClientID}
-		if o.ClientSecret != "" {
-			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
-		}
-		return config
+	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", l.Resource))
+	got, err := back.fetch(ctx, state, func() { show(address) })
+	if err != nil {
+		return nil, err
 	}
-	config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
-		Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: o.ClientName, RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
-			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
-		},
-	}
-	return config
-}
-
-// explainLogin adds what the user can do about it.
-func explainLogin(err error) error {
-	text := err.Error()
+	// RFC 9207: else another authorization server could have the code sent to this one,
+	// or this one's to it. Issuers are compared as they are written.
 	switch {
-	case strings.Contains(text, "no configured client registration methods"),
-		strings.Contains(text, "failed to register client"):
-		return fmt.Errorf("%w; register a client with the service by hand, and write its client id into the entry", err)
-	case strings.Contains(text, "does not implement PKCE"):
-		return fmt.Errorf("%w, without which a login is not safe", err)
+	case got.issuer == "" && found.server.AuthorizationResponseIssParameterSupported:
+		return nil, errors.New("the answer of the authorization server does not say who it is of (iss), which it promises to")
+	case got.issuer != "" && got.issuer != found.server.Issuer:
+		return nil, fmt.Errorf("the answer is of the authorization server %q, which does not match expected issuer %q",
+			text.Printable(got.issuer, 200), text.Printable(found.server.Issuer, 200))
 	}
-	return err
+	return url.Values{
+		"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {back.url}, "code_verifier": {verifier},
+	}, nil
+}
+
+// newLogin is the login to ask for: the scopes are those of the entry, else those that
+// the server challenged for, else all that it has, as the specification's Scope
+// Selection Strategy has it. What the server missed since is added, and what the last
+// login asked for, so that no scope is lost to another (Step-Up Authorization Flow).
+func (s *Store) newLogin(before *login, found *service, wanted challenge) *login {
+	l := &login{
+		URL: s.url, Issuer: found.server.Issuer, Resource: found.resource, TokenURL: found.server.TokenEndpoint,
+		Challenged: before.Challenged, Missing: before.Missing,
+	}
+	if wanted.Scopes != nil {
+		l.Challenged = &challenge{Scopes: wanted.Scopes, Metadata: wanted.metadataOr(before.Challenged)}
+	}
+	if len(s.entry.Scopes) > 0 {
+		l.Scopes = union(s.entry.Scopes, l.Missing)
+		return l
+	}
+	base := found.scopes
+	if l.Challenged != nil && l.Challenged.Scopes != nil {
+		base = l.Challenged.Scopes
+	}
+	l.Scopes = union(base, before.Scopes, l.Missing)
+	// Without offline_access some give no refresh token. It is the user who stays logged
+	// in by it: a client that logs in as itself has no use for it.
+	if !s.entry.Machine && slices.Contains(found.server.ScopesSupported, "offline_access") {
+		l.Scopes = union(l.Scopes, []string{"offline_access"})
+	}
+	return l
+}
+
+// checkIssuer refuses to send the credentials of the entry to another authorization
+// server than last time: the server says which one it is, and could have them sent to
+// itself.
+func (s *Store) checkIssuer(before *login, found *service, who *client) error {
+	ofEntry := s.entry.ClientID != "" && who.id == s.entry.ClientID
+	if !ofEntry || s.entry.Issuer != "" || before.Issuer == "" || before.ClientID != who.id || before.Issuer == found.server.Issuer {
+		return nil
+	}
+	return fmt.Errorf(`the server now names the authorization server %q, and the client of the entry was used with %q; `+
+		`if that is right, write the new one as "issuer" into "oauth" of the entry`, text.Printable(found.server.Issuer, 200), before.Issuer)
 }

@@ -11,8 +11,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -22,15 +25,36 @@ import (
 
 const maxLoginFile = 1 << 20
 
-// login is what is kept of a login between processes.
+// login is what is kept of a login between processes. Without a token it is what the
+// server asked for so far.
 type login struct {
 	URL          string           `json:"url"` // of the server
-	ClientID     string           `json:"clientId"`
-	ClientSecret string           `json:"clientSecret,omitempty"`
-	AuthStyle    oauth2.AuthStyle `json:"authStyle"`
-	TokenURL     string           `json:"tokenUrl"`
-	Scopes       []string         `json:"scopes,omitempty"`
-	Token        *oauth2.Token    `json:"token"`
+	Issuer       string           `json:"issuer,omitempty"`
+	Resource     string           `json:"resource,omitempty"`
+	ClientID     string           `json:"clientId,omitempty"`
+	ClientSecret string           `json:"clientSecret,omitempty"` // of a client that registered itself
+	AuthStyle    oauth2.AuthStyle `json:"authStyle,omitempty"`
+	TokenURL     string           `json:"tokenUrl,omitempty"`
+	Scopes       []string         `json:"scopes,omitempty"` // that were asked for
+	Token        *oauth2.Token    `json:"token,omitempty"`
+
+	Challenged *challenge `json:"challenged,omitempty"` // how the server last answered without a token
+	Missing    []string   `json:"missing,omitempty"`    // scopes that calls failed without
+}
+
+func (l *login) loggedIn() bool { return l != nil && l.Token != nil }
+
+func (l *login) copy() *login {
+	if l == nil {
+		return &login{}
+	}
+	c := *l
+	return &c
+}
+
+// asksAs reports whether another login has the same wishes of the server.
+func (l *login) asksAs(other *login) bool {
+	return reflect.DeepEqual(l.Challenged, other.Challenged) && slices.Equal(l.Missing, other.Missing)
 }
 
 // Store has the login of one server, in memory and on disk. Other
@@ -42,9 +66,11 @@ type login struct {
 type Store struct {
 	name    string // of the server
 	url     string
-	path    string // empty: nothing is kept
+	entry   config.OAuth
+	path    string // empty: nothing is kept on disk
 	secrets *redact.Redactor
 	client  *http.Client
+	tokens  tokenEndpoint
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
 	kept  *login
@@ -57,16 +83,40 @@ type loginStamp struct {
 	node uint64
 }
 
-// NewStore opens the login of the server at url, by the name that the user
-// knows it by. Logins are files in dir; none is kept if that is empty. Tokens are
-// added to secrets.
-func NewStore(server, url, dir string, secrets *redact.Redactor) *Store {
-	s := &Store{name: server, url: url, secrets: secrets, turn: make(chan struct{}, 1), client: oauthClient()}
+// NewStore opens the login of the server of an entry. Logins are files in dir; none is
+// kept if that is empty. Tokens are added to secrets.
+func NewStore(server config.Server, dir string, secrets *redact.Redactor) *Store {
+	s := &Store{name: server.Name, url: server.URL, secrets: secrets, turn: make(chan struct{}, 1), client: newClient(server.URL)}
+	if server.OAuth != nil {
+		s.entry = *server.OAuth
+	}
+	s.tokens = tokenEndpoint{s.client, s.entry, secrets}
 	if dir != "" {
-		sum := sha256.Sum256([]byte(url))
+		sum := sha256.Sum256([]byte(s.url))
 		s.path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
 	}
 	return s
+}
+
+// current returns a copy of what is kept.
+func (s *Store) current(ctx context.Context) (*login, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return s.kept.copy(), nil
+}
+
+// lock keeps other processes out of the file.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	if s.path == "" {
+		return func() {}, nil
+	}
+	return statefile.Lock(ctx, s.path+".lock")
 }
 
 // enter waits for our turn in this process. It comes before the file's lock.
@@ -89,11 +139,16 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 		return false, err
 	}
 	defer unlock()
+	was = true
+	if body, err := statefile.ReadRegular(s.path, maxLoginFile); err == nil {
+		var kept login
+		was = json.Unmarshal(body, &kept) != nil || kept.loggedIn()
+	}
 	err = os.Remove(s.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, err
+	return was && err == nil, err
 }
 
 // save keeps a new login instead of what there is.
@@ -103,7 +158,7 @@ func (s *Store) save(ctx context.Context, kept *login) error {
 		return err
 	}
 	defer leave()
-	unlock, err := statefile.Lock(ctx, s.path+".lock")
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,6 +168,9 @@ func (s *Store) save(ctx context.Context, kept *login) error {
 
 // load reads the file if it is another than last time.
 func (s *Store) load() error {
+	if s.path == "" {
+		return nil
+	}
 	f, err := os.Open(s.path)
 	if errors.Is(err, os.ErrNotExist) {
 		s.kept, s.stamp = nil, loginStamp{}
@@ -131,7 +189,7 @@ func (s *Store) load() error {
 		return fmt.Errorf("reading the login of server %q: %w", s.name, err)
 	}
 	var kept login
-	if json.Unmarshal(body, &kept) != nil || kept.Token == nil || kept.URL != s.url {
+	if json.Unmarshal(body, &kept) != nil || kept.URL != s.url || kept.Token == nil && kept.asksAs(&login{}) {
 		return fmt.Errorf("the login of server %q in %s cannot be read; in a terminal: toolcell servers login %s", s.name, s.path, text.ShellWord(s.name))
 	}
 	s.setLogin(&kept, stamp)
@@ -140,6 +198,9 @@ func (s *Store) load() error {
 
 func (s *Store) setLogin(kept *login, stamp loginStamp) {
 	s.kept, s.stamp = kept, stamp
+	if kept.Token == nil {
+		return
+	}
 	for _, secret := range []string{kept.Token.AccessToken, kept.Token.RefreshToken, kept.ClientSecret} {
 		s.secrets.Add("token", secret)
 	}
@@ -147,6 +208,10 @@ func (s *Store) setLogin(kept *login, stamp loginStamp) {
 
 // write writes the login to its file. The caller has its turn, and the file's lock.
 func (s *Store) write(kept *login) error {
+	if s.path == "" {
+		s.setLogin(kept, loginStamp{})
+		return nil
+	}
 	body, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
 		err = statefile.Replace(s.path, body)

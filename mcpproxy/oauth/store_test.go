@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -37,7 +38,7 @@ func TestLoginIsKeptForOtherProcesses(t *testing.T) {
 	if st, err := os.Stat(files[0]); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("its file has the mode %v, %v", st.Mode(), err)
 	}
-	if got := NewStore("another", "https://other.example/mcp", dir, other.secrets); tokenOf(t, got, "") != "" {
+	if got := NewStore(config.Server{Name: "another", URL: "https://other.example/mcp"}, dir, other.secrets); tokenOf(t, got, "") != "" {
 		t.Error("another server gets the token")
 	}
 	if was, err := other.Remove(t.Context()); err != nil || !was {

@@ -5,37 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
-	"golang.org/x/oauth2"
 )
 
-const (
-	maxRedirects = 5
-	renewWithin  = 15 * time.Second
-)
+const renewWithin = 15 * time.Second
 
-// oauthClient talks to authorization servers. What is posted to them is secret
-// and goes where it was meant to go only.
-func oauthClient() *http.Client {
-	return &http.Client{
-		Timeout: renewWithin,
-		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-			if via[0].Method != http.MethodGet || len(via) > maxRedirects {
-				return errors.New("the authorization server redirects a request that must not be redirected")
-			}
-			return nil
-		},
-	}
-}
-
-// Token returns the access token to send, or "" if there is no login. A token
-// that the server rejected, or that has come to its end, is renewed first.
+// Token returns the access token to send, or "" if there is none to be had without a
+// challenge. A token that the server rejected, or that has come to its end, is renewed
+// first.
 func (s *Store) Token(ctx context.Context, rejected string) (string, error) {
-	if s.path == "" {
+	if s.path == "" && !s.entry.Machine {
 		return "", s.missing(rejected)
 	}
 	leave, err := s.enter(ctx)
@@ -46,11 +30,13 @@ func (s *Store) Token(ctx context.Context, rejected string) (string, error) {
 	if err := s.load(); err != nil {
 		return "", err
 	}
-	if s.kept == nil {
-		return "", s.missing(rejected)
-	}
-	if s.usable(rejected) {
+	switch {
+	case s.usable(rejected):
 		return s.kept.Token.AccessToken, nil
+	case s.entry.Machine && (!s.kept.loggedIn() || s.kept.ClientID != s.entry.ClientID || rejected != ""):
+		return "", nil // Refused gets one, when the server has said for what
+	case !s.kept.loggedIn():
+		return "", s.missing(rejected)
 	}
 	// A renewal that was begun is finished, whatever becomes of the call.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewWithin)
@@ -71,13 +57,13 @@ func (s *Store) missing(rejected string) error {
 }
 
 func (s *Store) usable(rejected string) bool {
-	return s.kept != nil && s.kept.Token.Valid() && s.kept.Token.AccessToken != rejected
+	return s.kept.loggedIn() && s.kept.Token.Valid() && s.kept.Token.AccessToken != rejected
 }
 
 // renew gets a new token for the refresh token, unless another process has
 // done so in the meantime.
 func (s *Store) renew(ctx context.Context, rejected string) error {
-	unlock, err := statefile.Lock(ctx, s.path+".lock")
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return fmt.Errorf("renewing the login of server %q: %w", s.name, err)
 	}
@@ -89,28 +75,161 @@ func (s *Store) renew(ctx context.Context, rejected string) error {
 		return nil
 	}
 	ended := fmt.Errorf("the login has ended; in a terminal: toolcell servers login %s", text.ShellWord(s.name))
-	if s.kept == nil || s.kept.Token.RefreshToken == "" {
-		return ended
+	fresh := s.kept.copy()
+	grant := asClient(fresh.Scopes)
+	if !s.entry.Machine {
+		if !s.kept.loggedIn() || s.kept.Token.RefreshToken == "" {
+			return ended
+		}
+		grant = url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.kept.Token.RefreshToken}}
 	}
-	config := oauth2.Config{
-		ClientID: s.kept.ClientID, ClientSecret: s.kept.ClientSecret, Scopes: s.kept.Scopes,
-		Endpoint: oauth2.Endpoint{TokenURL: s.kept.TokenURL, AuthStyle: s.kept.AuthStyle},
-	}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, s.client)
-	fresh, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: s.kept.Token.RefreshToken}).Token()
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) {
-		switch refused.ErrorCode {
+	fresh.Token, err = s.tokens.request(ctx, fresh, grant)
+	if refused := new(refusedGrant); errors.As(err, &refused) && !s.entry.Machine {
+		switch refused.code {
 		case "invalid_grant", "invalid_client", "unauthorized_client":
 			return ended
 		}
-		return fmt.Errorf("renewing the login of server %q: the authorization server answered %s: %s", s.name,
-			refused.Response.Status, s.secrets.Text(text.Excerpt(refused.Body)))
 	}
 	if err != nil {
-		return fmt.Errorf("renewing the login of server %q: %s", s.name, s.secrets.Text(remote.PlainText(err)))
+		return fmt.Errorf("renewing the login of server %q: %w", s.name, err)
 	}
-	kept := *s.kept
-	kept.Token = fresh
-	return s.write(&kept)
+	return s.write(fresh)
+}
+
+// asClient is the form with which a client asks for a token of its own.
+func asClient(scopes []string) url.Values {
+	grant := url.Values{"grant_type": {"client_credentials"}}
+	if len(scopes) > 0 {
+		grant.Set("scope", strings.Join(scopes, " "))
+	}
+	return grant
+}
+
+// Refused is told how the server refused a request with a token, or without one: with
+// 401 or 403. It reports whether there is another token to try. What the server missed
+// is kept for the next login. An error says what the user can do.
+func (s *Store) Refused(ctx context.Context, token string, answer *http.Response) (again bool, err error) {
+	wanted := readChallenge(answer.Header)
+	denied := answer.StatusCode == http.StatusForbidden
+	if denied && !wanted.insufficient || !denied && !s.entry.Machine && wanted.Scopes == nil && wanted.Metadata == "" {
+		return false, nil
+	}
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewWithin)
+	defer cancel()
+	unlock, err := s.lock(ctx)
+	if err == nil {
+		defer unlock()
+		err = s.load()
+	}
+	if err == nil && s.usable(token) {
+		return true, nil // another call, or process, was first
+	}
+	before := s.kept
+	if err == nil {
+		err = s.note(denied, wanted)
+	}
+	switch {
+	case s.entry.Machine && err == nil:
+		return s.acquireWanted(ctx, before, denied, wanted)
+	case s.entry.Machine:
+		return false, fmt.Errorf("logging in to server %q: %w", s.name, err)
+	case denied && err != nil:
+		return false, fmt.Errorf("%w (what it wants could not be kept: %w)", s.insufficient(before, wanted.Scopes), err)
+	case denied:
+		return false, s.insufficient(before, wanted.Scopes)
+	}
+	return false, nil // the user reads that a login is needed, which finds out the rest
+}
+
+// acquireWanted gets a client that logs in as itself the token that the server wants.
+func (s *Store) acquireWanted(ctx context.Context, before *login, denied bool, wanted challenge) (bool, error) {
+	if denied && (len(wanted.Scopes) == 0 || before.loggedIn() && containsAll(before.Scopes, wanted.Scopes)) {
+		return false, fmt.Errorf("the server does not allow this to the client of the entry%s; the service has to allow it to the client", naming(wanted.Scopes))
+	}
+	found, err := discover(ctx, s.client, s.url, wanted.metadataOr(s.kept.copy().Challenged))
+	if err == nil {
+		if denied { // its scopes are in Missing
+			wanted.Scopes = nil
+		}
+		err = s.acquire(ctx, s.newLogin(s.kept.copy(), found, wanted), found)
+	}
+	if err != nil {
+		return false, fmt.Errorf("logging in to server %q: %w", s.name, err)
+	}
+	return true, nil
+}
+
+// note keeps what the server asked for.
+func (s *Store) note(denied bool, wanted challenge) error {
+	l := s.kept.copy()
+	l.URL = s.url
+	switch {
+	case denied:
+		l.Missing = union(l.Missing, wanted.Scopes)
+	case wanted.Scopes != nil || wanted.Metadata != "":
+		l.Challenged = &challenge{Scopes: wanted.Scopes, Metadata: wanted.Metadata}
+	}
+	if l.asksAs(s.kept.copy()) {
+		return nil
+	}
+	return s.write(l)
+}
+
+// insufficient says what the user can do about a login that does not allow something.
+func (s *Store) insufficient(l *login, scopes []string) error {
+	if l.loggedIn() && len(scopes) > 0 && containsAll(l.Scopes, scopes) {
+		return fmt.Errorf("the login does not allow this%s, although it asked for that; the service has to allow it to your account", naming(scopes))
+	}
+	return fmt.Errorf("the login does not allow this%s; to ask for more, in a terminal: toolcell servers login %s", naming(scopes), text.ShellWord(s.name))
+}
+
+// naming names the scopes that the server wants, within an error.
+func naming(scopes []string) string {
+	switch len(scopes) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(": the server wants the scope %q", scopes[0])
+	}
+	return ": the server wants the scopes " + text.QuoteList(scopes, 10)
+}
+
+// logInAsClient gets a token for a client that logs in as itself.
+func (s *Store) logInAsClient(ctx context.Context, l *login, found *service) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.load(); err != nil {
+		s.kept = nil
+	}
+	return s.acquire(ctx, l, found)
+}
+
+// acquire gets the token of a client that logs in as itself, and keeps it. The caller
+// has its turn, and the file's lock.
+func (s *Store) acquire(ctx context.Context, l *login, found *service) error {
+	who, err := entryClient(found, s.entry)
+	if err == nil {
+		err = s.checkIssuer(s.kept.copy(), found, who)
+	}
+	if err != nil {
+		return err
+	}
+	l.ClientID, l.ClientSecret, l.AuthStyle = who.id, who.registered, who.style
+	if l.Token, err = s.tokens.request(ctx, l, asClient(l.Scopes)); err != nil {
+		return fmt.Errorf("asking for a token as the client of the entry: %w", err)
+	}
+	return s.write(l)
 }

@@ -51,6 +51,7 @@ func New(s config.Server) *Redactor {
 	hidden.address(s.URL)
 	if s.OAuth != nil {
 		hidden.put("client secret", s.OAuth.ClientSecret)
+		hidden.put("private key", s.OAuth.PrivateKey)
 	}
 	hidden.renew()
 	return hidden

@@ -78,17 +78,16 @@ func (e *endpoint) refused(resp *http.Response) error {
 	fail := func(format string, args ...any) error {
 		return e.failure(resp.StatusCode, fmt.Sprintf(format, args...)+said)
 	}
-	name := e.server.Name
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		if !e.login {
 			return fail("does not accept the Authorization header of the entry in %s (%s)", e.server.Source, status)
 		}
-		return &Error{status: resp.StatusCode, login: true, text: LoginNeeded(name)}
-	case http.StatusForbidden:
-		if strings.Contains(resp.Header.Get("WWW-Authenticate"), "insufficient_scope") {
-			return &Error{status: resp.StatusCode, login: true, text: "the login does not allow this; to ask for more: toolcell servers login " + name}
+		if e.server.OAuth != nil && e.server.OAuth.Machine {
+			return fail("does not accept the token that the client of the entry in %s got (%s)", e.server.Source, status)
 		}
+		return &Error{status: resp.StatusCode, login: true, text: LoginNeeded(e.server.Name)}
+	case http.StatusForbidden:
 		return fail("does not allow this (%s)", status)
 	case http.StatusTooManyRequests:
 		if after := text.Printable(resp.Header.Get("Retry-After"), 40); after != "" {

@@ -47,10 +47,15 @@ type Link struct {
 	why    error // it is down, the first reason
 }
 
-// TokenSource gives the access token for a server, or "" if there is none. One
-// that the server rejected is renewed first.
+// TokenSource gives the access token for a server.
 type TokenSource interface {
+	// Token returns the token, or "" if there is none. One that the server rejected is
+	// renewed first.
 	Token(ctx context.Context, rejected string) (string, error)
+	// Refused is told of an answer with 401 or 403 to a request with a token, or
+	// without. It reports whether there is another token to try; an error says what
+	// the user can do.
+	Refused(ctx context.Context, token string, answer *http.Response) (again bool, err error)
 }
 
 // New returns a link to the server of an entry, over which nothing was sent

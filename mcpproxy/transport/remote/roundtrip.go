@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,7 +118,7 @@ func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error
 			cancel()
 		}
 	}()
-	var rejected string
+	rejected, told := "", false
 	for redirects := 0; ; {
 		out := req.Clone(ctx)
 		if req.GetBody != nil {
@@ -147,6 +148,17 @@ func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error
 		case resp.StatusCode == http.StatusUnauthorized && rejected == "" && token != "":
 			resp.Body.Close()
 			rejected = token
+		case r.tokens != nil && !told && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden):
+			told = true // so that there is no circle of tokens and refusals
+			again, err := r.tokens.Refused(ctx, cmp.Or(token, rejected), resp)
+			if err != nil {
+				resp.Body.Close()
+				return nil, nil, &Error{status: resp.StatusCode, text: err.Error(), login: true}
+			}
+			if !again {
+				return resp, done, nil
+			}
+			resp.Body.Close()
 		case isRedirect(resp):
 			resp.Body.Close()
 			if req, err = r.follow(req, resp); err != nil {

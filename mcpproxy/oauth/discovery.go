@@ -1,0 +1,214 @@
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
+)
+
+// maxDocument bounds a document that a server publishes.
+const maxDocument = 1 << 20
+
+// service is what a server and its authorization server publish about logins.
+type service struct {
+	resource  string   // names the server in requests for tokens (RFC 8707)
+	scopes    []string // that the server knows
+	published bool     // something is published; else the rest is guessed
+	server    *oauthex.AuthServerMeta
+}
+
+// discover reads what the server at address, and then its authorization server,
+// publish. metadata is the address that a challenge named, or empty.
+//
+// The SDK has the same steps inside its flows. Those do not say which resource they
+// asked for, which every renewal has to repeat, and its flow for client credentials
+// names none at all.
+func discover(ctx context.Context, client *http.Client, address, metadata string) (*service, error) {
+	resource, err := discoverResource(ctx, client, address, metadata)
+	if err != nil {
+		return nil, err
+	}
+	found := &service{resource: resource.Resource, scopes: knownScopes(resource.ScopesSupported), published: resource.ResourceName != guessed}
+	issuer := resource.AuthorizationServers[0]
+	found.server, err = discoverServer(ctx, client, issuer)
+	if err != nil {
+		return nil, err
+	}
+	if found.server == nil {
+		// As clients of the specification of 2025-03-26 do.
+		base := strings.TrimSuffix(issuer, "/")
+		found.server = &oauthex.AuthServerMeta{
+			Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register",
+			CodeChallengeMethodsSupported: []string{"S256"},
+		}
+		return found, nil
+	}
+	found.published = true
+	return found, nil
+}
+
+// guessed is the name of a resource that publishes nothing.
+const guessed = "\x00guessed"
+
+// discoverResource reads the metadata of the protected resource (RFC 9728): at the
+// address of the challenge, else at the well-known ones. A server that has none is
+// taken for its own authorization server.
+func discoverResource(ctx context.Context, client *http.Client, address, metadata string) (*oauthex.ProtectedResourceMetadata, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	origin := url.URL{Scheme: u.Scheme, Host: u.Host}
+	wellKnown := origin.String() + "/.well-known/oauth-protected-resource"
+	var failure error
+	for _, at := range []struct{ url, resource string }{
+		{metadata, address}, {wellKnown + "/" + strings.TrimLeft(u.EscapedPath(), "/"), address}, {wellKnown, origin.String()},
+	} {
+		if at.url == "" {
+			continue
+		}
+		var found oauthex.ProtectedResourceMetadata
+		ok, err := getDocument(ctx, client, at.url, &found)
+		switch {
+		case err != nil:
+		case !ok:
+			continue
+		case found.Resource != at.resource:
+			// Else a server could have a token made out for another one.
+			err = fmt.Errorf("the metadata of the server is that of another resource, %q", text.Printable(found.Resource, 200))
+		case len(found.AuthorizationServers) == 0:
+			err = errors.New("the metadata of the server names no authorization server")
+		default:
+			return &found, nil
+		}
+		failure = cmp.Or(failure, err)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	return &oauthex.ProtectedResourceMetadata{ResourceName: guessed, Resource: address, AuthorizationServers: []string{origin.String()}}, nil
+}
+
+// discoverServer reads the metadata of an authorization server (RFC 8414, OpenID
+// Connect Discovery). It returns nil if there is none.
+func discoverServer(ctx context.Context, client *http.Client, issuer string) (*oauthex.AuthServerMeta, error) {
+	if err := checkAddress(issuer); err != nil {
+		return nil, fmt.Errorf("the authorization server: %w", err)
+	}
+	for _, at := range metadataAddresses(issuer) {
+		var found oauthex.AuthServerMeta
+		ok, err := getDocument(ctx, client, at, &found)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if strings.TrimSuffix(found.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+			return nil, fmt.Errorf("the metadata of the authorization server is of the issuer %q, which does not match issuer %q",
+				text.Printable(found.Issuer, 200), issuer)
+		}
+		for name, address := range map[string]string{
+			"authorization": found.AuthorizationEndpoint, "token": found.TokenEndpoint, "registration": found.RegistrationEndpoint,
+		} {
+			if err := checkAddress(address); err != nil && address != "" {
+				return nil, fmt.Errorf("the %s endpoint of the authorization server: %w", name, err)
+			}
+		}
+		return &found, nil
+	}
+	return nil, nil
+}
+
+// metadataAddresses are where an authorization server may publish its metadata, in the
+// order of the specification.
+func metadataAddresses(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	path := strings.Trim(u.EscapedPath(), "/")
+	origin := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+	if path == "" {
+		return []string{origin + "/.well-known/oauth-authorization-server", origin + "/.well-known/openid-configuration"}
+	}
+	return []string{
+		origin + "/.well-known/oauth-authorization-server/" + path, origin + "/.well-known/openid-configuration/" + path,
+		origin + "/" + path + "/.well-known/openid-configuration",
+	}
+}
+
+// getDocument reads a JSON document. It reports false if there is none.
+func getDocument(ctx context.Context, client *http.Client, address string, into any) (bool, error) {
+	if err := checkAddress(address); err != nil {
+		return false, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %s", text.Printable(address, 200), remote.PlainText(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 400 && resp.StatusCode < 500 {
+		return false, nil
+	}
+	if resp.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("reading %s: the server answered %d", text.Printable(address, 200), resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	if err == nil && len(body) > maxDocument {
+		err = fmt.Errorf("it is larger than %s", text.Size(maxDocument))
+	}
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && !strings.Contains(resp.Header.Get("Content-Type"), "json") {
+		return false, nil // a page for people, as some answer every address with
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %s", text.Printable(address, 200), text.Printable(err.Error(), 200))
+	}
+	return true, nil
+}
+
+// checkAddress refuses addresses to which no secret may be sent, and which no browser
+// may open: anything but https, except on this host.
+func checkAddress(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Fragment != "" || u.User != nil:
+		return fmt.Errorf("%q is no address", text.Printable(address, 200))
+	case u.Scheme == "https", u.Scheme == "http" && isThisHost(u.Hostname()):
+		return nil
+	}
+	return fmt.Errorf("%q is not an https address", text.Printable(address, 200))
+}
+
+func isThisHost(name string) bool {
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// hasPKCE reports whether the authorization server binds codes to who asked for them
+// with S256. Without it a login is refused, as the specification has it: "plain"
+// protects nothing.
+func (s *service) hasPKCE() bool {
+	return slices.Contains(s.server.CodeChallengeMethodsSupported, "S256")
+}

@@ -1,0 +1,200 @@
+package oauth
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
+)
+
+// TestHostileMetadataIsRefused before a browser is asked for or anything is posted.
+func TestHostileMetadataIsRefused(t *testing.T) {
+	server := func(name string, value any) func(*authority) {
+		return func(a *authority) { a.metadata = func(m map[string]any) { m[name] = value } }
+	}
+	resource := func(name string, value any) func(*authority) {
+		return func(a *authority) { a.resource = func(m map[string]any) { m[name] = value } }
+	}
+	for name, tt := range map[string]struct {
+		attack func(*authority)
+		want   string
+	}{
+		"tokens for another server":          {resource("resource", "https://bank.example/mcp"), "that of another resource"},
+		"no authorization server":            {resource("authorization_servers", []string{}), "names no authorization server"},
+		"an authorization server in clear":   {resource("authorization_servers", []string{"http://login.example"}), "is not an https address"},
+		"a file for an authorization server": {resource("authorization_servers", []string{"file:///etc/passwd"}), "is no address"},
+		"another issuer":                     {server("issuer", "https://login.example"), "does not match issuer"},
+		"no PKCE":                            {server("code_challenge_methods_supported", nil), "PKCE"},
+		"PKCE that protects nothing":         {server("code_challenge_methods_supported", []string{"plain"}), "PKCE"},
+		"codes in clear":                     {server("token_endpoint", "http://login.example/token"), "is not an https address"},
+		"a script to open":                   {server("authorization_endpoint", "javascript:alert(1)"), "is no address"},
+		"a file to open":                     {server("authorization_endpoint", "file://localhost/etc/passwd"), "is not an https address"},
+		"a terminal to write to":             {server("authorization_endpoint", "https://login.example/\x1b]0;x\x07"), "is no address"},
+		"a flag to open":                     {server("authorization_endpoint", "--version"), "is no address"},
+		"nothing to open":                    {server("authorization_endpoint", ""), "names no address to log in at"},
+		"registration in clear":              {server("registration_endpoint", "http://login.example/register"), "is not an https address"},
+		"a huge document":                    {server("more", strings.Repeat("x", 2<<20)), "is larger than"},
+		"a huge document of the server":      {resource("more", strings.Repeat("x", 2<<20)), "is larger than"},
+		"nonsense":                           {server("issuer", 7), "reading"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAuthority(t)
+			tt.attack(a)
+			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
+			mcptest.WantError(t, err, tt.want)
+			if len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\x1b\x07") {
+				t.Errorf("%d bytes: %q", len(err.Error()), err)
+			}
+			if got := a.requests(); len(got) > 0 {
+				t.Errorf("posted: %v", got)
+			}
+		})
+	}
+}
+
+// TestStateIsOurs: an authorization server that puts one into its address would know
+// what a request to our port has to have.
+func TestStateIsOurs(t *testing.T) {
+	a := newAuthority(t)
+	a.metadata = func(m map[string]any) {
+		m["authorization_endpoint"] = a.url + "/authorize?state=known&redirect_uri=https://evil.example"
+	}
+	follow := browser(t)
+	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(address string) {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		q := u.Query()
+		back := q["redirect_uri"][len(q["redirect_uri"])-1]
+		if status, _ := get(t, back+"?code=stolen&state=known"); status != http.StatusBadRequest {
+			t.Errorf("the known state is taken: %d", status)
+		}
+		follow(back + "?code=good&state=" + url.QueryEscape(q["state"][len(q["state"])-1]))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := a.requests()[0].Get("code"); got != "good" {
+		t.Errorf("the code is %q", got)
+	}
+}
+
+// TestAnswerOfAnotherIssuerIsRefused (mix-up, RFC 9207), and its code goes nowhere.
+func TestAnswerOfAnotherIssuerIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		promised bool
+		iss      string // %s is the issuer
+		want     string // empty: the login works
+	}{
+		"another":              {false, "https://evil.example", "does not match expected issuer"},
+		"with a slash":         {true, "%s/", "does not match expected issuer"},
+		"promised and missing": {true, "", "does not say who it is of"},
+		"right":                {true, "%s", ""},
+		"right, not promised":  {false, "%s", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAuthority(t)
+			a.metadata = func(m map[string]any) { m["authorization_response_iss_parameter_supported"] = tt.promised }
+			follow := browser(t)
+			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(address string) {
+				u, _ := url.Parse(address)
+				back := url.Values{"code": {"c"}, "state": {u.Query().Get("state")}}
+				if tt.iss != "" {
+					back.Set("iss", strings.ReplaceAll(tt.iss, "%s", a.url))
+				}
+				follow(u.Query().Get("redirect_uri") + "?" + back.Encode())
+			}})
+			if tt.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			mcptest.WantError(t, err, tt.want)
+			if got := a.requests(); len(got) > 0 {
+				t.Errorf("the code was posted: %v", got)
+			}
+		})
+	}
+}
+
+// TestServerOfTheInternetLeadsToNoInternalAddress: metadata and redirects could have
+// us ask the services of this host, its network, or its cloud.
+func TestServerOfTheInternetLeadsToNoInternalAddress(t *testing.T) {
+	var reached atomic.Int32
+	internal := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer internal.Close()
+	outside := newClient("https://192.0.2.1/mcp") // TEST-NET, an address of the Internet
+	for _, address := range []string{internal.URL, strings.Replace(internal.URL, "127.0.0.1", "localhost", 1)} {
+		resp, err := outside.Get(address)
+		if err == nil {
+			resp.Body.Close()
+		}
+		mcptest.WantError(t, err, "must not lead")
+	}
+	if n := reached.Load(); n > 0 {
+		t.Errorf("reached %d times", n)
+	}
+	resp, err := newClient("http://127.0.0.1:1/mcp").Get(internal.URL) // a server of this host may
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	for address, want := range map[string]bool{
+		"10.1.2.3:443": true, "192.168.0.1:80": true, "169.254.169.254:80": true, "100.64.1.1:443": true, "[::1]:443": true,
+		"[fd00::1]:443": true, "[::ffff:127.0.0.1]:80": true, "0.0.0.0:80": true, "192.0.2.7:443": false, "[2001:db8::1]:443": false,
+	} {
+		if err := refuseInternal("https://192.0.2.1/mcp")("tcp", address, nil); (err != nil) != want {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestRedirectsOfDocumentsStaySafe: to clear text none is followed, and none for ever.
+func TestRedirectsOfDocumentsStaySafe(t *testing.T) {
+	var asked atomic.Int32
+	var to string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.Redirect(w, r, to, http.StatusFound)
+	}))
+	defer server.Close()
+	entry := config.Server{Name: "fake", URL: server.URL + "/mcp"}
+	for _, to = range []string{"http://login.example/metadata", "ftp://login.example/", server.URL + "/round"} {
+		asked.Store(0)
+		s := NewStore(entry, t.TempDir(), redact.New(entry))
+		err := s.LogIn(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{}, Body: http.NoBody},
+			Options{Show: func(string) { t.Error("a browser is asked for") }})
+		mcptest.WantError(t, err, "redirects a request that must not be redirected")
+		if n := asked.Load(); n > 3*(maxRedirects+1) {
+			t.Errorf("%s: asked %d times", to, n)
+		}
+	}
+}
+
+// TestHugeRegistrationIsCutShort: the SDK puts all of a bad answer into its error.
+func TestHugeRegistrationIsCutShort(t *testing.T) {
+	huge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		for range 1000 {
+			fmt.Fprint(w, strings.Repeat("\x1b[31m", 400))
+		}
+	}))
+	defer huge.Close()
+	a := newAuthority(t)
+	a.metadata = func(m map[string]any) { m["registration_endpoint"] = huge.URL }
+	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
+	mcptest.WantError(t, err, "registering with the authorization server", `"clientId"`)
+	if len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%d bytes: %.300q", len(err.Error()), err)
+	}
+}

@@ -1,0 +1,319 @@
+package oauth
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+func machineAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := newAuthority(t)
+	a.oauth = &config.OAuth{ClientID: "crm bot", ClientSecret: "s3cret/+value", Machine: true}
+	// A server for machines need not know of logins of people.
+	a.metadata = func(m map[string]any) {
+		delete(m, "code_challenge_methods_supported")
+		delete(m, "authorization_endpoint")
+		delete(m, "registration_endpoint")
+	}
+	return a
+}
+
+// acquired returns the token after the server asked for one.
+func acquired(t *testing.T, s *Store, rejected string) string {
+	t.Helper()
+	if token := tokenOf(t, s, rejected); token != "" {
+		return token
+	}
+	again, err := refuse(t, s, rejected, 401, "Bearer")
+	if err != nil || !again {
+		t.Fatalf("%v, %v", again, err)
+	}
+	return tokenOf(t, s, rejected)
+}
+
+func (a *authority) requests() []url.Values {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.forms
+}
+
+// TestMachineLogsInWithoutUser once for all processes.
+func TestMachineLogsInWithoutUser(t *testing.T) {
+	a := machineAuthority(t)
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for range 4 {
+		s := a.open(dir)
+		for range 3 {
+			all.Go(func() {
+				if got := acquired(t, s, ""); got != "access-token-1" {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
+	}
+	all.Wait()
+	forms := a.requests()
+	if len(forms) != 1 {
+		t.Fatalf("%d requests for tokens", len(forms))
+	}
+	form := forms[0]
+	if form.Get("grant_type") != "client_credentials" || form.Get("resource") != a.url+"/mcp" || form.Get("scope") != "tools" {
+		t.Errorf("posted %v", form)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	if len(files) != 1 {
+		t.Fatalf("kept in %v", files)
+	}
+	if body, err := os.ReadFile(files[0]); err != nil || strings.Contains(string(body), "s3cret") {
+		t.Errorf("the secret of the entry is in the file: %s, %v", body, err)
+	}
+}
+
+func TestMachineSendsItsSecretAsTheServerTakesIt(t *testing.T) {
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("crm+bot:s3cret%2F%2Bvalue"))
+	for name, tt := range map[string]struct {
+		methods []string
+		basic   string
+		post    string
+	}{
+		"basic":  {[]string{"client_secret_basic"}, basic, ""},
+		"post":   {[]string{"private_key_jwt", "client_secret_post"}, "", "s3cret/+value"},
+		"unsaid": {nil, basic, ""}, // what RFC 8414 has as the default
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := machineAuthority(t)
+			inner := a.metadata
+			a.metadata = func(m map[string]any) { inner(m); m["token_endpoint_auth_methods_supported"] = tt.methods }
+			acquired(t, a.open(t.TempDir()), "")
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if a.basic[0] != tt.basic || a.forms[0].Get("client_secret") != tt.post {
+				t.Errorf("sent %q and %v", a.basic[0], a.forms[0])
+			}
+		})
+	}
+}
+
+func TestMachineRenewsItsToken(t *testing.T) {
+	a := machineAuthority(t)
+	a.life = time.Second // the library takes a token for expired before its end
+	dir := t.TempDir()
+	s := a.open(dir)
+	if again, err := refuse(t, s, "", 401, "Bearer"); !again || err != nil {
+		t.Fatal(again, err)
+	}
+	a.mu.Lock()
+	a.life = time.Hour
+	a.mu.Unlock()
+	for range 2 {
+		if got := tokenOf(t, a.open(dir), ""); got != "access-token-2" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if got := acquired(t, s, "access-token-2"); got != "access-token-3" {
+		t.Errorf("after the server rejected it: %q", got)
+	}
+	for i, form := range a.requests() {
+		if form.Get("grant_type") != "client_credentials" || form.Get("resource") != a.url+"/mcp" {
+			t.Errorf("request %d: %v", i+1, form)
+		}
+	}
+}
+
+// TestMachineStepsUp by itself, once.
+func TestMachineStepsUp(t *testing.T) {
+	a := machineAuthority(t)
+	s := a.open(t.TempDir())
+	token := acquired(t, s, "")
+	again, err := refuse(t, s, token, 403, `Bearer error="insufficient_scope", scope="write"`)
+	if !again || err != nil {
+		t.Fatal(again, err)
+	}
+	forms := a.requests()
+	if got := forms[len(forms)-1].Get("scope"); got != "tools write" {
+		t.Errorf("asked for %q", got)
+	}
+	token = tokenOf(t, s, "")
+	again, err = refuse(t, s, token, 403, `Bearer error="insufficient_scope", scope="write"`)
+	mcptest.WantError(t, err, `the scope "write"`, "the service has to allow it to the client")
+	if again || len(a.requests()) != len(forms) {
+		t.Errorf("it asks for the same again: %v, %v", again, a.requests())
+	}
+}
+
+func TestMachineThatIsRefusedSaysWhy(t *testing.T) {
+	a := machineAuthority(t)
+	a.metadata = func(m map[string]any) { m["token_endpoint"] = a.url + "/refuses" }
+	s := a.open(t.TempDir())
+	_, err := refuse(t, s, "", 401, "Bearer")
+	mcptest.WantError(t, err, `logging in to server "fake"`, "as the client of the entry", "404")
+}
+
+// TestMachineIsForOneAuthorizationServer: the server says which one it is, and could
+// have the secret sent to itself.
+func TestMachineIsForOneAuthorizationServer(t *testing.T) {
+	a, thief := machineAuthority(t), newAuthority(t)
+	dir := t.TempDir()
+	s := a.open(dir)
+	token := acquired(t, s, "")
+	a.resource = func(m map[string]any) { m["authorization_servers"] = []string{thief.url} }
+	tokenOf(t, s, token)
+	_, err := refuse(t, s, token, 401, "Bearer")
+	mcptest.WantError(t, err, thief.url, a.url, `"issuer"`)
+	a.oauth = &config.OAuth{ClientID: "crm bot", ClientSecret: "s3cret/+value", Machine: true, Issuer: a.url}
+	_, err = refuse(t, a.open(t.TempDir()), "", 401, "Bearer") // also the first time
+	mcptest.WantError(t, err, thief.url, `"issuer"`)
+	if got := thief.requests(); len(got) > 0 {
+		t.Errorf("the other one got %v", got)
+	}
+	a.oauth.Issuer = thief.url
+	if again, err := refuse(t, a.open(dir), token, 401, "Bearer"); !again || err != nil {
+		t.Errorf("with the new issuer in the entry: %v, %v", again, err)
+	}
+}
+
+func TestMachineNeedsNoFolder(t *testing.T) {
+	a := machineAuthority(t)
+	s := a.open("")
+	if got := acquired(t, s, ""); got != "access-token-1" || tokenOf(t, s, "") != got {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestLoginCommandOfAMachine opens no browser.
+func TestLoginCommandOfAMachine(t *testing.T) {
+	a := machineAuthority(t)
+	s := a.open(t.TempDir())
+	err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
+	if err != nil || tokenOf(t, s, "") != "access-token-1" {
+		t.Error(err)
+	}
+}
+
+// TestMachineSignsInPlaceOfASecret: the assertion is for this authorization server
+// alone, and for a minute.
+func TestMachineSignsInPlaceOfASecret(t *testing.T) {
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for algorithm, key := range map[string]any{"ES256": ec, "RS256": rs, "EdDSA": ed} {
+		t.Run(algorithm, func(t *testing.T) {
+			der, err := x509.MarshalPKCS8PrivateKey(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+			a := machineAuthority(t)
+			a.oauth = &config.OAuth{ClientID: "bot", PrivateKey: strings.ReplaceAll(text, "\n", `\n`), KeyID: "key-1", Machine: true}
+			acquired(t, a.open(t.TempDir()), "")
+			form := a.requests()[0]
+			if form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Get("client_secret") != "" {
+				t.Errorf("posted %v", form)
+			}
+			verifyAssertion(t, form.Get("client_assertion"), algorithm, key, a.url)
+		})
+	}
+}
+
+func verifyAssertion(t *testing.T, assertion, algorithm string, key any, issuer string) {
+	t.Helper()
+	parts := strings.Split(assertion, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%q is no JWT", assertion)
+	}
+	var header struct{ Alg, Kid string }
+	var claims struct {
+		Iss, Sub, Aud, Jti string
+		Iat, Exp           int64
+	}
+	decodePart(t, parts[0], &header)
+	decodePart(t, parts[1], &claims)
+	if header.Alg != algorithm || header.Kid != "key-1" {
+		t.Errorf("header %+v", header)
+	}
+	if claims.Iss != "bot" || claims.Sub != "bot" || claims.Aud != issuer || claims.Jti == "" || claims.Exp-claims.Iat != 60 {
+		t.Errorf("claims %+v", claims)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := []byte(parts[0] + "." + parts[1])
+	sum := sha256.Sum256(signed)
+	good := false
+	switch key := key.(type) {
+	case *ecdsa.PrivateKey:
+		good = len(signature) == 64 && ecdsa.Verify(&key.PublicKey, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:]))
+	case *rsa.PrivateKey:
+		good = rsa.VerifyPKCS1v15(&key.PublicKey, 5, sum[:], signature) == nil // crypto.SHA256
+	case ed25519.PrivateKey:
+		good = ed25519.Verify(key.Public().(ed25519.PublicKey), signed, signature)
+	}
+	if !good {
+		t.Error("the signature is wrong")
+	}
+}
+
+func decodePart(t *testing.T, part string, into any) {
+	t.Helper()
+	text, err := base64.RawURLEncoding.DecodeString(part)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUnusableKeyIsNamedAndNotShown(t *testing.T) {
+	small, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"SECRET", "-----BEGIN PRIVATE KEY-----\nU0VDUkVU\n-----END PRIVATE KEY-----\n",
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})),
+	} {
+		a := machineAuthority(t)
+		a.oauth = &config.OAuth{ClientID: "bot", PrivateKey: key, Machine: true}
+		_, err := refuse(t, a.open(t.TempDir()), "", 401, "Bearer")
+		mcptest.WantError(t, err, `"privateKey" is not`)
+		if strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%v", err)
+		}
+	}
+}

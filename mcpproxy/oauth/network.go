@@ -1,0 +1,77 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const maxRedirects = 5
+
+// newClient returns a client for the authorization server of the server at address.
+// What is posted is secret and goes only where it was meant to go. Documents and their
+// redirects name further addresses, so a server on the Internet could have us ask
+// hosts that only this one can reach: those are for servers that are such hosts
+// themselves.
+func newClient(address string) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
+	if !usesProxy() {                                            // else the address is the proxy's
+		dialer := net.Dialer{Timeout: renewWithin, Control: refuseInternal(address)}
+		transport.DialContext = dialer.DialContext
+	}
+	return &http.Client{
+		Transport: transport, Timeout: renewWithin,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if via[0].Method != http.MethodGet || len(via) > maxRedirects || checkAddress(req.URL.String()) != nil {
+				return errors.New("the authorization server redirects a request that must not be redirected")
+			}
+			return nil
+		},
+	}
+}
+
+func refuseInternal(address string) func(_, address string, _ syscall.RawConn) error {
+	serverIsInternal := sync.OnceValue(func() bool {
+		u, err := url.Parse(address)
+		return err == nil && resolvesInternal(u.Hostname())
+	})
+	return func(_, to string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(to)
+		if err != nil {
+			return err
+		}
+		if isInternal(at.Addr()) && !serverIsInternal() {
+			return fmt.Errorf("%s is an address of this host or its network, to which a server on the Internet must not lead", at.Addr())
+		}
+		return nil
+	}
+}
+
+// resolvesInternal reports whether all addresses of a host are internal.
+func resolvesInternal(host string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(a netip.Addr) bool { return !isInternal(a) })
+}
+
+// sharedSpace is between providers and their customers (RFC 6598).
+var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
+
+func isInternal(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() || sharedSpace.Contains(a)
+}
+
+func usesProxy() bool {
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: "authorization.example"}})
+	return err != nil || proxy != nil
+}

@@ -1,0 +1,118 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// tokenEndpoint asks authorization servers for tokens.
+type tokenEndpoint struct {
+	client  *http.Client
+	entry   config.OAuth
+	secrets *redact.Redactor
+}
+
+// refusedGrant is the answer of an authorization server that gives no token.
+type refusedGrant struct {
+	code string // such as invalid_grant
+	text string
+}
+
+func (e *refusedGrant) Error() string { return e.text }
+
+// request asks for a token for a login, which it changes: a client that does not know
+// how the server wants its secret finds that out.
+//
+// All grants go through the library's client credentials, the one that takes further
+// parameters and lets the grant be another. Its refresh of tokens takes none, and each
+// request has to name the resource (MCP, Resource Parameter Implementation).
+func (t *tokenEndpoint) request(ctx context.Context, l *login, grant url.Values) (*oauth2.Token, error) {
+	styles := []oauth2.AuthStyle{l.AuthStyle}
+	if l.AuthStyle == oauth2.AuthStyleAutoDetect {
+		styles = []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleInParams}
+	}
+	var failure error
+	for _, style := range styles {
+		token, err := t.post(ctx, l, grant, style)
+		if err == nil {
+			l.AuthStyle = style
+			return token, nil
+		}
+		failure = t.explain(err)
+		// Only if it did not know the client has it left the code or the refresh token
+		// unused.
+		if refused := new(refusedGrant); !errors.As(failure, &refused) || refused.code != "invalid_client" && refused.code != "invalid_request" {
+			break
+		}
+	}
+	return nil, failure
+}
+
+func (t *tokenEndpoint) post(ctx context.Context, l *login, grant url.Values, style oauth2.AuthStyle) (*oauth2.Token, error) {
+	form := url.Values{"resource": {l.Resource}}
+	for name, values := range grant {
+		form[name] = values
+	}
+	if l.Resource == "" { // a login of before resources were kept
+		form.Del("resource")
+	}
+	secret, ofEntry := l.ClientSecret, l.ClientID == t.entry.ClientID
+	if ofEntry {
+		secret = t.entry.ClientSecret // which is kept nowhere else
+	}
+	if t.entry.PrivateKey != "" && ofEntry {
+		assertion, err := signAssertion(t.entry.PrivateKey, t.entry.KeyID, l.ClientID, l.Issuer, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		form.Set("client_assertion_type", assertionType)
+		form.Set("client_assertion", assertion)
+		style = oauth2.AuthStyleInParams
+	}
+	config := clientcredentials.Config{
+		ClientID: l.ClientID, ClientSecret: secret, TokenURL: l.TokenURL, EndpointParams: form, AuthStyle: style,
+	}
+	return config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.client))
+}
+
+// explain puts an error of the token endpoint into words without secrets.
+func (t *tokenEndpoint) explain(err error) error {
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) {
+		return &refusedGrant{refused.ErrorCode, fmt.Sprintf("the authorization server answered %s: %s",
+			text.Printable(refused.Response.Status, 80), t.secrets.Text(text.Excerpt(refused.Body)))}
+	}
+	if errors.Is(err, errKey) {
+		return err
+	}
+	return errors.New(t.secrets.Text(remote.PlainText(err)))
+}
+
+// authStyle is how a client sends its secret: as it was registered to, else in a way
+// that the server says it takes.
+func authStyle(secret, registered string, supported []string) oauth2.AuthStyle {
+	if secret == "" {
+		return oauth2.AuthStyleInParams // the id alone
+	}
+	for _, method := range slices.Concat([]string{registered}, supported) {
+		switch method {
+		case "client_secret_basic":
+			return oauth2.AuthStyleInHeader
+		case "client_secret_post":
+			return oauth2.AuthStyleInParams
+		}
+	}
+	return oauth2.AuthStyleAutoDetect
+}

@@ -1,0 +1,74 @@
+package oauth
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// Bounds of what a server may say in a challenge.
+const (
+	maxScopes    = 100
+	maxScope     = 256     // bytes of one
+	maxChallenge = 8 << 10 // bytes of an address in it
+)
+
+// challenge is what the server says about the token that it wants.
+type challenge struct {
+	Scopes       []string `json:"scopes,omitempty"`
+	Metadata     string   `json:"metadata,omitempty"` // the address of the resource's metadata
+	insufficient bool
+}
+
+// readChallenge reads WWW-Authenticate. What makes no sense in it is left out.
+func readChallenge(h http.Header) (c challenge) {
+	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	if err != nil {
+		return c
+	}
+	for _, one := range all {
+		if one.Scheme != "bearer" {
+			continue
+		}
+		c.insufficient = c.insufficient || one.Params["error"] == "insufficient_scope"
+		if c.Scopes == nil {
+			c.Scopes = knownScopes(strings.Fields(one.Params["scope"]))
+		}
+		if at := one.Params["resource_metadata"]; c.Metadata == "" && len(at) <= maxChallenge && checkAddress(at) == nil {
+			c.Metadata = at
+		}
+	}
+	return c
+}
+
+// metadataOr is the address of the resource's metadata, here or in an earlier challenge.
+func (c challenge) metadataOr(earlier *challenge) string {
+	if c.Metadata == "" && earlier != nil {
+		return earlier.Metadata
+	}
+	return c.Metadata
+}
+
+// knownScopes keeps what can be a scope (RFC 6749, section 3.3): the rest could be
+// control characters for a terminal.
+func knownScopes(scopes []string) (known []string) {
+	for _, s := range scopes {
+		bad := strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+		if !bad && s != "" && len(s) <= maxScope && len(known) < maxScopes && !slices.Contains(known, s) {
+			known = append(known, s)
+		}
+	}
+	return known
+}
+
+// union returns all scopes of several lists once, in their order.
+func union(lists ...[]string) []string {
+	return knownScopes(slices.Concat(lists...))
+}
+
+// containsAll reports whether all of some scopes are among others.
+func containsAll(scopes, some []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(scopes, s) })
+}

@@ -1,0 +1,227 @@
+package oauth
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+// refuse tells a Store how the server answered a request with a token.
+func refuse(t *testing.T, s *Store, token string, status int, challenge string) (again bool, err error) {
+	t.Helper()
+	return s.Refused(t.Context(), token, &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {challenge}}, Body: http.NoBody})
+}
+
+// asked are the scopes of the last request to log in.
+func (a *authority) asked() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return strings.Fields(a.scopes)
+}
+
+func (a *authority) mustLogIn(t *testing.T, s *Store) {
+	t.Helper()
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNextLoginAsksForTheMissingScope in addition to those that it had.
+func TestNextLoginAsksForTheMissingScope(t *testing.T) {
+	a := newAuthority(t)
+	s, dir := a.loggedIn(t)
+	again, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="files:write admin"`)
+	mcptest.WantError(t, err, "does not allow this", `"files:write"`, `"admin"`, "toolcell servers login fake")
+	if again {
+		t.Error("there is another token without a login")
+	}
+	if got := tokenOf(t, s, ""); got != "access-token-1" {
+		t.Errorf("the token that there is became %q", got)
+	}
+	other := a.open(dir) // `servers login` is another process
+	a.mustLogIn(t, other)
+	if got := a.asked(); !slices.Equal(got, []string{"tools", "files:write", "admin"}) {
+		t.Errorf("asked for %q", got)
+	}
+	_, err = refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="third"`)
+	mcptest.WantError(t, err, `the scope "third"`)
+	a.mustLogIn(t, other)
+	if got := a.asked(); !slices.Equal(got, []string{"tools", "files:write", "admin", "third"}) {
+		t.Errorf("asked for %q, so the scopes of one call are lost to another", got)
+	}
+}
+
+// TestScopeThatIsNotGivenMakesNoCircle: what the login asked for is not to be had by
+// another.
+func TestScopeThatIsNotGivenMakesNoCircle(t *testing.T) {
+	a := newAuthority(t)
+	s, _ := a.loggedIn(t)
+	_, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="tools"`)
+	mcptest.WantError(t, err, `the scope "tools"`, "although it asked for that")
+	if strings.Contains(err.Error(), "servers login") {
+		t.Errorf("it leads in a circle: %v", err)
+	}
+}
+
+func TestRefusalsThatNameNoScope(t *testing.T) {
+	a := newAuthority(t)
+	s, _ := a.loggedIn(t)
+	_, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope"`)
+	mcptest.WantError(t, err, "does not allow this; to ask for more", "toolcell servers login fake")
+	for _, challenge := range []string{"", `Basic realm="x"`, `Bearer error="invalid_token", scope="x"`, `Bearer scope="`, `"`} {
+		if again, err := refuse(t, s, tokenOf(t, s, ""), 403, challenge); again || err != nil {
+			t.Errorf("%q: %v, %v", challenge, again, err)
+		}
+	}
+}
+
+// TestScopesOfTheEntryComeFirst: they are all that is asked for until a call fails.
+func TestScopesOfTheEntryComeFirst(t *testing.T) {
+	a := newAuthority(t)
+	a.oauth = &config.OAuth{Scopes: []string{"read"}}
+	s, _ := a.loggedIn(t)
+	if got := a.asked(); !slices.Equal(got, []string{"read"}) {
+		t.Errorf("asked for %q", got)
+	}
+	if _, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="write"`); err == nil {
+		t.Error("no error")
+	}
+	for range 2 {
+		a.mustLogIn(t, s)
+		if got := a.asked(); !slices.Equal(got, []string{"read", "write"}) {
+			t.Errorf("asked for %q", got)
+		}
+	}
+}
+
+// TestChallengeOfACallIsKept: some servers ask for a login only when a tool is called,
+// and `servers login` calls none.
+func TestChallengeOfACallIsKept(t *testing.T) {
+	a := newAuthority(t)
+	dir := t.TempDir()
+	s := a.open(dir)
+	if again, err := refuse(t, s, "", 401, `Bearer scope="basic", resource_metadata="`+a.url+`/.well-known/oauth-protected-resource/mcp"`); again || err != nil {
+		t.Errorf("%v, %v", again, err)
+	}
+	if tokenOf(t, s, "") != "" {
+		t.Error("there is a token")
+	}
+	if was, err := a.open(dir).Remove(t.Context()); was || err != nil {
+		t.Errorf("a challenge counts as a login: %v, %v", was, err)
+	}
+	if _, err := refuse(t, s, "", 401, `Bearer scope="basic"`); err != nil {
+		t.Error(err)
+	}
+	if err := a.logIn(t.Context(), a.open(dir), http.StatusOK, Options{Show: browser(t)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.asked(); !slices.Equal(got, []string{"basic"}) {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// TestHostileChallengeIsBounded: what a server says goes to a terminal and into a file.
+func TestHostileChallengeIsBounded(t *testing.T) {
+	a := newAuthority(t)
+	s, _ := a.loggedIn(t)
+	scope := strings.Repeat("\x1b[31mred \u202e ", 10_000) + strings.Repeat("x", 1<<20) + " good " + strings.Repeat("a b\x00c ", 10_000)
+	for i := range 10_000 {
+		scope += " s" + string(rune('a'+i%26)) + strings.Repeat("z", i%50)
+	}
+	_, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="`+scope+`"`)
+	mcptest.WantError(t, err, `"good"`)
+	if len(err.Error()) > 2000 || strings.ContainsAny(err.Error(), "\x1b\x00\u202e") {
+		t.Errorf("%d bytes: %.300q", len(err.Error()), err)
+	}
+	st, err := os.Stat(s.path)
+	if err != nil || st.Size() > 64<<10 {
+		t.Errorf("the file has %d bytes, %v", st.Size(), err)
+	}
+	for range 20 {
+		if _, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="`+scope+`"`); err == nil {
+			t.Error("no error")
+		}
+	}
+	if s.kept == nil || len(s.kept.Missing) > maxScopes {
+		t.Errorf("kept are %d scopes", len(s.kept.Missing))
+	}
+}
+
+// TestFullDiskHidesNoScope: keeping it is what fails, and the user still reads what is
+// missing.
+func TestFullDiskHidesNoScope(t *testing.T) {
+	a := newAuthority(t)
+	s, dir := a.loggedIn(t)
+	token := tokenOf(t, s, "")
+	if err := os.Remove(s.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.path, 0o700); err != nil { // root may write to every folder
+		t.Fatal(err)
+	}
+	_, err := refuse(t, s, token, 403, `Bearer error="insufficient_scope", scope="write"`)
+	mcptest.WantError(t, err, `the scope "write"`, "could not be kept")
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); len(files) > 0 {
+		t.Errorf("left behind: %v", files)
+	}
+}
+
+func TestRenewalsNameTheResource(t *testing.T) {
+	a := newAuthority(t)
+	s, dir := a.loggedIn(t)
+	tokenOf(t, s, "access-token-1")
+	tokenOf(t, a.open(dir), "access-token-2")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.forms) != 3 {
+		t.Fatalf("%d requests", len(a.forms))
+	}
+	for i, form := range a.forms {
+		if got := form["resource"]; len(got) != 1 || got[0] != a.url+"/mcp" {
+			t.Errorf("request %d (%s) is for %q", i+1, form.Get("grant_type"), got)
+		}
+		if form.Get("client_id") != "registered" || a.basic[i] != "" {
+			t.Errorf("request %d is of %v, %q", i+1, form, a.basic[i])
+		}
+	}
+}
+
+// TestMetadataDocumentIsTheClient where the service takes one, and nowhere else.
+func TestMetadataDocumentIsTheClient(t *testing.T) {
+	const document = "https://client.example/toolcell.json"
+	for taken, want := range map[bool]string{true: document, false: "registered"} {
+		a := newAuthority(t)
+		a.oauth = &config.OAuth{MetadataURL: document}
+		a.metadata = func(m map[string]any) { m["client_id_metadata_document_supported"] = taken }
+		a.loggedIn(t)
+		a.mu.Lock()
+		if got := a.queries[0].Get("client_id"); got != want || a.forms[0].Get("client_id") != want || a.basic[0] != "" {
+			t.Errorf("taken %v: the client is %q, %v, %q", taken, got, a.forms[0], a.basic)
+		}
+		a.mu.Unlock()
+	}
+}
+
+// TestBrowserComesBackWhereTheClientIsRegistered: services compare the address as text.
+func TestBrowserComesBackWhereTheClientIsRegistered(t *testing.T) {
+	free, err := newLoopback("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	redirect := strings.Replace(strings.Replace(free.url, "127.0.0.1", "localhost", 1), "/callback", "/oauth/back", 1)
+	free.close()
+	a := newAuthority(t)
+	a.oauth = &config.OAuth{ClientID: "known", RedirectURL: redirect}
+	a.loggedIn(t)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.queries[0].Get("redirect_uri") != redirect || a.forms[0].Get("redirect_uri") != redirect {
+		t.Errorf("%v, %v", a.queries, a.forms)
+	}
+}
