@@ -11,12 +11,14 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"golang.org/x/sync/singleflight"
 )
 
 // listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *transport.Session, log *slog.Logger) (catalog.Definitions, error) {
+func listTools(ctx context.Context, s *transport.Session, overHTTP bool, log *slog.Logger) (catalog.Definitions, error) {
 	b := catalog.NewBuilder(log)
+	b.OverHTTP = overHTTP && s.InitializeResult() != nil && s.InitializeResult().ProtocolVersion >= remote.FirstWithHeaders
 	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
 		var res struct {
 			Tools []json.RawMessage `json:"tools"`

@@ -94,7 +94,7 @@ const listWithin = 60 * time.Second
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
 	ctx, cancel := context.WithTimeout(u.ctx, listWithin)
 	defer cancel()
-	d, err := listTools(ctx, s, u.log.With("server", u.server.Name))
+	d, err := listTools(ctx, s, u.server.URL != "", u.log.With("server", u.server.Name))
 	if err != nil {
 		return nil, u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 	}

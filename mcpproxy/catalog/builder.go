@@ -23,6 +23,9 @@ const (
 
 // Builder makes definitions of what a server sends, whatever that is.
 type Builder struct {
+	// OverHTTP leaves out tools that name impossible headers for their arguments.
+	OverHTTP bool
+
 	log   *slog.Logger
 	seen  map[string]bool
 	defs  Definitions
@@ -45,6 +48,9 @@ func (b *Builder) Add(page []json.RawMessage) bool {
 		t, err := readTool(raw)
 		if err == nil && b.seen[t.Name] {
 			err = errors.New("the server has another of this name")
+		}
+		if err == nil && b.OverHTTP {
+			err = checkParameterHeaders(t.InputSchema)
 		}
 		if err != nil {
 			b.leaveOut(t.Name, err)

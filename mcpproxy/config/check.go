@@ -71,6 +71,9 @@ func (s Server) checkCommand() error {
 // headerName is a token, as RFC 9110 calls it in section 5.6.2.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
+// IsHeaderName reports whether a header can have this name.
+func IsHeaderName(name string) bool { return headerName.MatchString(name) }
+
 // checkRemote refuses what no request can be made of.
 func (s Server) checkRemote() error {
 	u, err := url.Parse(s.URL)
@@ -88,7 +91,7 @@ func (s Server) checkRemote() error {
 	}
 	size := 0
 	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
-		if !headerName.MatchString(k) {
+		if !IsHeaderName(k) {
 			return fmt.Errorf("%q is no name for a header", text.Printable(k, 64))
 		}
 		if strings.ContainsFunc(s.Headers[k], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {

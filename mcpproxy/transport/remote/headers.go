@@ -8,20 +8,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
-// firstWithHeaders is the protocol version from which requests over HTTP repeat
+// FirstWithHeaders is the protocol version from which requests over HTTP repeat
 // in headers what is in their body, so that proxies need not read it.
-const firstWithHeaders = "2026-07-28"
+const FirstWithHeaders = "2026-07-28"
 
 // parameterHeaders sets a header for each argument of a call whose schema names one.
 // The SDK would only for tools that this session has listed, and most are known
 // from an earlier one.
 func parameterHeaders(h http.Header, c *message.Call) {
 	arguments, schema := c.Tool()
-	if h.Get(versionKey) < firstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
+	if h.Get(versionKey) < FirstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
 		return
 	}
 	var args map[string]json.RawMessage
@@ -47,8 +48,8 @@ func argumentHeaders(h http.Header, schema json.RawMessage, args map[string]json
 		var p struct {
 			Header string `json:"x-mcp-header"`
 		}
-		if json.Unmarshal(property, &p) == nil && p.Header != "" {
-			if text, ok := argumentText(raw); ok && isToken(p.Header) {
+		if json.Unmarshal(property, &p) == nil && config.IsHeaderName(p.Header) {
+			if text, ok := argumentText(raw); ok {
 				h.Set("Mcp-Param-"+p.Header, headerText(text))
 			}
 		}
@@ -87,11 +88,4 @@ func headerText(s string) string {
 		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 	}
 	return s
-}
-
-// isToken reports whether s can be part of a header's name.
-func isToken(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
-	})
 }
