@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,13 +36,16 @@ type authority struct {
 	resource       string        // likewise
 	iss            string        // in the redirect, if it is to lie
 	noRegistration bool
-	opaque         bool // asks for a login only when a tool is called
+	opaque         bool   // asks for a login only when a tool is called
+	modern         bool   // knows no initialize, and lets it through
+	needs          string // the scope that a call needs
 
 	mu        sync.Mutex
 	clients   map[string]string // id to redirect
 	codes     map[string]url.Values
 	access    map[string]time.Time
-	refresh   map[string]bool // true: not used yet
+	scopes    map[string]string // of access tokens
+	refresh   map[string]bool   // true: not used yet
 	renewals  int
 	withdrawn bool
 }
@@ -49,7 +53,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	a := &authority{
 		t: t, life: time.Hour, clients: map[string]string{"known-client": ""}, codes: map[string]url.Values{},
-		access: map[string]time.Time{}, refresh: map[string]bool{},
+		access: map[string]time.Time{}, scopes: map[string]string{}, refresh: map[string]bool{},
 	}
 	mux := http.NewServeMux()
 	a.server = httptest.NewServer(mux)
@@ -124,11 +128,17 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r.Form.Get("client_id") == "" {
+	if _, _, basic := r.BasicAuth(); !basic && r.Form.Get("client_id") == "" {
 		respond(w, 401, map[string]string{"error": "invalid_client"})
 		return
 	}
+	scope := r.Form.Get("scope")
 	switch r.Form.Get("grant_type") {
+	case "client_credentials":
+		if id, secret, ok := r.BasicAuth(); !ok || id != "bot" || secret != "bot-s3cret" || r.Form.Get("resource") != a.Server.URL {
+			respond(w, 401, map[string]string{"error": "invalid_client"})
+			return
+		}
 	case "authorization_code":
 		q, ok := a.codes[r.Form.Get("code")]
 		delete(a.codes, r.Form.Get("code"))
@@ -137,6 +147,7 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 			respond(w, 400, map[string]string{"error": "invalid_grant"})
 			return
 		}
+		scope = q.Get("scope")
 	case "refresh_token":
 		fresh, ok := a.refresh[r.Form.Get("refresh_token")]
 		if !ok || !fresh || a.withdrawn {
@@ -148,7 +159,7 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 		a.renewals++
 	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
-	a.access[access], a.refresh[refresh] = time.Now().Add(a.life), true
+	a.access[access], a.refresh[refresh], a.scopes[access] = time.Now().Add(a.life), true, scope
 	respond(w, 200, map[string]any{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(a.life.Seconds()),
 	})
@@ -161,7 +172,17 @@ func (a *authority) guard(w http.ResponseWriter, r *http.Request, next http.Hand
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	a.mu.Lock()
 	good := time.Now().Before(a.access[token]) && !a.withdrawn
+	scoped := a.needs == "" || slices.Contains(strings.Fields(a.scopes[token]), a.needs)
 	a.mu.Unlock()
+	if a.modern && strings.Contains(string(body), `"initialize"`) {
+		http.Error(w, "Missing MCP-Protocol-Version header", http.StatusBadRequest)
+		return
+	}
+	if good && !scoped && strings.Contains(string(body), "tools/call") {
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+a.needs+`"`)
+		http.Error(w, "not with this token", http.StatusForbidden)
+		return
+	}
 	if !good && (!a.opaque || strings.Contains(string(body), "tools/")) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+a.server.URL+`/.well-known/oauth-protected-resource/mcp"`)
 		http.Error(w, "token "+token+" is not good", http.StatusUnauthorized)
@@ -416,4 +437,60 @@ func TestBrokenLoginFileIsNamed(t *testing.T) {
 	}
 	_, err := p.Tools(t.Context(), "fake")
 	mcptest.WantError(t, err, "cannot be read", "toolcell servers login fake")
+}
+
+// TestStepUp: a call that needs a further scope says so, and the next login gets it.
+func TestStepUp(t *testing.T) {
+	a := newAuthority(t)
+	a.needs = "files:write"
+	dir := t.TempDir()
+	p := proxyFor(t, Options{TokenDir: dir}, a.Server)
+	if err := a.logIn(p); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
+	mcptest.WantError(t, err, `the scope "files:write"`, "toolcell servers login fake")
+	if err := a.logIn(proxyFor(t, Options{TokenDir: dir}, a.Server)); err != nil { // as the command does
+		t.Fatal(err)
+	}
+	mustCall(t, p, "echo", `{}`)
+	a.needs = "never"
+	a.mu.Lock()
+	a.scopes = map[string]string{} // whatever is asked for
+	a.mu.Unlock()
+	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
+	mcptest.WantError(t, err, `the scope "never"`)
+}
+
+// TestMachineCallsWithoutLogin: a client of its own needs no user, also for a further
+// scope.
+func TestMachineCallsWithoutLogin(t *testing.T) {
+	a := newAuthority(t)
+	a.Server.OAuth = &config.OAuth{ClientID: "bot", ClientSecret: "bot-s3cret", Machine: true}
+	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
+	mustCall(t, p, "echo", `{}`)
+	a.withdrawAccess()
+	mustCall(t, p, "echo", `{}`)
+	a.needs = "files:write"
+	mustCall(t, p, "echo", `{}`)
+
+	a.Server.OAuth = &config.OAuth{ClientID: "bot", ClientSecret: "wr0ng-s3cret", Machine: true}
+	_, err := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server).Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
+	mcptest.WantError(t, err, "as the client of the entry", "401", "invalid_client")
+	if strings.Contains(err.Error(), "wr0ng-s3cret") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLoginToServerThatKnowsNoInitialize: the refusal of server/discover is what counts,
+// not that of the older handshake that is tried then.
+func TestLoginToServerThatKnowsNoInitialize(t *testing.T) {
+	a := newAuthority(t)
+	a.modern = true
+	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
+	_, err := p.Tools(t.Context(), "fake")
+	mcptest.WantError(t, err, "toolcell servers login fake")
+	if err := a.logIn(p); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -8,14 +8,24 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
+// question is a request to which a server may answer that it wants a login.
+type question struct{ httpMethod, version, method, body string }
+
+// questions are those of the older handshake, of the newer, and of SSE. Few servers know
+// more than one.
+var questions = []question{
+	{http.MethodPost, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + message.LegacyProtocol +
+		`","capabilities":{},"clientInfo":{"name":"toolcell","version":"1"}}}`},
+	{http.MethodPost, FirstWithHeaders, message.MethodDiscover, `{"jsonrpc":"2.0","id":1,"method":"` + message.MethodDiscover +
+		`","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + FirstWithHeaders +
+		`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"toolcell","version":"1"}}}}`},
+	{http.MethodGet, "", "", ""},
+}
+
 // Challenge asks a server without a token and returns what it says; the body
 // is gone. An error is in its place where that is neither an answer nor the
 // wish for a login.
 func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
-	methods := []string{http.MethodPost, http.MethodGet}
-	if s.Transport == config.SSE {
-		methods = methods[1:]
-	}
 	r, err := New(s, config.HTTP, message.NewNotifications(func() {}), nil, maxErrorBody)
 	if err != nil {
 		return nil, err
@@ -23,33 +33,41 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	defer r.WaitClosed()
 	defer r.Stop()
 	var failure error
-	for _, method := range methods {
-		req, err := http.NewRequestWithContext(ctx, method, s.URL, nil)
+	for _, q := range questions {
+		if s.Transport == config.SSE && q.httpMethod != http.MethodGet {
+			continue
+		}
+		resp, done, err := r.ask(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		req.Header.Set("Accept", "application/json, "+eventStream)
-		if method == http.MethodPost {
-			req.Header.Set("Content-Type", "application/json")
-			setBody(req, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+message.LegacyProtocol+
-				`","capabilities":{},"clientInfo":{"name":"toolcell","version":"1"}}}`))
-		}
-		resp, done, err := r.send(req)
-		if err != nil {
-			return nil, err
-		}
-		resp.Request = req
-		switch {
-		case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode < 300:
-			resp.Body.Close()
-			resp.Body = http.NoBody
-			done()
-			return resp, nil
-		case failure == nil:
+		asked := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode < 300
+		if !asked && failure == nil {
 			failure = r.refused(resp)
 		}
 		resp.Body.Close()
 		done()
+		if asked {
+			resp.Body = http.NoBody
+			return resp, nil
+		}
 	}
 	return nil, failure
+}
+
+func (r *Link) ask(ctx context.Context, q question) (_ *http.Response, done func(), err error) {
+	req, err := http.NewRequestWithContext(ctx, q.httpMethod, r.server.URL, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept", "application/json, "+eventStream)
+	if q.version != "" {
+		req.Header.Set(versionKey, q.version)
+		req.Header.Set("Mcp-Method", q.method)
+	}
+	if q.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+		setBody(req, []byte(q.body))
+	}
+	return r.send(req)
 }

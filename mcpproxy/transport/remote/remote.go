@@ -38,8 +38,9 @@ type Link struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	asked     atomic.Bool // server/discover is on its way
-	answered  atomic.Bool // something came back
+	asked     atomic.Bool           // server/discover is on its way
+	denied    atomic.Pointer[Error] // it was refused for want of a login
+	answered  atomic.Bool           // something came back
 	sessionID atomic.Value
 
 	isDown chan struct{}
@@ -175,6 +176,11 @@ func (r *Link) TookDiscover(cause error) bool {
 
 // ExplainStart says why a handshake failed.
 func (r *Link) ExplainStart(err, cause error) error {
+	// Then the SDK tries initialize, which some let through, and others refuse since they
+	// are too new to know it.
+	if denied := r.denied.Load(); denied != nil {
+		return denied
+	}
 	var failed *Error
 	if errors.As(err, &failed) {
 		return failed

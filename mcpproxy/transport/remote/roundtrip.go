@@ -81,6 +81,7 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 	}
 	resp, cancel, err := r.send(out)
 	if err != nil {
+		r.noteDenied(msg.Method, err)
 		return nil, err
 	}
 	r.answered.Store(true)
@@ -95,7 +96,17 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		return resp, nil // the SDK looks in it for the versions that the server has
 	}
-	return r.checkResponse(resp, cancel, isCall, c)
+	answer, err := r.checkResponse(resp, cancel, isCall, c)
+	r.noteDenied(msg.Method, err)
+	return answer, err
+}
+
+// noteDenied keeps that the server wants a login for server/discover.
+func (r *Link) noteDenied(method string, err error) {
+	var failed *Error
+	if method == message.MethodDiscover && errors.As(err, &failed) && failed.login {
+		r.denied.Store(failed)
+	}
 }
 
 // setBody gives a request a body that can be sent again.
