@@ -39,6 +39,9 @@ func TestHostileMetadataIsRefused(t *testing.T) {
 		"a terminal to write to":             {server("authorization_endpoint", "https://login.example/\x1b]0;x\x07"), "is no address"},
 		"a flag to open":                     {server("authorization_endpoint", "--version"), "is no address"},
 		"nothing to open":                    {server("authorization_endpoint", ""), "names no address to log in at"},
+		"a state of its own":                 {server("authorization_endpoint", "https://login.example/authorize?state=known"), `has the parameter "state"`},
+		"a redirect of its own":              {server("authorization_endpoint", "https://login.example/authorize?redirect_uri=https://evil.example"), `has the parameter "redirect_uri"`},
+		"no proof of the code":               {server("authorization_endpoint", "https://login.example/authorize?code_challenge_method=plain"), `"code_challenge_method"`},
 		"registration in clear":              {server("registration_endpoint", "http://login.example/register"), "is not an https address"},
 		"a huge document":                    {server("more", strings.Repeat("x", 2<<20)), "is larger than"},
 		"a huge document of the server":      {resource("more", strings.Repeat("x", 2<<20)), "is larger than"},
@@ -56,35 +59,6 @@ func TestHostileMetadataIsRefused(t *testing.T) {
 				t.Errorf("posted: %v", got)
 			}
 		})
-	}
-}
-
-// TestStateIsOurs: an authorization server that puts one into its address would know
-// what a request to our port has to have.
-func TestStateIsOurs(t *testing.T) {
-	a := newAuthority(t)
-	a.metadata = func(m map[string]any) {
-		m["authorization_endpoint"] = a.url + "/authorize?state=known&redirect_uri=https://evil.example"
-	}
-	follow := browser(t)
-	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(address string) {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		q := u.Query()
-		back := q["redirect_uri"][len(q["redirect_uri"])-1]
-		if status, _ := get(t, back+"?code=stolen&state=known"); status != http.StatusBadRequest {
-			t.Errorf("the known state is taken: %d", status)
-		}
-		follow(back + "?code=good&state=" + url.QueryEscape(q["state"][len(q["state"])-1]))
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := a.requests()[0].Get("code"); got != "good" {
-		t.Errorf("the code is %q", got)
 	}
 }
 

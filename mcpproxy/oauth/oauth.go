@@ -82,8 +82,8 @@ func authorize(ctx context.Context, back *loopback, found *service, l *login, sh
 	config := oauth2.Config{
 		ClientID: l.ClientID, RedirectURL: back.url, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: found.server.AuthorizationEndpoint},
 	}
-	if checkAddress(found.server.AuthorizationEndpoint) != nil {
-		return nil, errors.New("the authorization server names no address to log in at")
+	if err := checkAuthorizationEndpoint(found.server.AuthorizationEndpoint); err != nil {
+		return nil, err
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", l.Resource))
 	got, err := back.fetch(ctx, state, func() { show(address) })
@@ -102,6 +102,21 @@ func authorize(ctx context.Context, back *loopback, found *service, l *login, sh
 	return url.Values{
 		"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {back.url}, "code_verifier": {verifier},
 	}, nil
+}
+
+// checkAuthorizationEndpoint refuses an address that has parameters of ours already:
+// which of two counts is up to who reads them.
+func checkAuthorizationEndpoint(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || checkAddress(address) != nil {
+		return errors.New("the authorization server names no address to log in at")
+	}
+	for _, name := range []string{"state", "redirect_uri", "client_id", "scope", "resource", "response_type", "code_challenge", "code_challenge_method"} {
+		if u.Query().Has(name) {
+			return fmt.Errorf("the authorization server's address to log in at has the parameter %q, which is for the client to set", name)
+		}
+	}
+	return nil
 }
 
 // newLogin is the login to ask for: the scopes are those of the entry, else those that

@@ -139,6 +139,54 @@ func TestLoginFromAShell(t *testing.T) {
 	}
 }
 
+// TestLoginInABrowserOfAnotherMachine, which cannot come back to this one: the user
+// brings the address that it ended at.
+func TestLoginInABrowserOfAnotherMachine(t *testing.T) {
+	h := firstHost(t)
+	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{"guarded": map[string]any{"type": "http", "url": guarded(t)}}})
+	cmd := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}, "servers", "login", "--no-browser", "--json", "guarded")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ended, said := "", bufio.NewScanner(errs)
+	paste := func(line string) {
+		if _, err := io.WriteString(in, line+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	for said.Scan() {
+		switch line := strings.TrimSpace(said.Text()); {
+		case strings.HasPrefix(line, "http"):
+			resp, err := browser.Get(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			ended = resp.Header.Get("Location")
+		case strings.HasPrefix(line, "paste the address"):
+			paste("https://example.com/callback?code=x")
+		case strings.HasPrefix(line, "that is not the address"):
+			paste(strings.Replace(ended, "state=", "state=another", 1))
+		case strings.HasPrefix(line, "That is the address of another login"):
+			paste(ended)
+		}
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), `"loggedIn": true`) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
 func helloTool(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello there"}}}, nil
 }
