@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -80,7 +81,7 @@ func logIn(ctx context.Context, c *cli.Context, s *console.Streams, p *mcpproxy.
 	defer pasting.Wait()
 	defer cancel()
 	return p.Login(ctx, c.Args().First(), func(address string) {
-		fmt.Fprintf(s.Err, "Log in at this address:\n\n    %s\n\n", address)
+		fmt.Fprintf(s.Err, "Log in at this address:\n\n    %s\n\n%s", address, askedFor(address))
 		if !c.Bool("no-browser") && openBrowser(address) {
 			fmt.Fprintln(s.Err, "A browser should have opened. Waiting for it to come back …")
 		} else {
@@ -93,6 +94,15 @@ func logIn(ctx context.Context, c *cli.Context, s *console.Streams, p *mcpproxy.
 			}
 		})
 	})
+}
+
+// askedFor says which scopes a login asks for.
+func askedFor(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Get("scope") == "" {
+		return ""
+	}
+	return "It asks for the scopes " + text.QuoteList(strings.Fields(u.Query().Get("scope")), 20) + ".\n"
 }
 
 // bringBack takes the address that a browser of another machine ended at to the port

@@ -44,8 +44,8 @@ func chooseClient(ctx context.Context, hc *http.Client, found *service, entry co
 		return nil, fmt.Errorf("registering with the authorization server: %s; if it registers no clients by itself, register one with the service by hand, "+
 			`and write its "clientId" into "oauth" of the entry`, text.Printable(err.Error(), 300))
 	}
-	return &client{registered.ClientID, registered.ClientSecret,
-		authStyle(registered.ClientSecret, registered.TokenEndpointAuthMethod, found.server.TokenEndpointAuthMethodsSupported)}, nil
+	style := authStyle(registered.ClientSecret, registered.TokenEndpointAuthMethod, found.server.TokenEndpointAuthMethodsSupported)
+	return &client{registered.ClientID, registered.ClientSecret, style}, nil
 }
 
 // registeredMethod is how a client registers to send its secret: it has none, where

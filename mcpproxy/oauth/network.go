@@ -23,7 +23,9 @@ const maxRedirects = 5
 // themselves.
 func newClient(address string) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
-	if !usesProxy() {                                            // else the address is the proxy's
+	transport.MaxResponseHeaderBytes = 1 << 20
+	transport.DisableKeepAlives = true // a login is a few requests, and there is none for hours
+	if !usesProxy() {                  // else the address is the proxy's
 		dialer := net.Dialer{Timeout: renewWithin, Control: refuseInternal(address)}
 		transport.DialContext = dialer.DialContext
 	}

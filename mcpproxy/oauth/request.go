@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,9 +63,7 @@ func (t *tokenEndpoint) request(ctx context.Context, l *login, grant url.Values)
 
 func (t *tokenEndpoint) post(ctx context.Context, l *login, grant url.Values, style oauth2.AuthStyle) (*oauth2.Token, error) {
 	form := url.Values{"resource": {l.Resource}}
-	for name, values := range grant {
-		form[name] = values
-	}
+	maps.Copy(form, grant)
 	if l.Resource == "" { // a login of before resources were kept
 		form.Del("resource")
 	}

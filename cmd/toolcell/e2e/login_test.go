@@ -143,7 +143,9 @@ func TestLoginFromAShell(t *testing.T) {
 // brings the address that it ended at.
 func TestLoginInABrowserOfAnotherMachine(t *testing.T) {
 	h := firstHost(t)
-	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{"guarded": map[string]any{"type": "http", "url": guarded(t)}}})
+	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{"guarded": map[string]any{
+		"type": "http", "url": guarded(t), "oauth": map[string]any{"scope": "read write"},
+	}}})
 	cmd := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}, "servers", "login", "--no-browser", "--json", "guarded")
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -159,7 +161,7 @@ func TestLoginInABrowserOfAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	ended, said := "", bufio.NewScanner(errs)
+	ended, scopes, said := "", "", bufio.NewScanner(errs)
 	paste := func(line string) {
 		if _, err := io.WriteString(in, line+"\n"); err != nil {
 			t.Error(err)
@@ -174,6 +176,8 @@ func TestLoginInABrowserOfAnotherMachine(t *testing.T) {
 			}
 			resp.Body.Close()
 			ended = resp.Header.Get("Location")
+		case strings.HasPrefix(line, "It asks for"):
+			scopes = line
 		case strings.HasPrefix(line, "paste the address"):
 			paste("https://example.com/callback?code=x")
 		case strings.HasPrefix(line, "that is not the address"):
@@ -184,6 +188,9 @@ func TestLoginInABrowserOfAnotherMachine(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), `"loggedIn": true`) {
 		t.Errorf("%v: %s", err, out.String())
+	}
+	if !strings.Contains(scopes, `"read"`) || !strings.Contains(scopes, `"write"`) {
+		t.Errorf("the scopes are said so: %q", scopes)
 	}
 }
 

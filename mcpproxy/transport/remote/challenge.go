@@ -37,7 +37,7 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 		if s.Transport == config.SSE && q.httpMethod != http.MethodGet {
 			continue
 		}
-		resp, done, err := r.ask(ctx, q)
+		resp, done, err := ask(ctx, r, q)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	return nil, failure
 }
 
-func (r *Link) ask(ctx context.Context, q question) (_ *http.Response, done func(), err error) {
+func ask(ctx context.Context, r *Link, q question) (_ *http.Response, done func(), err error) {
 	req, err := http.NewRequestWithContext(ctx, q.httpMethod, r.server.URL, nil)
 	if err != nil {
 		return nil, nil, err
