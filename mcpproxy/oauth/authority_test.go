@@ -38,12 +38,15 @@ type authority struct {
 	oauth    *config.OAuth        // of the entry
 	metadata func(map[string]any) // changes what is published: by the authorization server
 	resource func(map[string]any) // and by the server
+	mux      *http.ServeMux
+	front    string // the address of a server before it
 }
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{life: time.Hour}
 	mux := http.NewServeMux()
+	a.mux = mux
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
 		published := map[string]any{"resource": a.url + "/mcp", "authorization_servers": []string{a.url}, "scopes_supported": []string{"tools"}}
 		if a.resource != nil {

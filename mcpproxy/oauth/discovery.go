@@ -37,68 +37,105 @@ type service struct {
 // names none at all.
 func discover(ctx context.Context, client *http.Client, address, metadata string) (*service, error) {
 	resource, err := discoverResource(ctx, client, address, metadata)
-	if err != nil {
+	missed := errors.Is(err, errUnanswered)
+	if err != nil && !missed {
 		return nil, err
 	}
-	found := &service{resource: resource.Resource, scopes: knownScopes(resource.ScopesSupported), published: resource.ResourceName != guessed}
-	issuer := resource.AuthorizationServers[0]
-	found.server, err = discoverServer(ctx, client, issuer)
-	if err != nil {
-		return nil, err
-	}
-	if found.server == nil {
-		// As clients of the specification of 2025-03-26 do.
-		base := strings.TrimSuffix(issuer, "/")
-		found.server = &oauthex.AuthServerMeta{
-			Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register",
-			CodeChallengeMethodsSupported: []string{"S256"},
+	found := &service{published: resource != nil}
+	if resource == nil {
+		if resource, err = guessResource(address); err != nil {
+			return nil, err
 		}
-		return found, nil
 	}
-	found.published = true
+	found.resource, found.scopes = resource.Resource, knownScopes(resource.ScopesSupported)
+	issuer := resource.AuthorizationServers[0]
+	server, serverErr := discoverServer(ctx, client, issuer)
+	switch {
+	case serverErr != nil:
+		return nil, serverErr
+	case server != nil:
+		found.server, found.published = server, true
+	case missed: // a guess would hide the reason
+		return nil, err
+	default:
+		found.server = guessServer(issuer)
+	}
 	return found, nil
 }
 
-// guessed is the name of a resource that publishes nothing.
-const guessed = "\x00guessed"
+// guessResource takes a server that publishes nothing for its own authorization server,
+// and guessServer takes its endpoints for those of the specification of 2025-03-26.
+func guessResource(address string) (*oauthex.ProtectedResourceMetadata, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	return &oauthex.ProtectedResourceMetadata{Resource: address, AuthorizationServers: []string{originOf(u)}}, nil
+}
+
+func guessServer(issuer string) *oauthex.AuthServerMeta {
+	base := strings.TrimSuffix(issuer, "/")
+	return &oauthex.AuthServerMeta{
+		Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register",
+		CodeChallengeMethodsSupported: []string{"S256"},
+	}
+}
+
+func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // discoverResource reads the metadata of the protected resource (RFC 9728): at the
-// address of the challenge, else at the well-known ones. A server that has none is
-// taken for its own authorization server.
+// address of the challenge, else at the well-known ones. It returns nil if there is
+// none.
 func discoverResource(ctx context.Context, client *http.Client, address, metadata string) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
-	origin := url.URL{Scheme: u.Scheme, Host: u.Host}
-	wellKnown := origin.String() + "/.well-known/oauth-protected-resource"
-	var failure error
+	wellKnown := originOf(u) + "/.well-known/oauth-protected-resource"
+	var missed error
 	for _, at := range []struct{ url, resource string }{
-		{metadata, address}, {wellKnown + "/" + strings.TrimLeft(u.EscapedPath(), "/"), address}, {wellKnown, origin.String()},
+		{metadata, address}, {wellKnown + "/" + strings.TrimLeft(u.EscapedPath(), "/"), address}, {wellKnown, originOf(u)},
 	} {
 		if at.url == "" {
 			continue
 		}
 		var found oauthex.ProtectedResourceMetadata
 		ok, err := getDocument(ctx, client, at.url, &found)
-		switch {
-		case err != nil:
-		case !ok:
+		if errors.Is(err, errUnanswered) {
+			missed = cmp.Or(missed, err)
 			continue
-		case found.Resource != at.resource:
-			// Else a server could have a token made out for another one.
-			err = fmt.Errorf("the metadata of the server is that of another resource, %q", text.Printable(found.Resource, 200))
-		case len(found.AuthorizationServers) == 0:
-			err = errors.New("the metadata of the server names no authorization server")
-		default:
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if ok, err := isFor(&found, at.resource); err != nil {
+			return nil, err
+		} else if ok {
 			return &found, nil
 		}
-		failure = cmp.Or(failure, err)
 	}
-	if failure != nil {
-		return nil, failure
+	return nil, missed
+}
+
+// isFor reports whether metadata is for a resource. If it were for that of another host,
+// a server could have a token made out for that one and sent to itself. Some name the
+// whole host for each of its paths; that counts where only the host can say so.
+func isFor(found *oauthex.ProtectedResourceMetadata, resource string) (bool, error) {
+	named, err := url.Parse(found.Resource)
+	wanted, wantedErr := url.Parse(resource)
+	if err != nil || wantedErr != nil || originOf(named) != originOf(wanted) {
+		return false, fmt.Errorf("the metadata of the server is that of another resource, %q", text.Printable(found.Resource, 200))
 	}
-	return &oauthex.ProtectedResourceMetadata{ResourceName: guessed, Resource: address, AuthorizationServers: []string{origin.String()}}, nil
+	if strings.TrimSuffix(found.Resource, "/") != strings.TrimSuffix(resource, "/") {
+		return false, nil
+	}
+	if len(found.AuthorizationServers) == 0 {
+		return false, errors.New("the metadata of the server names no authorization server")
+	}
+	return true, nil
 }
 
 // discoverServer reads the metadata of an authorization server (RFC 8414, OpenID
@@ -140,7 +177,7 @@ func metadataAddresses(issuer string) []string {
 		return nil
 	}
 	path := strings.Trim(u.EscapedPath(), "/")
-	origin := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+	origin := originOf(u)
 	if path == "" {
 		return []string{origin + "/.well-known/oauth-authorization-server", origin + "/.well-known/openid-configuration"}
 	}
@@ -149,6 +186,9 @@ func metadataAddresses(issuer string) []string {
 		origin + "/" + path + "/.well-known/openid-configuration",
 	}
 }
+
+// errUnanswered begins the error of a document that may be there.
+var errUnanswered = errors.New("reading")
 
 // getDocument reads a JSON document. It reports false if there is none.
 func getDocument(ctx context.Context, client *http.Client, address string, into any) (bool, error) {
@@ -162,14 +202,14 @@ func getDocument(ctx context.Context, client *http.Client, address string, into 
 	req.Header.Set("Accept", "application/json")
 	resp, err := client.Do(req)
 	if err != nil {
-		return false, fmt.Errorf("reading %s: %s", text.Printable(address, 200), remote.PlainText(err))
+		return false, fmt.Errorf("%w %s: %s", errUnanswered, text.Printable(address, 200), remote.PlainText(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 400 && resp.StatusCode < 500 {
 		return false, nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("reading %s: the server answered %d", text.Printable(address, 200), resp.StatusCode)
+		return false, fmt.Errorf("%w %s: the server answered %d", errUnanswered, text.Printable(address, 200), resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	if err == nil && len(body) > maxDocument {

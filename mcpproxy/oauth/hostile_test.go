@@ -172,3 +172,61 @@ func TestHugeRegistrationIsCutShort(t *testing.T) {
 		t.Errorf("%d bytes: %.300q", len(err.Error()), err)
 	}
 }
+
+// TestMetadataAsServersHaveIt: what is not quite as RFC 9728 has it, and harmless.
+func TestMetadataAsServersHaveIt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		published string // resource, at the path of the server
+		root      string // and at the root, if it is there
+		want      string // the resource that is asked for; %s is the origin
+	}{
+		"a slash more":                   {"%s/mcp/", "", "%s/mcp/"},
+		"the host, at the root":          {"", "%s", "%s"},
+		"the host with a slash":          {"", "%s/", "%s/"},
+		"the host, not at the root":      {"%s", "", "%s/mcp"}, // a path of a shared host could say so
+		"another path":                   {"%s/other", "", "%s/mcp"},
+		"the host, at both":              {"%s", "%s", "%s"},
+		"an error, and none at the root": {"500", "", "%s/mcp"},
+		"a page for people":              {"<html>", "", "%s/mcp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAuthority(t)
+			serve := func(w http.ResponseWriter, resource string) {
+				switch resource {
+				case "":
+					http.Error(w, "none", http.StatusNotFound)
+				case "500":
+					http.Error(w, "down", http.StatusInternalServerError)
+				case "<html>":
+					fmt.Fprint(w, "<html><body>Welcome</body></html>")
+				default:
+					respond(w, 200, map[string]any{"resource": strings.ReplaceAll(resource, "%s", a.front), "authorization_servers": []string{a.front}})
+				}
+			}
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/.well-known/oauth-protected-resource/mcp":
+					serve(w, tt.published)
+				case "/.well-known/oauth-protected-resource":
+					serve(w, tt.root)
+				default:
+					a.mux.ServeHTTP(w, r)
+				}
+			}))
+			defer front.Close()
+			a.front = front.URL
+			a.metadata = func(m map[string]any) {
+				m["issuer"], m["authorization_endpoint"], m["token_endpoint"], m["registration_endpoint"] = a.front, a.front+"/authorize", a.front+"/token", a.front+"/register"
+			}
+			entry := config.Server{Name: "fake", URL: a.front + "/mcp"}
+			err := NewStore(entry, t.TempDir(), redact.New(entry)).LogIn(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody},
+				Options{Show: browser(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := a.requests()[0].Get("resource"), strings.ReplaceAll(tt.want, "%s", a.front); got != want {
+				t.Errorf("asked for %q, want %q", got, want)
+			}
+		})
+	}
+}
