@@ -111,7 +111,7 @@ func bringBack(ctx context.Context, s *console.Streams, address string) error {
 	for {
 		line, err := console.ReadLine(ctx, s.In)
 		if err != nil {
-			return nil //nolint:nilerr // there is nobody to paste
+			return nil //nolint:nilerr // there is no more to read
 		}
 		if strings.TrimSpace(line) == "" {
 			continue

@@ -11,8 +11,9 @@ import (
 // Bounds of what a server may say in a challenge.
 const (
 	maxScopes    = 100
-	maxScope     = 256     // bytes of one
-	maxChallenge = 8 << 10 // bytes of an address in it
+	maxScope     = 256      // bytes of one
+	maxMetadata  = 8 << 10  // bytes of an address
+	maxChallenge = 64 << 10 // bytes of all of it
 )
 
 // challenge is what the server says about the token that it wants.
@@ -24,7 +25,11 @@ type challenge struct {
 
 // readChallenge reads WWW-Authenticate. What makes no sense in it is left out.
 func readChallenge(h http.Header) (c challenge) {
-	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	lines := h.Values("WWW-Authenticate")
+	if len(strings.Join(lines, "")) > maxChallenge {
+		return c
+	}
+	all, err := oauthex.ParseWWWAuthenticate(lines)
 	if err != nil {
 		return c
 	}
@@ -36,7 +41,7 @@ func readChallenge(h http.Header) (c challenge) {
 		if c.Scopes == nil {
 			c.Scopes = knownScopes(strings.Fields(one.Params["scope"]))
 		}
-		if at := one.Params["resource_metadata"]; c.Metadata == "" && len(at) <= maxChallenge && checkAddress(at) == nil {
+		if at := one.Params["resource_metadata"]; c.Metadata == "" && len(at) <= maxMetadata && checkAddress(at) == nil {
 			c.Metadata = at
 		}
 	}
