@@ -126,6 +126,23 @@ func TestChallengeOfACallIsKept(t *testing.T) {
 	}
 }
 
+// TestNoScopeIsLostToAnotherChallenge: a server may name what one request needs alone.
+func TestNoScopeIsLostToAnotherChallenge(t *testing.T) {
+	a := newAuthority(t)
+	s := a.open(t.TempDir())
+	a.mustLogIn(t, s)
+	if got := a.asked(); !slices.Equal(got, []string{"tools"}) {
+		t.Errorf("asked for %q", got)
+	}
+	if _, err := refuse(t, s, tokenOf(t, s, ""), 401, `Bearer scope="resources"`); err != nil {
+		t.Fatal(err)
+	}
+	a.mustLogIn(t, s)
+	if got := a.asked(); !slices.Equal(got, []string{"resources", "tools"}) {
+		t.Errorf("asked for %q", got)
+	}
+}
+
 // TestHostileChallengeIsBounded: what a server says goes to a terminal and into a file.
 func TestHostileChallengeIsBounded(t *testing.T) {
 	a := newAuthority(t)
@@ -151,6 +168,9 @@ func TestHostileChallengeIsBounded(t *testing.T) {
 	again, err := refuse(t, s, tokenOf(t, s, ""), 403, `Bearer error="insufficient_scope", scope="`+strings.Repeat("more ", 200_000)+`"`)
 	if again || err != nil { // no challenge at all
 		t.Errorf("%v, %v", again, err)
+	}
+	if slices.ContainsFunc(s.kept.Missing, func(scope string) bool { return strings.ContainsAny(scope, "\x1b\x00\u202e") }) {
+		t.Errorf("kept are %q", s.kept.Missing)
 	}
 	if s.kept == nil || len(s.kept.Missing) > maxScopes {
 		t.Errorf("kept are %d scopes", len(s.kept.Missing))
