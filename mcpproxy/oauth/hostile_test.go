@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +51,9 @@ func TestHostileMetadataIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
 			tt.attack(a)
-			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			err := a.logIn(ctx, a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for"); cancel() }})
 			mcptest.WantError(t, err, tt.want)
 			if len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\x1b\x07") {
 				t.Errorf("%d bytes: %q", len(err.Error()), err)
