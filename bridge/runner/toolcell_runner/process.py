@@ -12,6 +12,7 @@ from .jsontext import decode
 from .mcpmodules import install_modules, install_servers
 from .runtime import Runtime
 from .saved import SavedTools
+from .serversvariable import set_variable
 from .sources import FOLDER, Sources
 from .tracebacks import describe
 
@@ -88,6 +89,7 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
     runtime.sources.add(executor.file, source)
     runtime.watch_pyplot()
+    set_variable(runtime, source)
     code, result, error, limit = executor.run(source)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() != pid:
