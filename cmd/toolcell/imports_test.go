@@ -38,7 +38,7 @@ var imports = map[string][]string{
 	"bridge/toon":                {},
 
 	"mcpproxy":                   {"mcpproxy/..."},
-	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pyname", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/clientfile":        {"mcpproxy/config", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/config":            {"mcpproxy/text"},
 	"mcpproxy/discovery":         {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},

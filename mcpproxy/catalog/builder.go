@@ -2,11 +2,13 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -66,8 +68,12 @@ func (b *Builder) Add(page []json.RawMessage) bool {
 // leaveOut notes why, for the log and for who asks for the tool.
 func (b *Builder) leaveOut(name string, reason error) {
 	name = text.Printable(name, maxToolName)
+	level := slog.LevelWarn
+	if errors.Is(reason, errOnlyAsTask) {
+		level = slog.LevelInfo // nothing is wrong with it
+	}
 	if len(b.defs.left) < maxLeftOut {
-		b.log.Warn("leaving out a tool", "tool", name, "reason", reason)
+		b.log.Log(context.Background(), level, "leaving out a tool", "tool", name, "reason", reason)
 		b.defs.left = append(b.defs.left, leftOut{name, reason.Error()})
 	}
 }
@@ -80,22 +86,60 @@ func (b *Builder) Definitions() Definitions { return b.defs }
 
 // readTool decodes one tool and makes it fit to be shown.
 func readTool(raw json.RawMessage) (Tool, error) {
-	var t Tool
-	if err := json.Unmarshal(raw, &t); err != nil {
+	var sent struct {
+		Tool
+		Execution json.RawMessage `json:"execution"`
+	}
+	err := json.Unmarshal(raw, &sent)
+	t := sent.Tool
+	if err != nil {
 		return t, fmt.Errorf("reading its definition: %w", err)
 	}
 	if err := checkToolName(t.Name); err != nil {
 		return t, err
 	}
+	if onlyAsTask(sent.Execution) {
+		return t, errOnlyAsTask
+	}
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
-	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
-	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
+	t.InputSchema = compact(sanitize(withoutDialect(object(t.InputSchema, `{"type":"object"}`))))
+	t.OutputSchema = compact(sanitize(withoutDialect(object(t.OutputSchema, ""))))
 	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {
 		t.Annotations = nil
 	}
 	return t, nil
+}
+
+var errOnlyAsTask = errors.New("it runs only as a task of MCP, which toolcell does not support")
+
+// onlyAsTask reports whether a tool refuses calls that do not ask for a task. Of
+// "required" MCP 2025-11-25 says: "clients MUST invoke the tool as a task".
+func onlyAsTask(execution json.RawMessage) bool {
+	var e struct {
+		TaskSupport string `json:"taskSupport"`
+	}
+	return json.Unmarshal(execution, &e) == nil && e.TaskSupport == "required"
+}
+
+// withoutDialect removes "$schema", which is the same in each tool of a server and
+// tells neither a model nor us anything about the call.
+func withoutDialect(schema json.RawMessage) json.RawMessage {
+	if !bytes.Contains(schema, []byte(`"$schema"`)) {
+		return schema
+	}
+	members, err := rawjson.Members(schema)
+	if err != nil {
+		return schema
+	}
+	var kept [][]byte
+	for _, m := range members {
+		if name, err := json.Marshal(m.Name); err == nil && m.Name != "$schema" {
+			kept = append(kept, append(append(name, ':'), m.Value...))
+		}
+	}
+	return append(append([]byte{'{'}, bytes.Join(kept, []byte{','})...), '}')
 }
 
 // compact removes the space between the tokens of valid JSON.

@@ -115,7 +115,7 @@ func (l *List) Missing(server, tool string) error {
 		}
 	}
 	for _, t := range l.definitions.left {
-		if t.Name == text.Printable(tool, maxToolName) {
+		if t.Name == text.Printable(tool, maxToolName) || toolAlias(t.Name, map[string]bool{}) == tool {
 			return fmt.Errorf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +18,39 @@ func TestFindFoldTakesNamesInAnyCase(t *testing.T) {
 	} {
 		if got, ok := l.FindFold(key); got.Name != want || ok != (want != "") {
 			t.Errorf("%q finds %q, %v", key, got.Name, ok)
+		}
+	}
+}
+
+// TestToolsThatNeedTasksAreNotListed, and a call of one is told why.
+func TestToolsThatNeedTasksAreNotListed(t *testing.T) {
+	l := newList(definitionsOf(t,
+		`{"name":"only-task","execution":{"taskSupport":"required"}}`, `{"name":"either","execution":{"taskSupport":"optional"}}`,
+		`{"name":"never","execution":{"taskSupport":"forbidden"}}`, `{"name":"odd","execution":"required"}`), toolFilter{})
+	var names []string
+	for _, tool := range l.All() {
+		names = append(names, tool.Name)
+	}
+	if want := []string{"either", "never", "odd"}; !slices.Equal(names, want) {
+		t.Errorf("listed: %q, want %q", names, want)
+	}
+	for _, name := range []string{"only-task", "only_task"} {
+		if err := l.Missing("s", name); !strings.Contains(err.Error(), `tool "only-task" of server "s" cannot be used: it runs only as a task of MCP`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSchemasLoseTheirDialectAndNothingElse(t *testing.T) {
+	for sent, want := range map[string]string{
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"$schema":{"type":"string"},"a\u003c":{"const":1.50}}}`: `{"type":"object","properties":{"$schema":{"type":"string"},"a\u003c":{"const":1.50}}}`,
+		`{"type":"object", "$schema":7}`: `{"type":"object"}`,
+		`{"$schema":"x"}`:                `{}`,
+		`{"description":"\"$schema\""}`:  `{"description":"\"$schema\""}`,
+	} {
+		l := newList(definitionsOf(t, `{"name":"f","inputSchema":`+sent+`,"outputSchema":`+sent+`}`), toolFilter{})
+		if got := l.At(0); string(got.InputSchema) != want || string(got.OutputSchema) != want {
+			t.Errorf("%s\ngives %s\nand   %s\nwant  %s", sent, got.InputSchema, got.OutputSchema, want)
 		}
 	}
 }
