@@ -26,6 +26,7 @@ is shown. These names are there without an import of `runtime`:
 | `from mcp.servers.<alias> import *` | imports the tools of a server as functions |
 | `mcp.servers.<alias>.TOOLS`, `.TOOL_MAP` | the records of a server's tools, as a list and by alias |
 | `LOADED_MCP_SERVERS` | names of the servers that this run may call, in the order of the call's `servers` |
+| `os.environ["MCP_AVAILABLE_SERVERS"]` | the same as JSON objects of name, alias and description, at most 64 KiB; in code that names the variable also with the tools |
 | `display(…)` | `runtime.display` |
 | `asyncio` | the module |
 | the name of a saved tool | that tool; `from user_tools import name` works too |
@@ -33,7 +34,8 @@ is shown. These names are there without an import of `runtime`:
 A tool is a function; `await` its result. Arguments that do not fit its schema raise `TypeError` or `ValueError` before
 anything is sent: `TypeError: get_sum(): a must be a number, not str`. Names, types and allowed values are checked, also
 inside lists and dictionaries; limits and formats are left to the server. Tuples and sets become lists; dates, paths and
-UUIDs become strings; an optional argument that is None is left out, unless null is allowed.
+UUIDs become strings; an optional argument that is None is left out, unless null is allowed. If a server takes values that
+its own schema does not allow, `runtime.call_tool(server, tool, {…}, check=False)` sends them.
 
 The result is a plain value: the structured content if there is any, otherwise the text, parsed if it is a
 JSON object or array. Structured content that only repeats the text, as in `{"content": "the text"}`, is that text.

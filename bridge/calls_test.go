@@ -108,8 +108,18 @@ from mcp import runtime
 from pathlib import Path
 for arguments in ({"path": 1}, {"path": Path("a"), "head": "2"}, {"path": date(2024, 2, 29), "head": None}, {"paht": "b"}):
     try: print(await runtime.call_tool("up", "f", arguments))
-    except TypeError as e: print(e)`, "up")
-	want := []string{"f(): path must be a string, not int", "f(): head must be an integer, not str", `got {"path":"2024-02-29"}`, `got {"paht": "b"}`}
+    except TypeError as e: print(e)
+print(await runtime.call_tool("up", "f", {"path": [1], "head": "2", "n": None}, check=False))
+try: await runtime.call_tool("no", "f", {}, check=False)
+except runtime.MCPError as e: print(e)
+try: await runtime.call_tool("up", "f", {"path": object()}, check=False)
+except TypeError as e: print(e)`, "up")
+	want := []string{
+		"f(): path must be a string, not int", "f(): head must be an integer, not str", `got {"path":"2024-02-29"}`, `got {"paht": "b"}`,
+		`got {"path": [1], "head": "2", "n": null}`,
+		`server "no" is not granted to this run: call run_python with "no" in its servers argument`,
+		"argument path: object is not JSON",
+	}
 	if !slices.Equal(r.Stdout, want) {
 		t.Errorf("got %q\n%s\nwant %q", r.Stdout, r.Error, want)
 	}

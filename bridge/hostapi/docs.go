@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
@@ -94,12 +96,23 @@ func (a *API) serverNames() []string {
 func (a *API) servers() []mcpproxy.ServerStatus {
 	all := UsableServers(a.upstreams)
 	for i := range all {
+		all[i].Error = withoutFolders(all[i].Error, append(all[i].Also, all[i].Source))
 		all[i].Source, all[i].Also = "", nil
 		if err := a.policy.ServerDenied(policy.Server{Name: all[i].Name, Alias: all[i].Alias}); err != nil {
 			all[i].Status, all[i].Error = "denied", err.Error()
 		}
 	}
 	return all
+}
+
+// withoutFolders names the files in a text without their folders.
+func withoutFolders(txt string, files []string) string {
+	for _, file := range files {
+		if file != "" {
+			txt = strings.ReplaceAll(txt, file, filepath.Base(file))
+		}
+	}
+	return txt
 }
 
 // notDenied returns an error if the policy denies all of a server. Then not even

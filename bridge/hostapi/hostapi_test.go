@@ -34,7 +34,10 @@ func (oneServer) Signature(_ context.Context, _, tool string, _ bool) (catalog.T
 }
 
 func (oneServer) Servers() []mcpproxy.ServerStatus {
-	return []mcpproxy.ServerStatus{{Name: "up", Alias: "up", Source: "/home/me/.mcp.json", Also: []string{"/home/me/more.json"}}}
+	return []mcpproxy.ServerStatus{{
+		Name: "up", Alias: "up", Source: "/home/me/.mcp.json", Also: []string{"/home/me/more.json"},
+		Error: "install it or correct /home/me/.mcp.json",
+	}}
 }
 
 func (oneServer) AwaitTools(context.Context, string) error { return nil }
@@ -51,7 +54,7 @@ func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawM
 
 func TestServersAreShownWithoutPaths(t *testing.T) {
 	answer, err := ask(t, New(Options{Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
-	if err != nil || !strings.Contains(string(answer), `"name":"up"`) || strings.Contains(string(answer), "/home") {
+	if err != nil || !strings.Contains(string(answer), `"error":"install it or correct .mcp.json"`) || strings.Contains(string(answer), "/home") {
 		t.Errorf("got %s, %v", answer, err)
 	}
 }

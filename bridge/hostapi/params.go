@@ -18,6 +18,7 @@ type params struct {
 	Server    string
 	Tool      string
 	Arguments json.RawMessage
+	Unchecked bool // Arguments go out whatever the tool's schema says
 	// Args and Named are there instead of Arguments if they are to be bound to
 	// the tool's parameters, as the arguments of a function. They are split
 	// within bounds: a frame has room for millions of empty ones.
@@ -75,6 +76,8 @@ func (p *params) set(name string, value json.RawMessage) error {
 		to = &p.Server
 	case `"tool"`:
 		to = &p.Tool
+	case `"unchecked"`:
+		to = &p.Unchecked
 	case `"uri"`:
 		to = &p.URI
 	case `"query"`:

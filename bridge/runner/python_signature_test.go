@@ -248,15 +248,19 @@ func TestRunnerContent(t *testing.T) {
 	host := rtHost{answer: func(method string, params rtObject) (any, error) {
 		switch method {
 		case "list_resources":
-			return rtObject{"resources": []rtObject{{"uri": "x://a", "name": "a", "mimeType": "text/plain"}}}, nil
+			return rtObject{"resources": []rtObject{{
+				"uri": "x://a", "name": "a", "mimeType": "text/plain", "size": 0, "title": "", "annotations": rtObject{}, "icons": []rtObject{{"src": "data:,"}},
+			}}}, nil
 		case "list_resource_templates":
-			return []rtObject{{"uriTemplate": "x://{id}"}}, nil
+			return []rtObject{{"uriTemplate": "x://{id}", "_meta": rtObject{"a": 1}, "description": nil}}, nil
 		case "list_prompts":
-			return rtObject{"prompts": []rtObject{{"name": "review", "arguments": []rtObject{{"name": "code", "required": true}}}}}, nil
+			return rtObject{"prompts": []rtObject{{
+				"name": "review", "_meta": rtObject{"a": 1}, "arguments": []rtObject{{"name": "code", "required": true, "description": ""}},
+			}}}, nil
 		case "get_prompt":
 			text := fmt.Sprint(params["name"], params["arguments"])
-			return rtObject{"description": "d", "messages": []rtObject{
-				{"role": "user", "content": rtObject{"type": "text", "text": text}},
+			return rtObject{"description": "d", "resultType": "complete", "ttlMs": 1, "cacheScope": "public", "_meta": rtObject{}, "messages": []rtObject{
+				{"role": "user", "_meta": rtObject{"a": 1}, "content": rtObject{"type": "text", "text": text}},
 				{"role": "assistant", "content": rtObject{"type": "image", "data": "aGk=", "mimeType": "image/png"}},
 			}}, nil
 		case "read_resource":
@@ -330,8 +334,10 @@ else: assert False`},
 from mcp import runtime
 links = await runtime.list_resources('github')
 assert links == runtime.list_resources_sync(mcp_github) and links[0].name == 'a' and links[0]['uri'] == 'x://a'
+assert links[0] == {'uri': 'x://a', 'name': 'a', 'mimeType': 'text/plain', 'size': 0} and links[0].raw.icons
 assert await links[0].read() == '{"of": 1} github' and links[0].read_sync().mime_type == 'text/plain'
 assert (await runtime.list_resource_templates('jira'))[0].uriTemplate == 'x://{id}' == runtime.list_resource_templates_sync('jira')[0]['uriTemplate']
+assert await runtime.list_resource_templates('jira') == [{'uriTemplate': 'x://{id}'}]
 text = await runtime.read_resource('file_system', 'x://t')
 assert text == '{"of": 1} file-system' and text.raw.contents[0].uri == 'x://t'
 assert runtime.read_resource_sync('github', 'x://bytes').data == b'hi'
@@ -343,10 +349,12 @@ else: assert False`},
 		{name: "prompts", code: `
 from mcp import runtime
 assert (await runtime.list_prompts('jira'))[0].arguments[0].name == 'code' == runtime.list_prompts_sync('jira')[0].arguments[0].name
+assert runtime.list_prompts_sync('jira') == [{'name': 'review', 'arguments': [{'name': 'code', 'required': True}]}]
 p = await runtime.get_prompt('github', 'review', {'code': 'x', 'n': 1, 'b': True})
 assert p.description == 'd' and [m.role for m in p.messages] == ['user', 'assistant']
 assert p.messages[0].content == 'reviewmap[b:true code:x n:1]' and p.messages[1].content.data == b'hi', p
-assert p.raw.messages[0].content.type == 'text'
+assert set(p) == {'description', 'messages'} and set(p.messages[0]) == {'role', 'content'}
+assert p.raw.messages[0].content.type == 'text' and p.raw.resultType == 'complete'
 assert runtime.get_prompt_sync('github', 'review').messages[0].content == 'reviewmap[]'`},
 	})
 }

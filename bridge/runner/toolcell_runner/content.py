@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import sys
 
+from .listeditems import plain
 from .toolresults import with_raw
 from .values import Record
 
@@ -83,7 +84,7 @@ class ResourceLink(Record):
     @classmethod
     def of(cls, item: Any, server: str) -> ResourceLink:
         link = cls(item)
-        link.__dict__["server"] = server
+        link.__dict__.update(getattr(item, "__dict__", {}), server=server)
         return link
 
     @property
@@ -184,5 +185,8 @@ def prompt_value(answer: Any, server: str) -> Any:
             return item.get("text", "") if item.get("type") == "text" else content_value(item, server)
         return item
 
-    messages = [Record(message, content=content(message.get("content"))) for message in answer.get("messages") or []]
-    return with_raw(Record(answer, messages=messages), answer)
+    def plain_with(record: Any, name: str, value: Any) -> Record:
+        return Record(plain({key: record[key] for key in record if key != name}), **{name: value})
+
+    messages = [plain_with(each, "content", content(each.get("content"))) for each in answer.get("messages") or []]
+    return with_raw(plain_with(answer, "messages", messages), answer)

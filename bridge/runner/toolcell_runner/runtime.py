@@ -55,6 +55,10 @@ class Runtime:
             raise UnknownServerError(f"no MCP server {name!r}; " + known_names(name, self._entries), name)
         return Server(self, entry)
 
+    def granted_entries(self) -> list[dict[str, Any]]:
+        """Returns what the host said of the servers that this run may call, in their order."""
+        return [self._entries[name] for name in self.granted]
+
     def aliases(self) -> dict[str, str]:
         """Returns {alias: name} of all discovered servers."""
         return self._names
@@ -97,17 +101,20 @@ class Runtime:
             self._abouts[key] = self.host.ask("tool_signature", {"server": server, "tool": tool})
         return self._abouts[key]
 
-    async def call_tool(self, server: str, tool: str, arguments: Any = None) -> Any:
+    async def call_tool(self, server: str, tool: str, arguments: Any = None, *, check: bool = True) -> Any:
         """Calls a tool and returns its value; the whole answer is at the value's .raw.
 
         The arguments are a mapping. Raises MCPError if the tool reports an error or may not be called, TypeError or
         ValueError if a value does not fit the tool's schema or is not JSON. Names that the schema does not have, and
-        those that are missing, are left to the server.
+        those that are missing, are left to the server. With check=False all values are too: for a server that takes
+        what its own schema does not allow.
         """
         from .arguments import arguments_of
         from .toolresults import tool_value
         name = self._name(server)
         params = {"server": name, "tool": tool, "arguments": arguments_of(arguments or {})}
+        if not check:
+            params["unchecked"] = True
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
 
     async def _call(self, name: str, tool: str, args: Any, kwargs: Any) -> Any:
@@ -202,7 +209,10 @@ class Runtime:
         return ReadyText(self.host.ask("stubs", {"server": self._name(server), "tools": list(tools)}))
 
     async def list_resources(self, server: str) -> list[Any]:
-        """Returns the resources of a server: records of uri, name, mime_type…, each with read()."""
+        """Returns the resources of a server: records of uri, name, mime_type…, each with read().
+
+        As in the other lists, fields that are empty or only for the protocol are left out; the whole entry is at .raw.
+        """
         return self._links(server, await self.host.ask_async(*self._of("list_resources", server)))
 
     def list_resources_sync(self, server: str) -> list[Any]:
@@ -211,11 +221,11 @@ class Runtime:
 
     async def list_resource_templates(self, server: str) -> list[Any]:
         """Returns the resource templates of a server: records of uriTemplate, name…"""
-        return listed(await self.host.ask_async(*self._of("list_resource_templates", server)), "resourceTemplates")
+        return self._items(await self.host.ask_async(*self._of("list_resource_templates", server)), "resourceTemplates")
 
     def list_resource_templates_sync(self, server: str) -> list[Any]:
         """list_resource_templates for code that cannot await."""
-        return listed(self.host.ask(*self._of("list_resource_templates", server)), "resourceTemplates")
+        return self._items(self.host.ask(*self._of("list_resource_templates", server)), "resourceTemplates")
 
     async def read_resource(self, server: str, uri: object) -> Any:
         """Returns the content of a resource: text, an object with data, mime_type and save(path), or a list of them."""
@@ -227,11 +237,11 @@ class Runtime:
 
     async def list_prompts(self, server: str) -> list[Any]:
         """Returns the prompts of a server: records of name, description and arguments."""
-        return listed(await self.host.ask_async(*self._of("list_prompts", server)), "prompts")
+        return self._items(await self.host.ask_async(*self._of("list_prompts", server)), "prompts")
 
     def list_prompts_sync(self, server: str) -> list[Any]:
         """list_prompts for code that cannot await."""
-        return listed(self.host.ask(*self._of("list_prompts", server)), "prompts")
+        return self._items(self.host.ask(*self._of("list_prompts", server)), "prompts")
 
     async def get_prompt(self, server: str, name: str, arguments: Any = None) -> Any:
         """Returns a prompt: a record of description and messages, each of role and content."""
@@ -246,7 +256,11 @@ class Runtime:
 
     def _links(self, server: str, answer: Any) -> list[Any]:
         link = self.content().ResourceLink
-        return [link.of(item, self._name(server)) for item in listed(answer, "resources")]
+        return [link.of(item, self._name(server)) for item in self._items(answer, "resources")]
+
+    def _items(self, answer: Any, key: str) -> list[Any]:
+        from .listeditems import listed
+        return listed(answer, key)
 
     def _content(self, server: str, answer: Any) -> Any:
         return self.content().resource_value(answer, self._name(server))
@@ -307,8 +321,3 @@ def checked_detail(detail: str) -> str:
     if detail not in ("summary", "full", "schema"):
         raise ValueError(f"detail is 'summary', 'full' or 'schema', not {detail!r}")
     return detail
-
-
-def listed(answer: Any, key: str) -> list[Any]:
-    """Returns the list in an answer, which is the list itself or has it under key."""
-    return answer if isinstance(answer, list) else answer.get(key) or []

@@ -24,6 +24,7 @@ def warm_up() -> None:
         display,
         documentation,
         errorreport,
+        listeditems,
         pretty,
         savetool,
         session,
