@@ -49,6 +49,7 @@ func recordInfo(record *catalog.Record, s *transport.Session) {
 		return
 	}
 	record.Remember(func(m *catalog.ServerInfo) {
+		m.Failure = ""
 		m.Instructions = text.CutAfter(text.Clean(said.Instructions), maxInstructions)
 		if info := said.ServerInfo; info != nil {
 			m.Title, _ = text.SplitAt(text.Clean(info.Title), maxInfo)

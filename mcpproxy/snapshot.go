@@ -19,7 +19,7 @@ type ServerStatus struct {
 	Source      string           `json:"source,omitempty"` // the file that it is from
 	Client      string           `json:"client,omitempty"` // the MCP client whose file that is
 	Also        []string         `json:"also,omitempty"`   // further files that have the same server
-	Status      string           `json:"status"`           // idle, starting, ready, failed, or as of a Problem: skipped, disabled, untrusted or needs_value
+	Status      string           `json:"status"`           // idle, starting, ready, failed (in an earlier process too), or as of a Problem: skipped, disabled, untrusted or needs_value
 	Description string           `json:"description,omitempty"`
 	Error       string           `json:"error,omitempty"`
 	Tools       int              `json:"tools,omitempty"` // how many, once known

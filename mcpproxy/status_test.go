@@ -1,9 +1,12 @@
 package mcpproxy
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
@@ -28,4 +31,43 @@ func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 	mcptest.WantError(t, err, `nearest is "my-files"`)
 	_, err = p.Lookup("")
 	mcptest.WantError(t, err, "no server")
+}
+
+// TestFailuresAreRememberedUntilTheServerWorks: servers list and describe_servers
+// start nothing, and show why a server failed in an earlier process.
+func TestFailuresAreRememberedUntilTheServerWorks(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "server")
+	broken := fake(t, "FAKE_DIE_AT_START", "1")
+	broken.Name, broken.Alias = "broken", "broken"
+	works := fake(t)
+	late := config.Server{Name: "late", Alias: "late", Transport: config.Stdio, Command: missing, Env: works.Env}
+	statuses := func() map[string]string {
+		all := map[string]string{}
+		for _, st := range proxyFor(t, Options{CatalogDir: dir}, broken, late, works).Servers() {
+			all[st.Name] = st.Status + " " + st.Error
+		}
+		return all
+	}
+	list := func() {
+		p := proxyFor(t, Options{CatalogDir: dir}, broken, late, works)
+		for _, name := range []string{"broken", "late", works.Name} {
+			_, _ = p.Refresh(t.Context(), name)
+		}
+	}
+	list()
+	got := statuses()
+	if !strings.Contains(got["broken"], "failed ") || !strings.Contains(got["broken"], "exit status 7") || strings.Contains(got["broken"], "API_KEY") {
+		t.Errorf("broken: %s", got["broken"])
+	}
+	if !strings.Contains(got["late"], "failed ") || !strings.Contains(got["late"], missing) || got[works.Name] != "idle " {
+		t.Errorf("%v", got)
+	}
+	if err := os.Symlink(works.Command, missing); err != nil {
+		t.Fatal(err)
+	}
+	list()
+	if got := statuses(); got["late"] != "idle " || !strings.HasPrefix(got["broken"], "failed ") {
+		t.Errorf("later: %v", got)
+	}
 }

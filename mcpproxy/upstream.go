@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/sync/singleflight"
 )
@@ -125,7 +126,7 @@ func (u *upstream) start() (any, error) {
 // finishStart takes in the outcome of a start.
 func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
 	if err == nil {
-		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport = found.Legacy, found.Transport })
+		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport, i.Failure = found.Legacy, found.Transport, "" })
 	}
 	u.mu.Lock()
 	u.starting = false
@@ -151,7 +152,18 @@ func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, 
 	if refusal != nil {
 		return nil, refusal
 	}
+	u.rememberFailure(err)
 	return nil, err
+}
+
+// maxFailure bounds the text of a failure in a record, in bytes.
+const maxFailure = 1000
+
+// rememberFailure keeps why the server cannot be used, for later processes to show.
+// What the server wrote to stderr is not kept.
+func (u *upstream) rememberFailure(err error) {
+	failure := text.Bound(u.secrets.Error(WithoutOutput(err)).Error(), maxFailure)
+	u.record.Remember(func(i *catalog.ServerInfo) { i.Failure = failure })
 }
 
 // markDown records why the server does not run, and how long it lived. u.mu is held.
@@ -283,6 +295,9 @@ func (u *upstream) status() (state string, failure error) {
 		state, failure = "failed", u.failure
 	default:
 		state = "idle"
+		if earlier := u.record.Info().Failure; earlier != "" {
+			state, failure = "failed", errors.New(earlier)
+		}
 	}
 	return state, failure
 }

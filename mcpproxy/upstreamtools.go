@@ -96,7 +96,11 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 	defer cancel()
 	d, err := listTools(ctx, s, u.server.URL != "", u.log.With("server", u.server.Name))
 	if err != nil {
-		return nil, u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
+		err = u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
+		if u.ctx.Err() == nil {
+			u.rememberFailure(err)
+		}
+		return nil, err
 	}
 	recordInfo(u.record, s)
 	return u.record.Put(d, asOf), nil

@@ -173,7 +173,7 @@ func TestAFailedRefreshKeepsTheOldListAndIsNotRepeated(t *testing.T) {
 	if got := toolNames(t, p); got != "kept" {
 		t.Errorf("tools = %s", got)
 	}
-	eventually(t, "the end of the try", func() bool { return len(lines(starts)) == 1 && p.Servers()[0].Status == "idle" })
+	eventually(t, "the end of the try", func() bool { return len(lines(starts)) == 1 && p.Servers()[0].Status == "failed" })
 	for range 3 {
 		if docs, problems, err := p.Search(t.Context(), "kept", 1, false, nil); err != nil || len(docs) != 1 || len(problems) > 0 {
 			t.Errorf("found %+v, %v, %v", docs, problems, err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -30,7 +29,7 @@ func installCommand(s *console.Streams) *cli.Command {
 	}
 	return &cli.Command{
 		Name: "install", Usage: "put toolcell into the config of MCP clients", ArgsUsage: "[CLIENT...]",
-		Description: "Without a client it shows those that are found on this machine. Clients: " +
+		Description: "Without a client it shows those that are found on this machine, and asks which. Clients: " +
 			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
 			"cannot be read is left alone.",
@@ -40,9 +39,9 @@ func installCommand(s *console.Streams) *cli.Command {
 			case c.Bool("undo"):
 				return uninstall(c, s)
 			case c.Bool("list"):
-				return listClients(c, s, false)
+				return listClients(c, s)
 			case c.NArg() == 0 && !c.Bool("all") && !slices.ContainsFunc([]string{"print", "dry-run", "move-servers", "name", "env", "project"}, c.IsSet):
-				return listClients(c, s, true)
+				return installInFound(c, s)
 			}
 			return installAll(c, s)
 		},
@@ -105,33 +104,40 @@ func eachClient(c *cli.Context, s *console.Streams, all func(installer.Options) 
 	if err != nil {
 		return err
 	}
+	return doForClients(c, o, clients, do)
+}
+
+func doForClients(c *cli.Context, o installer.Options, clients []string, do func(*installer.Installer) (*installer.Report, error)) error {
+	s := o.Streams
 	var reports []*installer.Report
 	failed := 0
 	for n, client := range clients {
 		if slices.Contains(clients[:n], client) || c.Context.Err() != nil {
 			continue
 		}
-		report, err := forClient(o, client, do)
+		done, err := forClient(o, client, do)
+		reports = append(reports, done...)
 		if err != nil {
 			var exit *console.ExitError
 			if len(clients) == 1 && !o.JSON || errors.As(err, &exit) && exit.Code == console.ExitUsage {
 				return err
 			}
 			failed++
-			report = installer.Failed(client, err)
+			reports = append(reports, installer.Failed(client, err))
 			if !o.JSON {
 				fmt.Fprintf(s.Err, "%s %s\n", console.ColorsFor(s.Err).Red("toolcell:"), console.Shown(s.Err, err.Error()))
 			}
 		}
-		reports = append(reports, report)
 	}
 	if o.JSON && !c.Bool("print") {
-		err = console.PrintJSON(s.Out, reports)
+		if err := console.PrintJSON(s.Out, reports); err != nil {
+			return err
+		}
 	}
 	if failed > 0 {
-		err = errors.Join(err, &console.ExitError{Code: console.ExitFail}) // what failed is printed already
+		return &console.ExitError{Code: console.ExitFail} // what failed is printed already
 	}
-	return err
+	return nil
 }
 
 // clientsOf returns the clients that the command line means. All of them are known:
@@ -154,13 +160,20 @@ func clientsOf(c *cli.Context, o installer.Options, all func(installer.Options) 
 	return clients, nil
 }
 
-func forClient(o installer.Options, client string, do func(*installer.Installer) (*installer.Report, error)) (*installer.Report, error) {
+// forClient does it for the client's file, and for its older one if there is one.
+func forClient(o installer.Options, client string, do func(*installer.Installer) (*installer.Report, error)) (reports []*installer.Report, err error) {
 	o.Client = client
 	i, err := installer.New(o)
-	if err != nil {
-		return nil, err
+	for i != nil && err == nil {
+		var report *installer.Report
+		if report, err = do(i); report != nil {
+			reports = append(reports, report)
+		}
+		if err == nil {
+			i, err = i.Older()
+		}
 	}
-	return do(i)
+	return reports, err
 }
 
 // installOptions are those of the command line, but for the client.
@@ -179,48 +192,4 @@ func installOptions(c *cli.Context, s *console.Streams) (o installer.Options, er
 		MoveServers: c.Bool("move-servers"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: c.Bool("json"),
 		Streams: s, Settings: conf, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version,
 	}, nil
-}
-
-// listClients shows all clients, or those on this machine and what to type then.
-func listClients(c *cli.Context, s *console.Streams, onlyFound bool) error {
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
-	found, err := discoverServers(conf, newLogger(conf, s.Err))
-	if err != nil {
-		return err
-	}
-	rows := installer.Clients(found.options)
-	if onlyFound {
-		rows = slices.DeleteFunc(rows, func(r installer.Client) bool { return !r.Found })
-	}
-	if c.Bool("json") {
-		return console.PrintJSON(s.Out, rows)
-	}
-	if onlyFound && len(rows) == 0 {
-		_, err := fmt.Fprintln(s.Out, "No MCP client was found on this machine. toolcell install --list shows the known ones.")
-		return err
-	}
-	var cells [][]string
-	var without, crowded []string
-	for _, r := range rows {
-		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
-		if r.Found && r.Status != "installed" && r.Status != "unreadable" {
-			without = append(without, r.Client)
-		}
-		if r.Status == "installed" && r.Servers > 0 {
-			crowded = append(crowded, r.Client)
-		}
-	}
-	if err := console.PrintTable(s.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells); err != nil || !onlyFound {
-		return err
-	}
-	if len(without) > 0 {
-		fmt.Fprintf(s.Out, "\nTo add toolcell, type: toolcell install %s\n", strings.Join(without, " "))
-	}
-	if len(crowded) > 0 {
-		fmt.Fprintf(s.Out, "\nTo save the tokens of other servers, type: toolcell install %s --move-servers --dry-run\n", strings.Join(crowded, " "))
-	}
-	return nil
 }

@@ -49,7 +49,7 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	var several errgroup.Group
 	several.SetLimit(4)
 	for i := range rows {
-		if rows[i].Status == "idle" {
+		if rows[i].Status == "idle" || rows[i].Status == "failed" {
 			several.Go(func() error { rows[i].check(c.Context, p); return nil })
 		}
 	}
@@ -71,7 +71,7 @@ func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
 func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	began := time.Now()
 	tools, err := p.Tools(ctx, r.Name)
-	r.Tools, r.Millis, r.Status = len(tools), time.Since(began).Milliseconds(), "ready"
+	r.Tools, r.Millis, r.Status, r.Error = len(tools), time.Since(began).Milliseconds(), "ready", ""
 	if err != nil {
 		r.Status, r.Error = "failed", err.Error()
 		if errors.Is(err, context.Canceled) {

@@ -18,6 +18,7 @@ type ServerInfo struct {
 	Release      string           `json:"release,omitempty"`      // its version
 	About        string           `json:"about,omitempty"`        // its description of itself
 	Instructions string           `json:"instructions,omitempty"` // to the model, as the server wishes
+	Failure      string           `json:"failure,omitempty"`      // why the last start or listing failed, if it did
 }
 
 // A Record holds what is known of one server: in memory, and in the store under the

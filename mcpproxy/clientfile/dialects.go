@@ -14,6 +14,7 @@ type Dialect struct {
 	User    []string // files; EDITOR/ is the user folder of each editor, /* all files in a folder, /*.json some
 	Project []string // the same, in the project directory
 	Content string   // a variable that holds a whole file
+	moved   string   // the name of MovedFile, where it is not the client's
 
 	Keys     []string // where the servers are; all that are there count, unless a/b is within a
 	settings bool     // the file is of all kinds of settings: it need not have servers
@@ -111,7 +112,7 @@ var (
 			// Where VS Code before 1.102 had its servers, and Amp's extension has its own
 			// (ampcode.com/manual#mcp).
 			Client: "vscode", Project: []string{".vscode/settings.json"}, User: []string{"EDITOR/settings.json"},
-			Keys: []string{"mcp/servers", "amp.mcpServers"}, settings: true,
+			Keys: []string{"mcp/servers", "amp.mcpServers"}, settings: true, moved: "vscode-settings",
 			syntax: codeSettings | inputRefs | braces,
 			Fields: fieldNames{envFile: []string{"envFile"}, allow: []string{"includeTools"}},
 		},
@@ -318,6 +319,17 @@ var (
 var claudeTimeouts = []timeoutField{{"timeout", time.Millisecond, true}}
 
 var clineTimeouts = []timeoutField{{"timeout", time.Second, true}}
+
+// OlderDialectOf returns the dialect of another file, beside the one that a client
+// uses now, in which its earlier versions had servers; nil if there is none.
+func OlderDialectOf(client string) *Dialect {
+	for _, d := range Dialects {
+		if d.Client == client && d.moved != "" {
+			return d
+		}
+	}
+	return nil
+}
 
 // DialectOf returns the dialect of a client, such as "cursor", or nil.
 func DialectOf(client string) *Dialect {

@@ -1,6 +1,7 @@
 package clientfile
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,7 @@ func (d *Dialect) MovedFile() string {
 	if d.Client == "continue" {
 		ext = ".yaml"
 	}
-	return "${XDG_CONFIG_HOME:-~/.config}/toolcell/servers/" + d.Client + ext
+	return "${XDG_CONFIG_HOME:-~/.config}/toolcell/servers/" + cmp.Or(d.moved, d.Client) + ext
 }
 
 // Wrappers start the program that their arguments name.

@@ -181,6 +181,20 @@ func (p Target) Detected() bool {
 	return p.target.program != "" && err == nil
 }
 
+// Older returns the file beside File in which earlier versions of the client had
+// servers, such as VS Code's settings.json, if it is such a client. This program does
+// not go into it; servers can be moved out of it.
+func (p Target) Older() (older Target, ok bool) {
+	d := clientfile.OlderDialectOf(p.target.client)
+	if d == nil || p.Project {
+		return p, false
+	}
+	of := *d
+	of.Keys = of.Keys[:1] // the others are of other clients
+	p.dialect, p.File = &of, filepath.Join(filepath.Dir(p.File), filepath.Base(of.User[0]))
+	return p, true
+}
+
 // Note is what the user has to do once the file has changed; empty is nothing.
 func (p Target) Note() string { return p.target.note }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 	"github.com/toolcell/toolcell/mcpproxy/plainjson"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // A Move is a client's servers that go behind this program, and those that
@@ -49,7 +50,9 @@ func (p Target) PlanMove(data []byte, values map[string]string) (Move, error) {
 	if err != nil {
 		return m, err
 	}
-	part, err := text.Only(key[0], "inputs", "mcp") // Gemini's switches are in mcp
+	beside := []string{key[0], "inputs", "mcp"} // Gemini's switches are in mcp
+	slices.Sort(beside)
+	part, err := text.Only(slices.Compact(beside)...)
 	if err != nil {
 		return m, err
 	}
@@ -235,17 +238,17 @@ func (p Target) HasServers(moved []byte) bool {
 
 // copyInputs takes along what VS Code asks its user for: entries name it.
 func copyInputs(from, to *inplace.Text, data, moved []byte) error {
-	if !from.Has("inputs") {
+	at := []string{"inputs"}
+	if !from.Has(at...) {
+		at = []string{"mcp", "inputs"} // of settings.json
+	}
+	if !from.Has(at...) {
 		return nil
 	}
 	var all []json.RawMessage
 	ids := map[string]bool{}
 	for _, text := range [][]byte{moved, data} {
-		var top struct{ Inputs []json.RawMessage }
-		if plain, err := plainjson.FromJSONC(bytes.Clone(text)); err == nil {
-			_ = json.Unmarshal(plain, &top) // malformed inputs are not copied
-		}
-		for _, in := range top.Inputs {
+		for _, in := range inputsOf(text, at) {
 			var named struct{ ID string }
 			if json.Unmarshal(in, &named) == nil && !ids[named.ID] {
 				ids[named.ID] = true
@@ -257,7 +260,20 @@ func copyInputs(from, to *inplace.Text, data, moved []byte) error {
 	if err != nil {
 		return err
 	}
-	return to.Set(list, "inputs")
+	return to.Set(list, at...)
+}
+
+// inputsOf returns the inputs in a text; malformed ones are not there.
+func inputsOf(text []byte, at []string) (inputs []json.RawMessage) {
+	value, err := plainjson.FromJSONC(bytes.Clone(text))
+	for _, name := range at {
+		members, _ := rawjson.Members(value)
+		value, _ = rawjson.Find(members, name)
+	}
+	if err == nil {
+		_ = json.Unmarshal(value, &inputs)
+	}
+	return inputs
 }
 
 // Secrets are values in a text that must not be shown: those of variables and

@@ -45,7 +45,9 @@ func TestInstallInSeveralClients(t *testing.T) {
 		t.Errorf("it was installed beside a wrong name:\n%s", got)
 	}
 
-	w.must(t, "type: toolcell install cursor codex\n", "install")
+	if out, errs, code := w.run(t, w.env, "install"); code != exitUsage || !strings.Contains(out, "not installed") || !strings.Contains(errs, "toolcell install cursor codex, or toolcell install --all") {
+		t.Errorf("without a client and a terminal: exit %d\n%s%s", code, out, errs)
+	}
 	if rows := w.reports(t, 0, "install"); len(rows) != 3 || !rows["cursor"].Found || rows["gemini"].Status != "unreadable" {
 		t.Errorf("found are %+v", rows)
 	}
@@ -207,4 +209,38 @@ func TestMakeUninstallNamesClients(t *testing.T) {
 	if got := warning(); !strings.Contains(got, "still in the config of: cursor, codex.") {
 		t.Errorf("it says %q", got)
 	}
+}
+
+// TestInstallAsksWhichOnATerminal: several of the clients that are found, all of
+// them, or none; a name that is not known is asked for again.
+func TestInstallAsksWhichOnATerminal(t *testing.T) {
+	w := newWorkshop(t)
+	w.env["PATH"] = filepath.Dir(bin) // no programs of clients
+	files := map[string]string{}
+	for client, file := range map[string]string{"cursor": "home/.cursor/mcp.json", "gemini": "home/.gemini/settings.json", "kiro": "home/.kiro/settings/mcp.json"} {
+		files[client] = w.put(t, file, "{}\n")
+	}
+	const question = "Put toolcell into which? Type names (cursor, gemini, kiro), or all; Enter for none:"
+	p := w.onTerminal(t, "install")
+	p.answer(t, question, "")
+	if shown := p.end(t); !strings.Contains(shown, "nothing was changed") || !strings.Contains(shown, "/home/.kiro/settings/mcp.json") {
+		t.Errorf("none: %s", shown)
+	}
+	p = w.onTerminal(t, "install")
+	p.answer(t, question, "cursor, kirro")
+	p.answer(t, "did you mean kiro?", "cursor, kiro")
+	if shown := p.end(t); !strings.Contains(shown, "added to Cursor") || !strings.Contains(shown, "added to Kiro") {
+		t.Errorf("two: %s", shown)
+	}
+	for client, want := range map[string]bool{"cursor": true, "gemini": false, "kiro": true} {
+		if got := strings.Contains(read(t, files[client]), "toolcell"); got != want {
+			t.Errorf("%s has toolcell: %v, want %v", client, got, want)
+		}
+	}
+	p = w.onTerminal(t, "install")
+	p.answer(t, "Type names (gemini), or all", "all")
+	if shown := p.end(t); !strings.Contains(shown, "added to Gemini CLI") || strings.Contains(shown, "already there") {
+		t.Errorf("all: %s", shown)
+	}
+	w.must(t, "installed", "install")
 }

@@ -113,14 +113,18 @@ func (c *change) report(w *os.File) {
 		if c.result.Was != "" && c.result.Was+" serve" != c.command {
 			fmt.Fprintf(w, "  was: %s\n", c.result.Was)
 		}
-	default:
+	case install.Unchanged:
 		fmt.Fprintf(w, "already there: %q in %s\n", c.result.Name, p.File)
 	}
 	if c.result.Off {
 		fmt.Fprintf(w, "  it is switched off in that file: switch it on there\n")
 	}
 	if len(c.move.Servers) > 0 {
-		fmt.Fprintf(w, "moved %s to %s\n", strings.Join(c.names(), ", "), c.moved.path)
+		from := ""
+		if c.older {
+			from = " from " + p.File
+		}
+		fmt.Fprintf(w, "moved %s%s to %s\n", strings.Join(c.names(), ", "), from, c.moved.path)
 	}
 	if c.backup != "" {
 		fmt.Fprintf(w, "  before: %s\n", c.backup)
@@ -131,7 +135,7 @@ func (c *change) report(w *os.File) {
 			fmt.Fprintf(w, "  %s: %s\n", p.Title, note)
 		}
 	}
-	if _, others, err := p.Others(c.file.after); err == nil && others > 0 && !c.MoveServers && !p.Project {
+	if _, others, err := othersOf(p, c.file.after); err == nil && others > 0 && !c.MoveServers && !p.Project {
 		fmt.Fprintf(w, "  its %d other server%s cost tokens in every request: toolcell install %s --move-servers --dry-run\n", others, plural(others), p.Client)
 	}
 }

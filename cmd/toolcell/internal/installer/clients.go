@@ -43,7 +43,7 @@ func rowOf(t install.Target) Client {
 	file, err := openEdited(t.File)
 	var name string
 	if err == nil {
-		name, r.Servers, err = t.Others(file.before)
+		name, r.Servers, err = othersOf(t, file.before)
 	}
 	switch {
 	case err != nil:
@@ -54,6 +54,19 @@ func rowOf(t install.Target) Client {
 		r.Status = "installed"
 	}
 	return r
+}
+
+// othersOf finds the name of toolcell in a client's file, and counts the client's other
+// servers, with those of its older file.
+func othersOf(t install.Target, data []byte) (name string, others int, err error) {
+	name, others, err = t.Others(data)
+	if older, ok := t.Older(); ok {
+		if file, err := openEdited(older.File); err == nil {
+			_, more, _ := older.Others(file.before) // a file that cannot be read has none to move
+			others += more
+		}
+	}
+	return name, others, err
 }
 
 // Installed returns the clients whose own file has toolcell, or had servers moved
@@ -67,11 +80,15 @@ func Installed(o discovery.Options, s settings.Settings) (clients, others []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, row := range Clients(o) {
-		if _, ok := changed[row.File]; ok || row.Status == "installed" {
-			clients = append(clients, row.Client)
+	for _, t := range install.Targets(o) {
+		older, _ := t.Older()
+		_, byUs := changed[t.File]
+		_, movedOut := changed[older.File]
+		if byUs || movedOut || rowOf(t).Status == "installed" {
+			clients = append(clients, t.Client)
 		}
-		delete(changed, row.File)
+		delete(changed, t.File)
+		delete(changed, older.File)
 	}
 	for file := range changed {
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {

@@ -16,6 +16,9 @@ import (
 
 // PrintEntry prints the entry for the user to put into the file by hand.
 func (i *Installer) PrintEntry() error {
+	if i.older {
+		return nil
+	}
 	entry, err := i.entry()
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type Installer struct {
 	installs install.Journal
 	target   install.Target
 	file     *editedFile
+	older    bool // the target is what Older returned
 }
 
 // New finds and reads the client's file, which need not exist.
@@ -60,6 +61,22 @@ func New(o Options) (*Installer, error) {
 	return i, err
 }
 
+// Older returns an installer for the file in which earlier versions of the client had
+// servers, nil if there is nothing to do in one. Install only moves servers out of it.
+func (i *Installer) Older() (*Installer, error) {
+	target, ok := i.target.Older()
+	if !ok || i.older {
+		return nil, nil
+	}
+	_, known, err := i.installs.Of(target.File)
+	if err != nil || !known && !i.MoveServers {
+		return nil, err
+	}
+	older := &Installer{Options: i.Options, installs: i.installs, target: target, older: true}
+	older.file, err = openEdited(target.File)
+	return older, err
+}
+
 // checkWritable refuses to change files that are read-only, unless Force is set.
 func (i *Installer) checkWritable(files ...*editedFile) error {
 	for _, f := range files {
@@ -73,22 +90,20 @@ func (i *Installer) checkWritable(files ...*editedFile) error {
 }
 
 // Install puts an entry for toolcell into the file, and moves the client's other
-// servers if requested. It prints what it does, or would do in a dry run.
+// servers if requested. It prints what it does, or would do in a dry run. The report is
+// nil if there is nothing to do in an older file.
 func (i *Installer) Install(ctx context.Context) (*Report, error) {
-	entry, err := i.entry()
+	change, err := i.planEntry()
 	if err != nil {
 		return nil, err
 	}
-	text, result, err := i.target.Install(i.file.before, entry)
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", i.target.File, err)
-	}
-	i.file.after = text
-	change := &change{Installer: i, result: result, command: entry.Command + " serve"}
 	if i.MoveServers {
 		if err := change.planMove(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if i.older && len(change.move.Servers) == 0 {
+		return nil, nil
 	}
 	if i.DryRun {
 		if !i.JSON {
@@ -109,6 +124,30 @@ func (i *Installer) Install(ctx context.Context) (*Report, error) {
 	}
 	return change.summary(), nil
 }
+
+// planEntry puts the entry into the text of the file, unless it is an older one.
+func (i *Installer) planEntry() (*change, error) {
+	if i.older {
+		command, err := lastingPath()
+		return &change{Installer: i, result: install.Result{Did: serversMoved}, command: command + " serve"}, err
+	}
+	entry, err := i.entry()
+	if err != nil {
+		return nil, err
+	}
+	text, result, err := i.target.Install(i.file.before, entry)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", i.target.File, err)
+	}
+	i.file.after = text
+	return &change{Installer: i, result: result, command: entry.Command + " serve"}, nil
+}
+
+// What became of an older file.
+const (
+	serversMoved   = "servers moved"
+	serversPutBack = "servers put back"
+)
 
 // Check reports wrong usage that New would: a client that is not known, or has no
 // such file.

@@ -49,7 +49,11 @@ func (c *change) confirmMove(ctx context.Context) error {
 		return console.Usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
 	c.show(c.Streams.Err)
-	fmt.Fprintf(c.Streams.Err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), c.target.Title)
+	whose := c.target.Title
+	if c.older {
+		whose = c.target.File
+	}
+	fmt.Fprintf(c.Streams.Err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), whose)
 	answer, err := console.ReadLine(ctx, c.Streams.In)
 	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
 		return &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("nothing was changed")}
@@ -60,7 +64,7 @@ func (c *change) confirmMove(ctx context.Context) error {
 // reportMove prints which servers move, which stay and why, and the tokens
 // saved.
 func (c *change) reportMove(w *os.File) {
-	if c.MoveServers && len(c.move.Servers) == 0 {
+	if c.MoveServers && len(c.move.Servers) == 0 && !c.older {
 		fmt.Fprintf(w, "there are no servers to move in %s\n", c.target.File)
 	}
 	for _, stay := range c.move.Stay {

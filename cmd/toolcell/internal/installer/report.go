@@ -7,7 +7,8 @@ import (
 // A Report is what install or uninstall did to the file of one client, or would
 // do in a dry run. Without an error, Status is added, updated, already there,
 // restored (to the byte), removed (the file was not there before), taken out, or
-// not installed.
+// not installed; servers moved and servers put back are of a file that toolcell does
+// not go into.
 type Report struct {
 	Client   string       `json:"client"`
 	Title    string       `json:"title,omitempty"`

@@ -13,11 +13,15 @@ import (
 // Uninstall undoes install's changes to a file. If the file has not changed
 // since, its original is restored to the byte; otherwise the entry is removed
 // from the text, and moved servers are put back.
-// It prints what it does, or would do in a dry run.
+// It prints what it does, or would do in a dry run. The report is nil if nothing was
+// moved out of an older file.
 func (i *Installer) Uninstall() (*Report, error) {
 	record, known, err := i.installs.Of(i.target.File)
 	if err != nil {
 		return nil, err
+	}
+	if i.older && !known {
+		return nil, nil
 	}
 	u := &undoing{Installer: i, record: record}
 	if len(record.ByDir()) > 0 {
@@ -90,6 +94,9 @@ func (u *undoing) plan(known bool) (err error) {
 			}
 		}
 	}
+	if u.older {
+		return nil
+	}
 	name := u.Name
 	if name == "" {
 		name = u.record.Name
@@ -141,6 +148,9 @@ func (u *undoing) summary() *Report {
 	case u.exact:
 		r.Status = "restored"
 	default:
+		if u.older {
+			r.Status = serversPutBack
+		}
 		if _, err := os.Stat(u.record.Backup); err == nil {
 			r.Backup = u.record.Backup
 		}
@@ -160,13 +170,19 @@ func (u *undoing) report(r *Report) {
 	case "restored":
 		u.print("restored as it was before: %s\n", r.File)
 	default:
-		u.print("taken out of %s; the rest of it is as it is now\n", r.File)
+		if !u.older {
+			u.print("taken out of %s; the rest of it is as it is now\n", r.File)
+		}
 		if r.Backup != "" {
 			u.print("  before: %s\n", r.Backup)
 		}
 	}
 	if u.moved != nil {
-		u.print("put back: %d server%s\n", r.PutBack, plural(r.PutBack))
+		into := ""
+		if u.older {
+			into = " into " + r.File
+		}
+		u.print("put back%s: %d server%s\n", into, r.PutBack, plural(r.PutBack))
 	}
 }
 
