@@ -52,6 +52,39 @@ func TestSearchFindsNothingIfNoToolAnswers(t *testing.T) {
 	}
 }
 
+// TestToDoIsAWordAndMeansATask: split up, it would be two stop words, and the query
+// a verb alone.
+func TestToDoIsAWordAndMeansATask(t *testing.T) {
+	for name, docs := range map[string][]Document{
+		"with the word": {
+			{Server: "tasks", Tool: "list_tasks", Description: "List the tasks of my to-do list, with priority and due date."},
+			{Server: "tasks", Tool: "add_task", Description: "Add a task to my to-do list."},
+			{Server: "tasks", Tool: "complete_task", Description: "Mark a task of my to-do list as done."},
+		},
+		"without it": {
+			{Server: "work", Tool: "list_tasks", Description: "Lists all."}, {Server: "work", Tool: "add_task", Description: "Adds one."},
+			{Server: "work", Tool: "complete_task", Description: "Marks one as done."},
+		},
+		"only the word": {
+			{Server: "x", Tool: "getTodos", Description: "Get all."}, {Server: "x", Tool: "addTodo", Description: "Add one."},
+			{Server: "x", Tool: "dropTodo", Description: "Drop one."},
+		},
+	} {
+		ix := New(docs)
+		for query, first := range map[string]bool{"make a new to-do": true, "add a To-Do": true, "create todo": true, "add a task": true, "my to-dos": false, "new tasks": false} {
+			hits := ix.Search(query, 5)
+			if len(hits) == 0 || first && hits[0].Doc != 1 {
+				t.Errorf("%s: %q finds %v, want %s first: %v", name, query, hits, docs[1].Tool, first)
+			}
+		}
+		for _, query := range []string{"pizza", "make a new pizza", "how are you", "what shall we do", "book a flight to Paris"} {
+			if hits := ix.Search(query, 5); len(hits) > 0 {
+				t.Errorf("%s: %q finds %v", name, query, hits)
+			}
+		}
+	}
+}
+
 func TestScoresSayHowWellToolsFit(t *testing.T) {
 	docs, _ := publicTools(t, "tools")
 	ix := New(docs)

@@ -19,11 +19,20 @@ type alike struct {
 	counts float32
 }
 
+// synonyms are stems of words that mean the same in the names of tools.
+var synonyms = map[string]string{"todo": "task", "task": "todo"}
+
+// synonymCounts is how much a synonym counts.
+const synonymCounts = 0.9
+
 // like returns the indexed words that stand for a query word: the word itself,
-// or else words it begins, or else words one edit away.
+// or else its synonym, or else words it begins, or else words one edit away.
 func (l *lexical) like(word string, budget *int) []alike {
 	if l.postings[word] != nil {
 		return []alike{{word, 1}}
+	}
+	if same := synonyms[word]; l.postings[same] != nil {
+		return []alike{{same, synonymCounts}}
 	}
 	var found []alike
 	if len(word) >= 3 {

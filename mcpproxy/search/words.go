@@ -1,6 +1,7 @@
 package search
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -76,7 +77,7 @@ func contentWords(stems []string) []string {
 // a query for "github" means GitHub.
 func split(text string) []string {
 	var all []string
-	for _, run := range strings.FieldsFunc(text, func(r rune) bool {
+	for _, run := range strings.FieldsFunc(joinToDo(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}) {
 		runes, start := []rune(run), 0
@@ -92,6 +93,17 @@ func split(text string) []string {
 		}
 	}
 	return all
+}
+
+// toDo is a word that is otherwise two stop words.
+var toDo = regexp.MustCompile(`(?i)\b(to)-(dos?)\b`)
+
+// joinToDo writes to-do as one word, as many tools do.
+func joinToDo(text string) string {
+	if !strings.Contains(text, "-d") && !strings.Contains(text, "-D") {
+		return text
+	}
+	return toDo.ReplaceAllStringFunc(text, func(w string) string { return strings.ToLower(strings.Replace(w, "-", "", 1)) })
 }
 
 // boundary reports whether a word ends before runes[i]: fileName, file2, 2file,
