@@ -102,6 +102,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		req.Running(py.interrupt)
 	}
 	end := py.run(ctx, s.startMessage(plan, py, req), api)
+	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)

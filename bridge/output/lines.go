@@ -25,8 +25,29 @@ func (w *Pipes) Lines() (stdout, stderr []string, cut bool) {
 
 // rooms returns how many bytes of the streams a result may have.
 func (w *Pipes) rooms() (stdout, stderr int) {
-	stderr = w.limit / 4
-	return w.limit - int(min(w.Stderr.size(), int64(stderr))), stderr
+	limit := w.limit
+	if !w.outSeen {
+		limit -= w.taken
+	}
+	stderr = limit / 4
+	return limit - int(min(w.Stderr.size(), int64(stderr))), stderr
+}
+
+// escapedSize is what a control character takes in JSON, as \u001b does.
+const escapedSize = 6
+
+// roomFor returns how many bytes of what was kept of a stream fit into room when its
+// control characters are written as in JSON, which the structured content of a result is.
+func roomFor(room int, head, tail []byte) int {
+	kept, controls := len(head)+len(tail), 0
+	for _, part := range [][]byte{head, tail} {
+		for _, b := range part {
+			if b < ' ' && b != '\n' && b != '\t' && b != '\r' {
+				controls++
+			}
+		}
+	}
+	return room * kept / max(kept+controls*(escapedSize-1), 1)
 }
 
 // fits reports whether a result with so much room has all of the stream.
@@ -36,6 +57,7 @@ func (c *capture) fits(room int) bool { return c.total <= int64(room) && c.ends 
 // something is missing.
 func (c *capture) lines(room int) (lines []string, cut bool) {
 	head, tail, omitted := c.Bytes()
+	room = roomFor(room, head, tail)
 	if omitted == 0 {
 		whole := append(bytes.Clone(head), tail...)
 		if c.fits(room) {

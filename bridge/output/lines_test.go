@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -126,5 +127,63 @@ func TestLinesAreBounded(t *testing.T) {
 		if got[0] != "first" || got[len(got)-1] != "last" || cut != (lines > maxLines+1) || len(got) > maxLines+1 {
 			t.Errorf("of %d lines there are %d, cut: %v", lines, len(got), cut)
 		}
+	}
+}
+
+// TestControlCharactersCountAsInJSON: a result is JSON too, where each takes six
+// bytes.
+func TestControlCharactersCountAsInJSON(t *testing.T) {
+	for name, tt := range map[string]struct {
+		printed string
+		whole   bool
+	}{
+		"text":              {strings.Repeat("0123456789\n\t\r", 60), true},
+		"a few":             {strings.Repeat("\x1b[1mword\x1b[0m\n", 36), true},
+		"nothing but these": {strings.Repeat("\x01", 400), false},
+		"just enough":       {strings.Repeat("\x01", 166), true},
+	} {
+		p, err := Open(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = p.ChildOut.WriteString(tt.printed)
+		p.Settle()
+		lines, _, cut := p.Lines()
+		encoded, err := json.Marshal(strings.Join(lines, "\n"))
+		if err != nil || cut == tt.whole || len(encoded) > 1100 {
+			t.Errorf("%s: cut is %v, %d bytes of JSON, %v", name, cut, len(encoded), err)
+		}
+		p.Close()
+	}
+}
+
+// TestAValueSharesTheRoomOfAResult with what was printed.
+func TestAValueSharesTheRoomOfAResult(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stdout, stderr, value int
+		seen                  bool
+		wantValue, wantOut    int
+	}{
+		"nothing printed":   {0, 0, 2000, false, 1000, 0},
+		"both short":        {300, 0, 200, false, 200, 300},
+		"the value is long": {300, 100, 2000, false, 600, 300},
+		"both long":         {5000, 0, 2000, false, 250, 750},
+		"all long":          {5000, 5000, 2000, false, 250, 563},
+		"printed already":   {5000, 5000, 2000, true, 1000, 750},
+	} {
+		p, err := Open(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.KeepWhole(func(string) (*os.File, error) { return nil, ErrNotKept }, tt.seen, tt.seen)
+		_, _ = p.ChildOut.WriteString(strings.Repeat("x", tt.stdout))
+		_, _ = p.ChildErr.WriteString(strings.Repeat("y", tt.stderr))
+		p.Settle()
+		value := p.MakeRoom(tt.value)
+		stdout, _, _ := p.Lines()
+		if out := strings.Count(strings.Join(stdout, ""), "x"); value != tt.wantValue || out != tt.wantOut {
+			t.Errorf("%s: %d of the value, %d of stdout; want %d and %d", name, value, out, tt.wantValue, tt.wantOut)
+		}
+		p.Close()
 	}
 }

@@ -18,6 +18,8 @@ import (
 // their ends.
 type Pipes struct {
 	limit              int // bytes of a result
+	taken              int // of them, by what MakeRoom was for
+	outSeen, errSeen   bool
 	ChildOut, ChildErr *os.File
 	Stdout, Stderr     *capture
 	readers            []*os.File // of stdout, of stderr
@@ -56,7 +58,7 @@ func pipe() (r, w *os.File, err error) {
 
 // Listen begins to read the output of the next run.
 func (w *Pipes) Listen() {
-	w.Stdout, w.Stderr = newCapture(w.limit), newCapture(w.limit/4)
+	w.Stdout, w.Stderr, w.taken = newCapture(w.limit), newCapture(w.limit/4), 0
 	w.copy()
 }
 
@@ -84,12 +86,28 @@ func (w *Pipes) Tee(stdout, stderr io.Writer) {
 // as well, which create makes. A stream that is seen in full anyway is not
 // kept.
 func (w *Pipes) KeepWhole(create func(name string) (*os.File, error), stdoutSeen, stderrSeen bool) {
+	w.outSeen, w.errSeen = stdoutSeen, stderrSeen
 	if !stdoutSeen {
 		w.Stdout.keepWhole(&overflow{create: create, name: "stdout.txt"})
 	}
 	if !stderrSeen {
 		w.Stderr.keepWhole(&overflow{create: create, name: "stderr.txt"})
 	}
+}
+
+// MakeRoom makes room in the result for n bytes beside the streams, which have ended,
+// and returns how many of them it is for: what the streams leave, but at least a
+// quarter of the limit. A stream that is seen in full anyway takes none.
+func (w *Pipes) MakeRoom(n int) int {
+	left := int64(w.limit)
+	if !w.outSeen {
+		left -= w.Stdout.size()
+	}
+	if !w.errSeen {
+		left -= min(w.Stderr.size(), int64(w.limit/4))
+	}
+	w.taken = min(n, int(max(left, int64(w.limit/4))))
+	return w.taken
 }
 
 // Finish ends the files that KeepWhole began and passes each of them to keep,

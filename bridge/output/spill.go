@@ -57,9 +57,10 @@ func (o *overflow) write(parts ...[]byte) {
 func (c *capture) finish(room int, keep func(k Spilled, named func(uri string))) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.whole != nil && c.total <= c.limit() && !c.fits(room) {
-		head, tail, _ := c.kept()
-		c.whole.write(head, tail)
+	if c.whole != nil && c.total <= c.limit() {
+		if head, tail, _ := c.kept(); !c.fits(roomFor(room, head, tail)) {
+			c.whole.write(head, tail)
+		}
 	}
 	c.whole.finish(keep)
 }

@@ -91,7 +91,7 @@ for h in await runtime.search_tool_docs("send a message to a channel"):
 
 // TestTokens counts what a client pays, through a real client: for tools/list,
 // which is the same however many servers there are, for the manual, for results
-// and a search, and beside it for the same servers connected directly. With
+// that are typical or as long as they can be, for a search, and beside it for the same servers connected directly. With
 // TOOLCELL_TOKENS it writes the figures there.
 func TestTokens(t *testing.T) {
 	h, count, lists := firstHost(t), codec.NewO200kBase(), keptLists(t)
@@ -133,6 +133,8 @@ func TestTokens(t *testing.T) {
 		fmt.Fprintf(rows, "| a typical result, `%s`\t %d\t\n", mode, tokens(r.text))
 	}
 	rows.Flush()
+	fmt.Fprint(rows, "\n", worstResults(t, h, tokens))
+	rows.Flush()
 	if file := os.Getenv("TOOLCELL_TOKENS"); file != "" {
 		if err := os.WriteFile(file, []byte(fmt.Sprintf(tokensDoc, len(lists), 50-len(lists), doc.String())), 0o644); err != nil {
 			t.Fatal(err)
@@ -150,7 +152,13 @@ The servers are %d public ones, with the tools that they list, in the order of t
 are there twice. "Directly" is name, description and input schema of each tool. "With toolcell" is the whole answer
 to ` + "`tools/list`" + `. A search is the model's code and what comes back: five tools of all that there are.
 
-%s`
+%s
+The last table is the most that one result can cost with the default of ` + "`MCP_BRIDGE_OUTPUT_BYTES`" + `: the code prints
+the text without end, to both streams, and has it as its value too. A result has the same content twice: as text in one of
+the three output modes, and as structured content. The columns count each by itself; a client that shows its model both pays
+the sum. Text in a script that the tokenizer has hardly seen costs a token for each byte; lines of one letter cost more in
+the modes that quote each line. Pictures and the list of files are extra.
+`
 
 // toolTokens counts the tokens of tool definitions as a model gets them.
 func toolTokens(t *testing.T, count *codec.Codec, tools []catalog.Tool) int {

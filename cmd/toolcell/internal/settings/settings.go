@@ -103,7 +103,7 @@ var All = []Setting{
 	{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` for which the files of a run are kept"},
 	{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "the most `BYTES` that files of runs take; beyond, the oldest are removed (k, m, g)"},
 	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json"},
-	{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "the most `BYTES` of stdout and stderr that a result has (k, m), from 1k to 1m; a file has all"},
+	{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "the most `BYTES` of stdout, stderr and the value that a result has (k, m), from 1k to 1m; a file has all"},
 	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
 	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether this program itself is listed among the servers: `0|1`"},
 	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
