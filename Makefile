@@ -22,6 +22,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) $(shell .ci/built-from.sh) -extldfla
 # Real images for the tests are built once and kept here.
 export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/images
 export TOOLCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/npm
+export TOOLCELL_TEST_PYPI ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/pypi
 PREFIX ?= /usr/local
 
 .PHONY: build run check test test-all test-deps test-vm lint vulncheck fuzz soak install clean FORCE
@@ -53,7 +54,7 @@ check: test-py | deps
 	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
 
 test: test-deps
-	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
+	@$(MAKE) --no-print-directory -j5 test-images test-npm test-pypi test-py vet # each waits much
 	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
 
@@ -61,7 +62,7 @@ test: test-deps
 # makes the unit tests take three times as long, and it cannot look into the
 # binary that the end-to-end tests start.
 test-all: test-deps $(if $(SKIP_TESTED),,test)
-	@$(MAKE) --no-print-directory -j2 test-images test-npm
+	@$(MAKE) --no-print-directory -j3 test-images test-npm test-pypi
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
@@ -69,12 +70,15 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 
-.PHONY: test-images test-npm test-py vet
+.PHONY: test-images test-npm test-pypi test-py vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 
 test-npm:
 	@.ci/npm.sh $(TOOLCELL_TEST_NPM)
+
+test-pypi:
+	@.ci/pypi.sh $(TOOLCELL_TEST_PYPI)
 
 vet:
 	go vet -tags $(TAGS) ./...

@@ -21,6 +21,7 @@ import (
 //	<!-- image: REF -->       Python that runs in another image
 //	<!-- checkout -->         it is typed in the source's folder
 //	<!-- file: PATH -->       the test keeps it as this file, for later blocks
+//	<!-- needs: WHAT -->      a test of its own follows it: TestGuideWithReferenceServers
 type docBlock struct {
 	line       int // of the opening fence
 	lang, text string
@@ -31,7 +32,7 @@ type docBlock struct {
 // marked as not run: plain text is not checked anyway.
 var docLangs = []string{"sh", "console", "python", "json", "toml", "text"}
 
-var docMarks = []string{"not run", "exit", "error", "prints", "session", "image", "checkout", "file"}
+var docMarks = []string{"not run", "exit", "error", "prints", "session", "image", "checkout", "file", "needs"}
 
 var docComment = regexp.MustCompile(`^<!-- ([a-z ]+?)(?:: (.+))? -->$`)
 

@@ -165,11 +165,9 @@ func (d *reader) read(t *testing.T, name string) {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
+	blocks = slices.DeleteFunc(blocks, func(b docBlock) bool { return b.mark == "not run" })
 	did := 0
-	for _, b := range blocks {
-		if b.mark == "not run" {
-			continue
-		}
+	for _, b := range withNeed(blocks, false) {
 		if err := d.follow(t, b); err != nil {
 			t.Errorf("%s:%d: %v\n%s", name, b.line, err, b.text)
 		}
@@ -180,6 +178,21 @@ func (d *reader) read(t *testing.T, name string) {
 	if least := atLeast[name]; did < least {
 		t.Errorf("%s: %d blocks were followed, %d or more are expected", name, did, least)
 	}
+}
+
+// withNeed returns the blocks that are marked with a need, or the others, each with
+// what it prints.
+func withNeed(blocks []docBlock, marked bool) (some []docBlock) {
+	needs := false
+	for _, b := range blocks {
+		if b.mark != "prints" {
+			needs = b.mark == "needs"
+		}
+		if needs == marked {
+			some = append(some, b)
+		}
+	}
+	return some
 }
 
 // atLeast is how many blocks there are at least in the documents that are there
