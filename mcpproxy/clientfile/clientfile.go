@@ -60,7 +60,7 @@ func Open(p Location, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := f.Dialect.settings
+	found := false
 	if f.Dialect.Projects {
 		if err := f.claudeProject(o.Dir, top); err != nil {
 			return nil, err
@@ -81,12 +81,14 @@ func Open(p Location, o Options) (*File, error) {
 		}
 		found = found || ok
 	}
+	settings := f.Dialect.settings // guess sets another dialect
 	if !found && f.Dialect.guess {
 		found, err = f.guess(top)
 	}
 	if err != nil {
 		return nil, err
 	}
+	found = found || settings
 	if !found && p.Bare && isEntry(top) {
 		name := strings.TrimSuffix(filepath.Base(p.Path), filepath.Ext(p.Path))
 		f.Entries, found = []rawjson.Member{{Name: name, Value: text}}, true

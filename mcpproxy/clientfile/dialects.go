@@ -305,12 +305,17 @@ var (
 		{
 			// Where only the Python original looks: its CONFIG_DIRS, CLAUDE_CONFIG_PATHS
 			// and OPENCODE_CONFIG_PATHS. mcp-servers may hold other files too.
-			Client: "mcp-server-code-execution-mode",
-			Project: []string{
-				"mcp-servers/*.json", "claude_code_config.json", "claude_desktop_config.json", "opencode_config.json", "opencode_desktop_config.json",
-			},
-			User: []string{"~/.opencode.json"},
-			Keys: []string{"mcpServers"}, settings: true,
+			Client:  "mcp-server-code-execution-mode",
+			Project: []string{"mcp-servers/*.json", "claude_code_config.json", "claude_desktop_config.json"},
+			Keys:    []string{"mcpServers"}, settings: true,
+			syntax: Generic.syntax, Fields: Generic.Fields,
+		},
+		{
+			// It reads mcpServers in these, and OpenCode itself writes mcp.
+			Client:  "mcp-server-code-execution-mode",
+			Project: []string{"opencode_config.json", "opencode_desktop_config.json"},
+			User:    []string{"~/.opencode.json"},
+			Keys:    []string{"mcpServers"}, settings: true, guess: true,
 			syntax: Generic.syntax, Fields: Generic.Fields,
 		},
 	}

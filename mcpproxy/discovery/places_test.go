@@ -21,6 +21,7 @@ func TestNewPlacesInAProjectNeedTrust(t *testing.T) {
 	}
 	files["project/.vscode/settings.json"] = `{"mcp": {"servers": {"code": {"command": "code-server"}}}}`
 	files["project/.amp/settings.json"] = `{"amp.mcpServers": {"amp": {"command": "amp-server"}}}`
+	files["project/opencode_desktop_config.json"] = `{"mcp": {"open": {"type": "local", "command": ["open-server", "-x"]}}}` // as OpenCode writes it
 	o := mcptest.Site(t, files)
 	if c := discovery.Discover(o); len(c.Servers) != len(files) || len(c.Problems) > 0 {
 		t.Errorf("trusted: %d servers of %d files, problems %v", len(c.Servers), len(files), c.Problems)
