@@ -56,6 +56,7 @@ var imports = map[string][]string{
 	"mcpproxy/signature":         {"mcpproxy/match", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/text"},
 	"mcpproxy/statefile":         {},
 	"mcpproxy/text":              {},
+	"mcpproxy/toolvalue":         {"mcpproxy/rawjson"},
 	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/transport/..."},
 	"mcpproxy/transport/message": {"mcpproxy/rawjson", "mcpproxy/text"},
 	"mcpproxy/transport/remote":  {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/text", "mcpproxy/transport/message"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import json
 import math
 import os
 import socket
@@ -16,11 +17,14 @@ from toolcell_runner import (
     arguments,
     channel,
     completion,
+    content,
+    errors,
     jsontext,
     pretty,
     saved,
     savetool,
     stackdump,
+    toolresults,
     tracebacks,
     values,
 )
@@ -183,3 +187,30 @@ def test_completion_runs_no_property() -> None:
     for dotted in ("value.ran.x", "value.missing.x"):
         with pytest.raises(AttributeError):
             completion.names_for(dotted, names)
+
+
+CASES = Path(__file__).parents[3] / "mcpproxy" / "toolvalue" / "testdata" / "cases.json"
+
+
+class WithContent:
+    """What the conversion of results needs of a runtime."""
+
+    @staticmethod
+    def content() -> Any:
+        return content
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in json.loads(CASES.read_text("utf-8"))])
+def test_answers_of_tools_are_the_values_that_go_has(case: dict[str, Any]) -> None:
+    """Package toolvalue, which prints them from a shell, is held to the same cases."""
+    answer: Any = jsontext.decode(json.dumps(case["answer"]).encode())
+    runtime: Any = WithContent()
+    if "error" in case:
+        with pytest.raises(errors.MCPError) as raised:
+            toolresults.tool_value(answer, "server", "tool", runtime)
+        assert case["error"] in str(raised.value)
+        return
+    value = toolresults.tool_value(answer, "server", "tool", runtime)
+    assert value == case["value"]
+    assert isinstance(value, str) == isinstance(case["value"], str)
+    assert getattr(value, "__dict__", {}).get("attachments", []) == case.get("attachments", [])

@@ -1,0 +1,188 @@
+// Package toolvalue returns what a tool's answer is as a value: what code in a sandbox
+// gets of the call, as JSON. The rule stands in Python in
+// bridge/runner/toolcell_runner/toolresults.py; testdata/cases.json holds both to it.
+package toolvalue
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// A Value is the value of an answer.
+type Value struct {
+	JSON        json.RawMessage   // a resource's text is a string, other content as the server wrote it
+	Attachments []json.RawMessage // content beside a structured value
+}
+
+// Text returns the value if it is a text.
+func (v Value) Text() (text string, ok bool) {
+	return decodeText(v.JSON)
+}
+
+// A ToolError is the text of an answer that says that the tool failed.
+type ToolError struct{ Text string }
+
+func (e *ToolError) Error() string { return e.Text }
+
+// Of returns the value of a CallToolResult as the server wrote it. The error is a
+// ToolError if the answer is the tool's own error.
+func Of(answer json.RawMessage) (Value, error) {
+	members, err := rawjson.Members(answer)
+	if err != nil {
+		return Value{}, fmt.Errorf("reading the answer of the tool: %w", err)
+	}
+	items, err := contentOf(members)
+	if err != nil {
+		return Value{}, fmt.Errorf("reading the answer of the tool: %w", err)
+	}
+	var texts []string
+	var files []json.RawMessage
+	for _, i := range items {
+		if i.isText {
+			texts = append(texts, i.text)
+		} else {
+			files = append(files, i.value())
+		}
+	}
+	if failed, _ := last(members, "isError"); bytes.Equal(bytes.TrimSpace(failed), []byte("true")) {
+		if text := strings.Join(texts, "\n"); text != "" {
+			return Value{}, &ToolError{text}
+		}
+		return Value{}, &ToolError{"the tool failed and gave no reason"}
+	}
+	if structured, found := last(members, "structuredContent"); found && !rawjson.IsNull(structured) {
+		return Value{unwrapped(structured, texts), files}, nil
+	}
+	return Value{JSON: contentValue(items)}, nil
+}
+
+// unwrapped returns the value that a server has put into an object, since MCP allows
+// objects only: that of {"result": …}, or a text in an object of one member that the
+// texts of the answer repeat.
+func unwrapped(structured json.RawMessage, texts []string) json.RawMessage {
+	members, err := rawjson.Members(structured)
+	if err != nil || len(members) != 1 {
+		return structured
+	}
+	value := members[0].Value
+	if members[0].Name == "result" && !startsWith(value, '{') {
+		return value
+	}
+	text, isText := decodeText(value)
+	if isText && len(texts) > 0 && (text == strings.Join(texts, "\n") || text == strings.Join(texts, "")) {
+		return value
+	}
+	return structured
+}
+
+func contentValue(items []item) json.RawMessage {
+	switch len(items) {
+	case 0:
+		return json.RawMessage("null")
+	case 1:
+		return items[0].value()
+	}
+	values := make([][]byte, len(items))
+	for n, i := range items {
+		values[n] = i.value()
+	}
+	return slices.Concat([]byte("["), bytes.Join(values, []byte(",")), []byte("]"))
+}
+
+// An item is one of an answer's content.
+type item struct {
+	raw     json.RawMessage
+	members []rawjson.Member
+	isText  bool
+	text    string
+}
+
+func contentOf(members []rawjson.Member) (items []item, err error) {
+	content, found := last(members, "content")
+	if !found || rawjson.IsNull(content) {
+		return nil, nil
+	}
+	list, err := rawjson.Items(content)
+	if err != nil {
+		return nil, fmt.Errorf("its content %w", err)
+	}
+	for _, raw := range list {
+		i := item{raw: raw}
+		if i.members, err = rawjson.Members(raw); err != nil {
+			return nil, errors.New("an item of its content is not a JSON object")
+		}
+		if kind, _ := textOf(i.members, "type"); kind == "text" {
+			i.isText = true
+			i.text, _ = textOf(i.members, "text")
+		}
+		items = append(items, i)
+	}
+	return items, nil
+}
+
+// value returns the item as a value. A text that is a JSON object or list is that; one
+// that reads as a number or the like may be meant as a text.
+func (i item) value() json.RawMessage {
+	if i.isText {
+		if body := []byte(i.text); (startsWith(body, '{') || startsWith(body, '[')) && json.Valid(body) {
+			return bytes.TrimSpace(body)
+		}
+		return encodeText(i.text)
+	}
+	if kind, _ := textOf(i.members, "type"); kind != "resource" {
+		return i.raw
+	}
+	resource, _ := last(i.members, "resource")
+	inside, err := rawjson.Members(resource)
+	if err != nil {
+		return i.raw
+	}
+	if _, isBlob := textOf(inside, "blob"); isBlob {
+		return resource
+	}
+	if text, isText := textOf(inside, "text"); isText {
+		return encodeText(text)
+	}
+	return resource
+}
+
+// last returns a member; of several of one name it is the last, as in Python.
+func last(all []rawjson.Member, name string) (json.RawMessage, bool) {
+	for _, m := range slices.Backward(all) {
+		if m.Name == name {
+			return m.Value, true
+		}
+	}
+	return nil, false
+}
+
+func textOf(all []rawjson.Member, name string) (string, bool) {
+	raw, _ := last(all, name)
+	return decodeText(raw)
+}
+
+func decodeText(raw json.RawMessage) (text string, ok bool) {
+	if !startsWith(raw, '"') {
+		return "", false
+	}
+	return text, json.Unmarshal(raw, &text) == nil
+}
+
+func startsWith(raw []byte, c byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == c
+}
+
+func encodeText(text string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string can be encoded
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
