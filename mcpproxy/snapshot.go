@@ -104,16 +104,26 @@ func noServer(name string, servers []config.Server, problems []config.Problem) e
 			return fmt.Errorf("server %q cannot be used: %s (%s)", name, p.Reason, p.Source)
 		}
 	}
-	if len(servers) == 0 {
-		return fmt.Errorf("there is no server %q: no servers are configured", text.Printable(name, config.MaxNameLength))
-	}
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	near := match.Nearest(name, names, 1)
-	return fmt.Errorf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
-		text.Printable(name, config.MaxNameLength), text.QuoteList(near, 1), text.QuoteList(names, 20))
+	return &UnknownServerError{text.Printable(name, config.MaxNameLength), names}
+}
+
+// An UnknownServerError says that there is no server of a name. Its text is for code; a
+// shell has another command that lists them.
+type UnknownServerError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownServerError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no server %q: no servers are configured", e.Name)
+	}
+	return fmt.Sprintf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
+		e.Name, text.QuoteList(match.Nearest(e.Name, e.Known, 1), 1), text.QuoteList(e.Known, 20))
 }
 
 // statuses returns the state of every server, and after them the entries left out.

@@ -143,7 +143,7 @@ func (d *collector) leaveOut(f openedFile, e found) {
 	case e.Err != nil:
 		p.Server, p.Reason = text.Printable(e.Name, 64), e.Err.Error()
 	default:
-		p.Reason, p.Skipped = "skipped: this program itself", true
+		p.Reason, p.Skipped = "this program itself", true
 	}
 	d.problem(p)
 }
