@@ -180,7 +180,7 @@ func (a *sessions) sandboxEnded(sess *session, in *interpreter) {
 func (a *sessions) whyEnded(in *interpreter) string {
 	switch {
 	case in.exit.OOM:
-		return fmt.Sprintf("it needed more than the limit of %s of memory", mebibytes(a.o.Limits.Memory))
+		return fmt.Sprintf("it needed more than the limit of %s of memory", text.Size(a.o.Limits.Memory))
 	case in.err != nil:
 		return text.Bound(in.err.Error(), 300)
 	}
@@ -262,7 +262,7 @@ func (a *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
 	case r.Status == StatusTimeout:
 		return fmt.Sprintf("a run was stopped after %s", seconds(time.Duration(r.TimeoutSeconds)*time.Second)), false
 	case r.Status == StatusMemory:
-		return fmt.Sprintf("a run needed more than the limit of %s of memory", mebibytes(a.o.Limits.Memory)), false
+		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(a.o.Limits.Memory)), false
 	case r.Status == StatusCancelled:
 		return "a run was cancelled", false
 	case r.Status == StatusSandbox:

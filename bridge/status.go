@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -39,7 +40,7 @@ func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
 	case errors.Is(e.why, runner.ErrProtocol) && !e.done.Reported:
 		return withStatus(StatusError, fmt.Errorf("the code broke the connection to the host: %w", e.why))
 	case e.exit.OOM && (!e.done.Reported || e.exit.Code != 0):
-		return withStatus(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", mebibytes(limits.Memory)))
+		return withStatus(StatusMemory, fmt.Errorf("the code needed more than the limit of %s of memory and was stopped", text.Size(limits.Memory)))
 	case errors.Is(e.why, runner.ErrTimeout) && unfinished && !e.done.Ready:
 		return withStatus(StatusTimeout, fmt.Errorf("the %s of the run were over before Python had started", seconds(p.timeout)))
 	case errors.Is(e.why, runner.ErrTimeout) && unfinished:
@@ -106,8 +107,6 @@ func describeExit(code int) string {
 	}
 	return fmt.Sprintf("the process ended with exit code %d", code)
 }
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 // seconds writes a duration as a person would.
 func seconds(d time.Duration) string {

@@ -196,7 +196,7 @@ func fullCheck(f *hostFacts, dir folder) Check {
 	if dir.Err != nil {
 		return fatal("RC-STATE-FULL", fmt.Sprintf("there is no space for %s (%v)", dir.Path, cause(dir.Err)), cure)
 	}
-	return degraded("RC-STATE-FULL", fmt.Sprintf("there are only %d MB left for %s, and an image may need more", dir.Free>>20, dir.Path), cure)
+	return degraded("RC-STATE-FULL", fmt.Sprintf("there are only %d MiB left for %s, and an image may need more", dir.Free>>20, dir.Path), cure)
 }
 
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

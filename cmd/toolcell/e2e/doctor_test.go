@@ -115,7 +115,7 @@ func TestDoctorOfBrokenHosts(t *testing.T) {
 			},
 			"read-only state":   {mountpnt + "mount -t tmpfs -o ro none $M", "RC-STATE", oci.CheckFatal, "read-only", false},
 			"full state":        {mountpnt + "mount -t tmpfs -o size=64k none $M; head -c 99999 /dev/zero >$M/all 2>/dev/null", "RC-STATE-FULL", oci.CheckFatal, "df -h ", false},
-			"nearly full state": {mountpnt + "mount -t tmpfs -o size=50m none $M", "RC-STATE-FULL", oci.CheckDegraded, "50 MB", true},
+			"nearly full state": {mountpnt + "mount -t tmpfs -o size=50m none $M", "RC-STATE-FULL", oci.CheckDegraded, "50 MiB", true},
 			"noexec state":      {mountpnt + "mount -t tmpfs -o noexec none $M", "RC-STATE-NOEXEC", oci.CheckDegraded, "--image host", true},
 			"few files":         {"ulimit -n 300", "RC-FILES", oci.CheckDegraded, "300", true},
 		} {
