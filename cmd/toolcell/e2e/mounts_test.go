@@ -212,7 +212,7 @@ func TestMountsThatAreRefused(t *testing.T) {
 		filepath.Dir(h.home) + ":/data":           "it is your home",
 		state + ":/data":                          "toolcell's own files",
 		filepath.Join(state, "cache") + ":/data":  "toolcell's own files",
-		filepath.Dir(bin) + "/mounts-none:/data":  "no such file",
+		filepath.Dir(bin) + "/mounts-none:/data":  "does not exist",
 		"data:/data":                              "not an absolute path",
 		"~/data:/data":                            "not an absolute path",
 		dir + ":data":                             "not an absolute path",

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,7 @@ func (r *reader) mounts(name string) []oci.Mount {
 			err = clash(m, out)
 		}
 		if err != nil {
-			r.fail(name, "of no use: %v", err)
+			r.refuse(name, err)
 			return nil
 		}
 		out = append(out, m)
@@ -70,8 +71,11 @@ func parseMount(text string) (m oci.Mount, err error) {
 		return m, err
 	}
 	// Symbolic links are resolved: only the real path counts.
-	if m.Source, err = filepath.EvalSymlinks(parts[0]); err != nil {
-		return m, fmt.Errorf("%q cannot be shown: %w", parts[0], errors.Unwrap(err))
+	switch m.Source, err = filepath.EvalSymlinks(parts[0]); {
+	case errors.Is(err, fs.ErrNotExist):
+		return m, fmt.Errorf("%s does not exist", parts[0])
+	case err != nil:
+		return m, fmt.Errorf("%s cannot be mounted: %w", parts[0], errors.Unwrap(err))
 	}
 	info, err := os.Stat(m.Source)
 	if err != nil {
@@ -100,7 +104,7 @@ func checkTarget(target string) error {
 func clash(m oci.Mount, others []oci.Mount) error {
 	for _, o := range others {
 		if within(m.Target, o.Target) || within(o.Target, m.Target) {
-			return fmt.Errorf("%q and %q cannot be shown one in the other", o.Target, m.Target)
+			return fmt.Errorf("%q and %q cannot be mounted one in the other", o.Target, m.Target)
 		}
 		if o.Writable && o.Source != m.Source && within(m.Source, o.Source) || m.Writable && o.Source != m.Source && within(o.Source, m.Source) {
 			return fmt.Errorf("of %q and %q one is in the other, which code may write to", o.Source, m.Source)

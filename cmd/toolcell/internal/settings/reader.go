@@ -50,6 +50,15 @@ func (r *reader) fail(name, format string, args ...any) {
 	}
 }
 
+// refuse is fail for an error that names what is wrong in the value.
+func (r *reader) refuse(name string, err error) {
+	for _, k := range All {
+		if k.Name == name && r.err == nil {
+			r.err = console.Usagef("setting --%s (%s): %w", name, k.Env, err)
+		}
+	}
+}
+
 func (r *reader) duration(name string) time.Duration {
 	d, err := parseDuration(r.value(name))
 	if err != nil {
@@ -149,7 +158,7 @@ func (r *reader) atLeast(name string, least int) int {
 func (r *reader) registries() Registries {
 	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))
 	if err != nil {
-		r.fail("registry-mirrors", "of no use: %v", err)
+		r.refuse("registry-mirrors", err)
 	}
 	plain = append(plain, strings.FieldsFunc(r.value("insecure-registries"), func(c rune) bool { return c == ',' || c == ' ' })...)
 	return Registries{mirrors, plain, r.value("registry-ca"), r.value("authfile")}
