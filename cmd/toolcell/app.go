@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
@@ -19,6 +20,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -200,6 +202,18 @@ func maxParallel(sessions int) int {
 		return most
 	}
 	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
+}
+
+// shellLogger returns the log of a command that a user types: warnings are notes, -q
+// silences them, and --log-level asks for structured lines.
+func shellLogger(c *cli.Context, s settings.Settings, w *os.File) *slog.Logger {
+	switch {
+	case c.Bool("quiet"):
+		return slog.New(slog.DiscardHandler)
+	case c.IsSet("log-level") && c.String("log-level") != "":
+		return newLogger(s, w)
+	}
+	return slog.New(console.NewNoteHandler(w))
 }
 
 // newLogger writes structured lines to stderr: stdout is the protocol.

@@ -95,6 +95,26 @@ func flagName(arg string) string {
 	return name
 }
 
+// wantsJSON reports whether --json is among the flags of the command.
+func (t typedCommand) wantsJSON() bool {
+	if t.parsed == nil || t.parsed.SkipFlagParsing || t.flag("--json") == nil {
+		return false
+	}
+	ordered, err := t.flagsFirst()
+	if err != nil {
+		ordered = t.args
+	}
+	for _, arg := range ordered[t.at:] {
+		if arg == "--" {
+			return false
+		}
+		if name, value, given := strings.Cut(arg, "="); flagName(name) == "json" && strings.HasPrefix(name, "-") && (!given || value == "true") {
+			return true
+		}
+	}
+	return false
+}
+
 func (t typedCommand) noFlag(arg string) error {
 	var names []string
 	for _, f := range t.flags {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
@@ -28,11 +29,21 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	settings.LeaveRemovedFolder()
 	settings.CompletePath()
-	app := newCommandLine(&console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals})
+	s := &console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals}
+	app := newCommandLine(s)
 	typed := findCommand(app, args)
 	ordered, err := typed.flagsFirst()
 	if err == nil {
 		err = app.RunContext(ctx, ordered)
+	}
+	if err == nil {
+		err = s.WriteError()
+	}
+	if helpErr, failed := app.Metadata[helpError].(error); failed && err == nil {
+		err = helpErr
+	}
+	if err != nil && typed.wantsJSON() && !s.JSONPrinted {
+		err = errors.Join(err, printFailure(s, typed, err))
 	}
 	switch sig := signals.Received(); {
 	case err != nil && sig != nil:
@@ -46,6 +57,19 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	return printError(stderr, err, typed.path)
 }
 
+// printFailure prints what a program that asked for JSON reads if a command failed
+// before it had anything to print: standard output is JSON in any case.
+func printFailure(s *console.Streams, typed typedCommand, err error) error {
+	var exit *console.ExitError
+	switch {
+	case typed.parsed.Name != execName:
+		return console.PrintJSON(s, []any{})
+	case errors.As(err, &exit) && exit.Code == console.ExitUsage:
+		return console.PrintJSONObject(s, bridge.Result{Status: bridge.StatusValidation, Error: err.Error()})
+	}
+	return console.PrintJSONObject(s, bridge.Result{Status: bridge.StatusSandbox, Error: err.Error()})
+}
+
 // brokenPipe reports whether the reader of our output is gone. That is not an
 // error to print: the reader wanted no more.
 func brokenPipe(err error, stdout *os.File) bool {
@@ -53,9 +77,15 @@ func brokenPipe(err error, stdout *os.File) bool {
 	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
 }
 
+// helpError is where the app keeps why --help could not be printed: the cli package
+// wants no error.
+const helpError = "help"
+
 func newCommandLine(s *console.Streams) *cli.App {
-	cli.HelpPrinter = func(_ io.Writer, _ string, of any) { printHelp(s.Out, of) }
+	metadata := map[string]any{}
+	cli.HelpPrinter = func(_ io.Writer, _ string, of any) { metadata[helpError] = printHelp(s.Out, of) }
 	return &cli.App{
+		Metadata:  metadata,
 		Name:      "toolcell",
 		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
 		UsageText: "toolcell COMMAND [flags]",
@@ -66,11 +96,11 @@ func newCommandLine(s *console.Streams) *cli.App {
 		Commands: []*cli.Command{
 			serveCommand(s), execCommand(s), imagesCommand(s), serversCommand(s), toolsCommand(s),
 			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
-			completionCommand(s), completeCommand(s), manCommand(s),
+			completionCommand(s), completeCommand(s), manCommand(s), helpCommand(s),
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,
-		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}},
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}, cli.HelpFlag},
 		ExitErrHandler:  func(*cli.Context, error) {}, // printError prints
 		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
@@ -117,7 +147,12 @@ func printError(w *os.File, err error, command string) int {
 	return code
 }
 
-// jsonFlag is the flag of every command that shows something.
+// printNone says that there is nothing to show, and what to type next.
+func printNone(s *console.Streams, what, next string) {
+	fmt.Fprintf(s.Err, "toolcell: %s\n%s %s\n", what, console.ColorsFor(s.Err).Cyan("hint:"), next)
+}
+
+// jsonFlag is the flag of every command that shows or changes something.
 func jsonFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "json", Usage: "print one JSON array of objects"}
 }

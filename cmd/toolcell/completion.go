@@ -22,10 +22,10 @@ var completionScripts embed.FS
 func completionCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
-		Usage:     "print what a shell needs to complete commands, flags, servers, images and tools",
+		Usage:     "print a completion script for bash, zsh or fish",
 		ArgsUsage: "bash|zsh|fish",
-		Description: "bash: source <(toolcell completion bash)\n" +
-			"zsh:  source <(toolcell completion zsh), after compinit\n" +
+		Description: "bash: source <(toolcell completion bash)\n\n" +
+			"zsh: source <(toolcell completion zsh), after compinit\n\n" +
 			"fish: toolcell completion fish | source",
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
@@ -59,7 +59,8 @@ func completeCommand(s *console.Streams) *cli.Command {
 				}
 			}
 			if t.paths != "" {
-				fmt.Fprintln(s.Out, t.paths)
+				_, err := fmt.Fprintln(s.Out, t.paths)
+				return err
 			}
 			return nil
 		},

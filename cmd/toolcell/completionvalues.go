@@ -9,6 +9,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -25,6 +26,13 @@ func (t *typed) arguments() []candidate {
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
 		return t.tools()
+	}
+	if t.path == "help" && len(t.args) == 0 {
+		var all []candidate
+		for _, c := range shown(t.c.App.Commands) {
+			all = append(all, candidate{c.Name, c.Usage})
+		}
+		return append(all, candidate{settingsTopic, "all settings"})
 	}
 	if t.path == "install" || t.path == "uninstall" {
 		return words(installer.ClientNames()...)
@@ -94,7 +102,7 @@ func (t *typed) images() (all []candidate) {
 			i.Refs = []string{i.Digest}
 		}
 		for _, ref := range i.Refs {
-			all = append(all, candidate{ref, megabytes(i.Size)})
+			all = append(all, candidate{ref, text.Size(i.Size)})
 		}
 	}
 	return all

@@ -15,6 +15,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/urfave/cli/v2"
 )
 
 // discovered are the user's servers, and the user's decisions about their
@@ -61,6 +63,35 @@ func logProblems(log *slog.Logger, cfg config.Config) {
 		log.Warn("leaving out the servers of a project's file that is not trusted", "file", p.Path,
 			"servers", len(p.Starts), "changed", p.Changed, "cure", "read it, then run: toolcell servers trust "+p.Path)
 	}
+}
+
+// noteProblems tells the user of a shell what is left out, unless it is to be quiet or
+// the log has it.
+func (f *discovered) noteProblems(c *cli.Context, s *console.Streams) {
+	if c.Bool("quiet") || c.IsSet("log-level") {
+		f.logProblems()
+		return
+	}
+	for _, p := range f.config.Problems {
+		if !p.Skipped && p.Status != config.StatusUntrusted {
+			console.Note(s.Err, "leaving out a server: "+p.String())
+		}
+	}
+	for _, p := range f.config.Projects {
+		why := "is not trusted"
+		if p.Changed {
+			why = "has changed since you trusted it"
+		}
+		console.Note(s.Err, fmt.Sprintf("%s %s, so its %s left out; read it, then: toolcell servers trust %s",
+			p.Path, why, pluralAre(len(p.Starts), "server"), p.Path))
+	}
+}
+
+func pluralAre(n int, what string) string {
+	if n == 1 {
+		return text.Plural(n, what) + " is"
+	}
+	return text.Plural(n, what) + " are"
 }
 
 // keepCurrent makes the proxy follow changes of the config files. Every run

@@ -22,19 +22,30 @@ import (
 func doctorCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "check whether this host can run sandboxes, and say what cures it if not",
+		Usage: "check this machine and print fixes",
 		Description: "It also checks the image that code runs on (--image), its registry if it is not here yet,\n" +
 			"and the entries in the files of MCP clients. Exit codes: 0 if nothing is missing, 1 if\n" +
 			"sandboxes run with something missing, 3 if they cannot run.",
-		Flags:        append([]cli.Flag{jsonFlag()}, settings.Flags()...),
+		Flags:        append([]cli.Flag{jsonFlag()}, settings.Flags(doctorSettings()...)...),
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return doctor(c, s) },
 	}
 }
 
+// doctorSettings are those that say what a sandbox needs. The others cannot be flags,
+// but values of variables that serve would refuse are errors here too.
+func doctorSettings() []string {
+	return append([]string{
+		"image", "memory", "pids", "cpus", "container-user", "mounts", "policy", "servers-config", "allow-self-server",
+	}, settings.ForImages...)
+}
+
 func doctor(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
+	}
+	if err := settings.CheckEnvironment(c); err != nil {
+		return err
 	}
 	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
@@ -61,9 +72,9 @@ func doctor(c *cli.Context, s *console.Streams) error {
 		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)
 	}
 	if c.Bool("json") {
-		err = console.PrintJSON(s.Out, checks)
+		err = console.PrintJSON(s, checks)
 	} else {
-		printChecks(s.Out, console.ColorsFor(s.Out), checks)
+		printChecks(s.Stdout(), console.ColorsFor(s.Out), checks)
 	}
 	if code := doctorExit(checks); err == nil && code != console.ExitOK {
 		return &console.ExitError{Code: code}
@@ -94,7 +105,6 @@ func count(checks []oci.Check, status string) (n int) {
 // doctor examines the host, not a registry.
 func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Streams, checks []oci.Check, pythonErr error) oci.Check {
 	conf.Image, conf.ImageNamed = "host", true
-	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	err := pythonErr
 	var took time.Duration
 	var version, cure string
@@ -125,7 +135,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 // tryPython runs one line of Python in a sandbox.
 func tryPython(ctx context.Context, conf settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
 	noRefresh := func(string, bool) {}
-	a, err := openApp(conf, appOptions{log: newLogger(conf, s.Err), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
+	a, err := openApp(conf, appOptions{log: slog.New(console.NewNoteHandler(s.Err)), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err
 	}

@@ -140,7 +140,7 @@ func (f *imageFacts) checks() []oci.Check {
 	case f.registry == "":
 		check.Text = f.name() + " can be read, and the first run unpacks it"
 	default:
-		check.Text = fmt.Sprintf("%s is not here yet, and the first run fetches %s", f.name(), megabytes(f.found.Size))
+		check.Text = fmt.Sprintf("%s is not here yet, and the first run fetches %s", f.name(), text.Size(f.found.Size))
 	}
 	checks := []oci.Check{check}
 	if f.registry != "" {
@@ -208,7 +208,7 @@ func (f *imageFacts) name() string {
 		more = append(more, platform)
 	}
 	if size > 0 {
-		more = append(more, megabytes(size))
+		more = append(more, text.Size(size))
 	}
 	if len(more) == 0 {
 		return f.ref

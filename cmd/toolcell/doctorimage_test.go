@@ -24,7 +24,7 @@ func TestImageChecks(t *testing.T) {
 	}{
 		"here": {
 			imageFacts{here: true, image: unpacked, version: "3.14.0", took: 120 * time.Millisecond},
-			[]string{"RC-IMAGE ok", "Python 3.14.0 of " + ref + " (linux/amd64, 138.7 MB) ran in a sandbox, in 120 ms"},
+			[]string{"RC-IMAGE ok", "Python 3.14.0 of " + ref + " (linux/amd64, 132.3 MiB) ran in a sandbox, in 120 ms"},
 			"",
 		},
 		"here, and large": {
@@ -59,7 +59,7 @@ func TestImageChecks(t *testing.T) {
 		},
 		"at its registry": {
 			imageFacts{registry: "registry.example", found: rootfs.Lookup{Platform: "linux/amd64", Size: 48_000_000}},
-			[]string{"RC-IMAGE ok", "is not here yet, and the first run fetches 48.0 MB", "RC-REGISTRY ok", "registry.example, or a mirror of it, has the image"},
+			[]string{"RC-IMAGE ok", "is not here yet, and the first run fetches 45.8 MiB", "RC-REGISTRY ok", "registry.example, or a mirror of it, has the image"},
 			"",
 		},
 		"in a folder": {

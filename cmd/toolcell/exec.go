@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
@@ -67,17 +66,20 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	req := shellRequest(c, s, conf, code)
+	progress := console.NewProgress(s.Err, quiet(c))
+	defer progress.Close()
+	req := shellRequest(c, conf, code, progress)
 	req.Code = code.text
-	giveStdin(&req, code, s)
+	giveStdin(&req, code, s, progress)
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
 	live := !conf.OutputNamed && !c.Bool("json")
 	run := a.bridge.Run
 	if live {
-		run = showLive(ctx, s, &req, cancel, run)
+		run = showLive(ctx, s, &req, cancel, progress, run)
 	}
 	r := run(ctx, req)
+	progress.Close()
 	if err := writeError(ctx); err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 // printWhole prints a result in a form that has its output, too.
 func printWhole(c *cli.Context, s *console.Streams, conf settings.Settings, r *bridge.Result) error {
 	if c.Bool("json") {
-		return console.PrintJSONObject(s.Out, r)
+		return console.PrintJSONObject(s, r)
 	}
 	_, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, r.WithoutHostNotes().Text(conf.Output)))
 	return err
@@ -104,11 +106,12 @@ func printWhole(c *cli.Context, s *console.Streams, conf settings.Settings, r *b
 
 // giveStdin gives the code the standard input that is left for it. At a terminal
 // nothing is read before the code wants a line: the shell may be meant.
-func giveStdin(req *bridge.Request, code script, s *console.Streams) {
+func giveStdin(req *bridge.Request, code script, s *console.Streams, progress *console.Progress) {
 	switch {
 	case !code.stdinLeft:
 	case console.Terminal(s.In):
 		req.Input = func(ctx context.Context) (string, error) {
+			progress.Hide() // what is typed has the line
 			line, err := console.ReadLine(ctx, s.In)
 			if err != nil && line == "" {
 				return "", err
@@ -138,13 +141,15 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	defer func() { err = errors.Join(err, a.Close()) }()
 	for _, name := range c.StringSlice("server") {
 		if _, err := a.proxy.Lookup(name); err != nil && name != "*" {
-			return &console.ExitError{Code: console.ExitUsage, Err: err}
+			return &console.ExitError{Code: console.ExitUsage, Err: forShell(err)}
 		}
 	}
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
-	req := shellRequest(c, s, conf, first)
-	run := showLive(ctx, s, &req, cancel, a.bridge.Run)
+	progress := console.NewProgress(s.Err, quiet(c))
+	defer progress.Close()
+	req := shellRequest(c, conf, first, progress)
+	run := showLive(ctx, s, &req, cancel, progress, a.bridge.Run)
 	due := hostNotesFor(c, conf)
 	show := func(r *bridge.Result) {
 		if err := printResult(due(first.explain(r)), s, c.Bool("quiet")); err != nil {
@@ -164,14 +169,7 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 
 // openForShell opens the app to run code for the user of a shell.
 func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*app, error) {
-	// A shell user wants the output alone.
-	if quiet := c.Bool("quiet"); !c.IsSet("log-level") {
-		conf.LogLevel = slog.LevelWarn
-		if quiet {
-			conf.LogLevel = slog.LevelError + 1
-		}
-	}
-	log := newLogger(conf, s.Err)
+	log := shellLogger(c, conf, s.Err)
 	found, err := discoverServers(conf, log)
 	if err != nil {
 		return nil, err
@@ -179,12 +177,18 @@ func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*
 	if err := found.askTrust(c.Context, s); err != nil {
 		return nil, err
 	}
-	found.logProblems()
+	found.noteProblems(c, s)
 	return openApp(conf, appOptions{log: log, refreshImage: newDetachedRefresher(c, log).start, servers: found})
 }
 
-func shellRequest(c *cli.Context, s *console.Streams, conf settings.Settings, code script) bridge.Request {
-	req := bridge.Request{File: code.file, Argv: code.argv, Servers: c.StringSlice("server"), Progress: console.PullProgress(s.Err)}
+// quiet reports whether only results and errors are to be printed.
+func quiet(c *cli.Context) bool { return c.Bool("quiet") || c.Bool("json") }
+
+func shellRequest(c *cli.Context, conf settings.Settings, code script, progress *console.Progress) bridge.Request {
+	req := bridge.Request{
+		File: code.file, Argv: code.argv, Servers: c.StringSlice("server"), Progress: console.RunProgress(progress, quiet(c)),
+		Running: func(func()) { progress.Hide() },
+	}
 	if c.IsSet("timeout") {
 		req.Timeout = conf.Timeout
 	}

@@ -22,7 +22,7 @@ func TestColorsEndWithTheRun(t *testing.T) {
 			defer cancel()
 			var req bridge.Request
 			s := &console.Streams{Out: theirs, Err: theirs}
-			run := showLive(ctx, s, &req, func(err error) { t.Error(err) }, func(_ context.Context, req bridge.Request) *bridge.Result {
+			run := showLive(ctx, s, &req, func(err error) { t.Error(err) }, console.NewProgress(theirs, true), func(_ context.Context, req bridge.Request) *bridge.Result {
 				for _, part := range []string{"\x1b]0;title", "\x07\x1b[3", "1mred", "\x1b]52;c;"} {
 					if _, err := req.Stdout.Write([]byte(part)); err != nil {
 						t.Error(err)

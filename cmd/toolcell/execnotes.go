@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/urfave/cli/v2"
 )
@@ -55,8 +57,21 @@ func newNotes(file string, notes []string) bool {
 	return true
 }
 
-// explain adds what the author of a script should know of its failure.
+// notGranted finds the server that code was not allowed to call.
+var notGranted = regexp.MustCompile(`server "([^"]+)" is not granted to this run`)
+
+// explain adds what the user of a shell should know of a failure.
 func (s script) explain(r *bridge.Result) *bridge.Result {
+	explained := *r
+	var unknown *mcpproxy.UnknownServerError
+	if errors.As(r.Cause(), &unknown) {
+		explained.Error = forShell(r.Cause()).Error()
+		return &explained
+	}
+	if denied := notGranted.FindStringSubmatch(r.Error); denied != nil {
+		explained.Hint = "to allow it: --server '" + denied[1] + "'"
+		return &explained
+	}
 	missing := missingModule.FindStringSubmatch(r.Error)
 	if s.file == "" || missing == nil {
 		return r
@@ -67,7 +82,6 @@ func (s script) explain(r *bridge.Result) *bridge.Result {
 	}
 	for _, name := range []string{missing[1] + ".py", missing[1]} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			explained := *r
 			explained.Hint = fmt.Sprintf("only the script itself goes into the sandbox; to give it %s, too: --mounts %s:/workspace/%s", name, filepath.Join(dir, name), name)
 			return &explained
 		}

@@ -20,14 +20,15 @@ type runFunc func(context.Context, bridge.Request) *bridge.Result
 // showLive lets req write its output to the streams at once, and returns run with
 // what is to be done after each run: colors do not last longer than their code.
 // Broken is called when a stream cannot be written, such as one without a reader.
-func showLive(ctx context.Context, s *console.Streams, req *bridge.Request, broken func(error), run runFunc) runFunc {
-	out, errs := liveWriter{s.Out, ctx, broken}, liveWriter{s.Err, ctx, broken}
+func showLive(ctx context.Context, s *console.Streams, req *bridge.Request, broken func(error), progress *console.Progress, run runFunc) runFunc {
+	out, errs := liveWriter{s.Out, ctx, broken, progress}, liveWriter{s.Err, ctx, broken, progress}
 	shownOut, shownErr := console.NewFilter(s.Out, out), console.NewFilter(s.Err, errs)
 	req.Stdout, req.Stderr = shownOut, shownErr
 	return func(ctx context.Context, req bridge.Request) *bridge.Result {
 		r := run(ctx, req)
 		out.writeLast(shownOut.End())
 		errs.writeLast(shownErr.End())
+		progress.Hide()
 		return r
 	}
 }
@@ -35,13 +36,18 @@ func showLive(ctx context.Context, s *console.Streams, req *bridge.Request, brok
 // A liveWriter writes output of the code at once. It calls broken when it
 // fails, such as when the reader is gone; a reader that does not read blocks nothing once ctx has ended.
 type liveWriter struct {
-	file   *os.File
-	ctx    context.Context
-	broken func(error)
+	file     *os.File
+	ctx      context.Context
+	broken   func(error)
+	progress *console.Progress // makes way
 }
 
 func (l liveWriter) Write(b []byte) (int, error) {
 	wrote, kept := make(chan error, 1), bytes.Clone(b)
+	l.progress.Hide()
+	if console.Terminal(l.file) {
+		defer l.progress.Wrote(kept)
+	}
 	go func() {
 		_, err := l.file.Write(kept)
 		wrote <- err
@@ -68,7 +74,7 @@ func (l liveWriter) writeLast(b []byte) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), lastWrite)
 	defer cancel()
-	_, _ = liveWriter{l.file, ctx, l.broken}.Write(b) // a reader that is gone was noticed before
+	_, _ = liveWriter{l.file, ctx, l.broken, l.progress}.Write(b) // a reader that is gone was noticed before
 }
 
 // writeError returns why output could not be written, if that is the cause of ctx's
@@ -97,6 +103,8 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 	color, stopped := console.ColorsFor(s.Err), s.Signals.Received() != nil
 	switch {
 	case stopped: // the user knows
+	case r.Status == bridge.StatusValidation || r.Status == bridge.StatusSandbox:
+		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), shown(r.Error))
 	case r.IsError() && r.Status != bridge.StatusError:
 		fmt.Fprintf(s.Err, "%s %s%s\n", color.Red("toolcell:"), statusPrefix(r.Status), shown(r.Error))
 		for _, l := range r.Stack {

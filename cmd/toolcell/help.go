@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
@@ -16,29 +18,74 @@ const (
 	helpWidth  = 100
 )
 
+// settingsTopic is what help knows besides commands.
+const settingsTopic = "settings"
+
+func helpCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name:         "help",
+		Usage:        "print the help of a command, or of all settings",
+		ArgsUsage:    "[COMMAND | settings]",
+		Flags:        []cli.Flag{jsonFlag()},
+		OnUsageError: usageError,
+		Action:       func(c *cli.Context) error { return help(c, s) },
+	}
+}
+
+func help(c *cli.Context, s *console.Streams) error {
+	args := c.Args().Slice()
+	switch {
+	case len(args) == 1 && args[0] == settingsTopic && c.Bool("json"):
+		return console.PrintJSON(s, settingRows())
+	case c.Bool("json"):
+		return console.Usagef("--json is for toolcell help settings")
+	case len(args) == 1 && args[0] == settingsTopic:
+		return printSettings(s.Out)
+	case len(args) == 0:
+		return printHelp(s.Out, c.App)
+	}
+	t := findCommand(c.App, append([]string{c.App.Name}, args...))
+	if rest := t.args[t.at:]; len(rest) > 0 {
+		among := append(slices.Clone(c.App.Commands), &cli.Command{Name: settingsTopic})
+		if t.parsed != nil {
+			among = t.parsed.Subcommands
+		}
+		return noCommand(among, rest[0])
+	}
+	t.parsed.HelpName = t.path
+	return printHelp(s.Out, t.parsed)
+}
+
 // A helpText is what --help prints.
 type helpText struct {
 	strings.Builder
 	width int
 }
 
+func newHelpText(out *os.File) *helpText {
+	return &helpText{width: min(console.TextWidth(out), helpWidth)}
+}
+
 // printHelp prints the help of the program or of a command, as the cli package gives
 // it. Its own templates do not wrap lines, and mix a command's flags with the settings.
-func printHelp(out *os.File, of any) {
-	h := &helpText{width: min(console.TextWidth(out), helpWidth)}
+func printHelp(out *os.File, of any) error {
+	h := newHelpText(out)
 	switch of := of.(type) {
 	case *cli.App:
 		h.head(of.Name, of.Usage, of.UsageText, "")
 		h.commands(of.Commands)
-		h.flags(append(of.Flags, cli.HelpFlag))
+		h.flags(of.Flags)
 		h.examples(of.Name)
+		h.WriteString("\nSettings: see toolcell help settings\n")
 	case *cli.Command:
 		h.head(of.HelpName, of.Usage, usageLine(of), of.Description)
 		h.commands(of.Subcommands)
 		h.flags(of.VisibleFlags())
 		h.examples(of.HelpName)
+		h.settings(of)
 	}
-	fmt.Fprint(out, h.String())
+	_, err := fmt.Fprint(out, h.String())
+	return err
 }
 
 // usageLine says how a command is typed.
@@ -53,9 +100,11 @@ func (h *helpText) head(name, about, usage, description string) {
 	h.lines("", name+" - "+about)
 	h.heading("USAGE")
 	h.lines("  ", usage)
-	if description != "" {
-		h.WriteByte('\n')
-		h.lines("", description)
+	for paragraph := range strings.SplitSeq(description, "\n\n") {
+		if paragraph != "" {
+			h.WriteByte('\n')
+			h.lines("", paragraph)
+		}
 	}
 }
 
@@ -69,24 +118,15 @@ func (h *helpText) commands(all []*cli.Command) {
 	}
 }
 
-// flags lists a command's own flags, and then the settings that it uses.
+// flags lists the flags that are no settings.
 func (h *helpText) flags(all []cli.Flag) {
 	h.heading("FLAGS")
-	var set []cli.Flag
 	for _, f := range all {
-		if isSetting(f) {
-			set = append(set, f)
-			continue
+		if !isSetting(f) && f != cli.HelpFlag {
+			h.flag(f, "")
 		}
-		h.flag(f, "")
 	}
-	if len(set) == 0 {
-		return
-	}
-	h.heading("SETTINGS: flags, or variables of the environment")
-	for _, f := range set {
-		h.flag(f, settingText(f))
-	}
+	h.flag(cli.HelpFlag, "")
 }
 
 func (h *helpText) flag(f cli.Flag, more string) {
@@ -97,17 +137,64 @@ func (h *helpText) flag(f cli.Flag, more string) {
 	h.item(strings.TrimSpace(strings.Join(names, ", ")+" "+placeholder(f)), about(f)+more)
 }
 
-// settingText gives the default of a setting, and its variable.
-func settingText(f cli.Flag) string {
+// fewSettings is how many a command may have so that its help shows all of them.
+const fewSettings = 2
+
+// settings lists the settings that matter most for a command, and says where the
+// others are.
+func (h *helpText) settings(c *cli.Command) {
+	main, found := mainSettings[c.HelpName]
+	var set, other []cli.Flag
+	for _, f := range c.VisibleFlags() {
+		if isSetting(f) {
+			set = append(set, f)
+		}
+	}
+	if len(set) == 0 {
+		return
+	}
+	all := len(set) == len(settings.All)
+	if found || len(set) > fewSettings {
+		isOther := func(f cli.Flag) bool { return !slices.Contains(main, f.Names()[0]) }
+		for _, f := range set {
+			if isOther(f) {
+				other = append(other, f)
+			}
+		}
+		set = slices.DeleteFunc(set, isOther)
+	}
+	h.heading("SETTINGS")
+	for _, f := range set {
+		h.flag(f, defaultOf(f))
+	}
+	const where = "see toolcell help settings"
+	switch {
+	case all:
+		h.lines("  ", "Settings: "+where+"; all are flags of this command")
+	case len(other) > 0 && len(set) > 0:
+		h.lines("  ", "Other settings: "+where+" for "+joinFlags(other))
+	case len(other) > 0:
+		h.lines("  ", "Settings: "+where+" for "+joinFlags(other))
+	default:
+		h.lines("  ", "Settings: "+where)
+	}
+}
+
+func joinFlags(flags []cli.Flag) string {
+	var names []string
+	for _, f := range flags {
+		names = append(names, dashed(f.Names()[0]))
+	}
+	return strings.Join(names, ", ")
+}
+
+// defaultOf says what a setting is if it is not set.
+func defaultOf(f cli.Flag) string {
 	s, ok := f.(*cli.StringFlag)
-	if !ok {
+	if !ok || s.Value == "" {
 		return ""
 	}
-	text := " ($" + strings.Join(s.EnvVars, ", $")
-	if s.Value != "" { // not the one that is set
-		text += ", default " + strings.Trim(s.GetDefaultText(), `"`)
-	}
-	return text + ")"
+	return " (default " + strings.Trim(s.GetDefaultText(), `"`) + ")" // not the value that is set
 }
 
 func (h *helpText) examples(command string) {
@@ -118,6 +205,47 @@ func (h *helpText) examples(command string) {
 	for _, e := range examples[command] {
 		fmt.Fprintln(h, "  "+e)
 	}
+}
+
+// printSettings prints all settings.
+func printSettings(out *os.File) error {
+	h := newHelpText(out)
+	h.lines("", "Each setting is a flag and a variable of the environment; the flag takes precedence. serve and exec have all flags, "+
+		"other commands those that matter there. In an MCP client, put the variables into toolcell's entry: toolcell install CLIENT --env NAME=VALUE")
+	for _, g := range settings.Groups {
+		h.heading(strings.ToUpper(g.Title))
+		for _, k := range g.Settings {
+			f := &cli.StringFlag{Name: k.Name, Value: k.Value, Usage: k.Usage}
+			h.flag(f, variableOf(k))
+		}
+	}
+	_, err := fmt.Fprint(out, h.String())
+	return err
+}
+
+func variableOf(k settings.Setting) string {
+	if k.Value == "" {
+		return " ($" + k.Env + ")"
+	}
+	return " ($" + k.Env + ", default " + k.Value + ")"
+}
+
+// A settingRow is a row of help settings --json.
+type settingRow struct {
+	Flag     string `json:"flag"`
+	Variable string `json:"variable"`
+	Default  string `json:"default"`
+	Group    string `json:"group"`
+	Meaning  string `json:"meaning"`
+}
+
+func settingRows() (rows []settingRow) {
+	for _, g := range settings.Groups {
+		for _, k := range g.Settings {
+			rows = append(rows, settingRow{dashed(k.Name), k.Env, k.Value, g.Title, strings.ReplaceAll(k.Usage, "`", "")})
+		}
+	}
+	return rows
 }
 
 func (h *helpText) heading(title string) { fmt.Fprintf(h, "\n%s\n", title) }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
@@ -18,8 +20,14 @@ func helpOf(t *testing.T, of any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printHelp(out, of)
-	out.Close()
+	if of == settingsTopic {
+		err = printSettings(out)
+	} else {
+		err = printHelp(out, of)
+	}
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +35,9 @@ func helpOf(t *testing.T, of any) string {
 	return string(text)
 }
 
-// TestHelp of every command fits 80 columns, has its own flags before the settings, and
-// two examples, which name flags that there are.
+// TestHelp of every command fits 80 columns and 45 lines, has its own flags and two
+// examples, which name flags that there are, before the settings, and says where all of
+// those are.
 func TestHelp(t *testing.T) {
 	app := testApp()
 	checkHelp(t, "toolcell", helpOf(t, app))
@@ -40,14 +49,22 @@ func TestHelp(t *testing.T) {
 		c.HelpName = path
 		text := helpOf(t, c)
 		checkHelp(t, path, text)
-		set := strings.Index(text, "\nSETTINGS")
+		if n := strings.Count(text, "\n"); n > 45 {
+			t.Errorf("%s has %d lines:\n%s", path, n, text)
+		}
+		own, set, _ := strings.Cut(text, "\nSETTINGS\n")
+		if isAll := strings.Contains(set, "all are flags"); len(settings.Flags()) == countSettings(c) != isAll || set != "" && !strings.Contains(set, "toolcell help settings") {
+			t.Errorf("%s: %s", path, set)
+		}
 		for _, f := range c.Flags {
-			at := strings.Index(text, "\n  "+dashed(f.Names()[0]))
-			if at < 0 || set >= 0 && isSetting(f) != (at > set) {
-				t.Errorf("%s: %s stands at %d, the settings begin at %d", path, f.Names()[0], at, set)
+			name := dashed(f.Names()[0])
+			switch {
+			case !isSetting(f) && !strings.Contains(own, "\n  "+name),
+				isSetting(f) && !strings.Contains(set, name) && !strings.Contains(set, "all are flags"):
+				t.Errorf("%s: there is no %s in its place:\n%s", path, name, text)
 			}
 		}
-		if len(examples[path]) < 2 {
+		if !strings.Contains(own, "\nEXAMPLES\n") || len(examples[path]) < 2 {
 			t.Errorf("%s has %d examples", path, len(examples[path]))
 		}
 		for _, e := range examples[path] {
@@ -61,6 +78,48 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	})
+}
+
+func countSettings(c *cli.Command) (n int) {
+	for _, f := range c.Flags {
+		if isSetting(f) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestHelpOfSettings has all of them, in their groups.
+func TestHelpOfSettings(t *testing.T) {
+	text := helpOf(t, settingsTopic)
+	checkHelp(t, settingsTopic, text)
+	at := 0
+	for _, g := range settings.Groups {
+		want := []string{"\n" + strings.ToUpper(g.Title) + "\n"}
+		for _, k := range g.Settings {
+			want = append(want, "\n  "+dashed(k.Name), "$"+k.Env)
+		}
+		for _, w := range want {
+			i := strings.Index(text[at:], w)
+			if i < 0 {
+				t.Fatalf("there is no %q after:\n%s", w, text[:at])
+			}
+			at += i
+		}
+	}
+}
+
+// TestSettingsWithoutUseAreRefused: a command does not take flags that it would ignore.
+func TestSettingsWithoutUseAreRefused(t *testing.T) {
+	for _, args := range []string{
+		"servers login --picture-bytes 1m x", "servers list --image host", "servers check --memory 1g", "doctor --picture-bytes 1m",
+		"doctor --timeout 5", "images list --registry-ca x", "images pull --pull never x", "images rm --authfile x y", "tools list --image x", "version --image x",
+	} {
+		_, err := findCommand(testApp(), append([]string{"toolcell"}, strings.Fields(args)...)).flagsFirst()
+		if err == nil || !strings.Contains(err.Error(), " has no flag --") {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
 }
 
 func checkHelp(t *testing.T, path, text string) {

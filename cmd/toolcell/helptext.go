@@ -34,4 +34,14 @@ var examples = map[string][]string{
 	"toolcell version":         {"toolcell version", "toolcell version --json"},
 	"toolcell completion":      {"source <(toolcell completion bash)", "toolcell completion fish | source"},
 	"toolcell man":             {"toolcell man | man -l -", "toolcell man >~/.local/share/man/man1/toolcell.1"},
+	"toolcell help":            {"toolcell help settings", "toolcell help images pull"},
+}
+
+// mainSettings are those that the help of a command with many settings explains.
+var mainSettings = map[string][]string{
+	"toolcell serve":         {"image", "timeout", "memory", "mounts"},
+	"toolcell exec":          {"image", "timeout", "memory", "mounts"},
+	"toolcell doctor":        {"image", "memory", "mounts"},
+	"toolcell images pull":   {"platform", "authfile"},
+	"toolcell images verify": {"platform", "authfile"},
 }

@@ -7,13 +7,22 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
 
+// The settings of commands that look at the images that are here, and of those that
+// may fetch layers. When to pull is what the user just typed.
+var (
+	storeSettings = []string{"state-dir", "platform"}
+	pullSettings  = slices.DeleteFunc(slices.Clone(settings.ForImages), func(name string) bool { return name == "pull" })
+)
+
 func imagesCommand(s *console.Streams) *cli.Command {
-	flags := settings.Flags(settings.ForImages...)
-	withJSON := append(slices.Clone(flags), jsonFlag())
+	withSettings := func(names []string, own ...cli.Flag) []cli.Flag {
+		return append(append(own, jsonFlag()), settings.Flags(names...)...)
+	}
 	return &cli.Command{
 		Name:         "images",
 		Usage:        "pull, list and remove images",
@@ -22,44 +31,43 @@ func imagesCommand(s *console.Streams) *cli.Command {
 			{
 				Name: "pull", Usage: "fetch images and unpack them, asking the registry even if a tag is here",
 				ArgsUsage: "REF…", OnUsageError: usageError,
-				Flags: append([]cli.Flag{
+				Flags: withSettings(pullSettings,
 					&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
-					&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"},
-				}, flags...),
+					&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"}),
 				Action: func(c *cli.Context) error { return imagesPull(c, s) },
 			},
 			{
-				Name: "list", Aliases: []string{"ls"}, Usage: "show what is here",
-				Flags: withJSON, OnUsageError: usageError,
+				Name: "list", Aliases: []string{"ls"}, Usage: "list the images on this machine",
+				Flags: withSettings(storeSettings), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesList(c, s) },
 			},
 			{
-				Name: "inspect", Usage: "show all that is known of images, as JSON",
-				ArgsUsage: "REF|DIGEST…", Flags: withJSON, OnUsageError: usageError,
+				Name: "inspect", Usage: "print everything about images, as JSON",
+				ArgsUsage: "REF|DIGEST…", Flags: withSettings(storeSettings), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesInspect(c, s) },
 			},
 			{
 				Name: "rm", Usage: "remove images; one with several names loses only the one given",
-				ArgsUsage: "REF|DIGEST…", Flags: flags, OnUsageError: usageError,
+				ArgsUsage: "REF|DIGEST…", Flags: withSettings(storeSettings), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesRemove(c, s) },
 			},
 			{
 				Name: "prune", Usage: "remove images without a name, and by age or size; never one in use",
-				Flags: append([]cli.Flag{
-					&cli.StringFlag{Name: "unused", Usage: "also those not used for `DAYS`"},
-					&cli.StringFlag{Name: "max-size", Usage: "also those used least recently, until the others take at most so many `BYTES` (k, m, g)"},
-				}, flags...), OnUsageError: usageError,
-				Action: func(c *cli.Context) error { return imagesPrune(c, s) },
+				Flags: withSettings(storeSettings,
+					&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
+					&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
+				OnUsageError: usageError,
+				Action:       func(c *cli.Context) error { return imagesPrune(c, s) },
 			},
 			{
-				Name: "verify", Usage: "read images again and compare all of them with their digests; all images unless some are named",
+				Name: "verify", Usage: "check the files of images against their digests",
 				ArgsUsage: "[REF|DIGEST…]", OnUsageError: usageError,
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "repair", Usage: "make damaged images anew, and fetch what that needs"}}, flags...),
+				Flags:  withSettings(pullSettings, &cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"}),
 				Action: func(c *cli.Context) error { return imagesVerify(c, s) },
 			},
 			{
 				Name: "refresh", Hidden: true, ArgsUsage: "REF", OnUsageError: usageError,
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, flags...),
+				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, settings.Flags(settings.ForImages...)...),
 				Action: func(c *cli.Context) error { return imagesRefresh(c, s) },
 			},
 		},
@@ -104,7 +112,11 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 		}
 	}
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, rows)
+		return console.PrintJSON(s, rows)
+	}
+	if len(rows) == 0 {
+		printNone(s, "there are no images here yet", "toolcell images pull "+settings.DefaultImage)
+		return nil
 	}
 	var cells [][]string
 	for _, r := range rows {
@@ -112,7 +124,7 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 			r.Ref = "<no name>"
 		}
 		cells = append(cells, []string{
-			r.Ref, fmt.Sprintf("%.19s", r.Digest), megabytes(r.Size), megabytes(r.Shared),
+			r.Ref, fmt.Sprintf("%.19s", r.Digest), text.Size(r.Size), text.Size(r.Shared),
 			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
 		})
 	}
@@ -126,8 +138,6 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 	}, cells)
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
 func imagesInspect(c *cli.Context, s *console.Streams) error {
 	store, _, err := openImages(c)
 	if err != nil {
@@ -138,7 +148,7 @@ func imagesInspect(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return console.PrintJSON(s.Out, found)
+	return console.PrintJSON(s, found)
 }
 
 // findImages returns the images that the arguments name.

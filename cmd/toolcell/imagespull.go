@@ -34,45 +34,81 @@ func imagesPull(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	defer store.Close()
+	var rows []pulledImage
 	var failures []error
 	for _, ref := range c.Args().Slice() {
-		if err := pullImage(c, s, store, conf, d, ref); err != nil {
+		start := time.Now()
+		row := pulledImage{Ref: ref}
+		root, err := pullImage(c, s, store, conf, d, ref)
+		if err == nil {
+			row.Ref, row.Digest, row.Millis = root.Ref, root.Digest, time.Since(start).Milliseconds()
+			if !c.Bool("json") {
+				_, err = fmt.Fprintf(s.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
+			}
+		}
+		if err != nil {
+			row.Error = err.Error()
 			failures = append(failures, d.Explain(err))
 		}
+		rows = append(rows, row)
 		if c.Context.Err() != nil {
 			break
 		}
 	}
+	if c.Bool("json") {
+		failures = append(failures, console.PrintJSON(s, rows))
+	}
 	return errors.Join(failures...)
 }
 
-func pullImage(c *cli.Context, s *console.Streams, store *rootfs.Store, conf settings.Settings, d settings.Dirs, ref string) error {
-	start := time.Now()
-	show, closeBars := func(rootfs.Progress) {}, func() {}
-	if console.Terminal(s.Err) {
-		b := console.NewBars(c.Context, s.Err)
-		show, closeBars = b.Show, b.Close
-	}
-	root, err := store.Pull(c.Context, ref, show)
-	closeBars()
+// A pulledImage is a row of images pull.
+type pulledImage struct {
+	Ref    string `json:"ref"`
+	Digest string `json:"digest,omitempty"`
+	Millis int64  `json:"ms,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// pullImage pulls an image and compiles its modules, unless that is left to others.
+func pullImage(c *cli.Context, s *console.Streams, store *rootfs.Store, conf settings.Settings, d settings.Dirs, ref string) (*rootfs.Root, error) {
+	bars := console.NewBars(console.NewProgress(s.Err, c.Bool("json")))
+	root, err := store.Pull(c.Context, ref, bars.Show)
+	bars.Close(err == nil)
 	if err != nil {
-		return err
+		if c.Context.Err() != nil {
+			fmt.Fprintln(s.Err, "toolcell:", cancelled(bars))
+		}
+		return nil, err
 	}
 	platform, err := images.ParsePlatform(conf.Platform)
 	foreign := err == nil && platform.Architecture != runtime.GOARCH
-	if !c.Bool("no-compile") && !foreign && root.NeedsBytecode() {
-		if console.Terminal(s.Err) {
-			fmt.Fprintln(s.Err, "compiling the image's modules, so that imports are fast")
-		}
-		if err := compileModules(c.Context, d, conf, root); err != nil {
-			if c.Context.Err() != nil {
-				return err
-			}
-			fmt.Fprintf(s.Err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
-		}
+	if c.Bool("no-compile") || foreign || !root.NeedsBytecode() {
+		return root, nil
 	}
-	fmt.Fprintf(s.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
-	return nil
+	progress := console.NewProgress(s.Err, c.Bool("json"))
+	defer progress.Close()
+	progress.Show("compiling the image's modules, so that imports are fast")
+	if err := compileModules(c.Context, d, conf, root); err != nil {
+		progress.Close()
+		if c.Context.Err() != nil {
+			fmt.Fprintln(s.Err, "toolcell: cancelled; the image is here, and the first run compiles its modules")
+			return nil, err
+		}
+		fmt.Fprintf(s.Err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
+	}
+	return root, nil
+}
+
+// cancelled says what is left of a pull that the user ended: its complete layers.
+func cancelled(bars *console.Bars) string {
+	switch n := bars.Finished(); n {
+	case 0:
+		return "cancelled; nothing was kept"
+	case 1:
+		return "cancelled; the layer that was complete was kept for the next pull"
+	default:
+		return fmt.Sprintf("cancelled; the %d layers that were complete were kept for the next pull", n)
+	}
 }
 
 // readLogin reads --creds. It returns nil if it is not given.

@@ -9,11 +9,19 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
 
-func imagesRemove(c *cli.Context, s *console.Streams) (err error) {
+// A removedImage is a row of images rm.
+type removedImage struct {
+	Name  string `json:"name"`
+	Freed int64  `json:"freed"` // bytes
+	Error string `json:"error,omitempty"`
+}
+
+func imagesRemove(c *cli.Context, s *console.Streams) error {
 	if !c.Args().Present() {
 		return console.Usagef("images rm takes references or digests of images")
 	}
@@ -22,35 +30,36 @@ func imagesRemove(c *cli.Context, s *console.Streams) (err error) {
 		return err
 	}
 	defer store.Close()
+	var rows []removedImage
+	var failures []error
 	for _, name := range c.Args().Slice() {
-		freed, rmErr := store.Remove(name)
-		if rmErr != nil {
-			err = errors.Join(err, d.Explain(rmErr))
-			continue
+		row := removedImage{Name: name}
+		if row.Freed, err = store.Remove(name); err != nil {
+			failures = append(failures, d.Explain(err))
+			row.Error = err.Error()
+		} else if !c.Bool("json") {
+			if _, err := fmt.Fprintf(s.Out, "removed %s, freed %s\n", name, text.Size(row.Freed)); err != nil {
+				failures = append(failures, err)
+			}
 		}
-		fmt.Fprintf(s.Out, "%s: %s free\n", name, megabytes(freed))
+		rows = append(rows, row)
 	}
-	return err
+	if c.Bool("json") {
+		failures = append(failures, console.PrintJSON(s, rows))
+	}
+	return errors.Join(failures...)
+}
+
+// A prunedImages is the one row of images prune.
+type prunedImages struct {
+	Removed []rootfs.Image `json:"removed"`
+	Freed   int64          `json:"freed"` // bytes, also of layers that no image had
 }
 
 func imagesPrune(c *cli.Context, s *console.Streams) error {
-	if c.Args().Present() {
-		return console.Usagef("images prune takes no arguments, got %q", c.Args().First())
-	}
-	var p rootfs.PruneOptions
-	if v := c.String("unused"); v != "" {
-		days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
-		if err != nil || days < 0 || days > 1e5 {
-			return console.Usagef("--unused: %q is not a number of days", v)
-		}
-		p.Unused = max(1, time.Duration(days*float64(24*time.Hour)))
-	}
-	if v := c.String("max-size"); v != "" {
-		n, err := settings.ParseBytes(v)
-		if err != nil {
-			return console.Usagef("--max-size: %q is %v", v, err)
-		}
-		p.Size = n
+	p, err := pruneOptions(c)
+	if err != nil {
+		return err
 	}
 	store, d, err := openImages(c)
 	if err != nil {
@@ -58,9 +67,40 @@ func imagesPrune(c *cli.Context, s *console.Streams) error {
 	}
 	defer store.Close()
 	removed, freed, err := store.Prune(p)
-	for _, i := range removed {
-		fmt.Fprintf(s.Out, "%.19s %s\n", i.Digest, strings.Join(i.Refs, " "))
+	if c.Bool("json") {
+		return errors.Join(console.PrintJSON(s, []prunedImages{{append([]rootfs.Image{}, removed...), freed}}), d.Explain(err))
 	}
-	fmt.Fprintf(s.Out, "%d images removed, %s free\n", len(removed), megabytes(freed))
-	return d.Explain(err)
+	var lines strings.Builder
+	for _, i := range removed {
+		fmt.Fprintln(&lines, strings.TrimSpace(fmt.Sprintf("removed %.19s %s", i.Digest, strings.Join(i.Refs, " "))))
+	}
+	switch {
+	case len(removed) == 0 && freed == 0:
+		fmt.Fprintln(&lines, "nothing to remove")
+	default:
+		fmt.Fprintf(&lines, "removed %s, freed %s\n", text.Plural(len(removed), "image"), text.Size(freed))
+	}
+	_, printErr := fmt.Fprint(s.Out, lines.String())
+	return errors.Join(d.Explain(err), printErr)
+}
+
+func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
+	if c.Args().Present() {
+		return p, console.Usagef("images prune takes no arguments, got %q", c.Args().First())
+	}
+	if v := c.String("unused"); v != "" {
+		days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
+		if err != nil || days < 0 || days > 1e5 {
+			return p, console.Usagef("--unused: %q is not a number of days", v)
+		}
+		p.Unused = max(1, time.Duration(days*float64(24*time.Hour)))
+	}
+	if v := c.String("max-size"); v != "" {
+		n, err := settings.ParseBytes(v)
+		if err != nil {
+			return p, console.Usagef("--max-size: %q is %v", v, err)
+		}
+		p.Size = n
+	}
+	return p, nil
 }

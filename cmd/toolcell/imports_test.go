@@ -17,7 +17,7 @@ import (
 var imports = map[string][]string{
 	"cmd/toolcell":                       {"cmd/toolcell/internal/...", "bridge/...", "mcpproxy/...", "oci/...", "rootfs/...", "images"},
 	"cmd/toolcell/e2e":                   {},
-	"cmd/toolcell/internal/console":      {"rootfs"},
+	"cmd/toolcell/internal/console":      {"mcpproxy/text", "rootfs"},
 	"cmd/toolcell/internal/image":        {"cmd/toolcell/internal/settings", "bridge", "bridge/runner", "oci", "rootfs"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "cmd/toolcell/internal/tokencost", "mcpproxy/..."},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "oci"},

@@ -71,7 +71,7 @@ func installAll(c *cli.Context, s *console.Streams) error {
 	return eachClient(c, s, func(o installer.Options) ([]string, error) { return installer.Detected(o.Discovery) },
 		func(i *installer.Installer) (*installer.Report, error) {
 			if c.Bool("print") {
-				return nil, i.PrintEntry()
+				return i.PrintEntry()
 			}
 			return i.Install(c.Context)
 		})
@@ -86,7 +86,7 @@ func uninstall(c *cli.Context, s *console.Streams) error {
 			fmt.Fprintf(s.Err, "toolcell: note: %s was changed too: take toolcell out of it with --project, in that folder\n", file)
 		}
 		if err == nil && len(clients) == 0 && !o.JSON {
-			fmt.Fprintln(s.Out, "nothing to do: toolcell is in the config of no client")
+			fmt.Fprintln(s.Stdout(), "nothing to do: toolcell is in the config of no client")
 		}
 		return clients, err
 	}
@@ -129,8 +129,8 @@ func doForClients(c *cli.Context, o installer.Options, clients []string, do func
 			}
 		}
 	}
-	if o.JSON && !c.Bool("print") {
-		if err := console.PrintJSON(s.Out, reports); err != nil {
+	if o.JSON {
+		if err := console.PrintJSON(s, reports); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func installOptions(c *cli.Context, s *console.Streams) (o installer.Options, er
 	if err != nil {
 		return o, err
 	}
-	log := newLogger(conf, s.Err)
+	log := shellLogger(c, conf, s.Err)
 	found, err := discoverServers(conf, log)
 	if err != nil {
 		return o, err

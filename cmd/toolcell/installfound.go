@@ -44,7 +44,7 @@ func installInFound(c *cli.Context, s *console.Streams) error {
 		}
 	}
 	if len(crowded) > 0 {
-		fmt.Fprintf(s.Out, "\nTo save the tokens of other servers, type: toolcell install %s --move-servers --dry-run\n", strings.Join(crowded, " "))
+		fmt.Fprintf(s.Stdout(), "\nTo save the tokens of other servers, type: toolcell install %s --move-servers --dry-run\n", strings.Join(crowded, " "))
 	}
 	if len(without) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func askClients(c *cli.Context, o installer.Options, without []string) ([]string
 
 func printClients(o installer.Options, rows []installer.Client) error {
 	if o.JSON {
-		return console.PrintJSON(o.Streams.Out, rows)
+		return console.PrintJSON(o.Streams, rows)
 	}
 	var cells [][]string
 	for _, r := range rows {

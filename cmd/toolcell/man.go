@@ -103,23 +103,26 @@ func (p *page) command(above string, c *cli.Command) {
 		if len(c.Aliases) > 0 {
 			p.text("Also: " + strings.Join(c.Aliases, ", ") + ".")
 		}
-		if c.Description != "" {
-			fmt.Fprintln(p, ".PP")
-			p.text(c.Description)
+		for paragraph := range strings.SplitSeq(c.Description, "\n\n") {
+			if paragraph != "" {
+				fmt.Fprintln(p, ".PP")
+				p.text(paragraph)
+			}
 		}
-		count := 0
+		var set []cli.Flag
 		for _, f := range c.Flags {
 			if isSetting(f) {
-				count++
+				set = append(set, f)
 				continue
 			}
 			p.flag(f)
 		}
 		switch {
-		case count == len(settings.All):
+		case len(set) == len(settings.All):
 			fmt.Fprintln(p, ".PP\nThe settings below are flags too.")
-		case count > 0:
-			fmt.Fprintln(p, ".PP\nSome of the settings below are flags too.")
+		case len(set) > 0:
+			fmt.Fprintln(p, ".PP")
+			p.text("Settings: " + joinFlags(set) + "; see below.")
 		}
 	}
 	for _, sub := range shown(c.Subcommands) {

@@ -21,7 +21,7 @@ var manEnvironment = []struct{ name, meaning string }{
 	{"MCP_BRIDGE_INPUT_ID", "The value of an input ID that a config file asks for."},
 	{"XDG_CACHE_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR, XDG_CONFIG_HOME", "Where images, state, what runs now, and policy.toml are, each in a folder toolcell."},
 	{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The way to registries."},
-	{"NO_COLOR", "No colours, if set; there are none but on a terminal, and not where TERM is dumb."},
+	{"NO_COLOR", "No colors, if set. There are none where output is not a terminal, or TERM is dumb."},
 }
 
 var manFiles = []struct{ name, meaning string }{

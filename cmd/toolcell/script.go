@@ -52,7 +52,7 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 	case c.Bool("i"):
 		return script{argv: argv("")}, nil
 	case source == "" && console.Terminal(in):
-		return script{}, console.Usagef("there is no code: give -c CODE or a file, - and type it, or -i for a prompt")
+		return script{}, console.Usagef("nothing to run: pass a FILE, -c CODE, - (stdin), or -i for a prompt")
 	}
 	text, err := readText(c.Context, in, "standard input")
 	return script{text: text, argv: argv("-")}, err

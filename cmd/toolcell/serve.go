@@ -17,12 +17,12 @@ func serveCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name:         "serve",
 		Aliases:      []string{"run"},
-		Usage:        "be an MCP server on standard input and output",
+		Usage:        "run the MCP server on stdin/stdout",
 		Flags:        settings.Flags(),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return console.Usagef("serve takes no arguments, got %q", c.Args().First())
+				return console.Usagef("serve takes no arguments, got %q; to run a script: toolcell exec %[1]s", c.Args().First())
 			}
 			return serve(c, s)
 		},

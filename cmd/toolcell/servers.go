@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,33 +11,35 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
 func serversCommand(s *console.Streams) *cli.Command {
-	command := func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error) *cli.Command {
+	command := func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error, more ...string) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
-			Flags:  append([]cli.Flag{jsonFlag()}, settings.Flags()...),
+			Flags:  append([]cli.Flag{jsonFlag()}, settings.Flags(slices.Concat(discoverySettings, more)...)...),
 			Action: func(c *cli.Context) error { return withProxy(c, s, action) },
 		}
 	}
 	return &cli.Command{
 		Name:         "servers",
-		Usage:        "show the upstream MCP servers and their tools",
+		Usage:        "list, check and call your MCP servers",
 		OnUsageError: usageError,
 		Subcommands: []*cli.Command{
-			command("list", "show the servers that were found, where, and what is wrong with which", "",
-				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }),
-			command("check", "start servers and say what is wrong with which", "[NAME]…",
+			command("list", "list the servers that were found, and what is wrong with any", "",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }, "policy"),
+			command("check", "start servers and report what is wrong with any", "[NAME]…",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCheck(c, s, p) }),
-			command("tools", "start servers and show their tools", "[NAME]…",
+			command("tools", "start servers and list their tools", "[NAME]…",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
 			serversLoginCommand(s), serversLogoutCommand(s),
 			command("search", "search the tools of all servers", "QUERY",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
-			command("call", "call a tool and print the server's answer as JSON", "NAME TOOL [ARGUMENTS]",
-				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }),
+			callFlags(command("call", "call a tool and print its value", "NAME TOOL [ARGUMENTS]",
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }, "policy")),
 			serversTrustCommand(s), serversUntrustCommand(s), serversSetCommand(s),
 		},
 		Action: needSubcommand,
@@ -52,7 +52,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 	if err != nil {
 		return err
 	}
-	log := newLogger(conf, s.Err)
+	log := shellLogger(c, conf, s.Err)
 	found, err := discoverServers(conf, log)
 	if err != nil {
 		return err
@@ -61,24 +61,53 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		return err
 	}
 	if name := c.Command.Name; name != "list" && name != "check" { // which say it themselves
-		found.logProblems()
+		found.noteProblems(c, s)
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, ClientVersion: version, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return action(c, p)
+	return forShell(action(c, p))
 }
+
+// forShell makes the error about a name that no server has say where a shell lists them.
+func forShell(err error) error {
+	var unknown *mcpproxy.UnknownServerError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	return &shellError{strings.Replace(err.Error(), unknown.Error(), unknownServer(unknown), 1), err}
+}
+
+func unknownServer(e *mcpproxy.UnknownServerError) string {
+	what := fmt.Sprintf("there is no server %q", e.Name)
+	if near := match.Nearest(e.Name, e.Known, 1); len(near) > 0 && match.EditDistance(e.Name, near[0]) <= len(near[0])/3 {
+		what += "; the nearest is " + text.QuoteList(near, 1)
+	}
+	if len(e.Known) == 0 {
+		return what + ": no servers are configured; see: toolcell servers list"
+	}
+	return what + " (have: " + text.Bound(strings.Join(e.Known, ", "), 500) + "); see: toolcell servers list"
+}
+
+// A shellError is an error in the words of the shell.
+type shellError struct {
+	text string
+	err  error
+}
+
+func (e *shellError) Error() string { return e.text }
+func (e *shellError) Unwrap() error { return e.err }
 
 func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
 	printProblems(s.Err, all, p.Problems())
 	printUnmatchedSections(c, s.Err, all)
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, all)
+		return console.PrintJSON(s, all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(s.Err, "toolcell: no servers were found\nhint: put one into ~/MCPs/NAME.json: {\"mcpServers\": {\"NAME\": {\"command\": \"…\", \"args\": []}}}")
+		noServers(s)
 		return nil
 	}
 	var rows [][]string
@@ -92,6 +121,10 @@ func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		{Name: "SOURCE", End: true},
 		{Name: "REMARK", Wrap: true},
 	}, rows)
+}
+
+func noServers(s *console.Streams) {
+	printNone(s, "no servers were found", `put one into ~/MCPs/NAME.json: {"mcpServers": {"NAME": {"command": "…", "args": []}}}`)
 }
 
 // remark returns a one-line remark about a server.
@@ -128,110 +161,3 @@ func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []config.P
 		}
 	}
 }
-
-// A serverTool is a row of servers tools and servers search.
-type serverTool struct {
-	Server      string  `json:"server"`
-	Tool        string  `json:"tool"`
-	Description string  `json:"description,omitempty"`
-	Score       float64 `json:"score,omitempty"` // of a search
-}
-
-func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	names := c.Args().Slice()
-	if len(names) == 0 {
-		for _, st := range p.Servers() {
-			if st.Alias != "" {
-				names = append(names, st.Name)
-			}
-		}
-	}
-	var rows []serverTool
-	var failed []error
-	for _, name := range names {
-		tools, err := p.Refresh(c.Context, name)
-		if err != nil {
-			// A server that does not start does not hide the others.
-			failed = append(failed, err)
-			continue
-		}
-		for _, t := range tools {
-			rows = append(rows, serverTool{name, t.Name, t.Description, 0})
-		}
-	}
-	return errors.Join(append([]error{printTools(c, s, rows)}, failed...)...)
-}
-
-func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if !c.Args().Present() {
-		return console.Usagef("servers search takes what to search for")
-	}
-	docs, problems, err := p.Search(c.Context, strings.Join(c.Args().Slice(), " "), 10, false, nil)
-	if err != nil {
-		return err
-	}
-	for _, problem := range problems {
-		fmt.Fprintf(s.Err, "toolcell: not searched: %s\n", console.Shown(s.Err, problem.String()))
-	}
-	var rows []serverTool
-	for _, d := range docs {
-		rows = append(rows, serverTool{d.Server, d.Tool, d.Description, d.Score})
-	}
-	return printTools(c, s, rows)
-}
-
-func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if c.NArg() < 2 || c.NArg() > 3 {
-		return console.Usagef(`servers call takes a server, a tool and the arguments as a JSON object, such as '{"path": "/tmp"}'`)
-	}
-	arguments := json.RawMessage("{}")
-	if c.NArg() == 3 {
-		arguments = json.RawMessage(c.Args().Get(2))
-		var object map[string]any
-		if err := json.Unmarshal(arguments, &object); err != nil {
-			return console.Usagef("the arguments %s are no JSON object: %w", c.Args().Get(2), err)
-		}
-	}
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
-	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
-		Server: c.Args().Get(0), Tool: c.Args().Get(1), Arguments: arguments, Run: loadPolicy(conf, newLogger(conf, s.Err)).NewRun(),
-	})
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, answer.JSON, "", "  "); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	fmt.Fprintln(s.Out, console.Filtered(s.Out, out.String()))
-	if answer.IsError {
-		return &console.ExitError{Code: console.ExitFail} // the answer says why
-	}
-	return nil
-}
-
-func printTools(c *cli.Context, s *console.Streams, rows []serverTool) error {
-	if c.Bool("json") {
-		return console.PrintJSON(s.Out, rows)
-	}
-	columns := []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "SCORE"}, {Name: "DESCRIPTION"}}
-	scored := len(rows) > 0 && rows[0].Score > 0
-	var cells [][]string
-	for _, r := range rows {
-		cells = append(cells, []string{r.Server, r.Tool, fmt.Sprintf("%.2f", r.Score), console.OneLine(r.Description, descriptionWidth)})
-	}
-	if !scored {
-		columns = slices.Delete(columns, 2, 3)
-		for i := range cells {
-			cells[i] = slices.Delete(cells[i], 2, 3)
-		}
-	}
-	return console.PrintTable(s.Out, columns, cells)
-}
-
-// descriptionWidth bounds a tool's description in a table: servers write pages.
-// --json shows all of it.
-const descriptionWidth = 200

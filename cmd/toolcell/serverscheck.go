@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -46,20 +48,56 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 			return err
 		}
 	}
-	var several errgroup.Group
-	several.SetLimit(4)
-	for i := range rows {
-		if rows[i].Status == "idle" || rows[i].Status == "failed" {
-			several.Go(func() error { rows[i].check(c.Context, p); return nil })
-		}
+	checkAll(c, s, p, rows)
+	if len(rows) == 0 && !c.Bool("json") {
+		noServers(s)
+		return nil
 	}
-	_ = several.Wait() // each row has its own outcome
 	err := printChecked(c, s, rows)
 	if bad := slices.IndexFunc(rows, func(r checked) bool { return r.Status != "ready" }); bad >= 0 && err == nil {
 		err = &console.ExitError{Code: console.ExitFail} // the table shows the reason
 	}
 	return err
 }
+
+// checkAll fills the rows of servers that can be started.
+func checkAll(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, rows []checked) {
+	progress := console.NewProgress(s.Err, c.Bool("json"))
+	defer progress.Close()
+	var mu sync.Mutex
+	var waiting []string
+	total := 0
+	for _, r := range rows {
+		if r.startable() {
+			total++
+			waiting = append(waiting, r.Name)
+		}
+	}
+	show := func() {
+		progress.Show(fmt.Sprintf("%d of %d servers checked; waiting for %s", total-len(waiting), total, strings.Join(waiting, ", ")))
+	}
+	show()
+	var several errgroup.Group
+	several.SetLimit(4)
+	for i := range rows {
+		if !rows[i].startable() {
+			continue
+		}
+		several.Go(func() error {
+			rows[i].check(c.Context, p)
+			mu.Lock()
+			defer mu.Unlock()
+			waiting = slices.DeleteFunc(waiting, func(name string) bool { return name == rows[i].Name })
+			show()
+			return nil
+		})
+	}
+	_ = several.Wait() // each row has its own outcome
+}
+
+// startable reports whether the check can start the server; one that failed before may
+// start now.
+func (r checked) startable() bool { return r.Status == "idle" || r.Status == "failed" }
 
 // skipped reports whether an entry was left out for a reason that needs no cure.
 func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
@@ -82,7 +120,7 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 
 func printChecked(c *cli.Context, s *console.Streams, rows []checked) error {
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, rows)
+		return console.PrintJSON(s, rows)
 	}
 	var cells [][]string
 	for _, r := range rows {

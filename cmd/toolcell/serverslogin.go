@@ -66,7 +66,7 @@ func serversLogin(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		return fmt.Errorf("logged in to %q, but it cannot be used: %w", name, err)
 	}
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
+		return console.PrintJSON(s, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
 	}
 	_, err = fmt.Fprintf(s.Out, "logged in to %q, which has %d tools\n", name, len(tools))
 	return err
@@ -164,13 +164,13 @@ func serversLogout(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error 
 		return err
 	}
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
+		return console.PrintJSON(s, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
 	}
 	if !was {
-		fmt.Fprintf(s.Out, "there was no login to %q\n", c.Args().First())
+		fmt.Fprintf(s.Stdout(), "there was no login to %q\n", c.Args().First())
 		return nil
 	}
-	fmt.Fprintf(s.Out, "forgot the login to %q\n", c.Args().First())
+	fmt.Fprintf(s.Stdout(), "forgot the login to %q\n", c.Args().First())
 	return nil
 }
 

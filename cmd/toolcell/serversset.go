@@ -35,7 +35,7 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := discoverServers(conf, newLogger(conf, s.Err))
+	found, err := discoverServers(conf, shellLogger(c, conf, s.Err))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 			err = fmt.Errorf("%q of server %q has no value that was set", in.ID, in.Server)
 		}
 		if err == nil && c.Bool("json") {
-			err = console.PrintJSON(s.Out, []valueSet{{in.Server, in.ID, in.Source, false}})
+			err = console.PrintJSON(s, []valueSet{{in.Server, in.ID, in.Source, false}})
 		}
 		return err
 	}
@@ -61,7 +61,7 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 		return fmt.Errorf("keeping the value: %w", err)
 	}
 	if c.Bool("json") {
-		err = console.PrintJSON(s.Out, []valueSet{{in.Server, in.ID, in.Source, true}})
+		err = console.PrintJSON(s, []valueSet{{in.Server, in.ID, in.Source, true}})
 	} else {
 		_, err = fmt.Fprintf(s.Out, "set: %s, for %s\n", in.ID, in.Source)
 	}

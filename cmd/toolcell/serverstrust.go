@@ -49,12 +49,12 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 		return err
 	}
 	var rows []trustRow
-	var out io.Writer = s.Out
+	out := s.Stdout()
 	if c.Bool("json") {
 		out = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
-		found, err := discoverServers(conf, newLogger(conf, s.Err))
+		found, err := discoverServers(conf, shellLogger(c, conf, s.Err))
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 		rows = append(rows, row)
 	}
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, rows)
+		return console.PrintJSON(s, rows)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func toolsList(c *cli.Context, s *console.Streams, saved savedtools.Store) error
 	tools, problems := saved.List()
 	err := errors.Join(problems...)
 	if c.Bool("json") {
-		return errors.Join(console.PrintJSON(s.Out, tools), err)
+		return errors.Join(console.PrintJSON(s, tools), err)
 	}
 	if len(tools) == 0 && err == nil {
 		fmt.Fprintf(s.Err, "toolcell: no tools are saved in %s\nhint: code saves a function with runtime.save_tool(function)\n", projectName(saved))
@@ -105,12 +105,12 @@ func toolsShow(c *cli.Context, s *console.Streams, saved savedtools.Store) error
 		tools = append(tools, t)
 	}
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, tools)
+		return console.PrintJSON(s, tools)
 	}
 	color := console.ColorsFor(s.Out)
 	for i, t := range tools {
 		if i > 0 {
-			fmt.Fprintln(s.Out)
+			fmt.Fprintln(s.Stdout())
 		}
 		about := "# " + t.Name
 		if on := savedOn(t); on != "" {
@@ -139,11 +139,11 @@ func toolsRemove(c *cli.Context, s *console.Streams, saved savedtools.Store) (er
 		}
 		removed = append(removed, map[string]string{"name": name})
 		if !c.Bool("json") {
-			fmt.Fprintf(s.Out, "removed: %s\n", name)
+			fmt.Fprintf(s.Stdout(), "removed: %s\n", name)
 		}
 	}
 	if c.Bool("json") {
-		err = errors.Join(err, console.PrintJSON(s.Out, removed))
+		err = errors.Join(err, console.PrintJSON(s, removed))
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func toolsExport(c *cli.Context, s *console.Streams, saved savedtools.Store) err
 		return hintAtTools(err)
 	}
 	if c.Bool("json") {
-		return console.PrintJSON(s.Out, []map[string]string{{"module": text.String()}})
+		return console.PrintJSON(s, []map[string]string{{"module": text.String()}})
 	}
 	_, err := io.WriteString(s.Out, console.Shown(s.Out, text.String()))
 	return err

@@ -27,7 +27,7 @@ func versionCommand(s *console.Streams) *cli.Command {
 				return console.Usagef("version takes no arguments, got %q", c.Args().First())
 			}
 			if c.Bool("json") {
-				return console.PrintJSON(s.Out, []map[string]string{
+				return console.PrintJSON(s, []map[string]string{
 					{"version": version, "commit": commit, "date": date, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
 				})
 			}

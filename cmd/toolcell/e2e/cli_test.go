@@ -207,9 +207,14 @@ func TestServersCommands(t *testing.T) {
 		code int
 	}{
 		{[]string{"github", "create_issue", `{"title": "new"}`}, "new", 0},
+		{[]string{"--raw", "github", "create_issue", `{"title": "new"}`}, `"content": [`, 0},
+		{[]string{"--raw", "github", "create_issue"}, `"isError": true`, 1},
+		{[]string{"--json", "github", "create_issue"}, `"error": "`, 1},
 		{[]string{"github", "create_issue"}, "title must not be empty", 1},
 		{[]string{"github", "nope"}, "create_issue", 1},
-		{[]string{"github", "create_issue", "[]"}, "JSON object", 2},
+		{[]string{"github", "create_issue", "[]"}, "[] is not a JSON object\n", 2},
+		{[]string{"github", "create_issue", "{path: 1}"}, "{path: 1} is not a JSON object: ", 2},
+		{[]string{"gitub", "create_issue"}, `there is no server "gitub"; the nearest is "github" (have: `, 1},
 		{[]string{"github"}, "takes a server", 2},
 	} {
 		out, errs, code = h.run(t, env{"MCP_SERVERS_CONFIG": extra}, append([]string{"servers", "call"}, tt.args...)...)

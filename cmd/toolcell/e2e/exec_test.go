@@ -386,13 +386,22 @@ func exitCode(c *exec.Cmd) int {
 // is not trusted.
 func TestQuietExecNamesFiles(t *testing.T) {
 	h := firstHost(t)
-	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-q", "-c", "_ = open('/workspace/out/x.txt', 'w').write('y')")
-	c.Dir = t.TempDir()
-	_ = os.Chmod(c.Dir, 0o755)
-	_ = os.Chmod(filepath.Dir(c.Dir), 0o755)
-	if err := os.WriteFile(filepath.Join(c.Dir, ".mcp.json"), []byte(`{"mcpServers": {"x": {"command": "false"}}}`), 0o644); err != nil {
+	dir, policy := t.TempDir(), writeConfig(t, "no policy at all = [")
+	_ = os.Chmod(dir, 0o755)
+	_ = os.Chmod(filepath.Dir(dir), 0o755)
+	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"x": {"command": "false"}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_POLICY": policy}
+	c := h.command(t, e, "exec", "-c", "1")
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "toolcell: note: "+dir+"/.mcp.json is not trusted, so its 1 server is left out; read it, then: toolcell servers trust "+dir+"/.mcp.json\n") ||
+		!strings.Contains(string(out), "toolcell: note: nothing may be called until the policy is fixed: ") || strings.Contains(string(out), "level=") {
+		t.Errorf("without -q: %v, %s", err, out)
+	}
+	e["MCP_BRIDGE_LOG_LEVEL"] = "DEBUG"
+	c = h.command(t, e, "exec", "-q", "-c", "_ = open('/workspace/out/x.txt', 'w').write('y')")
+	c.Dir = dir
 	out, err := c.CombinedOutput()
 	if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], "toolcell: kept /") {
 		t.Errorf("%v, %s", err, out)

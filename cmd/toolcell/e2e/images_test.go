@@ -72,7 +72,7 @@ func TestImagesAreListedVerifiedRepairedAndRemoved(t *testing.T) {
 			t.Errorf("list: %s", out)
 		}
 
-		if out := h.must(t, e, "images", "verify"); !strings.Contains(out, "as its digest says") {
+		if out := h.must(t, e, "images", "verify"); !strings.Contains(out, ": ok\n") {
 			t.Errorf("verify: %s", out)
 		}
 		file := filepath.Join(image["dir"].(string), image["python"].(string), "../../lib/python"+numbered(v), "base64.py")
@@ -99,10 +99,10 @@ func TestImagesAreListedVerifiedRepairedAndRemoved(t *testing.T) {
 		if refs := h.inspect(t, e, b)["refs"].([]any); len(refs) != 1 {
 			t.Errorf("after the removal of one name: %v", refs)
 		}
-		if out := h.must(t, e, "images", "prune", "--unused", "1"); !strings.HasPrefix(out, "0 images removed") {
+		if out := h.must(t, e, "images", "prune", "--unused", "1"); out != "nothing to remove\n" {
 			t.Errorf("prune of what was used today: %s", out)
 		}
-		if out := h.must(t, e, "images", "prune", "--max-size", "1m"); !strings.Contains(out, "1 images removed") {
+		if out := h.must(t, e, "images", "prune", "--max-size", "1m"); !strings.Contains(out, "removed 1 image, freed ") {
 			t.Errorf("prune by size: %s", out)
 		}
 		if out := h.must(t, e, "images", "list", "--json"); strings.TrimSpace(out) != "[]" {
@@ -125,7 +125,7 @@ func TestImageInUseStays(t *testing.T) {
 	if _, errs, code := h.run(t, e, "images", "rm", ref); code != 1 || !strings.Contains(errs, "in use by another process") {
 		t.Errorf("rm: exit %d, %s", code, errs)
 	}
-	if out := h.must(t, e, "images", "prune", "--max-size", "1m"); !strings.HasPrefix(out, "0 images removed") {
+	if out := h.must(t, e, "images", "prune", "--max-size", "1m"); out != "nothing to remove\n" {
 		t.Errorf("prune: %s", out)
 	}
 	c.python(t, "import json; print(2)").want(t, "2")

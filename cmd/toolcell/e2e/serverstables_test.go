@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rivo/uniseg"
+	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
 // TestServersTablesFitTheTerminal: at any width no line is longer, and the JSON
@@ -34,6 +36,8 @@ func TestServersTablesFitTheTerminal(t *testing.T) {
 			p.sees(tt.want)
 			for line := range strings.Lines(p.screen.String()) {
 				line = strings.TrimRight(line, "\r\n")
+				line = line[strings.LastIndex(line, "\x1b[J")+1:] // what was erased before does not count
+				line = strings.TrimPrefix(line, "[J")
 				if n := uniseg.StringWidth(line); n > int(width) && !strings.HasPrefix(line, "toolcell: ") {
 					t.Errorf("%v in %d columns: a line of %d: %q", tt.args, width, n, line)
 				}
@@ -51,20 +55,27 @@ func TestServersTablesFitTheTerminal(t *testing.T) {
 // objects if asked to, and nothing else on standard output.
 func TestJSONEverywhere(t *testing.T) {
 	h := firstHost(t)
+	exe, err := fakeBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := h.ownState(t)
 	e["MCP_BRIDGE_IMAGE"] = "host"
 	e["MCP_SERVERS_CONFIG"] = writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"asks":   map[string]any{"command": "x", "env": map[string]string{"TOKEN": "${TOKEN}"}},
 		"remote": map[string]any{"url": "http://127.0.0.1:1/"},
+		"odd":    map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "odd"}},
 	}})
+	_, v := pythons()
+	image := "oci:" + rootfstest.Layout(t, v)
 	file := filepath.Join(t.TempDir(), ".mcp.json")
 	if err := os.WriteFile(file, []byte(`{"mcpServers": {"theirs": {"command": "x"}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	h.must(t, e, "exec", "-c", "1")
-	for _, tt := range []struct {
+	commands := []struct {
 		args []string
-		key  string
+		key  string // of the row; none if there is nothing to show
 	}{
 		{[]string{"version"}, "version"},
 		{[]string{"doctor"}, "code"},
@@ -76,7 +87,22 @@ func TestJSONEverywhere(t *testing.T) {
 		{[]string{"servers", "set", "asks", "TOKEN"}, "set"},
 		{[]string{"servers", "set", "--remove", "asks", "TOKEN"}, "set"},
 		{[]string{"servers", "logout", "remote"}, "loggedIn"},
-	} {
+		{[]string{"servers", "call", "odd", "pid"}, "value"},
+		{[]string{"servers", "call", "--raw", "odd", "pid"}, "answer"},
+		{[]string{"servers", "tools", "odd"}, "tool"},
+		{[]string{"images", "pull", image}, "digest"},
+		{[]string{"images", "list"}, "ref"},
+		{[]string{"images", "inspect", image}, "layers"},
+		{[]string{"images", "verify"}, "damage"},
+		{[]string{"images", "prune"}, "freed"},
+		{[]string{"images", "rm", image}, "freed"},
+		{[]string{"install", "cursor", "--print"}, "entry"},
+		{[]string{"install", "cursor", "--dry-run"}, "diff"},
+		{[]string{"install", "cursor"}, "status"},
+		{[]string{"uninstall", "cursor", "--dry-run"}, "diff"},
+		{[]string{"uninstall", "cursor"}, "status"},
+	}
+	for _, tt := range commands {
 		c := h.command(t, e, append(tt.args, "--json")...)
 		c.Stdin = strings.NewReader("secret\n")
 		out, _ := c.Output() // doctor's exit code depends on the host
@@ -87,6 +113,15 @@ func TestJSONEverywhere(t *testing.T) {
 		}
 		if tt.key != "" && (len(rows) == 0 || rows[0][tt.key] == nil) {
 			t.Errorf("%v: no %q in %s", tt.args, tt.key, out)
+		}
+	}
+	// The same again, as text, where nothing can be printed.
+	e["MCP_BRIDGE_STATE_DIR"] = h.ownState(t)["MCP_BRIDGE_STATE_DIR"]
+	for _, tt := range commands {
+		out, err := h.shell(t, e, `echo secret | "$@" >/dev/full`, tt.args...).CombinedOutput()
+		isSilent := tt.key == "" || slices.Contains(tt.args, "--remove")
+		if !isSilent && (err == nil || !strings.Contains(string(out), "no space left on device")) {
+			t.Errorf("%v into a full disk: %v\n%s", tt.args, err, out)
 		}
 	}
 }

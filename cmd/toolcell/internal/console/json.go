@@ -9,17 +9,22 @@ import (
 	"sync"
 )
 
-// PrintJSON prints a list; an empty one is [], not null. Control characters are
-// escaped, also those that JSON would allow.
-func PrintJSON[T any](w io.Writer, list []T) error {
+// PrintJSON prints a list on standard output; an empty one is [], not null. Control
+// characters are escaped, also those that JSON would allow.
+func PrintJSON[T any](s *Streams, list []T) error {
 	if list == nil {
 		list = []T{}
 	}
-	return PrintJSONObject(w, list)
+	return PrintJSONObject(s, list)
 }
 
 // PrintJSONObject prints one value, as PrintJSON does a list.
-func PrintJSONObject(w io.Writer, value any) error {
+func PrintJSONObject(s *Streams, value any) error {
+	s.JSONPrinted = true
+	return writeJSON(s.Out, value)
+}
+
+func writeJSON(w io.Writer, value any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is for people, not for a web page

@@ -11,7 +11,7 @@ import (
 func TestJSONHasNoControlCharacters(t *testing.T) {
 	want := []map[string]string{{"text": "\x1b[2J\u009b2J\x7f\u0085é\u00a0<\n"}}
 	var b bytes.Buffer
-	if err := PrintJSON(&b, want); err != nil {
+	if err := writeJSON(&b, want); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {

@@ -1,79 +1,192 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/rootfs"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/sys/unix"
 )
 
-// Bars draws a bar for each layer of a pull.
-type Bars struct {
-	all    *mpb.Progress
-	layers []*mpb.Bar
-	last   []time.Time // when a layer was last heard of
+const (
+	drawEvery = 100 * time.Millisecond
+	drawAfter = time.Second // short work draws nothing
+	// echoed is the room that a terminal needs at the end of a line to echo ^C.
+	echoed = 3
+)
+
+// A Progress is one or more lines at the end of a terminal that say how far long work
+// is. They are drawn anew as it goes on, and erased at its end. On anything but a
+// terminal nothing is drawn.
+type Progress struct {
+	out    *os.File
+	stop   chan struct{}
+	ticker sync.WaitGroup
+
+	mu      sync.Mutex
+	lines   []string  // to draw
+	since   time.Time // when the first of them came
+	drawn   int       // how many are on the screen
+	midLine bool      // others have written a line without its end
+	closed  bool
 }
 
-// NewBars draws on w until Close.
-func NewBars(ctx context.Context, w *os.File) *Bars {
-	return &Bars{all: mpb.NewWithContext(ctx, mpb.WithOutput(w), mpb.WithWidth(32))}
+// NewProgress draws on out until Close, unless it is quiet.
+func NewProgress(out *os.File, quiet bool) *Progress {
+	p := &Progress{out: out, stop: make(chan struct{})}
+	if quiet || terminalWidth(out) == 0 || os.Getenv("TERM") == "dumb" {
+		p.closed = true
+		return p
+	}
+	p.ticker.Go(func() {
+		ticks := time.NewTicker(drawEvery)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				p.draw()
+			case <-p.stop:
+				return
+			}
+		}
+	})
+	return p
 }
 
-// Show updates the progress of a pull: it is the progress function of
-// Store.Pull.
-func (b *Bars) Show(p rootfs.Progress) {
-	for n, l := range p.Layers {
-		if n == len(b.layers) {
-			b.layers, b.last = append(b.layers, b.add(l)), append(b.last, time.Now())
-		}
-		b.layers[n].EwmaSetCurrent(l.Done, time.Since(b.last[n]))
-		b.last[n] = time.Now()
-		if l.Finished {
-			b.layers[n].SetTotal(l.Total, true)
-		}
+// Drawn reports whether anything is drawn at all.
+func (p *Progress) Drawn() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed
+}
+
+// Show replaces the lines.
+func (p *Progress) Show(lines ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lines == nil {
+		p.since = time.Now()
+	}
+	p.lines = lines
+}
+
+// Hide erases the lines until the next Show.
+func (p *Progress) Hide() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = nil
+	p.erase()
+}
+
+// Wrote notes what others have written to the terminal: lines are drawn only where a
+// line begins.
+func (p *Progress) Wrote(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(b) > 0 {
+		p.midLine = b[len(b)-1] != '\n'
 	}
 }
 
-func (b *Bars) add(l rootfs.LayerProgress) *mpb.Bar {
-	name := l.Digest
-	if len(name) > len("sha256:")+12 {
-		name = name[len("sha256:") : len("sha256:")+12]
-	}
-	return b.all.AddBar(l.Total,
-		mpb.PrependDecorators(decor.Name(name+" "), decor.CountersKibiByte("% 8.1f / % 8.1f", decor.WCSyncSpace)),
-		mpb.AppendDecorators(
-			decor.OnComplete(decor.EwmaSpeed(decor.SizeB1024(0), "% .1f", 30, decor.WCSyncSpace), ""),
-			decor.OnComplete(decor.EwmaETA(decor.ET_STYLE_GO, 30, decor.WCSyncSpace), "done"),
-		))
+// Close erases the lines for good.
+func (p *Progress) Close() {
+	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
 }
 
-// Close draws the bars for the last time.
-func (b *Bars) Close() {
-	for _, bar := range b.layers {
-		if !bar.Completed() {
-			bar.Abort(false)
+// CloseWith leaves these lines on the screen.
+func (p *Progress) CloseWith(lines ...string) {
+	if !p.Drawn() {
+		return
+	}
+	p.Close()
+	for _, line := range lines {
+		fmt.Fprintln(p.out, cut(Plain(line), terminalWidth(p.out)))
+	}
+}
+
+func (p *Progress) end() {
+	p.mu.Lock()
+	running := !p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if running {
+		close(p.stop)
+		p.ticker.Wait()
+	}
+}
+
+func (p *Progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := time.Since(p.since)
+	if p.closed || p.midLine || len(p.lines) == 0 || took < drawAfter {
+		return
+	}
+	lines := p.lines
+	if rows := terminalRows(p.out); len(lines) >= rows {
+		lines = lines[:max(1, rows-1)] // what has left the screen cannot be erased
+	}
+	if len(lines) == 1 && took > 3*time.Second {
+		lines = []string{fmt.Sprintf("%s (%d s)", lines[0], int(took.Seconds()))}
+	}
+	var b strings.Builder
+	b.WriteString(p.eraser())
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
 		}
+		b.WriteString(cut(Plain(line), max(1, terminalWidth(p.out)-echoed)))
 	}
-	b.all.Wait()
+	p.drawn = len(lines)
+	_, _ = p.out.WriteString(b.String())
 }
 
-// PullProgress returns a function that reports the progress of a pull on w:
-// nothing in the first second, then a line every other second.
-func PullProgress(w *os.File) func(done, total int64, text string) {
+func (p *Progress) erase() {
+	_, _ = p.out.WriteString(p.eraser())
+	p.drawn = 0
+}
+
+// eraser returns what clears the lines (ECMA-48, CUU and ED).
+func (p *Progress) eraser() string {
+	switch p.drawn {
+	case 0:
+		return ""
+	case 1:
+		return "\r\x1b[J"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", p.drawn-1)
+}
+
+// terminalRows returns the height of a terminal.
+func terminalRows(f *os.File) int {
+	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 {
+		return int(size.Row)
+	}
+	return 24
+}
+
+// RunProgress returns a function that shows the progress of a run: on a terminal by p,
+// elsewhere nothing in the first second and then a line every other second, unless it
+// is quiet.
+func RunProgress(p *Progress, quiet bool) func(done, total int64, text string) {
 	next := time.Now().Add(time.Second)
-	return func(done, total int64, text string) {
-		if time.Now().Before(next) {
-			return
-		}
-		next = time.Now().Add(2 * time.Second)
+	return func(done, total int64, what string) {
 		if total > 0 {
-			fmt.Fprintf(w, "toolcell: %s (%d of %d MB)\n", Shown(w, text), done>>20, total>>20)
-		} else {
-			fmt.Fprintf(w, "toolcell: %s\n", Shown(w, text))
+			what += fmt.Sprintf(" (%s of %s)", text.Size(done), text.Size(total))
+		}
+		switch {
+		case p.Drawn():
+			p.Show(what)
+		case quiet || time.Now().Before(next):
+		default:
+			next = time.Now().Add(2 * time.Second)
+			fmt.Fprintf(p.out, "toolcell: %s\n", Shown(p.out, what))
 		}
 	}
 }

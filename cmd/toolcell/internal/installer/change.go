@@ -3,6 +3,7 @@ package installer
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func (c *change) copyValues() error {
 }
 
 // report prints what was done, and how to undo it.
-func (c *change) report(w *os.File) {
+func (c *change) report(w io.Writer) {
 	p := c.target
 	switch c.result.Did {
 	case install.Added:
@@ -157,12 +158,17 @@ func plural(n int) string {
 
 // show prints the change as a diff in which values of variables and headers
 // are left out.
-func (c *change) show(w *os.File) {
+func (c *change) show(w *os.File) error {
+	var text strings.Builder
 	if !c.file.changed() {
-		fmt.Fprintf(w, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
+		fmt.Fprintf(&text, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
 	}
-	printDiff(w, c.diff())
-	c.reportMove(w)
+	printDiff(&text, console.ColorsFor(w), c.diff())
+	c.reportMove(&text)
+	if _, err := io.WriteString(w, text.String()); err != nil || c.cost == nil {
+		return err
+	}
+	return c.cost.print(w)
 }
 
 // diff returns how the files change, without the values of variables and headers.
@@ -183,8 +189,7 @@ func diff(path string, before, after []byte) string {
 
 // printDiff prints a diff, in colors on a terminal. A removed line may begin as
 // the head of a file does, which is two lines before an @@.
-func printDiff(w *os.File, text string) {
-	colors := console.ColorsFor(w)
+func printDiff(w io.Writer, colors console.Colors, text string) {
 	lines := slices.Collect(strings.Lines(text))
 	for i, line := range lines {
 		line = console.Plain(strings.TrimSuffix(line, "\n"))

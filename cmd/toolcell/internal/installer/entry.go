@@ -15,21 +15,21 @@ import (
 )
 
 // PrintEntry prints the entry for the user to put into the file by hand.
-func (i *Installer) PrintEntry() error {
+func (i *Installer) PrintEntry() (*Report, error) {
 	if i.older {
-		return nil
+		return nil, nil
 	}
 	entry, err := i.entry()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := i.target.Example(entry)
-	if err != nil {
-		return err
+	report := i.newReport("printed")
+	if report.Entry, err = i.target.Example(entry); err != nil || i.JSON {
+		return report, err
 	}
 	fmt.Fprintf(i.Streams.Err, "toolcell: for %s, in %s:\n", i.target.Title, i.target.File)
-	_, err = io.WriteString(i.Streams.Out, text)
-	return err
+	_, err = io.WriteString(i.Streams.Out, report.Entry)
+	return report, err
 }
 
 // entry is how the client is to start this program. Clients pass few variables on

@@ -107,9 +107,9 @@ func (i *Installer) Install(ctx context.Context) (*Report, error) {
 	}
 	if i.DryRun {
 		if !i.JSON {
-			change.show(i.Streams.Out)
+			err = change.show(i.Streams.Out)
 		}
-		return change.summary(), nil
+		return change.summary(), err
 	}
 	if len(change.move.Servers) > 0 {
 		if err := change.confirmMove(ctx); err != nil {
@@ -120,7 +120,7 @@ func (i *Installer) Install(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	if !i.JSON {
-		change.report(i.Streams.Out)
+		change.report(i.Streams.Stdout())
 	}
 	return change.summary(), nil
 }

@@ -3,8 +3,8 @@ package installer
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -48,7 +48,9 @@ func (c *change) confirmMove(ctx context.Context) error {
 	if !console.Terminal(c.Streams.In) || !console.Terminal(c.Streams.Err) {
 		return console.Usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
-	c.show(c.Streams.Err)
+	if err := c.show(c.Streams.Err); err != nil {
+		return err
+	}
 	whose := c.target.Title
 	if c.older {
 		whose = c.target.File
@@ -61,9 +63,8 @@ func (c *change) confirmMove(ctx context.Context) error {
 	return nil
 }
 
-// reportMove prints which servers move, which stay and why, and the tokens
-// saved.
-func (c *change) reportMove(w *os.File) {
+// reportMove prints which servers move, and which stay and why.
+func (c *change) reportMove(w io.Writer) {
 	if c.MoveServers && len(c.move.Servers) == 0 && !c.older {
 		fmt.Fprintf(w, "there are no servers to move in %s\n", c.target.File)
 	}
@@ -75,9 +76,6 @@ func (c *change) reportMove(w *os.File) {
 			fmt.Fprintf(w, "note: %s needs %s: if %s does not pass it on to toolcell, keep it with toolcell servers set %s\n",
 				m.Name, strings.Join(m.Variables, " and "), c.target.Title, m.Name)
 		}
-	}
-	if c.cost != nil {
-		c.cost.print(w)
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 
 // A Report is what install or uninstall did to the file of one client, or would
 // do in a dry run. Without an error, Status is added, updated, already there,
-// restored (to the byte), removed (the file was not there before), taken out, or
-// not installed; servers moved and servers put back are of a file that toolcell does
-// not go into.
+// restored (to the byte), removed (the file was not there before), taken out,
+// printed, or not installed; servers moved and servers put back are of a file that
+// toolcell does not go into.
 type Report struct {
 	Client   string       `json:"client"`
 	Title    string       `json:"title,omitempty"`
@@ -25,8 +25,9 @@ type Report struct {
 	Tokens   *savedTokens `json:"tokens,omitempty"` // in each request
 	PutBack  int          `json:"putBack,omitempty"`
 	Backup   string       `json:"backup,omitempty"`
-	Diff     string       `json:"diff,omitempty"` // of a dry run, without secrets
-	Note     string       `json:"note,omitempty"` // what there is to do now
+	Entry    string       `json:"entry,omitempty"` // that install --print shows
+	Diff     string       `json:"diff,omitempty"`  // of a dry run, without secrets
+	Note     string       `json:"note,omitempty"`  // what there is to do now
 	Error    string       `json:"error,omitempty"`
 }
 

@@ -75,7 +75,7 @@ func costOf(ctx context.Context, i *Installer, servers []install.Moving, own con
 	return b
 }
 
-func (b *tokenCost) print(w *os.File) {
+func (b *tokenCost) print(w *os.File) error {
 	unasked := 0
 	var cells [][]string
 	for _, r := range b.rows {
@@ -87,10 +87,13 @@ func (b *tokenCost) print(w *os.File) {
 		cells = append(cells, []string{r.server, strconv.Itoa(r.tools), strconv.Itoa(r.tokens)})
 	}
 	cells = append(cells, []string{"all together", "", strconv.Itoa(b.total)}, []string{"toolcell instead", "1", strconv.Itoa(b.own)})
-	_ = console.PrintTable(w, []console.Column{{Name: "SERVER"}, {Name: "TOOLS", Right: true}, {Name: "TOKENS, ABOUT, IN EACH REQUEST"}}, cells) // a terminal that is gone
+	if err := console.PrintTable(w, []console.Column{{Name: "SERVER"}, {Name: "TOOLS", Right: true}, {Name: "TOKENS, ABOUT, IN EACH REQUEST"}}, cells); err != nil {
+		return err
+	}
 	more := ""
 	if unasked > 0 {
 		more = fmt.Sprintf(", and those of %d server%s that could not be asked", unasked, plural(unasked))
 	}
-	fmt.Fprintf(w, "saves about %d tokens in each request%s\n", max(0, b.total-b.own), more)
+	_, err := fmt.Fprintf(w, "saves about %d tokens in each request%s\n", max(0, b.total-b.own), more)
+	return err
 }

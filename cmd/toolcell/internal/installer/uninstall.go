@@ -40,9 +40,9 @@ func (i *Installer) Uninstall() (*Report, error) {
 	case i.DryRun:
 		c := &change{Installer: i, moved: u.moved}
 		if report.Diff = c.diff(); !i.JSON {
-			c.show(i.Streams.Out)
+			err = c.show(i.Streams.Out)
 		}
-		return report, nil
+		return report, err
 	}
 	if err := u.write(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ const notInstalled = "not installed"
 // print prints a line, unless the caller prints JSON.
 func (i *Installer) print(format string, args ...any) {
 	if !i.JSON {
-		fmt.Fprintf(i.Streams.Out, format, args...)
+		fmt.Fprintf(i.Streams.Stdout(), format, args...)
 	}
 }
 

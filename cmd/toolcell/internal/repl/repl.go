@@ -42,7 +42,13 @@ type Options struct {
 func Run(ctx context.Context, o Options) error {
 	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}}
 	q.Request.Stdout, q.Request.Stderr = q.cursor.follow(o.Request.Stdout), q.cursor.follow(o.Request.Stderr)
-	q.Request.Input, q.Request.Running = q.readInput, q.setInterrupt
+	q.Request.Input = q.readInput
+	q.Request.Running = func(interrupt func()) {
+		if o.Request.Running != nil {
+			o.Request.Running(interrupt)
+		}
+		q.setInterrupt(interrupt)
+	}
 	q.input = q.openInput(ctx)
 	defer q.input.close()
 	if q.person {

@@ -71,47 +71,71 @@ type imageLimits struct{ Bytes, Files int64 }
 // A Setting describes one value: its flag, variable, default and usage.
 type Setting struct{ Name, Env, Value, Usage string }
 
-// All are the flags behind Settings, their environment twins, defaults and
-// usage. All are strings, parsed below: an error then names the setting as the
-// user wrote it, flag or variable.
-var All = []Setting{
-	{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "where Python and its packages come from: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host"},
-	{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "wall `TIME` of a run that asks for none"},
-	{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "the most `TIME` that a run may ask for"},
-	{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
-	{"pids", "MCP_BRIDGE_PIDS", "128", "the most processes and threads in a sandbox: `COUNT`"},
-	{"cpus", "MCP_BRIDGE_CPUS", "", "limit a sandbox to so many `CPUS`, such as 1.5"},
-	{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "`UID:GID` inside the sandbox"},
-	{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle upstream servers are released"},
-	{"sessions", "MCP_BRIDGE_SESSIONS", "4", "how many sessions are kept at once, `COUNT` at most; 0 for none"},
-	{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` after its last run when a session is ended"},
-	{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for everything, instead of the XDG folders"},
-	{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry for the image: `POLICY` is missing, always or never"},
-	{"platform", "MCP_BRIDGE_PLATFORM", "", "`OS/ARCH[/VARIANT]` of the image, such as linux/arm64, instead of this host's"},
-	{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "where to look for images first, `REGISTRY=MIRROR[,MIRROR]` and more after a space; http://MIRROR allows plain HTTP"},
-	{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates that registries may use, besides the system's"},
-	{"authfile", "MCP_BRIDGE_AUTHFILE", "", "`FILE` of credentials for registries, as podman login --authfile writes it, instead of all others"},
-	{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "`HOSTS` of registries, with commas between, that may be spoken to over plain HTTP"},
-	{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve makes sandboxes ready ahead of their use: `HOW` is auto, fork or container"},
-	{"preload", "MCP_BRIDGE_PRELOAD", "", "`MODULES`, with commas between, that serve imports before a run begins, such as numpy,pandas"},
-	{"mounts", "MCP_BRIDGE_MOUNTS", "", "folders and files of this host that code can read, `SOURCE:TARGET`, with commas between; with :rw behind one it can write there too"},
-	{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "the most `BYTES` that an image may unpack to (k, m, g)"},
-	{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "the most files and directories that an image may have: `COUNT`"},
-	{"pictures", "MCP_BRIDGE_PICTURES", "8", "the most pictures that a result carries: `COUNT`; others are kept as files"},
-	{"picture-size", "MCP_BRIDGE_PICTURE_SIZE", "1024", "the most `PIXELS` of the longer side of a picture; a larger one is scaled"},
-	{"picture-bytes", "MCP_BRIDGE_PICTURE_BYTES", "400k", "the most `BYTES` of a picture (k, m)"},
-	{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` for which the files of a run are kept"},
-	{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "the most `BYTES` that files of runs take; beyond, the oldest are removed (k, m, g)"},
-	{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json"},
-	{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "the most `BYTES` of stdout, stderr and the value that a result has (k, m), from 1k to 1m; a file has all"},
-	{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "`LEVEL` of logs on stderr: DEBUG, INFO, WARN or ERROR"},
-	{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether this program itself is listed among the servers: `0|1`"},
-	{"servers-config", "MCP_SERVERS_CONFIG", "", "one more config `FILE` of upstream servers; it wins over all others"},
-	{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml"},
-	{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "accepted for old configs; `NAME` changes nothing"},
+// A Group is the settings of one subject.
+type Group struct {
+	Title    string
+	Settings []Setting
 }
 
-// ForImages are the settings that commands about images have.
+// Groups are the flags behind Settings, their environment twins, defaults and
+// usage, as help and docs/settings.md group them. All are strings, parsed below: an
+// error then names the setting as the user wrote it, flag or variable.
+var Groups = []Group{
+	{"Runs", []Setting{
+		{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "time limit of a run that sets none, `TIME` such as 90s or 2m"},
+		{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "longest `TIME` that a model may ask for"},
+		{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
+		{"pids", "MCP_BRIDGE_PIDS", "128", "largest `COUNT` of processes and threads in a sandbox"},
+		{"cpus", "MCP_BRIDGE_CPUS", "", "limit a sandbox to this many `CPUS`, such as 1.5"},
+		{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "user and group ID inside the sandbox, `UID:GID`"},
+		{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve prepares sandboxes: `HOW` is auto, fork or container"},
+		{"preload", "MCP_BRIDGE_PRELOAD", "", "comma-separated `MODULES` that serve imports before a run begins, such as numpy,pandas"},
+		{"mounts", "MCP_BRIDGE_MOUNTS", "", "host folders and files that code can read, comma-separated `SOURCE:TARGET`; with :rw after one it can also write"},
+		{"sessions", "MCP_BRIDGE_SESSIONS", "4", "largest `COUNT` of sessions that serve keeps open at once; 0 for none"},
+		{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` without a run after which a session ends"},
+	}},
+	{"Results", []Setting{
+		{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json"},
+		{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "largest size of stdout, stderr and the value in a result, `BYTES` from 1k to 1m; a file has all of it"},
+		{"pictures", "MCP_BRIDGE_PICTURES", "8", "largest `COUNT` of pictures in a result; others are kept as files"},
+		{"picture-size", "MCP_BRIDGE_PICTURE_SIZE", "1024", "longer side of a picture in `PIXELS`; larger ones are scaled down"},
+		{"picture-bytes", "MCP_BRIDGE_PICTURE_BYTES", "400k", "largest size of a picture in `BYTES` (k, m)"},
+		{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` that files of a run are kept"},
+		{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "total size of the files of all runs in `BYTES` (k, m, g); beyond it the oldest are removed"},
+	}},
+	{"Images", []Setting{
+		{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image that has Python and its packages: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host"},
+		{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry: `POLICY` is missing, always or never"},
+		{"platform", "MCP_BRIDGE_PLATFORM", "", "platform of the image, `OS/ARCH[/VARIANT]` such as linux/arm64, instead of this host's"},
+		{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "mirrors to try first, space-separated `REGISTRY=MIRROR[,MIRROR]`; http:// before a mirror allows plain HTTP"},
+		{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates to trust in addition to the system's"},
+		{"authfile", "MCP_BRIDGE_AUTHFILE", "", "`FILE` of credentials for registries, as podman login --authfile writes it, instead of the usual files"},
+		{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "comma-separated `HOSTS` of registries that may use plain HTTP"},
+		{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "largest unpacked size of an image in `BYTES` (k, m, g)"},
+		{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "largest `COUNT` of files and directories in an image"},
+	}},
+	{"Servers", []Setting{
+		{"servers-config", "MCP_SERVERS_CONFIG", "", "additional config `FILE` of servers; it takes precedence over all others"},
+		{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml"},
+		{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether toolcell itself is listed among the servers, `0|1`"},
+	}},
+	{"The program", []Setting{
+		{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for all files that toolcell keeps, instead of the XDG folders"},
+		{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle servers and standby sandboxes are stopped"},
+		{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "lowest `LEVEL` of log lines on stderr: DEBUG, INFO, WARN or ERROR; without it, commands other than serve print warnings only"},
+		{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "has no effect; `NAME` is accepted for old configs"},
+	}},
+}
+
+// All are the settings of all groups.
+var All = func() (all []Setting) {
+	for _, g := range Groups {
+		all = append(all, g.Settings...)
+	}
+	return all
+}()
+
+// ForImages are the settings of work that may pull an image.
 var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files", "log-level"}
 
 // paths are those whose values are paths.
@@ -187,14 +211,30 @@ func Check(name, value string) error {
 	i := slices.IndexFunc(All, func(s Setting) bool { return s.Env == name })
 	if i < 0 {
 		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
-			return console.Usagef("--env %s: there is no such setting; toolcell serve --help lists them", name)
+			return console.Usagef("--env %s: there is no such setting; toolcell help settings lists them", name)
 		}
 		return nil
 	}
+	return readAll("--" + All[i].Name + "=" + value)
+}
+
+// CheckEnvironment refuses a value of an environment variable that serve would refuse,
+// for a command that has not all settings as flags. Those that are given win.
+func CheckEnvironment(c *cli.Context) error {
+	var given []string
+	for _, k := range All {
+		if c.IsSet(k.Name) {
+			given = append(given, "--"+k.Name+"="+c.String(k.Name))
+		}
+	}
+	return readAll(given...)
+}
+
+func readAll(flags ...string) error {
 	app := &cli.App{Flags: Flags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
 	app.Action = func(c *cli.Context) error {
 		_, err := Read(c)
 		return err
 	}
-	return app.Run([]string{"toolcell", "--" + All[i].Name + "=" + value})
+	return app.Run(append([]string{"toolcell"}, flags...))
 }

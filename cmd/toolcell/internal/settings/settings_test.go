@@ -1,9 +1,13 @@
 package settings
 
 import (
+	"flag"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // TestSettingsDocumentHasAllSettings compares the tables of docs/settings.md
@@ -34,5 +38,36 @@ func TestSettingsDocumentHasAllSettings(t *testing.T) {
 	}
 	for name := range rows {
 		t.Errorf("docs/settings.md has a row of %s, which is no setting", name)
+	}
+}
+
+// TestEnvironmentIsChecked, also the variables that are no flags of a command.
+func TestEnvironmentIsChecked(t *testing.T) {
+	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("doctor", flag.ContinueOnError), nil)
+	if err := CheckEnvironment(c); err != nil {
+		t.Fatalf("with nothing set: %v", err)
+	}
+	for _, tt := range []struct{ name, value, want string }{
+		{"MCP_BRIDGE_PICTURES", "many", `setting --pictures (MCP_BRIDGE_PICTURES): "many" is not a whole number`},
+		{"MCP_BRIDGE_MOUNTS", "/no/such/folder:/data", "setting --mounts (MCP_BRIDGE_MOUNTS): /no/such/folder does not exist"},
+		{"MCP_BRIDGE_REGISTRY_MIRRORS", "=", "setting --registry-mirrors (MCP_BRIDGE_REGISTRY_MIRRORS): "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(tt.name, tt.value)
+			if err := CheckEnvironment(c); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("%v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSettingsAreInOneGroup, and have usage that names their value.
+func TestSettingsAreInOneGroup(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range All {
+		if seen[k.Name] || strings.Count(k.Usage, "`") != 2 {
+			t.Errorf("%s: there twice: %t, usage %q", k.Name, seen[k.Name], k.Usage)
+		}
+		seen[k.Name] = true
 	}
 }

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/urfave/cli/v2"
+)
+
+// withoutJSON are the commands without --json, and why.
+var withoutJSON = map[string]string{
+	"serve":          "its output is the protocol",
+	"images refresh": "it is started by toolcell, and prints nothing",
+	"completion":     "its output is a script",
+	"__complete":     "its output is for those scripts",
+	"man":            "its output is a manual page",
+}
+
+// printing are command lines of every other command that print to standard output.
+// What needs a sandbox, an image or the installed program is in e2e (TestJSONEverywhere).
+var printing = map[string][]string{
+	"exec":            nil,
+	"doctor":          nil,
+	"images pull":     nil,
+	"images inspect":  nil,
+	"images rm":       nil,
+	"images verify":   nil,
+	"images list":     {"images list"},
+	"images prune":    {"images prune"},
+	"servers list":    {"servers list"},
+	"servers check":   {"servers check", "servers check gone"},
+	"servers tools":   {"servers tools"},
+	"servers search":  {"servers search anything"},
+	"servers call":    nil,
+	"servers login":   nil,
+	"servers logout":  {"servers logout remote"},
+	"servers set":     {"servers set asks TOKEN"},
+	"servers trust":   {"servers trust .mcp.json"},
+	"servers untrust": {"servers untrust .mcp.json"},
+	"tools list":      {"tools list"},
+	"tools show":      {"tools show saved"},
+	"tools export":    {"tools export"},
+	"tools rm":        {"tools rm saved"},
+	"install":         {"install --list"},
+	"uninstall":       {"uninstall cursor"},
+	"version":         {"version"},
+	"help":            {"help settings"},
+}
+
+var (
+	// failsHere print what they found, and fail since a server does not start.
+	failsHere = []string{"servers check", "servers check gone", "servers tools"}
+	// emptyHere print a note only, since there is nothing to show.
+	emptyHere = []string{"images list", "servers tools", "servers search anything"}
+	// textOnly have no --json.
+	textOnly = []string{"--help", "--version", "exec --help", "help", "completion bash", "man", "__complete zsh "}
+)
+
+// failing are command lines of every command that has --json that fail before or after
+// they have something to print.
+var failing = []string{
+	"exec --image host", "exec no-such-file.py", "exec -c 1 --server nope --image oci:/nope", "exec --timeout soon -c 1", "exec -c",
+	"doctor me", "doctor --no-such-flag", "images pull oci:/nope", "images pull", "images inspect nope", "images rm nope", "images verify nope",
+	"images list x", "images prune --unused x", "servers list --allow-self-server x", "servers check nope", "servers check gone", "servers tools gone",
+	"servers tools nope", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
+	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
+	"install nope", "install", "uninstall nope", "uninstall", "version x", "help nope",
+}
+
+// TestEveryCommandHasJSON, or a reason why not.
+func TestEveryCommandHasJSON(t *testing.T) {
+	commands := map[string]bool{}
+	eachCommand(testApp(), func(words []string, c *cli.Command) {
+		name := strings.Join(words[1:], " ")
+		if len(c.Subcommands) > 0 {
+			return
+		}
+		commands[name] = true
+		_, printed := printing[name]
+		hasFlag := slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == "json" })
+		if hasReason := withoutJSON[name] != ""; hasFlag == hasReason || hasFlag != printed {
+			t.Errorf("%s: has --json: %t, has a reason not to: %t, is printed here: %t", name, hasFlag, hasReason, printed)
+		}
+	})
+	for name := range printing {
+		if !commands[name] {
+			t.Errorf("there is no command %s", name)
+		}
+	}
+}
+
+// TestJSONIsAllThatIsPrinted on standard output, one array of objects, or exec's one
+// object; also if the command fails.
+func TestJSONIsAllThatIsPrinted(t *testing.T) {
+	for _, lines := range printing {
+		for _, line := range lines {
+			checkJSON(t, line+" --json", typeIn(t, line+" --json"), slices.Contains(failsHere, line))
+		}
+	}
+	for _, line := range failing {
+		typed := strings.Replace(line, "exec", "exec --json", 1)
+		if typed == line {
+			typed += " --json"
+		}
+		checkJSON(t, typed, typeIn(t, typed), !strings.HasPrefix(typed, "install --json"))
+	}
+}
+
+func checkJSON(t *testing.T, typed string, r typedIn, fails bool) {
+	t.Helper()
+	var rows []map[string]any
+	var err error
+	if strings.HasPrefix(typed, "exec") {
+		rows = make([]map[string]any, 1)
+		err = json.Unmarshal([]byte(r.out), &rows[0])
+		if rows[0]["status"] == nil || rows[0]["error"] == nil {
+			t.Errorf("%s: %s", typed, r.out)
+		}
+	} else {
+		err = json.Unmarshal([]byte(r.out), &rows)
+	}
+	if err != nil || (r.code != 0) != fails || fails && !strings.Contains(r.errs, "toolcell: ") && !strings.Contains(r.out, `"error"`) {
+		t.Errorf("%s: exit %d, %v\n%s\n%s", typed, r.code, err, r.out, r.errs)
+	}
+}
+
+// TestFullDiskFails: a command whose output cannot be written says so.
+func TestFullDiskFails(t *testing.T) {
+	lines := append([]string{"install"}, textOnly...)
+	for _, more := range printing {
+		lines = append(lines, more...)
+	}
+	for _, line := range lines {
+		for _, typed := range []string{line, line + " --json"} {
+			if slices.Contains(emptyHere, typed) || typed != line && slices.Contains(textOnly, line) {
+				continue
+			}
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := typeInto(t, typed, full); r.code != 1 || !strings.Contains(r.errs, "no space left on device") {
+				t.Errorf("%s: exit %d, %s", typed, r.code, r.errs)
+			}
+			full.Close()
+		}
+	}
+}
+
+// typedIn is what came of a command line.
+type typedIn struct {
+	out, errs string
+	code      int
+}
+
+func typeIn(t *testing.T, line string) (r typedIn) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r = typeInto(t, line, out)
+	r.out = read(t, out)
+	return r
+}
+
+// typeInto runs a command line in this process, for a user who has a few servers, a
+// client and a saved tool.
+func typeInto(t *testing.T, line string, out *os.File) (r typedIn) {
+	t.Helper()
+	home := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	for path, text := range map[string]string{
+		"MCPs/servers.json": `{"mcpServers": {"gone": {"command": "/no/such/program"}, "remote": {"url": "http://127.0.0.1:1/"},
+			"asks": {"command": "/no/such/program", "env": {"TOKEN": "${TOKEN}"}}}}`,
+		"project/.mcp.json": `{"mcpServers": {"theirs": {"command": "/no/such/program"}}}`,
+		"project/.git/HEAD": "ref: refs/heads/main\n",
+		".cursor/mcp.json":  `{"mcpServers": {}}`,
+		"project/input":     "secret\n",
+	} {
+		path = filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(home, "project"))
+	d, err := settings.FindDirs("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := savedtools.Open(d.Tools(), project()).Save(savedtools.Tool{Name: "saved", Source: "def saved():\n    pass\n"}); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open("input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	errs, err := os.Create(filepath.Join(t.TempDir(), "errs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, before := range []string{"install cursor", "servers trust .mcp.json"} {
+		runCommandLine(append([]string{"toolcell"}, strings.Fields(before)...), null, null, null)
+	}
+	r.code = runCommandLine(append([]string{"toolcell"}, strings.Split(line, " ")...), in, out, errs)
+	r.errs = read(t, errs)
+	return r
+}
+
+func read(t *testing.T, f *os.File) string {
+	t.Helper()
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
