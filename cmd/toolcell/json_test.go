@@ -235,3 +235,21 @@ func read(t *testing.T, f *os.File) string {
 	}
 	return string(text)
 }
+
+// TestEmptyAnswersAreSentences with what to type next, and no heads of empty tables.
+func TestEmptyAnswersAreSentences(t *testing.T) {
+	for line, want := range map[string]string{
+		"images list":        "toolcell: there are no images here yet\nhint: toolcell images pull python:3.14-slim\n",
+		"images verify":      "toolcell: there are no images here to verify\nhint: toolcell images pull python:3.14-slim\n",
+		"servers search hi":  "toolcell: no tool of your servers fits \"hi\"\nhint: toolcell servers tools lists all of them\n",
+		"servers tools nope": "toolcell: there is no server \"nope\" (have: theirs, gone, remote); see: toolcell servers list\n",
+		"servers tools gne":  "toolcell: there is no server \"gne\"; the nearest is \"gone\" (have: theirs, gone, remote); see: toolcell servers list\n",
+	} {
+		if r := typeIn(t, line); r.out != "" || !strings.HasSuffix(r.errs, want) {
+			t.Errorf("%s: %q, %q", line, r.out, r.errs)
+		}
+	}
+	if r := typeIn(t, "images prune"); r.out != "nothing to remove\n" {
+		t.Errorf("images prune: %q", r.out)
+	}
+}
