@@ -2,18 +2,20 @@
 from __future__ import annotations
 
 import _ast
+import _thread
 import sys
 
 from .errors import MCPError
 from .tracebacks import describe, hide_runner, limit_hit, report
+from .unawaited import Unawaited, held, is_coroutine
 from .values import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import CodeType
     from typing import Any
 
+    from .eventloop import EventLoop
     from .runtime import Runtime
 
 CODE_FILE = "<run_python>"
@@ -25,9 +27,12 @@ AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
 class Executor:
     """Runs pieces of code in a namespace, one after the other."""
 
-    def __init__(self, runtime: Runtime, namespace: dict[str, Any], run_loop: Callable[[Any], Any]) -> None:
+    def __init__(self, runtime: Runtime, namespace: dict[str, Any], session: bool = False) -> None:
         self.file = CODE_FILE  # where tracebacks say that the code is
-        self._runtime, self._namespace, self._run_loop = runtime, namespace, run_loop
+        self._runtime, self._namespace, self._session = runtime, namespace, session
+        self._unawaited = Unawaited(runtime.sources)
+        self._thread = _thread.get_ident()
+        self._loop: EventLoop | None = None  # once the code has use for it
 
     def run(self, source: str) -> tuple[int, str | None, str | None, str | None]:
         """Returns exit code, repr of the last expression, error, limit hit: all but the first may be None."""
@@ -35,42 +40,80 @@ class Executor:
             tree = parse(source, self.file)
             self._runtime.tools.bind_free_names(tree, source, self._namespace)
             value = self._execute(compile(tree, self.file, "exec", TOP_LEVEL_AWAIT, dont_inherit=True))
+            value, failed = self._finish(value)
+            if failed:
+                return 1, None, describe(failed[0]), limit_hit(failed[0])
             return 0, None if value is None or drawn(value, self._runtime) else shown(value), None, None
         except SystemExit as stop:
             hide_runner(stop)  # asyncio prints it, if it came from a task
             return exit_code(stop), None, None, None
         except BaseException as error:
             hint = report(error, self._runtime.sources)
+            never_awaited = self._unawaited.error()
+            if never_awaited and "coroutine" in str(error):
+                report(never_awaited, self._runtime.sources)  # what it could not do was done to a call
             return 1, None, describe(error) + hint, limit_hit(error)
+        finally:
+            if not self._continues():
+                self._close()
+
+    def _continues(self) -> bool:
+        return self._session and not self._runtime.ending
 
     def _execute(self, code: CodeType) -> Any:
         """Runs the code object, in an event loop if it awaits. Returns the value of its last expression."""
         if code.co_flags & CO_COROUTINE:
-            return self._in_loop(eval(code, self._namespace))
-        exec(code, self._namespace)
-        value = self._namespace.pop(RESULT, None)
-        return self._in_loop(value) if is_coroutine(value) else value
-
-    def _in_loop(self, coroutine: Any) -> Any:
-        async def caught() -> tuple[Any, BaseException | None]:
-            # Caught in here, where no frame of asyncio has got into the traceback yet.
-            try:
-                value = await coroutine
-                value = self._namespace.pop(RESULT, value)
-                return await value if is_coroutine(value) else value, None
-            except BaseException as error:
-                return None, error
-
-        value, error = self._run_loop(caught())
-        if error is not None:
-            raise error
+            value = self._event_loop().run(eval(code, self._namespace))
+        else:
+            if self._runtime.sources.name_asyncio:
+                self._runtime.sources.when_loaded("asyncio", self._offer_loop)
+            value = exec(code, self._namespace)
+        value = self._namespace.pop(RESULT, value)
+        if is_coroutine(value):
+            return self._event_loop().run(value)
+        if type(value) in (list, tuple) and value and all(map(is_coroutine, value)):
+            from .eventloop import all_of
+            return self._event_loop().run(all_of(value))
         return value
 
+    def _offer_loop(self, asyncio: Any) -> None:
+        """Gives the code that does not await an event loop, if it runs in this thread."""
+        if _thread.get_ident() == self._thread:
+            try:
+                self._event_loop()
+            except OSError:
+                pass  # an earlier run of the session has left too many files open
 
-def run_loop(coroutine: Any) -> Any:
-    """Runs a coroutine in an event loop of its own."""
-    import asyncio
-    return asyncio.run(coroutine)
+    def _event_loop(self) -> EventLoop:
+        if self._loop is None:
+            from .eventloop import EventLoop
+            self._loop = EventLoop(self._runtime.sources)
+        return self._loop
+
+    def _finish(self, value: Any) -> tuple[Any, list[BaseException]]:
+        """Waits for the tasks that are left; in a session they live on. Returns the value, which may be one of them,
+        and the errors of what the code has left. They are reported.
+        """
+        failed: list[BaseException] = []
+        if self._continues():
+            failed += self._loop.failed() if self._loop else ()
+        else:
+            if self._loop:
+                failed += self._loop.finish(held(self._namespace, value))
+                value = result_of(value)
+            self._unawaited.close(held(self._namespace, value))
+        never_awaited = self._unawaited.error()
+        if never_awaited:
+            report(never_awaited, self._runtime.sources)
+            failed.append(never_awaited)
+        return value, failed
+
+    def _close(self) -> None:
+        self._unawaited.close(held(self._namespace))
+        self._unawaited.end()
+        if self._loop:
+            self._loop.close()
+            self._loop = None
 
 
 def parse(source: str, file: str) -> _ast.Module:
@@ -85,8 +128,12 @@ def parse(source: str, file: str) -> _ast.Module:
     return tree
 
 
-def is_coroutine(value: Any) -> bool:
-    return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
+def result_of(value: Any) -> Any:
+    """Returns what a task has returned, and any other value as it is."""
+    import asyncio
+    if not isinstance(value, asyncio.Future) or not value.done() or value.cancelled():
+        return value
+    return None if value.exception() else value.result()
 
 
 def shown(value: Any) -> str:

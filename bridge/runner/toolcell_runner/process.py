@@ -6,7 +6,7 @@ import os
 import sys
 
 from .channel import Channel
-from .execute import Executor, run_loop
+from .execute import Executor
 from .host import Host
 from .jsontext import decode
 from .mcpmodules import install_modules, install_servers
@@ -14,7 +14,7 @@ from .runtime import Runtime
 from .saved import SavedTools
 from .serversvariable import set_variable
 from .sources import FOLDER, Sources
-from .tracebacks import describe
+from .tracebacks import describe, hide_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any])
     if start.get("session"):
         from .session import run_session
         return run_session(channel, runtime, start, namespace)
-    executor = Executor(runtime, namespace, run_loop)
+    executor = Executor(runtime, namespace)
     set_file(executor, start, namespace)
     return run_one(channel, runtime, start, executor, dict)[0]
 
@@ -136,6 +136,7 @@ def prepare() -> tuple[Channel, Runtime]:
     set_up_process()
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
     runtime = Runtime(Host(channel), Sources())
+    runtime.sources.when_loaded("traceback", hide_from)
     handle_timeout_signal(runtime, channel)
     install_main(runtime)
     return channel, runtime

@@ -63,6 +63,12 @@ class Runtime:
         """Returns {alias: name} of all discovered servers."""
         return self._names
 
+    def name_in_code(self, server: str, tool: str) -> str:
+        """Returns what code calls a tool by."""
+        known = self._entries.get(server)
+        name = f"mcp_{known['alias']}" if known else f"mcp_servers[{server!r}]"
+        return f"{name}.{tool}" if tool.isidentifier() else f"{name}[{tool!r}]"
+
     def _name(self, server: Any) -> Any:
         if isinstance(server, Server):
             return server._name
@@ -74,10 +80,7 @@ class Runtime:
             # A function: pyplot gives it the signature of its backend's.
             pyplot.show = lambda *args, **kwargs: self.show_figures()
 
-        if "matplotlib.pyplot" in sys.modules:
-            hook(sys.modules["matplotlib.pyplot"])
-        else:
-            self.sources.hooks["matplotlib.pyplot"] = hook
+        self.sources.when_loaded("matplotlib.pyplot", hook)
 
     def show_figures(self) -> None:
         """Displays the open figures and closes them."""

@@ -18,9 +18,9 @@ class Tool:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         call: Any = self._runtime._call(self._server, self._name, args, kwargs)
-        # Python's warning about a call that was never awaited should name the tool.
+        # What is said about a call that was never awaited names it as the code does.
         call.__name__ = self._name
-        call.__qualname__ = f"mcp_servers[{self._server!r}].{self._name}"
+        call.__qualname__ = self._runtime.name_in_code(self._server, self._name)
         return call
 
     @property

@@ -32,7 +32,7 @@ PRINTED = "/tmp/toolcell"
 
 def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> int:
     """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
-    executor = Executor(runtime, namespace, SessionLoop().run)
+    executor = Executor(runtime, namespace, session=True)
     given = {name: namespace[name] for name in namespace if name == "display" or name.startswith(("mcp", "LOADED_MCP"))}
     for name in ("exit", "quit"):
         setattr(builtins, name, SessionExit(name, runtime))
@@ -183,58 +183,6 @@ class NextStart:
         wait_gate(self._gate, lambda: self._message, runtime)
         message, = self._message
         return message if message.get("type") == "start" else None
-
-
-class SessionLoop:
-    """One event loop for all runs: tasks of a run continue when a later run awaits."""
-
-    def __init__(self) -> None:
-        self._runner: Any = None
-
-    def run(self, coroutine: Any) -> Any:
-        import asyncio
-        if self._runner is None:
-            self._runner = asyncio.Runner() if hasattr(asyncio, "Runner") else BareRunner(asyncio)
-        try:
-            value, error = self._runner.run(coroutine)
-            # An interrupt cancels the run's task.
-            if isinstance(error, asyncio.CancelledError) and getattr(self._runner, "_interrupt_count", 0) > 0:
-                error = KeyboardInterrupt().with_traceback(error.__traceback__)
-            return value, error
-        except BaseException as error:
-            # SystemExit or the like has left a task: what the run was doing must not go on in the next. This run
-            # reports the error; it is not to be reported once more when the task is collected.
-            reported, runner, self._runner = error, self._runner, None
-
-            def report_others(loop: Any, context: dict[str, Any]) -> None:
-                if context.get("exception") is not reported:
-                    loop.default_exception_handler(context)
-
-            runner.get_loop().set_exception_handler(report_others)
-            runner.close()
-            raise
-
-
-class BareRunner:
-    """asyncio.Runner for Python before 3.11."""
-
-    def __init__(self, asyncio: Any) -> None:
-        self._asyncio, self._loop = asyncio, asyncio.new_event_loop()
-
-    def run(self, coroutine: Any) -> Any:
-        self._asyncio.set_event_loop(self._loop)
-        return self._loop.run_until_complete(coroutine)
-
-    def get_loop(self) -> Any:
-        return self._loop
-
-    def close(self) -> None:
-        tasks = self._asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            self._loop.run_until_complete(self._asyncio.gather(*tasks, return_exceptions=True))
-        self._loop.close()
 
 
 class SessionExit:

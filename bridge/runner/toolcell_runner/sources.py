@@ -24,9 +24,18 @@ class Sources:
         # What is to be done once a module was loaded.
         self.hooks: dict[str, Callable[[Any], None]] = {"linecache": self.fill}
         sys.meta_path.insert(0, self)
+        self.name_asyncio = False  # it, or what may use it
+
+    def when_loaded(self, name: str, hook: Callable[[Any], None]) -> None:
+        """Calls the hook with a module: now, or once the code imports it."""
+        if name in sys.modules:
+            hook(sys.modules[name])
+        else:
+            self.hooks[name] = hook
 
     def add(self, file: str, text: str) -> None:
         self.texts[file] = text
+        self.name_asyncio = self.name_asyncio or "asyncio" in text or "user_tools" in text
         if "linecache" in sys.modules:
             self.fill(sys.modules["linecache"])
 

@@ -8,6 +8,7 @@ from .sources import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from .sources import Sources
@@ -91,6 +92,23 @@ def without_runner(entry: Any) -> Any:
             at.tb_next = at.tb_next.tb_next
         at = at.tb_next
     return entry
+
+
+def hide_from(traceback: Any) -> None:
+    """Has the module traceback leave out our frames, also where the code itself prints a stack."""
+    for name in ("walk_tb", "walk_stack", "_walk_tb_with_full_positions"):  # the last from 3.11 on
+        walk = getattr(traceback, name, None)
+        if walk and not is_runner(walk.__code__.co_filename):
+            setattr(traceback, name, leaving_out_runner(walk))
+
+
+def leaving_out_runner(walk: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Callable[[Any], Iterable[tuple[Any, Any]]]:
+    def walk_code(start: Any) -> Iterable[tuple[Any, Any]]:
+        frames = walk(start)
+        # Without a start they look for it among their callers, when they are asked for the first frame.
+        return frames if start is None else (each for each in frames if not is_runner(each[0].f_code.co_filename))
+
+    return walk_code
 
 
 def is_runner(file: str) -> bool:

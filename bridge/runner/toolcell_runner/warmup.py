@@ -32,6 +32,8 @@ def warm_up() -> None:
         stackdump,
         toolresults,
     )
+    if "asyncio" in sys.modules:
+        from . import eventloop  # noqa: F401
     modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
     host, ours = _socket.socketpair()
     try:

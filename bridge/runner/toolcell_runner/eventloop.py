@@ -1,0 +1,191 @@
+"""The event loop of the code's top level.
+
+Code that awaits runs in a task of it. Other code runs beside it: asyncio.run and the like are Python's own there, and
+what it gives to the loop waits until the loop runs.
+"""
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import signal
+import threading
+
+from . import nesting
+from .tracebacks import report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from .sources import Sources
+
+MISSING = object()
+
+
+class EventLoop:
+    """One loop for all runs of a session: tasks of a run continue when a later run awaits."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._pid, self._thread = os.getpid(), threading.get_ident()
+        self._loop = self._chosen = asyncio.SelectorEventLoop()
+        # The code may close what get_event_loop gave it; other code of the run goes on with it.
+        self._loop.close = nesting.nothing  # type: ignore[method-assign]
+        self._loop.set_exception_handler(self._handle_exception)
+        self._failed: list[BaseException] = []
+        self._context: contextvars.Context | None = None
+        nesting.install(self)
+        asyncio.set_event_loop(self._loop)
+
+    def waiting_loop(self) -> Any:
+        """Returns the loop for what the code starts at its top level, or None where this is not the top level."""
+        if self._is_elsewhere():
+            return None
+        return self._loop if self._chosen.is_closed() else self._chosen
+
+    def choose(self, loop: Any) -> Any:
+        """Takes in which loop is to be the current one, of this thread. Returns the one that has to be."""
+        if self._is_elsewhere():
+            return loop
+        if loop is None:
+            loop = self._loop
+        if hasattr(loop, "is_closed"):  # else asyncio refuses it
+            self._chosen = loop
+        return loop
+
+    def _is_elsewhere(self) -> bool:
+        return threading.get_ident() != self._thread or os.getpid() != self._pid
+
+    def run(self, coroutine: Any) -> Any:
+        """Runs a coroutine in a task, and returns its value. Errors have no frames of asyncio."""
+        value, error = None, None
+
+        async def main() -> None:
+            nonlocal value, error
+            try:
+                value = await coroutine
+            except BaseException as raised:
+                error = raised
+            self._context = contextvars.copy_context()
+
+        task = self._loop.create_task(main())
+        interrupted = self._run_task(task)
+        if self._context is not None:  # what the code has set stays, as if it had not run in a task
+            for variable, is_now in self._context.items():
+                if variable.get(MISSING) is not is_now:
+                    variable.set(is_now)
+            self._context = None
+        if interrupted and isinstance(error, asyncio.CancelledError):
+            error = KeyboardInterrupt().with_traceback(error.__traceback__)
+        if error is not None:
+            try:
+                raise error
+            finally:
+                error = None  # its traceback has this frame
+        return value
+
+    def _run_task(self, task: Any) -> bool:
+        """Runs the loop until a task has ended. Returns whether an interrupt has cancelled it."""
+        interrupts = 0
+
+        def interrupt(signum: int, frame: Any) -> None:
+            nonlocal interrupts
+            interrupts += 1
+            # Code that is at work is interrupted as any other; where all tasks wait there is only this one to tell.
+            if interrupts > 1 or asyncio._get_running_loop() is not self._loop or asyncio.current_task(self._loop):
+                raise KeyboardInterrupt
+            task.cancel()
+            self._loop.call_soon_threadsafe(nesting.nothing)
+
+        handles = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if handles:
+            signal.signal(signal.SIGINT, interrupt)
+        try:
+            self._run_until(self._loop, task)
+        except BaseException:
+            # SystemExit or the like from another task: what the code was doing must not go on in the next run.
+            task.cancel()
+            self._run_until(self._loop, task)
+            raise
+        finally:
+            if handles and signal.getsignal(signal.SIGINT) is interrupt:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+        return interrupts > 0
+
+    def _run_until(self, loop: Any, task: Any) -> None:
+        def stop(_: Any) -> None:
+            loop.stop()
+
+        task.add_done_callback(stop)
+        while not task.done():  # the code may stop the loop too
+            loop.run_forever()
+
+    def finish(self, values: Iterable[Any]) -> list[BaseException]:
+        """Waits for the tasks that are left. Returns the errors of tasks that no code has taken, among them those of
+        the given values; they are reported.
+        """
+        if os.getpid() != self._pid:
+            return []  # the parent waits
+        for loop in {self._loop, self._chosen}:
+            while not loop.is_closed() and not loop.is_running() and (left := asyncio.all_tasks(loop)):
+                task = left.pop()
+                for each in (task, *left):
+                    each.remove_done_callback(self._take_error)
+                    each.add_done_callback(self._take_error)
+                self._run_task(task) if loop is self._loop else self._run_until(loop, task)
+        for value in values:
+            if isinstance(value, asyncio.Future) and value.done() and getattr(value, "_log_traceback", False):
+                self._take_error(value)
+        return self.failed()
+
+    def failed(self) -> list[BaseException]:
+        """Returns the errors of tasks that no code can take any more, each once. They are reported."""
+        failed, self._failed = self._failed, []
+        return failed
+
+    def _take_error(self, task: Any) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
+
+    def _handle_exception(self, loop: Any, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if error is not None and "never retrieved" in context.get("message", ""):
+            self._fail(error)
+        else:
+            loop.default_exception_handler(context)
+
+    def _fail(self, error: BaseException) -> None:
+        if not isinstance(error, (SystemExit, KeyboardInterrupt)) and all(error is not each for each in self._failed):
+            report(error, self._sources)
+            self._failed.append(error)
+
+    def close(self) -> None:
+        """Cancels the tasks that are left, as asyncio.run does."""
+        nesting.uninstall()
+        if os.getpid() != self._pid:
+            return  # the parent uses what is shared with it
+        loop = self._loop
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        self._quietly(lambda: loop.run_until_complete(asyncio.gather(*left, return_exceptions=True)) if left else None)
+        self._quietly(lambda: loop.run_until_complete(loop.shutdown_asyncgens()))
+        self._quietly(lambda: loop.run_until_complete(loop.shutdown_default_executor()))
+        asyncio.set_event_loop(None)
+        del loop.close
+        self._quietly(loop.close)
+
+    def _quietly(self, do: Callable[[], Any]) -> None:
+        """Does it though the run has ended; an error is printed."""
+        try:
+            do()
+        except BaseException as error:
+            report(error, self._sources)
+
+
+async def all_of(values: Any) -> Any:
+    """Awaits a list or tuple of coroutines, all at the same time."""
+    return type(values)(await asyncio.gather(*values))

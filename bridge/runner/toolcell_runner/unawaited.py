@@ -1,0 +1,106 @@
+"""Coroutines that the code has made and never awaited."""
+from __future__ import annotations
+
+import sys
+
+from .tracebacks import is_runner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import FrameType
+    from typing import Any
+
+    from .sources import Sources
+
+MAX_MEMBERS = 1000  # of a list or the like that are looked at
+
+
+class Unawaited:
+    """Collects the calls of servers that were not awaited. For other coroutines there is Python's warning, which does
+    not name a line of ours.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._calls: list[tuple[str, Any]] = []  # with a traceback of the line that dropped it
+        self._over = False
+        sources.when_loaded("warnings", self._hook)
+
+    def _hook(self, warnings: Any) -> None:
+        warnings._warn_unawaited_coroutine = self._dropped  # which the interpreter calls (warnings.c)
+
+    def _dropped(self, coroutine: Any) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame and is_runner(frame.f_code.co_filename):
+            frame = frame.f_back
+        if is_runner(coroutine.cr_code.co_filename) and not self._over:
+            self._calls.append((coroutine.__qualname__.replace("Runtime.", "runtime.", 1), entry_of(frame)))
+        else:
+            warn(coroutine, frame)
+
+    def error(self) -> RuntimeError | None:
+        """Returns the error about the calls that were dropped since the last one."""
+        calls, self._calls = self._calls, []
+        if not calls:
+            return None
+        name, entry = calls[0]
+        others = len(calls) - 1
+        more = f" ({others} more call{'s were' if others > 1 else ' was'} not awaited either)" if others else ""
+        error = RuntimeError(f"{name}() was never awaited, so it did not run: write await {name}(…){more}")
+        return error.with_traceback(entry)
+
+    def close(self, values: Iterable[Any]) -> None:
+        """Takes in what the code holds at its end, when nothing can await it any more."""
+        for value in values:
+            if is_coroutine(value) and has_not_begun(value):
+                self._dropped(value)
+                value.close()
+
+    def end(self) -> None:
+        """What is dropped from now on can only be warned of."""
+        self._over = True
+
+
+def warn(coroutine: Any, frame: FrameType | None) -> None:
+    import warnings
+    text = f"coroutine '{coroutine.__qualname__}' was never awaited"
+    if frame is None:
+        code = coroutine.cr_code
+        file, line = ("sys", 1) if is_runner(code.co_filename) else (code.co_filename, code.co_firstlineno)
+        warnings.warn_explicit(text, RuntimeWarning, file, line)
+    else:
+        warnings.warn_explicit(text, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno or 1,
+                               registry=frame.f_globals.setdefault("__warningregistry__", {}))
+
+
+def entry_of(frame: FrameType | None) -> Any:
+    """Returns a traceback of one frame, or None."""
+    if frame is None:
+        return None
+    try:
+        raise ValueError
+    except ValueError as error:
+        return type(error.__traceback__)(None, frame, -1, frame.f_lineno or 1)  # type: ignore[misc]
+
+
+def is_coroutine(value: Any) -> bool:
+    return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
+
+
+def has_not_begun(coroutine: Any) -> bool:
+    frame = coroutine.cr_frame
+    if frame is None or coroutine.cr_running:
+        return False
+    suspended = getattr(coroutine, "cr_suspended", None)  # from 3.11 on; before, the instruction tells
+    return bool(frame.f_lasti == -1 if suspended is None else not suspended)
+
+
+def held(namespace: dict[str, Any], *more: Any) -> list[Any]:
+    """Returns the values of a namespace and more, and those in lists, tuples, sets and mappings among them."""
+    values = [*namespace.values(), *more]
+    for value in values[:]:
+        if type(value) in (list, tuple, set):
+            values += list(value)[:MAX_MEMBERS]
+        elif type(value) is dict:
+            values += list(value.values())[:MAX_MEMBERS]
+    return values
