@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -34,7 +35,7 @@ func (s *Server) Complete(ctx context.Context, req Request, dotted string) []str
 	if py == nil {
 		return nil
 	}
-	defer time.AfterFunc(completionTime, py.interrupt).Stop()
+	defer time.AfterFunc(completionTime, func() { py.signal(syscall.SIGINT) }).Stop()
 	py.pipes.Tee(req.Stdout, req.Stderr)
 	start := s.startMessage(plan, py, req)
 	start.Complete = dotted

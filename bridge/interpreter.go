@@ -180,8 +180,31 @@ func (s runnerSandbox) Connect() (net.Conn, error) {
 
 func (s runnerSandbox) Signal() bool { return s.in.signal(syscall.SIGURG) }
 
-// interrupt raises KeyboardInterrupt in the code, if it has started.
-func (in *interpreter) interrupt() { in.signal(syscall.SIGINT) }
+// An interrupter raises KeyboardInterrupt in the code of one run. Python would miss
+// a signal that comes before the code begins, so that one waits.
+type interrupter struct {
+	in *interpreter
+
+	mu            sync.Mutex
+	begun, wanted bool
+}
+
+func (i *interrupter) interrupt() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.wanted = true; i.begun {
+		i.in.signal(syscall.SIGINT)
+	}
+}
+
+// begin takes note that the code begins.
+func (i *interrupter) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.begun = true; i.wanted {
+		i.in.signal(syscall.SIGINT)
+	}
+}
 
 // signal sends a signal to Python, and reports whether it has started.
 func (in *interpreter) signal(sig syscall.Signal) bool {

@@ -98,10 +98,13 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	defer files.Discard()
 	api := s.hostAPI(plan, py, req, progress, files.Display)
 	py.passOnOutput(req, progress, files)
+	start := s.startMessage(plan, py, req)
 	if req.Running != nil {
-		req.Running(py.interrupt)
+		i := &interrupter{in: py}
+		start.Begun = i.begin
+		req.Running(i.interrupt)
 	}
-	end := py.run(ctx, s.startMessage(plan, py, req), api)
+	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
 	published := py.collect(files, end.done.Kept)
 

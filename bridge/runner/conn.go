@@ -63,6 +63,7 @@ type Start struct {
 	Printed []string      // streams of the session's last run that the code can read in PrintedDir
 	Timeout time.Duration // from the call of Run on, without the time that ReadInput takes
 	Input   bool          // sys.stdin asks the host for lines (ReadInput)
+	Begun   func()        // called when the code begins, from when on a signal reaches it; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.

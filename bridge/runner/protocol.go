@@ -6,6 +6,7 @@ package runner
 //	host                                          runner (in the sandbox)
 //	  │ ◀──────────────────── ready{python} ──────── │  interpreter is up
 //	  │ ── start{code, servers, saved, …} ─────────▶ │
+//	  │ ◀──────────────────── begun ──────────────── │  the code begins, if start asks for it
 //	  │ ◀──────────── call{id, method, params} ───── │  any number, in parallel
 //	  │ ── reply{id, result | error} ──────────────▶ │
 //	  │ ◀──── done{exitCode, result?, error?, …} ─── │  the code has ended
@@ -55,6 +56,7 @@ type message struct {
 	Session string   `json:"session,omitempty"` // the runner stays for more runs
 	Printed []string `json:"printed,omitempty"` // files that it asks for before the code runs
 	Input   bool     `json:"input,omitempty"`   // sys.stdin asks for lines
+	Begun   bool     `json:"begun,omitempty"`   // a begun frame is wanted
 	// Instead of running code, name what may continue this.
 	Complete string `json:"complete,omitempty"`
 

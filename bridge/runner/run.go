@@ -35,6 +35,7 @@ type run struct {
 
 	mu     sync.Mutex
 	done   *frame
+	begun  bool  // the runner said that the code begins
 	ended  bool  // the runner said that it has ended
 	broken error // the violation of the protocol, if any
 }
@@ -172,6 +173,11 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 		r.ready = true
 		r.mu.Unlock()
 		return false, r.sendStart()
+	case f.Type == "begun" && r.start.Begun != nil && r.ready && !r.begun && !done:
+		r.begun = true
+		r.mu.Unlock()
+		r.start.Begun()
+		return false, nil
 	case f.Type == "done" && r.ready && !done:
 		f.Result, f.Error = ownText(f.Result), ownText(f.Error)
 		r.done = f
@@ -192,7 +198,7 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 
 func (r *run) sendStart() error {
 	s := r.start
-	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed, Input: s.Input, Complete: s.Complete})
+	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed, Input: s.Input, Begun: s.Begun != nil, Complete: s.Complete})
 }
 
 // answer has the host carry out one call, and replies. It calls release when the

@@ -12,6 +12,7 @@ from .values import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
     from typing import Any
 
@@ -34,9 +35,15 @@ class Executor:
         self._thread = _thread.get_ident()
         self._loop: EventLoop | None = None  # once the code has use for it
 
-    def run(self, source: str) -> tuple[int, str | None, str | None, str | None]:
-        """Returns exit code, repr of the last expression, error, limit hit: all but the first may be None."""
+    def run(self, source: str, begins: Callable[[], None] | None = None) -> tuple[
+            int, str | None, str | None, str | None]:
+        """Returns exit code, repr of the last expression, error, limit hit: all but the first may be None.
+
+        An interrupt of this run comes after begins() was called.
+        """
         try:
+            if begins:
+                begins()
             tree = parse(source, self.file)
             self._runtime.tools.bind_free_names(tree, source, self._namespace)
             value = self._execute(compile(tree, self.file, "exec", TOP_LEVEL_AWAIT, dont_inherit=True))

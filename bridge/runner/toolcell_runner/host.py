@@ -97,6 +97,10 @@ class Host:
                 raise MCPError(HUNG_UP) from None
             raise
 
+    def tell_begun(self) -> None:
+        """Tells the host that the code begins. An interrupt that comes now is the code's, also in here."""
+        self._channel.send({"type": "begun"})
+
     def listen(self, loop: Any = None) -> None:
         """Ensures that replies of the host are read. The caller holds the lock."""
         if self._reader is _thread or loop is not None and self._reader is loop:

@@ -90,7 +90,7 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
     runtime.sources.add(executor.file, source)
     runtime.watch_pyplot()
     set_variable(runtime, source)
-    code, result, error, limit = executor.run(source)
+    code, result, error, limit = executor.run(source, runtime.host.tell_begun if start.get("begun") else None)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() != pid:
         return code, False

@@ -143,6 +143,11 @@ func TestPromptAnswersTheCode(t *testing.T) {
 	p.types("abc\r")
 	p.types("\x04")
 	p.sees("\n[4]\r\n")
+	p.types("input('again? ')\r")
+	p.sees("again? ")
+	p.types("\x03")
+	p.sees("KeyboardInterrupt")
+	p.sees(">>> ")
 	p.types("len(name)\r")
 	p.sees("\n7\r\n")
 	p.types("\x04")
@@ -150,6 +155,54 @@ func TestPromptAnswersTheCode(t *testing.T) {
 	history, err := os.ReadFile(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history"))
 	if err != nil || strings.Contains(string(history), "\n1/0 Bob\n") {
 		t.Errorf("%v, %s", err, history)
+	}
+}
+
+// TestCtrlCBehindALine interrupts its code, whether that has begun or not.
+func TestCtrlCBehindALine(t *testing.T) {
+	p := atPrompt(t, firstHost(t), nil)
+	p.types("import time\r")
+	p.sees(">>> ")
+	for range 5 {
+		p.types("input('again? ')\r")
+		p.sees("again? ") // which the line has, too
+		p.types("\x03")
+		p.sees("KeyboardInterrupt")
+		p.sees(">>> ")
+	}
+	p.types("time.time() > 1\r")
+	p.sees("\nTrue\r\n")
+	p.types("\x04")
+	p.leaves()
+}
+
+// TestPromptComesBackFromInput: a Ctrl-C that comes before the line can be edited is
+// a signal, which ends the code beside the line that it waits for.
+func TestPromptComesBackFromInput(t *testing.T) {
+	h := firstHost(t)
+	for _, term := range []string{"xterm", "dumb"} {
+		p := atPrompt(t, h, env{"TERM": term})
+		for range 3 {
+			p.types("input('Wh' + 'o? ')\r")
+			p.sees("Who? ")
+			p.types("half")
+			p.sees("half")
+			if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			p.sees("KeyboardInterrupt")
+			p.sees(">>> ")
+			if term == "dumb" { // the terminal itself keeps the line until it ends
+				p.types("\x15")
+			}
+			p.types("20 + 1\r")
+			p.sees("\n21\r\n")
+			p.sees(">>> ")
+		}
+		p.types("\x04")
+		if code := p.leaves(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -25,7 +26,9 @@ type editor struct {
 	state   *liner.State
 	history *history
 	keys    *keys
+	send    io.Writer      // of keys to the editor
 	typed   chan typedLine // what is being typed will come here; nil if nothing is
+	unread  bool           // the key of abandon came too late for its line
 }
 
 // A typedLine is a line, or why there is none.
@@ -40,13 +43,14 @@ const (
 	pasteOff = "\x1b[?2004l"
 )
 
-// newEditor begins to edit lines. Complete returns what may continue a dotted name.
-func newEditor(historyFile string, complete func(dotted string) []string) (*editor, error) {
+// newEditor begins to edit lines. Complete returns what may continue a dotted name;
+// keyTyped is called for each key, before it has an effect.
+func newEditor(historyFile string, complete func(dotted string) []string, keyTyped func()) (*editor, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe for keys: %w", err)
 	}
-	e := &editor{history: openHistory(historyFile), keys: &keys{}}
+	e := &editor{history: openHistory(historyFile), keys: &keys{typed: keyTyped}, send: w}
 	// liner reads keys from what is standard input now, and asks descriptor 0 for
 	// everything else. It does not know pastes.
 	terminal := os.Stdin
@@ -94,15 +98,22 @@ func completeLine(line string, at int, complete func(dotted string) []string) (h
 var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 
 func (e *editor) line(ctx context.Context, mark string, kind lineKind) (text string, pasted bool, err error) {
-	if e.typed == nil { // else the code wanted this line, and has ended
+	if e.typed == nil {
 		e.typed = make(chan typedLine, 1)
-		go func(typed chan<- typedLine) {
+		go func(typed chan<- typedLine, unread bool) {
 			text, err := e.state.Prompt(mark)
+			if unread && errors.Is(err, liner.ErrPromptAborted) {
+				text, err = e.state.Prompt(mark)
+			}
 			typed <- typedLine{text, err}
-		}(e.typed)
+		}(e.typed, e.unread)
+		e.unread = false
 	}
 	select {
 	case <-ctx.Done():
+		if kind == inputLine {
+			e.abandon()
+		}
 		return "", false, context.Cause(ctx)
 	case l := <-e.typed:
 		e.typed = nil
@@ -118,6 +129,17 @@ func (e *editor) line(ctx context.Context, mark string, kind lineKind) (text str
 		return l.text, e.keys.lineEnd(), nil
 	}
 }
+
+// abandon ends the line that is being typed as Ctrl-C does. The code that wanted it
+// has ended, and the next line has another mark.
+func (e *editor) abandon() {
+	_, _ = e.send.Write([]byte{ctrlC}) // it fails if the terminal is gone, which ends the line too
+	l := <-e.typed
+	e.typed, e.unread = nil, !errors.Is(l.err, liner.ErrPromptAborted)
+}
+
+// ctrlC is the key.
+const ctrlC = 3
 
 func (e *editor) close() {
 	_, _ = os.Stdout.WriteString(pasteOff)

@@ -38,7 +38,7 @@ const completionPatience = 5 * time.Second
 func (q *prompt) complete(ctx context.Context, dotted string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
-	if q.last == nil || q.last.Session == sessionEnded {
+	if !q.inSession() {
 		req := q.request("pass")
 		req.File, req.Progress = "", nil
 		r := q.Run(ctx, req)

@@ -10,6 +10,7 @@ import (
 // editor. A paste arrives there as if it was typed, without keys that do something;
 // keys keep in mind which line ends were pasted.
 type keys struct {
+	typed   func() // called for what comes
 	pasting bool
 	text    bool   // the line that is being pasted has some
 	blank   bool   // what was pasted last is an empty line
@@ -32,6 +33,7 @@ func (k *keys) copy(w io.WriteCloser, r io.Reader) {
 		if err != nil {
 			return
 		}
+		k.typed()
 		if _, err := w.Write(k.pass(b[:n])); err != nil {
 			return
 		}

@@ -24,7 +24,7 @@ func TestKeysOfAPaste(t *testing.T) {
 			if slices.ContainsFunc(slices.Collect(slices.Chunk([]byte(tt.in), size)), func(part []byte) bool { return part[len(part)-1] == 0x1b }) {
 				continue // a lone Escape is a key, and passed on at once
 			}
-			k, out := &keys{}, ""
+			k, out := &keys{typed: func() {}}, ""
 			for part := range slices.Chunk([]byte(tt.in), size) {
 				out += string(k.pass(part))
 			}
@@ -36,7 +36,7 @@ func TestKeysOfAPaste(t *testing.T) {
 }
 
 func TestEscapeAloneIsAKey(t *testing.T) {
-	k := &keys{}
+	k := &keys{typed: func() {}}
 	if out := string(k.pass([]byte("\x1b"))); out != "\x1b" {
 		t.Errorf("got %q", out)
 	}

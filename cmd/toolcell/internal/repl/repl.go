@@ -75,6 +75,8 @@ type prompt struct {
 	mu          sync.Mutex
 	cancel      context.CancelFunc // of the active run, if any
 	interruptIt func()             // raises KeyboardInterrupt in its code; nil before that runs and after
+	continues   bool               // it is not the first of its session
+	pressed     bool               // Ctrl-C came for this code, if only behind its last key
 }
 
 // A lineSource gives the lines that are typed. It ends with io.EOF. Pasted says that
@@ -100,7 +102,7 @@ var errAbandoned = errors.New("the line was abandoned")
 func (q *prompt) openInput(ctx context.Context) lineSource {
 	if q.person && canEdit(q.Streams.Out) {
 		complete := func(dotted string) []string { return q.complete(ctx, dotted) }
-		if e, err := newEditor(q.History, complete); err == nil {
+		if e, err := newEditor(q.History, complete, q.keyTyped); err == nil {
 			return e
 		}
 	}
@@ -185,7 +187,7 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 // request returns the request to run code in the session, which is a new one if the
 // last has ended.
 func (q *prompt) request(code string) bridge.Request {
-	if q.last == nil || q.last.Session == sessionEnded {
+	if !q.inSession() {
 		// A name that was not used yet: the bridge has nothing to say of it.
 		q.count++
 	}
@@ -196,6 +198,9 @@ func (q *prompt) request(code string) bridge.Request {
 	}
 	return req
 }
+
+// inSession reports whether there is a session that the next block runs in.
+func (q *prompt) inSession() bool { return q.last != nil && q.last.Session != sessionEnded }
 
 // sessionEnded is what a Result says of a session that is no more.
 const sessionEnded = "ended"
@@ -240,31 +245,51 @@ func (q *prompt) exitAtEOF() error {
 func (q *prompt) interrupt() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.interruptIt != nil {
+	l, plain := q.input.(*plainLines)
+	switch {
+	case q.interruptIt != nil:
 		q.interruptIt()
-		q.interruptIt = nil
-	} else if q.cancel != nil {
+		q.interruptIt, q.pressed = nil, true
+	case q.cancel != nil && (q.pressed || !q.continues):
 		q.cancel()
-	} else if l, ok := q.input.(*plainLines); ok {
+	case q.cancel == nil && plain:
 		l.abandon()
+	default:
+		q.pressed = true // the code is about to run
+	}
+}
+
+// keyTyped takes note of a key: a Ctrl-C before it was not meant for the code of
+// this line.
+func (q *prompt) keyTyped() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cancel == nil {
+		q.pressed = false
 	}
 }
 
 func (q *prompt) setCancel(cancel context.CancelFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.cancel, q.interruptIt = cancel, nil
+	q.cancel, q.interruptIt, q.continues = cancel, nil, q.inSession()
+	q.pressed = q.pressed && cancel != nil
 }
 
 // setInterrupt takes note that the code runs, and how to interrupt it.
 func (q *prompt) setInterrupt(interrupt func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.cancel != nil {
-		q.interruptIt = func() {
-			interrupt()
-			q.remind()
-		}
+	if q.cancel == nil {
+		return
+	}
+	q.interruptIt = func() {
+		interrupt()
+		q.remind()
+	}
+	if q.pressed {
+		q.interruptIt()
+		q.interruptIt = nil
 	}
 }
 
