@@ -20,10 +20,11 @@ import (
 
 // An interpreter is a Python in a sandbox, that of one run or of a session.
 type interpreter struct {
-	image Image
-	conn  *runner.Conn
-	pipes *output.Pipes
-	kill  context.CancelCauseFunc
+	image   Image
+	mounted []string // as Options.Mounted
+	conn    *runner.Conn
+	pipes   *output.Pipes
+	kill    context.CancelCauseFunc
 
 	started   chan struct{}        // then these two are known
 	sandbox   Sandbox              // nil if it did not start
@@ -68,7 +69,7 @@ func (s *Server) startInterpreter(image Image, sess *session, stdin io.Reader) (
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
+		image: image, mounted: s.o.Mounted, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p := s.process(image, pipes)
 	if stdin != nil {
@@ -98,7 +99,7 @@ func (in *interpreter) supervise(sb Sandbox, err error) (oci.Exit, error) {
 		return oci.Exit{}, err
 	}
 	if dir := sb.Workspace(); dir != nil {
-		in.workspace = artifacts.NewWorkspace(dir)
+		in.workspace = artifacts.NewWorkspace(dir, in.mounted)
 	}
 	in.sandbox = sb
 	close(in.started)
@@ -275,6 +276,9 @@ func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.
 func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.Published {
 	if in.workspace != nil {
 		files.Collect(in.workspace)
+		if !continues {
+			files.NoteLost(in.workspace)
+		}
 	}
 	in.collectStreams(files, continues)
 	return files.Finish()

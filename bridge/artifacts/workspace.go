@@ -25,18 +25,22 @@ const (
 // A Workspace is the /workspace of a sandbox.
 type Workspace struct {
 	dir       *os.File
+	mounted   []string         // paths in the sandbox, where the code has not put what is there
 	collected map[string]stamp // files in out that are kept already, by path
 }
 
-// NewWorkspace makes a workspace of an open folder, which stays the caller's.
-func NewWorkspace(dir *os.File) *Workspace {
-	return &Workspace{dir: dir, collected: map[string]stamp{}}
+// NewWorkspace makes a workspace of an open folder, which stays the caller's. Mounted
+// are the paths in the sandbox where files of the host are.
+func NewWorkspace(dir *os.File, mounted []string) *Workspace {
+	return &Workspace{dir: dir, mounted: mounted, collected: map[string]stamp{}}
 }
 
-// A scan looks for files in /workspace/out. It opens names one by one below the
+// A scan looks for files in /workspace/out, or elsewhere in /workspace. It opens names one by one below the
 // folder above them, and never links: nothing outside of the folder is reached,
 // whatever the code puts there, even during the scan.
 type scan struct {
+	leaveOut func(path string) bool // may be nil
+
 	found    []outFile
 	entries  int
 	skipped  []string // what is not a regular file
@@ -46,7 +50,7 @@ type scan struct {
 
 // An outFile is a file that was found.
 type outFile struct {
-	path  string // below out
+	path  string // below the folder of the scan
 	stamp stamp
 }
 
@@ -109,6 +113,9 @@ func (s *scan) readFolder(dir *os.File, path string, depth int) {
 }
 
 func (s *scan) add(dir *os.File, name, path string, depth int) {
+	if s.leaveOut != nil && s.leaveOut(path) {
+		return
+	}
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return // it is gone

@@ -24,6 +24,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mounted returns where in a sandbox the user's files are.
+func mounted(mounts []oci.Mount) (targets []string) {
+	for _, m := range mounts {
+		targets = append(targets, m.Target)
+	}
+	return targets
+}
+
 // project is whose saved tools this process sees.
 func project() string {
 	dir, err := os.Getwd()
@@ -105,6 +113,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		ToolsDir:    d.Tools(),
 		Project:     project(),
 		Policy:      loadPolicy(s, o.log),
+		Mounted:     mounted(s.Mounts),
 		RunsDir:     filepath.Join(d.State, "runs"),
 		Files:       s.Files,
 		Pictures:    s.Pictures,

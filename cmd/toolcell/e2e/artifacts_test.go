@@ -359,3 +359,32 @@ func TestSessionsGiveEachFileOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestFilesThatAreGoneAreNoted, however a sandbox was started: what ends with
+// /workspace is named once, when it ends.
+func TestFilesThatAreGoneAreNoted(t *testing.T) {
+	const gone = "in /workspace is gone; write to /workspace/out to keep files"
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		shared := h.mountFolder(t, sharedFolder(t), "shared", 0o755)
+		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": shared + ":/workspace/shared:ro," + shared + "/file.txt:/workspace/notes.txt:ro"})
+		for _, step := range []struct{ session, code, want string }{
+			{"", "print(open('notes.txt').read())", ""},
+			{"", "open('chart.png', 'w').write('x')\nopen('/workspace/out/kept.txt', 'w').write('x')", "chart.png " + gone},
+			{"", "open('chart.png', 'w').write('x')\n1/0", "chart.png " + gone},
+			{"", "open('helper.py', 'w').write('x = 1')\nimport os, helper\nos.makedirs('.cache/x'); open('.cache/x/y', 'w').close()", "helper.py " + gone},
+			{"a", "open('chart.png', 'w').write('x')", ""},
+			{"a", "print(open('chart.png').read())", ""},
+			{"a", "mcp.runtime.end_session()", "chart.png " + gone},
+		} {
+			args := map[string]any{"code": step.code}
+			if step.session != "" {
+				args["session"] = step.session
+			}
+			r := c.call(t, args)
+			if !strings.Contains(r.text, step.want) || step.want == "" && strings.Contains(r.text, "gone") {
+				t.Errorf("%s\n%s\nwant %q", step.code, r.text, step.want)
+			}
+		}
+	})
+}
