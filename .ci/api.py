@@ -40,6 +40,23 @@ its own schema does not allow, `runtime.call_tool(server, tool, {…}, check=Fal
 The result is a plain value: the structured content if there is any, otherwise the text, parsed if it is a
 JSON object or array. Structured content that only repeats the text, as in `{"content": "the text"}`, is that text.
 `help(tool)` and `inspect.signature(tool)` show its parameters, and `dir(server)` shows a server's tools.
+
+A call that is never awaited is an error: `RuntimeError: mcp_tasks.list_tasks() was never awaited, so it did not run`.
+A coroutine, or a list or tuple of coroutines, as the last value is awaited, the coroutines of a list at the same time.
+
+## asyncio
+
+All of asyncio works at the top level of the code, whether the code has a top-level `await` or not: `create_task`,
+`ensure_future`, `gather`, `get_running_loop` and `get_event_loop`, `asyncio.run`, `asyncio.Runner` and
+`run_until_complete`, and the functions of runtime that end in `_sync`. `asyncio.run` and `run_until_complete` also work
+inside of a coroutine.
+
+- What `create_task` starts runs while the code awaits, or runs a loop. Tasks that are left when the code ends are
+  awaited, within the time of the run. In a session they live on, and continue when a later run awaits.
+- If one of them fails and no code takes its error, the run fails with it. If the code itself fails, those that are left
+  are cancelled.
+- `asyncio.run` has an event loop of its own, as always. Tasks of the top level stand still meanwhile.
+- `get_event_loop().close()` has no effect: the loop is closed when the run or the session ends.
 """
 
 GROUPS = {

@@ -69,12 +69,13 @@ class Executor:
 
     def _execute(self, code: CodeType) -> Any:
         """Runs the code object, in an event loop if it awaits. Returns the value of its last expression."""
+        value = None
         if code.co_flags & CO_COROUTINE:
             value = self._event_loop().run(eval(code, self._namespace))
         else:
             if self._runtime.sources.name_asyncio:
                 self._runtime.sources.when_loaded("asyncio", self._offer_loop)
-            value = exec(code, self._namespace)
+            exec(code, self._namespace)
         value = self._namespace.pop(RESULT, value)
         if is_coroutine(value):
             return self._event_loop().run(value)
@@ -118,6 +119,7 @@ class Executor:
     def _close(self) -> None:
         self._unawaited.close(held(self._namespace))
         self._unawaited.end()
+        self._runtime.sources.hooks.pop("asyncio", None)
         if self._loop:
             self._loop.close()
             self._loop = None

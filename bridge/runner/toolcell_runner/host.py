@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 READER_STACK = 8 << 20  # glibc's usual size
+SIGNAL_PATIENCE = 0.5  # seconds
 HUNG_UP = "the host closed the connection"
 
 
@@ -51,7 +52,9 @@ class Host:
             gate.release()
 
         def wait() -> Any:
-            gate.acquire()
+            # A signal that comes as the wait begins is handled only when it ends: it may not be for ever.
+            while not gate.acquire(True, SIGNAL_PATIENCE):
+                pass
             return result_of(replies[0])
 
         self._post(method, params, deliver)

@@ -144,13 +144,13 @@ def go_on(loop: Any, done: Callable[[], bool], stops: bool = False) -> bool:
 def leave_task(loop: Any) -> Any:
     task = tasks.current_task(loop)
     if task is not None:
-        tasks._leave_task(loop, task)  # type: ignore[attr-defined]
+        tasks._leave_task(loop, task)
     return task
 
 
 def enter_task(loop: Any, task: Any) -> None:
     if task is not None:
-        tasks._enter_task(loop, task)  # type: ignore[attr-defined]
+        tasks._enter_task(loop, task)
 
 
 def nothing() -> None:

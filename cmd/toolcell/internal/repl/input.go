@@ -13,6 +13,10 @@ import (
 // readInput gives running code the next line that is typed. The line goes on where
 // the code has left its own, such as the text of input().
 func (q *prompt) readInput(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	q.setAbandon(func() { cancel(errAbandoned) })
+	defer q.setAbandon(nil)
 	mark := ""
 	if _, edits := q.input.(*editor); edits {
 		mark = console.Plain(q.cursor.takeRest()) // the editor draws the whole line

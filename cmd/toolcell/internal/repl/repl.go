@@ -75,6 +75,7 @@ type prompt struct {
 	mu          sync.Mutex
 	cancel      context.CancelFunc // of the active run, if any
 	interruptIt func()             // raises KeyboardInterrupt in its code; nil before that runs and after
+	abandonIt   func()             // ends the line that the code waits for; nil if it waits for none
 	continues   bool               // it is not the first of its session
 	pressed     bool               // Ctrl-C came for this code, if only behind its last key
 }
@@ -247,6 +248,9 @@ func (q *prompt) interrupt() {
 	defer q.mu.Unlock()
 	l, plain := q.input.(*plainLines)
 	switch {
+	case q.abandonIt != nil:
+		q.abandonIt() // as the key does while the line is edited
+		q.abandonIt = nil
 	case q.interruptIt != nil:
 		q.interruptIt()
 		q.interruptIt, q.pressed = nil, true
@@ -274,6 +278,12 @@ func (q *prompt) setCancel(cancel context.CancelFunc) {
 	defer q.mu.Unlock()
 	q.cancel, q.interruptIt, q.continues = cancel, nil, q.inSession()
 	q.pressed = q.pressed && cancel != nil
+}
+
+func (q *prompt) setAbandon(abandon func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.abandonIt = abandon
 }
 
 // setInterrupt takes note that the code runs, and how to interrupt it.
