@@ -146,6 +146,10 @@ func (p *Proxy) Logout(server string) (was bool, err error) {
 // the server, and the user, may see that.
 func WithoutOutput(err error) error { return stdio.WithoutOutput(err) }
 
+// ShortOutput returns an error of a server with the one line of its stderr that
+// gives the reason: a traceback takes many tokens of a model.
+func ShortOutput(err error) error { return stdio.ShortOutput(err) }
+
 // RemoteError is a JSON-RPC error that a server gave instead of a result.
 type RemoteError struct {
 	Code    int64

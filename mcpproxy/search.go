@@ -1,7 +1,9 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -54,9 +56,9 @@ func (c *knownTools) open(dir string, log *slog.Logger) {
 
 // search ranks the tools of these servers.
 func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
-	lists, problems := c.gather(ctx, upstreams)
-	if err := context.Cause(ctx); err != nil {
-		return nil, nil, fmt.Errorf("searching tools: %w", err)
+	lists, failures := c.gather(ctx, upstreams)
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, nil, fmt.Errorf("searching tools: %w", cmp.Or(firstSilent(failures), cause))
 	}
 	index, places := c.index(upstreams, lists)
 	found := []ToolDoc{}
@@ -65,15 +67,31 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 		doc.Score = rounded(hit.Score)
 		found = append(found, doc)
 	}
-	return found, problems, nil
+	return found, problemsOf(upstreams, failures), nil
+}
+
+// problemsOf says why servers could not be searched.
+func problemsOf(upstreams []*upstream, failures []error) (problems []config.Problem) {
+	for i, err := range failures {
+		if err == nil {
+			continue
+		}
+		status := config.StatusFailed
+		if errors.Is(err, errNotYet) {
+			status = config.StatusStarting
+		}
+		s := upstreams[i].server
+		problems = append(problems, config.Problem{Source: s.Source, Server: s.Name, Status: status, Reason: WithoutOutput(err).Error()})
+	}
+	return problems
 }
 
 // rounded returns a score as it is shown; 0 would be none.
 func rounded(score float64) float64 { return max(math.Round(score*100)/100, 0.01) }
 
-// gather collects the tools of all servers. Those that are not known are
-// waited for together, and go on to be found out when the patience is over.
-func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []config.Problem) {
+// gather collects the tools of all servers, or why it could not. Those that are not
+// known are waited for together, and go on to be found out when the patience is over.
+func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []error) {
 	lists := make([]*catalog.List, len(upstreams))
 	var unknown, changed []int
 	for i, u := range upstreams {
@@ -102,14 +120,7 @@ func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*cata
 		all.Go(func() { lists[i], failures[i] = upstreams[i].tools(ctx) })
 	}
 	all.Wait()
-	var problems []config.Problem
-	for i, err := range failures {
-		if err != nil {
-			s := upstreams[i].server
-			problems = append(problems, config.Problem{Source: s.Source, Server: s.Name, Reason: WithoutOutput(err).Error()})
-		}
-	}
-	return lists, problems
+	return lists, failures
 }
 
 // firstList lists the tools of a server that no process has listed yet. It does

@@ -61,7 +61,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 		u.mu.Unlock()
 		if _, err := wait[*transport.Session](ctx, start); err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				err = fmt.Errorf("waiting for server %q to start: %w", u.server.Name, context.Cause(ctx))
+				err = &SilentError{u.server.Name, u.startedAt(), context.Cause(ctx)}
 			}
 			return nil, nil, err
 		}
@@ -117,7 +117,7 @@ func (u *upstream) share(key string, work func() (any, error)) <-chan singleflig
 // start starts the server.
 func (u *upstream) start() (any, error) {
 	u.mu.Lock()
-	u.starting = true
+	u.starting, u.since = true, time.Now()
 	u.mu.Unlock()
 	info := u.record.Info()
 	return u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}))
@@ -290,9 +290,9 @@ func (u *upstream) status() (state string, failure error) {
 	case u.live != nil:
 		state = "ready"
 	case u.starting:
-		state = "starting"
+		state = config.StatusStarting
 	case u.failure != nil:
-		state, failure = "failed", u.failure
+		state, failure = config.StatusFailed, u.failure
 	default:
 		state = "idle"
 		if earlier := u.record.Info().Failure; earlier != "" {

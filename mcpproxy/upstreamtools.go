@@ -124,7 +124,7 @@ func (u *upstream) await(ctx context.Context, key string, listing <-chan singlef
 		list, _ := done.Val.(*catalog.List)
 		return list, done.Err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, u.gaveUp(ctx)
 	case <-timer.C:
 	}
 	u.mu.Lock()

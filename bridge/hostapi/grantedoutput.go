@@ -8,9 +8,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
-// grantedOutput are Upstreams whose errors have what a server wrote to stderr only
-// if the run was granted the server. Documentation needs no grant and can start a
-// server, which may print secrets of its own or of the user when that fails.
+// grantedOutput are Upstreams whose errors have what a server wrote to stderr, in
+// short, only if the run was granted the server. Documentation needs no grant and can
+// start a server, which may print secrets of its own or of the user when that fails.
 type grantedOutput struct {
 	Upstreams
 	granted map[string]bool
@@ -22,7 +22,7 @@ func (g grantedOutput) bound(server string, err error) error {
 		return nil
 	}
 	if s, lookup := g.Lookup(server); lookup == nil && g.granted[s.Name] {
-		return err
+		return mcpproxy.ShortOutput(err)
 	}
 	return mcpproxy.WithoutOutput(err)
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -70,6 +71,8 @@ type Options struct {
 	// Input returns the next line of standard input; it is nil if the code does
 	// not read that through the host. ErrInterrupted is Ctrl-C instead of a line.
 	Input func(ctx context.Context) (string, error)
+	// First reports whether a note is given for the first time; nil if all are.
+	First func(note string) bool
 	Log   *slog.Logger // nothing is logged if nil
 }
 
@@ -86,6 +89,7 @@ type API struct {
 	progress  callProgress
 	input     func(ctx context.Context) (string, error)
 	left      leftOut
+	silent    atomic.Pointer[mcpproxy.SilentError]
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
@@ -97,9 +101,13 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.First == nil {
+		o.First = func(string) bool { return true }
+	}
 	return &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input,
+		left:    leftOut{first: o.First},
 		working: semaphore.NewWeighted(maxWorking),
 	}
 }
@@ -113,11 +121,29 @@ func (a *API) Notes() []string {
 	return slices.Concat(a.left.note(), a.saved.allNotes())
 }
 
+// Silent returns the server that a call was still waiting for when the run ended,
+// since it has not answered after its start; nil if there is none.
+func (a *API) Silent() *mcpproxy.SilentError { return a.silent.Load() }
+
 // Call carries out what the code asked for; it implements runner.Host. Whatever
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
 func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (runner.Answer, error) {
+	answer, err := a.answer(ctx, method, raw)
+	var silent *mcpproxy.SilentError
+	if errors.As(err, &silent) {
+		a.silent.CompareAndSwap(nil, silent)
+	}
+	return answer, err
+}
+
+func (a *API) answer(ctx context.Context, method string, raw json.RawMessage) (runner.Answer, error) {
 	p, err := readParams(raw)
+	var wrong *runner.CallError
+	if errors.As(err, &wrong) {
+		wrong.Message = text.Bound(method, 40) + "(): " + wrong.Message
+		return runner.Answer{}, wrong
+	}
 	if err != nil {
 		return runner.Answer{}, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
 	}
@@ -233,7 +259,7 @@ func callError(err error, server, tool string) error {
 	if errors.As(err, &wrong) {
 		kind = wrong.Kind
 	}
-	return &runner.CallError{Message: err.Error(), Server: server, Tool: tool, Kind: kind}
+	return &runner.CallError{Message: mcpproxy.ShortOutput(err).Error(), Server: server, Tool: tool, Kind: kind, Cause: err}
 }
 
 // serverError names the server in the error of a call, if there is one.

@@ -1,10 +1,13 @@
 package hostapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
@@ -71,7 +74,7 @@ func (p *params) set(name string, value json.RawMessage) error {
 	case `"tools"`:
 		p.Tools = value
 	case `"data"`:
-		return json.Unmarshal(value, &p.Data)
+		return setData(&p.Data, value)
 	case `"server"`:
 		to = &p.Server
 	case `"tool"`:
@@ -104,5 +107,53 @@ func (p *params) set(name string, value json.RawMessage) error {
 	case len(value) > maxParam:
 		return fmt.Errorf("%s has %d bytes, the most is %d", name, len(value), maxParam)
 	}
-	return json.Unmarshal(value, to)
+	if json.Unmarshal(value, to) != nil {
+		return wrongType(name, to, value)
+	}
+	return nil
+}
+
+// setData sets a picture.
+func setData(to *[]byte, value json.RawMessage) error {
+	switch {
+	case value[0] != '"' && !rawjson.IsNull(value):
+		return wrongType(`"data"`, new(string), value)
+	case json.Unmarshal(value, to) != nil:
+		return &runner.CallError{Kind: "ValueError", Message: "data is not base64"}
+	}
+	return nil
+}
+
+// wrongType says in words of Python what is wrong with a parameter: the code, and the
+// model that wrote it, know no others.
+func wrongType(name string, to any, value json.RawMessage) error {
+	name = strings.Trim(name, `"`)
+	given, wanted := pythonType(value), "a str"
+	switch to.(type) {
+	case *int, *int64:
+		wanted = "an int"
+		if given == "int" {
+			return &runner.CallError{Kind: "ValueError", Message: name + " is out of range"}
+		}
+	case *bool:
+		wanted = "a bool"
+	}
+	return &runner.CallError{Kind: "TypeError", Message: fmt.Sprintf("%s must be %s, not %s", name, wanted, given)}
+}
+
+// pythonType names the type that a JSON value has in Python.
+func pythonType(value json.RawMessage) string {
+	switch c := value[0]; {
+	case c == '{':
+		return "dict"
+	case c == '[':
+		return "list"
+	case c == '"':
+		return "str"
+	case c == 't' || c == 'f':
+		return "bool"
+	case bytes.ContainsAny(value, ".eE"):
+		return "float"
+	}
+	return "int"
 }

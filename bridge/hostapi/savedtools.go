@@ -54,8 +54,8 @@ func (s *savedTools) save(raw json.RawMessage) error {
 	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and its description
 		return fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), savedtools.MaxSource)
 	}
-	if err := json.Unmarshal(raw, &tool); err != nil {
-		return fmt.Errorf("saving a tool: %w", err)
+	if json.Unmarshal(raw, &tool) != nil {
+		return errors.New("saving a tool: its parameters have the wrong types")
 	}
 	before, noneBefore := s.store.Show(tool.Name)
 	err := s.store.Save(tool)

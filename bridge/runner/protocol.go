@@ -82,6 +82,8 @@ type frame struct {
 	Result   json.RawMessage `json:"result"`   // a string
 	Error    json.RawMessage `json:"error"`    // a string
 	Limit    string          `json:"limit"`    // that the code hit
+	Cause    string          `json:"cause"`    // of the error
+	Names    json.RawMessage `json:"names"`    // a string
 	Kept     bool            `json:"kept"`     // the session continues
 
 	// where
@@ -132,8 +134,12 @@ func (f *frame) set(name string, value json.RawMessage) error {
 		to = &f.Method
 	case `"exitCode"`:
 		to = &f.ExitCode
+	case `"names"`:
+		f.Names = value
 	case `"limit"`:
 		to = &f.Limit
+	case `"cause"`:
+		to = &f.Cause
 	case `"kept"`:
 		to = &f.Kept
 	}
@@ -162,10 +168,14 @@ type CallError struct {
 	Kind    string `json:"kind,omitempty"` // TypeError or ValueError
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
+	Cause   error  `json:"-"` // for the host
 }
 
 // Error returns the message.
 func (e *CallError) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *CallError) Unwrap() error { return e.Cause }
 
 // asCallError returns the form in which an error goes to the runner.
 func asCallError(err error) *CallError {

@@ -88,6 +88,12 @@ const (
 	StatusSame       = "same"        // another name of a server that was found already: not listed
 )
 
+// Why a server could not be searched, as the Status of a Problem.
+const (
+	StatusStarting = "starting" // it has not answered yet
+	StatusFailed   = "failed"   // it did not start, or ended
+)
+
 // Problem is a file or an entry that gave no server, by name and with the
 // reason and its cure. Server is empty when the whole file is meant.
 type Problem struct {

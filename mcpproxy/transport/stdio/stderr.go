@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -17,6 +18,7 @@ const (
 	maxTail       = 8 << 10
 	maxTailLine   = 2 << 10 // one line, in the tail and in the log
 	maxQuotedTail = 2 << 10 // what an error text quotes
+	maxReason     = 300     // the line of it that a short one quotes
 )
 
 // An OutputError is an error of a server that ends with the last lines it wrote that
@@ -39,11 +41,46 @@ func WithoutOutput(err error) error {
 	if !errors.As(err, &out) {
 		return err
 	}
+	return &shortError{fmt.Sprintf("%s; its stderr is shown by: toolcell servers check %s", out.before(err), text.ShellWord(out.server)), err}
+}
+
+// ShortOutput returns an error with the line of what its server wrote that gives the
+// reason, if there are several.
+func ShortOutput(err error) error {
+	var out *OutputError
+	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
+		return err
+	}
+	return &shortError{fmt.Sprintf("%s%s%s (all of it is shown by: toolcell servers check %s)",
+		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), text.ShellWord(out.server)), err}
+}
+
+// before returns the text of an error that e is in, up to the output.
+func (e *OutputError) before(err error) string {
 	txt, _, found := strings.Cut(err.Error(), outputMark)
 	if !found { // a secret in the mark was replaced
-		txt = out.err.Error()
+		txt = e.err.Error()
 	}
-	return &shortError{fmt.Sprintf("%s; its stderr is shown by: toolcell servers check %s", txt, text.ShellWord(out.server)), err}
+	return txt
+}
+
+// saysReason finds lines that give a reason: the last line of a Python traceback, but
+// not that of one of Node.js, which is a version.
+var saysReason = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\S*(?:error|exception|exit)\b|\b(?:error|exception|fatal|panic|cannot|failed|missing|required|not found|no such)\b`)
+})
+
+// reasonIn returns the last line of a server's output that gives a reason, or just the
+// last one.
+func reasonIn(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		indented := strings.TrimLeft(lines[i], " \t") != lines[i]
+		if !indented && saysReason().MatchString(lines[i]) {
+			return lines[i]
+		}
+	}
+	return lines[len(lines)-1]
 }
 
 // A shortError has a text in place of its error's own.
