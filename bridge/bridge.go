@@ -47,6 +47,9 @@ type Image struct {
 	Runner string   // the folder with the runner's bytecode for this Python, on the host, if there is any
 	Env    []string // what the image sets
 	Notes  []string // for the caller, such as that another image stands in
+	// Compiling is set while the modules of a new image are being compiled in the
+	// background: until then imports are slow.
+	Compiling bool
 }
 
 // Options are what a Server works with. Rootfs, Sandboxes, Upstreams and

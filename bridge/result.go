@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/hostapi"
@@ -100,14 +102,32 @@ func ParseOutputMode(s string) (OutputMode, error) {
 
 // Text writes the result for a reader, in the given mode.
 func (r *Result) Text(mode OutputMode) string {
+	short := r.withoutRepetition()
 	switch mode {
 	case OutputTOON:
-		return toonOrJSON(r.fields(), r)
+		return toonOrJSON(short.fields(), short)
 	case OutputJSON:
-		return r.fencedJSON()
+		return short.fencedJSON()
 	default:
-		return r.compact()
+		return short.compact()
 	}
+}
+
+// withoutRepetition returns a copy of r that says nothing twice: a traceback ends
+// with the error itself, and the summary of a failure is its error. The structured
+// content, which programs read, has all fields.
+func (r *Result) withoutRepetition() *Result {
+	short := *r
+	if r.IsError() && r.Error != "" {
+		short.Summary = ""
+	}
+	if r.Error != "" && contains(r.Stderr, r.Error) {
+		short.Error = ""
+	}
+	if len(r.Calls) == 0 {
+		short.ReadOnlyCalls = 0 // a retry repeats nothing
+	}
+	return &short
 }
 
 // toonOrJSON writes a value as TOON, or as JSON without a space where TOON cannot
@@ -161,8 +181,7 @@ func (r *Result) compact() string {
 	if len(r.Stderr) > 0 {
 		out = append(out, "stderr:", strings.Join(r.Stderr, "\n"))
 	}
-	// A traceback ends with the error itself.
-	if r.Error != "" && !contains(r.Stderr, r.Error) {
+	if r.Error != "" {
 		out = append(out, "error: "+r.Error)
 	}
 	if len(r.Stack) > 0 {
@@ -185,6 +204,7 @@ func (r *Result) compact() string {
 // contains reports whether the end of lines says the first line of message.
 func contains(lines []string, message string) bool {
 	first, _, _ := strings.Cut(message, "\n")
+	first = sourcePlace().ReplaceAllString(first, "")
 	for i := len(lines) - 1; i >= 0 && i >= len(lines)-50; i-- {
 		if strings.Contains(lines[i], first) {
 			return true
@@ -192,6 +212,10 @@ func contains(lines []string, message string) bool {
 	}
 	return false
 }
+
+// sourcePlace finds what Python adds to the text of a SyntaxError, but not to its
+// traceback.
+var sourcePlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` \([^()]*, line \d+\)`) })
 
 // fields returns the result as an ordered object, made from its JSON form, so
 // that every mode has the same fields.

@@ -38,8 +38,8 @@ func (r *Result) CallLines() []string {
 	if r.CallsLeftOut > 0 {
 		out = append(out, fmt.Sprintf("and %d more such calls", r.CallsLeftOut))
 	}
-	if r.ReadOnlyCalls > 0 {
-		out = append(out, fmt.Sprintf("besides, %s of read-only tools", text.Plural(r.ReadOnlyCalls, "call")))
+	if r.ReadOnlyCalls > 0 && len(r.Calls) > 0 { // otherwise a retry repeats nothing
+		out = append(out, fmt.Sprintf("and %s of read-only tools, which changed nothing", text.Plural(r.ReadOnlyCalls, "call")))
 	}
 	return out
 }

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -67,6 +69,7 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 
 // run is the story of one call, from top to bottom.
 func (s *Server) run(ctx context.Context, req Request) *Result {
+	req.Code = withoutFence(req.Code)
 	plan, err := validate(req, s.o)
 	if err != nil {
 		return plan.fail(err)
@@ -109,6 +112,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
+	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
+	s.defined.Add(req.Session, end.done.Names)
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
 	if published.Folder != "" {
 		s.cleanFiles()
@@ -141,7 +146,7 @@ func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
 func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: s.o.Policy.NewRun(), Saved: s.saved, Display: display,
-		Printed: py.printed.readers(), Log: s.o.Log,
+		Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
 	}
 	if progress.reports() {
 		o.Progress = progress.say
@@ -188,6 +193,9 @@ func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 		if errors.Is(e.why, runner.ErrTimeout) && statusOf(err) == StatusTimeout {
 			r.TimeoutSeconds, r.Stack = wholeSeconds(p.timeout), e.done.Stack
 		}
+		if e.err == nil && statusOf(err) == StatusSandbox { // the error quotes them
+			r.Stderr, _ = splitAtReason(r.Stderr)
+		}
 		return r.fail(err)
 	}
 	if e.err != nil {
@@ -204,8 +212,25 @@ func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
-	r.Hint = missingHint(r.Error, py.image.Name)
 	return r
+}
+
+// hint suggests how to fix what went wrong, or returns "".
+func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending, silent *mcpproxy.SilentError) string {
+	switch {
+	case r.Status == StatusTimeout && silent != nil:
+		return hints.Silent(silent.Server, time.Since(silent.Since))
+	case r.Status == StatusTimeout && py.image.Compiling:
+		return hints.Compiling(r.Stack)
+	case r.Status != StatusError && r.Status != StatusSuccess:
+		return ""
+	}
+	return hints.For(hints.Run{
+		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
+		Output: slices.Concat(r.Stdout, r.Stderr), Code: req.Code, Image: py.image.Name,
+		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
+		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,
+	})
 }
 
 // cleanFiles removes the files of old runs in the background.

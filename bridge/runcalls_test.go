@@ -125,13 +125,13 @@ func TestCallLinesInEveryMode(t *testing.T) {
 	}
 	r.summarize()
 	long := Result{Status: StatusTimeout, CallsLeftOut: 170, ReadOnlyCalls: 200}
-	if text := strings.Join(long.CallLines(), "\n"); text != "and 170 more such calls\nbesides, 200 calls of read-only tools" {
+	if text := strings.Join(long.CallLines(), "\n"); text != "and 170 more such calls" {
 		t.Errorf("got %s", text)
 	}
 	for mode, want := range map[OutputMode]string{
 		OutputCompact: "status: timeout\nerror: too long\n" +
 			"calls that have taken effect; a retry should not repeat what they changed:\n  github.create_issue {\"title\": \"a\"}\n" +
-			"calls without an answer, which may have taken effect:\n  github.close {}\nbesides, 1 call of read-only tools",
+			"calls without an answer, which may have taken effect:\n  github.close {}\nand 1 call of read-only tools, which changed nothing",
 		OutputTOON: "calls[2]{server,tool,arguments,outcome}:\n  github,create_issue,\"{\\\"title\\\": \\\"a\\\"}\",done\n  github,close,\"{}\",unknown\nreadOnlyCalls: 1",
 		OutputJSON: `"outcome": "unknown"`,
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
@@ -40,6 +41,8 @@ type Server struct {
 
 	mu   sync.Mutex
 	said map[string]bool // what first was called with
+
+	defined hints.Names // by the code of earlier runs
 }
 
 // New makes a server.

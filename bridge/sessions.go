@@ -159,6 +159,14 @@ func (a *sessions) endIdle(sess *session, meant func() bool, why string) {
 	}
 }
 
+// isLive reports whether there is a session of that name, with variables or about to
+// have some.
+func (a *sessions) isLive(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.live[name] != nil
+}
+
 // discard removes a session that no call has, and ends its interpreter in the
 // background.
 func (a *sessions) discard(sess *session, why string) {

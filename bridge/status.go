@@ -86,8 +86,8 @@ const maxErrorText = 4 << 10
 // startFailure explains a sandbox whose Python never reported that it was up.
 func startFailure(exit oci.Exit, stderr []string) error {
 	why := describeExit(exit.Code)
-	if n := len(stderr); n > 0 {
-		why = strings.Join(stderr[max(0, n-5):], "; ")
+	if _, quoted := splitAtReason(stderr); len(quoted) > 0 {
+		why = strings.Join(quoted, "; ")
 	}
 	// pid 1 (pid1.c) has written that line, and the kernel's words alone would mislead.
 	why = strings.TrimPrefix(why, "toolcell: ")
@@ -98,6 +98,13 @@ func startFailure(exit oci.Exit, stderr []string) error {
 		why += " (it is not for this processor)"
 	}
 	return fmt.Errorf("starting Python in the sandbox: %s", why)
+}
+
+// splitAtReason returns the last lines that Python wrote when it did not start, which
+// its error quotes, and those before.
+func splitAtReason(stderr []string) (before, quoted []string) {
+	n := max(0, len(stderr)-5)
+	return stderr[:n], stderr[n:]
 }
 
 // describeExit says in words what an exit code stands for.

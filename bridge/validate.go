@@ -3,8 +3,10 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -76,6 +78,44 @@ func checkCode(code string) error {
 	}
 	return nil
 }
+
+// withoutFence removes the fence of a Markdown code block that the code as a whole is
+// in. Blank lines take its place, so that line numbers are those of what was sent.
+func withoutFence(code string) string {
+	lines := strings.Split(code, "\n")
+	written := func(line string) bool { return strings.TrimSpace(line) != "" }
+	first := slices.IndexFunc(lines, written)
+	if first < 0 {
+		return code
+	}
+	opening := fenceOpening().FindStringSubmatch(strings.TrimRight(lines[first], " \t\r"))
+	if opening == nil {
+		return code
+	}
+	last := len(lines) - 1
+	for !written(lines[last]) {
+		last--
+	}
+	closing := strings.TrimSpace(lines[last])
+	closed := last > first && strings.HasPrefix(closing, opening[2]) && strings.Trim(closing, opening[2][:1]) == ""
+	switch {
+	case closed:
+		lines[last] = ""
+	case opening[2][0] == '~': // it may be an operator
+		return code
+	}
+	lines[first] = ""
+	for i := first; i < last; i++ { // what the fence is indented by does not count (CommonMark, Fenced code blocks)
+		for range len(opening[1]) {
+			lines[i] = strings.TrimPrefix(lines[i], " ")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+var fenceOpening = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^( {0,3})(`{3,}|~{3,}) *(?i:(?:python|py|ipython)?[0-9.]*|\\{\\.?python\\})(?: [^`]*)?$")
+})
 
 // checkSession bounds the name of a session, which is shown in notes.
 func checkSession(name string) error {

@@ -73,17 +73,23 @@ type Start struct {
 // A Done describes a run that is over. Everything in it but Stack and Ready
 // comes from the runner, and so may be forged.
 type Done struct {
-	Ready    bool   // Python had started
-	Reported bool   // the runner said that the code has ended; else the next four are empty
-	ExitCode int    // of the code
-	Result   string // repr of a trailing expression
-	Error    string // last line of the traceback
-	Limit    string // name of a limit that the code hit
-	Kept     bool   // the session continues: Run may be called again
-	Ended    bool   // no process is left in the sandbox to wait for
+	Ready    bool     // Python had started
+	Reported bool     // the runner said that the code has ended; else the next seven are empty
+	ExitCode int      // of the code
+	Result   string   // repr of a trailing expression
+	Error    string   // last line of the traceback
+	Cause    string   // of the error, if it is one that the runner recognizes: CauseToolValue
+	Names    []string // that the code has defined
+	Limit    string   // name of a limit that the code hit
+	Kept     bool     // the session continues: Run may be called again
+	Ended    bool     // no process is left in the sandbox to wait for
 
 	Stack []string // the code's stack at the timeout, outermost first
 }
+
+// CauseToolValue is the cause of an error in code that takes the value of a tool for
+// the result that the protocol wraps it in.
+const CauseToolValue = "tool value"
 
 // A Conn is the host's end of the connection to one runner. Runs follow each
 // other: it is not safe for concurrent use.

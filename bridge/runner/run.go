@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type run struct {
 	host    Host
 	dump    *stackDump
 	account *account
+	stopped func() bool // the sandbox is being killed
 
 	mu     sync.Mutex
 	done   *frame
@@ -44,7 +46,8 @@ type run struct {
 // ends. When it returns, no call is being answered any more, and the connection
 // is closed unless the session continues.
 func (r *run) serve(ctx context.Context) {
-	defer context.AfterFunc(ctx, func() { r.conn.Close() })()
+	r.stopped = func() bool { return ctx.Err() != nil }
+	defer context.AfterFunc(ctx, r.hangUp)()
 	calling, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
 	err := r.readFrames(calling, &calls)
@@ -59,6 +62,19 @@ func (r *run) serve(ctx context.Context) {
 	if errors.Is(err, ErrProtocol) {
 		r.breakOff(err)
 	}
+}
+
+// endPatience is how long a sandbox that is being killed keeps its connection: if it
+// lost it at once, its code would report that before it ends.
+const endPatience = 2 * time.Second
+
+// hangUp closes the connection of a run that was stopped.
+func (r *run) hangUp() {
+	select {
+	case <-r.sandbox.Ended():
+	case <-time.After(endPatience):
+	}
+	r.conn.Close()
 }
 
 // readFrames takes in frames until there are no more. Goroutines beside it answer
@@ -179,7 +195,7 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 		r.start.Begun()
 		return false, nil
 	case f.Type == "done" && r.ready && !done:
-		f.Result, f.Error = ownText(f.Result), ownText(f.Error)
+		f.Result, f.Error, f.Names = ownText(f.Result), ownText(f.Error), ownText(f.Names)
 		r.done = f
 		r.mu.Unlock()
 		r.dump.codeEnded()
@@ -208,6 +224,10 @@ func (r *run) answer(ctx context.Context, call *frame, release func()) {
 		defer r.dump.pause()()
 	}
 	answer, err := r.host.Call(ctx, call.Method, call.Params)
+	if r.stopped() {
+		release()
+		return // its code would report the error while it is being killed
+	}
 	call.Params = nil // the worker in readFrames refers to call until its next one
 	if err == nil && answer.Make != nil {
 		err = r.replyMade(ctx, call.ID, answer.Make, release)
@@ -280,7 +300,8 @@ func (r *run) why(ctx context.Context) error {
 func (r *run) result(kept bool) Done {
 	d := Done{Ready: r.ready, Kept: kept, Ended: r.ended, Stack: r.dump.lines(r.start.Code, r.codeFile(), r.hostDir)}
 	if f := r.done; f != nil {
-		d.Reported, d.ExitCode, d.Limit = true, f.ExitCode&0xff, f.Limit
+		d.Reported, d.ExitCode, d.Limit, d.Cause = true, f.ExitCode&0xff, f.Limit, f.Cause
+		d.Names = strings.Fields(jsonString(f.Names))
 		d.Result, d.Error = jsonString(f.Result), jsonString(f.Error)
 	}
 	return d

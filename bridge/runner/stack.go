@@ -27,26 +27,28 @@ type stackFrame struct {
 }
 
 // stackLines writes a stack, outermost first: a line for each frame of the code's
-// own, and one for all frames of a library that follow each other.
+// own, and one for all frames of libraries that follow each other. An import goes
+// back and forth between libraries and Python many times.
 func stackLines(stack []stackFrame, code, codeFile string) []string {
 	source := strings.Split(code, "\n")
-	var lines []string
-	inside, count := "", 0 // a library, and how many frames of it
+	var lines, inside []string // inside are the libraries of the frames since the last line
+	count := 0
 	flush := func() {
 		if count > 0 {
-			lines = append(lines, fmt.Sprintf("[%s inside %s]", text.Plural(count, "frame"), inside))
+			lines = append(lines, fmt.Sprintf("[%s inside %s]", text.Plural(count, "frame"), libraryList(inside)))
 		}
-		count = 0
+		inside, count = nil, 0
 	}
 	for _, f := range stack {
 		lib := f.library()
-		if lib != inside || f.Task != "" {
+		if lib == "" || f.Task != "" {
 			flush()
 		}
 		if f.Task != "" {
 			lines = append(lines, "task "+text.OneLine(f.Task, 80)+":")
 		}
-		if inside = lib; lib != "" {
+		if lib != "" {
+			inside = append(inside, lib)
 			count++
 			continue
 		}
@@ -62,6 +64,29 @@ func stackLines(stack []stackFrame, code, codeFile string) []string {
 		lines = append(lines, rest...)
 	}
 	return lines
+}
+
+// maxLibraries is how many libraries one line names.
+const maxLibraries = 3
+
+// libraryList names libraries, each once. Python's own import machinery says nothing
+// beside others.
+func libraryList(inside []string) string {
+	var names []string
+	for _, lib := range inside {
+		if lib != importMachinery && !slices.Contains(names, lib) {
+			names = append(names, lib)
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return importMachinery
+	case n > maxLibraries:
+		return strings.Join(names[:maxLibraries], ", ") + fmt.Sprintf(" and %d more", n-maxLibraries)
+	case n > 1:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return names[0]
 }
 
 // withoutRunner removes from a stack the frames of the runner, of its starter,
@@ -95,11 +120,14 @@ func (f stackFrame) String() string {
 
 var standardLibrary = regexp.MustCompile(`^/.*/python3\.\d+/(.+)$`)
 
+// importMachinery is what the frozen modules of Python are called.
+const importMachinery = "Python"
+
 // library returns the name of the library that a frame is in, "" for the code's
 // own.
 func (f stackFrame) library() string {
 	if strings.HasPrefix(f.File, "<frozen") {
-		return "Python"
+		return importMachinery
 	}
 	if !strings.HasPrefix(f.File, "/") && strings.Contains(f.File, "/") {
 		return libraryName(f.File) // Cython names sources of compiled modules so

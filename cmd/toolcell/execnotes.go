@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
@@ -72,15 +73,15 @@ func (s script) explain(r *bridge.Result) *bridge.Result {
 		explained.Hint = "to allow it: --server '" + denied[1] + "'"
 		return &explained
 	}
-	missing := missingModule.FindStringSubmatch(r.Error)
-	if s.file == "" || missing == nil {
+	module, _, _ := strings.Cut(hints.ModuleOf(r.Error), ".")
+	if s.file == "" || module == "" {
 		return r
 	}
 	dir, err := filepath.Abs(filepath.Dir(s.file))
 	if err != nil {
 		return r
 	}
-	for _, name := range []string{missing[1] + ".py", missing[1]} {
+	for _, name := range []string{module + ".py", module} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			explained.Hint = fmt.Sprintf("only the script itself goes into the sandbox; to give it %s, too: --mounts %s:/workspace/%s", name, filepath.Join(dir, name), name)
 			return &explained
@@ -88,5 +89,3 @@ func (s script) explain(r *bridge.Result) *bridge.Result {
 	}
 	return r
 }
-
-var missingModule = regexp.MustCompile(`^ModuleNotFoundError: No module named '(\w+)`)

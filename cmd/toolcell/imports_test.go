@@ -28,6 +28,8 @@ var imports = map[string][]string{
 	"bridge":                     {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/artifacts":           {"bridge/imaging", "mcpproxy/statefile", "mcpproxy/text"},
 	"bridge/bridgetest":          {"bridge/...", "mcpproxy/...", "oci/..."},
+	"bridge/hints":               {"mcpproxy/config", "mcpproxy/text"},
+	"bridge/hints/hintstest":     {},
 	"bridge/hostapi":             {"bridge/artifacts", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
 	"bridge/imaging":             {},
 	"bridge/imaging/imagingtest": {},

@@ -6,7 +6,7 @@ import _thread
 import sys
 
 from .errors import MCPError
-from .tracebacks import describe, hide_runner, limit_hit, report
+from .tracebacks import cause_of, described, hide_runner, limit_hit, report
 from .unawaited import Unawaited, held, is_coroutine
 from .values import Record
 
@@ -30,6 +30,7 @@ class Executor:
 
     def __init__(self, runtime: Runtime, namespace: dict[str, Any], session: bool = False) -> None:
         self.file = CODE_FILE  # where tracebacks say that the code is
+        self.cause: str | None = None  # of the error of the last run, as cause_of gives it
         self._runtime, self._namespace, self._session = runtime, namespace, session
         self._unawaited = Unawaited(runtime.sources)
         self._thread = _thread.get_ident()
@@ -41,6 +42,7 @@ class Executor:
 
         An interrupt of this run comes after begins() was called.
         """
+        self.cause = None
         try:
             if begins:
                 begins()
@@ -49,17 +51,19 @@ class Executor:
             value = self._execute(compile(tree, self.file, "exec", TOP_LEVEL_AWAIT, dont_inherit=True))
             value, failed = self._finish(value)
             if failed:
-                return 1, None, describe(failed[0]), limit_hit(failed[0])
+                self.cause = cause_of(failed[0], self._runtime.sources)
+                return 1, None, described(failed[0], ""), limit_hit(failed[0])
             return 0, None if value is None or drawn(value, self._runtime) else shown(value), None, None
         except SystemExit as stop:
             hide_runner(stop)  # asyncio prints it, if it came from a task
             return exit_code(stop), None, None, None
         except BaseException as error:
-            hint = report(error, self._runtime.sources)
+            suggestion = report(error, self._runtime.sources)
+            self.cause = cause_of(error, self._runtime.sources)
             never_awaited = self._unawaited.error()
             if never_awaited and "coroutine" in str(error):
                 report(never_awaited, self._runtime.sources)  # what it could not do was done to a call
-            return 1, None, describe(error) + hint, limit_hit(error)
+            return 1, None, described(error, suggestion), limit_hit(error)
         finally:
             if not self._continues():
                 self._close()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CONTROL_FD = 3
 OUT = "/workspace/out"  # what is in it outlives the run
+MAX_NAMES = 100  # of those that a run has defined
 
 Module = type(sys)
 
@@ -90,17 +91,27 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
     runtime.sources.add(executor.file, source)
     runtime.watch_pyplot()
     set_variable(runtime, source)
+    namespace = sys.modules["__main__"].__dict__
+    before = set(namespace)
     code, result, error, limit = executor.run(source, runtime.host.tell_begun if start.get("begun") else None)
     # A process that the code forked comes back here too: only the first one has anything to report.
     if os.getpid() != pid:
         return code, False
     hand_over_output(runtime)
-    done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, **more()}
+    done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, "cause": executor.cause,
+            "names": new_names(namespace, before), **more()}
     try:
         channel.send({key: value for key, value in done.items() if value is not None})
     except Exception:
         return code, False  # the code broke the socket: the host goes by the exit status
     return code, True
+
+
+def new_names(namespace: dict[str, Any], before: set[str]) -> str | None:
+    """Returns the names that the code has defined: the host explains it if a later run misses them."""
+    names = [name for name in tuple(namespace) if name not in before and type(name) is str and name.isidentifier()
+             and name[:1] != "_" and len(name) <= 60]
+    return " ".join(names[-MAX_NAMES:]) or None
 
 
 def hand_over_output(runtime: Runtime) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 
+from .checks import checked_detail, searching, text, texts
 from .errors import MCPError, UnknownServerError
 from .jsontext import encode
 from .servers import Server
@@ -69,6 +70,12 @@ class Runtime:
         name = f"mcp_{known['alias']}" if known else f"mcp_servers[{server!r}]"
         return f"{name}.{tool}" if tool.isidentifier() else f"{name}[{tool!r}]"
 
+    def _named(self, server: Any, function: str) -> Any:
+        """_name for an argument of a function of mcp.runtime, which may be anything."""
+        if not isinstance(server, (str, Server)):
+            raise TypeError(f"{function}(): server must be a name or a server, not {type(server).__name__}")
+        return self._name(server)
+
     def _name(self, server: Any) -> Any:
         if isinstance(server, Server):
             return server._name
@@ -114,8 +121,9 @@ class Runtime:
         """
         from .arguments import arguments_of
         from .toolresults import tool_value
-        name = self._name(server)
-        params = {"server": name, "tool": tool, "arguments": arguments_of(arguments or {})}
+        name = self._named(server, "call_tool")
+        params = {"server": name, "tool": text(tool, "call_tool(): tool"),
+                  "arguments": arguments_of({} if arguments is None else arguments)}
         if not check:
             params["unchecked"] = True
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
@@ -145,15 +153,15 @@ class Runtime:
 
     async def list_tools(self, server: str) -> Any:
         """Returns the tools of a server: records of name, alias, description and input_schema."""
-        return await self.host.ask_async("list_tools", {"server": self._name(server)})
+        return await self.host.ask_async("list_tools", {"server": self._named(server, "list_tools")})
 
     def list_tools_sync(self, server: str | Server) -> Any:
         """list_tools for code that cannot await."""
-        return self.host.ask("list_tools", {"server": self._name(server)})
+        return self.host.ask("list_tools", {"server": self._named(server, "list_tools")})
 
     def describe_server(self, name: str | Server) -> ReadyRecord:
         """Returns a record of a server's name, alias, description and tools; may be awaited."""
-        return ReadyRecord(self.host.ask("describe_server", {"server": self._name(name)}))
+        return ReadyRecord(self.host.ask("describe_server", {"server": self._named(name, "describe_server")}))
 
     def list_loaded_server_metadata(self) -> ReadyTuple:
         """Returns describe_server for each server this run may call. If one fails, it has an error and no tools."""
@@ -175,16 +183,16 @@ class Runtime:
         without signature. query_tool_docs_sync returns a list also of one tool.
         """
         docs = self._docs(await self.host.ask_async(*self._query(server, tool, detail)), detail)
-        return docs if tool is None or not isinstance(docs, list) else docs[0]
+        return docs[0] if tool and docs else docs
 
     def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         """query_tool_docs for code that cannot await. It returns a list also of one tool."""
         return self._docs(self.host.ask(*self._query(server, tool, detail)), detail)
 
     def _query(self, server: str, tool: str | None, detail: str) -> tuple[str, dict[str, Any]]:
-        params = {"server": self._name(server), "detail": checked_detail(detail)}
+        params = {"server": self._named(server, "query_tool_docs"), "detail": checked_detail(detail)}
         if tool is not None:
-            params["tool"] = tool
+            params["tool"] = text(tool, "query_tool_docs(): tool")
         return "query_tool_docs", params
 
     def _docs(self, docs: Any, detail: str) -> Any:
@@ -199,17 +207,16 @@ class Runtime:
 
         Each has a score from 0 to 1, which says how well it fits.
         """
-        params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
-        return self._docs(await self.host.ask_async("search_tool_docs", params), detail)
+        return self._docs(await self.host.ask_async(*searching(query, limit, detail)), detail)
 
     def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
         """search_tool_docs for code that cannot await."""
-        params = {"query": query, "limit": limit, "detail": checked_detail(detail)}
-        return self._docs(self.host.ask("search_tool_docs", params), detail)
+        return self._docs(self.host.ask(*searching(query, limit, detail)), detail)
 
     def stubs(self, server: str, *tools: str) -> ReadyText:
         """Returns the tools of a server, or those named, as the text of a .pyi file; may be awaited."""
-        return ReadyText(self.host.ask("stubs", {"server": self._name(server), "tools": list(tools)}))
+        params = {"server": self._named(server, "stubs"), "tools": texts(tools, "stubs(): tools")}
+        return ReadyText(self.host.ask("stubs", params))
 
     async def list_resources(self, server: str) -> list[Any]:
         """Returns the resources of a server: records of uri, name, mime_type…, each with read().
@@ -255,7 +262,7 @@ class Runtime:
         return self._prompt(server, self.host.ask(*self._prompting(server, name, arguments)))
 
     def _of(self, method: str, server: str, **params: Any) -> tuple[str, dict[str, Any]]:
-        return method, {"server": self._name(server), **params}
+        return method, {"server": self._named(server, method), **params}
 
     def _links(self, server: str, answer: Any) -> list[Any]:
         link = self.content().ResourceLink
@@ -270,9 +277,9 @@ class Runtime:
 
     def _prompting(self, server: str, name: str, arguments: Any) -> tuple[str, dict[str, Any]]:
         from .arguments import arguments_of
-        texts = {key: value if isinstance(value, str) else encode(value).decode()
-                 for key, value in arguments_of(arguments or {}).items()}
-        return self._of("get_prompt", server, name=name, arguments=texts)
+        values = {key: value if isinstance(value, str) else encode(value).decode()
+                  for key, value in arguments_of({} if arguments is None else arguments).items()}
+        return self._of("get_prompt", server, name=text(name, "get_prompt(): name"), arguments=values)
 
     def _prompt(self, server: str, answer: Any) -> Any:
         return self.content().prompt_value(answer, self._name(server))
@@ -307,20 +314,14 @@ class Runtime:
 
     def remove_tool(self, name: str) -> ReadyTuple:
         """Removes a saved tool and returns the names of the others; may be awaited. MCPError if there is none."""
-        self.host.ask("remove_tool", {"name": str(name)})
-        self.tools.forget(str(name))
+        self.host.ask("remove_tool", {"name": text(name, "remove_tool(): name")})
+        self.tools.forget(name)
         return ReadyTuple(sorted(self.tools.saved))
 
     def export_tools(self, *names: str) -> ReadyText:
         """Returns the saved tools, or those named, as the text of one Python module; may be awaited."""
-        return ReadyText(self.host.ask("export_tools", {"tools": list(names)}))
+        return ReadyText(self.host.ask("export_tools", {"tools": texts(names, "export_tools(): names")}))
 
     def end_session(self) -> None:
         """Ends the session after this run; the next call with its name begins a new one. Harmless without a session."""
         self.ending = True
-
-
-def checked_detail(detail: str) -> str:
-    if detail not in ("summary", "full", "schema"):
-        raise ValueError(f"detail is 'summary', 'full' or 'schema', not {detail!r}")
-    return detail

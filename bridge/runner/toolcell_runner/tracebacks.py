@@ -25,6 +25,21 @@ def describe(error: BaseException) -> str:
     return (type(error).__name__ + (": " + text if text else ""))[:MAX_ERROR]
 
 
+def described(error: BaseException, suggestion: str) -> str:
+    """Returns an exception with what report has added to its text."""
+    text = describe(error)
+    return text if suggestion in text else text + suggestion
+
+
+def cause_of(error: BaseException, sources: Sources) -> str | None:
+    """Returns what the host should know of an error beyond its text, for a hint."""
+    try:
+        from .toolvalues import taken_for_result
+        return "tool value" if taken_for_result(error, sources) else None
+    except BaseException:
+        return None  # it looks into objects of the code's, which may do anything
+
+
 def limit_hit(error: BaseException) -> str | None:
     """Returns the name of the limit that an exception comes from, or None."""
     if isinstance(error, MemoryError):

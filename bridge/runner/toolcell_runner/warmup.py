@@ -29,8 +29,11 @@ def warm_up() -> None:
         savetool,
         session,
         signatures,
+        slips,
         stackdump,
+        suggestions,
         toolresults,
+        toolvalues,
     )
     if "asyncio" in sys.modules:
         from . import eventloop  # noqa: F401

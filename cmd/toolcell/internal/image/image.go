@@ -155,6 +155,7 @@ func (s *Source) ensure(ctx context.Context, ref, note string, progress func(don
 func (s *Source) image(ref string, root *rootfs.Root) bridge.Image {
 	return bridge.Image{
 		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
+		Compiling: root.NeedsBytecode(),
 	}
 }
 

@@ -1,0 +1,92 @@
+// Package hints suggests, in one sentence, how to fix what models often get wrong:
+// a module that the image lacks, the network, a variable of an earlier call.
+//
+// A hint is right whenever it is given: where the texts of a run do not say clearly
+// what went wrong, there is none. The table in docs/results.md has all of them, and a
+// test compares the two.
+package hints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// A Run is what is known of a run that has ended. All texts may be forged by its code.
+type Run struct {
+	Failed    bool     // by an error of its code
+	Error     string   // the exception, with what Python or the runner suggests
+	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
+	Output    []string // lines of stdout and stderr
+	Code      string
+	Image     string // its name, "host" for the host's Python
+
+	Lookup     func(nameOrAlias string) (config.Server, error) // finds a server
+	Granted    map[string]bool                                 // names of the servers that the run could call
+	Earlier    *Names
+	Session    string                 // that the run was in
+	Live       func(name string) bool // reports whether a session goes on
+	NoSessions bool                   // they are switched off
+}
+
+// For returns the hint for a run, or "".
+func For(r Run) string {
+	if r.Failed {
+		for _, rule := range []func(Run) string{
+			missingModule, missingMember, missingName, toolValue, callShape, ipythonLine,
+		} {
+			if hint := rule(r); hint != "" {
+				return hint
+			}
+		}
+	}
+	if hint := installer(r); hint != "" {
+		return hint
+	}
+	return network(r)
+}
+
+// Silent is the hint for a run whose time was up while it waited for a server.
+func Silent(server string, since time.Duration) string {
+	return fmt.Sprintf("server %q has not answered since it was started %d s ago; to see why, the user can run: toolcell servers check %s",
+		server, int(since.Seconds()), text.ShellWord(server))
+}
+
+// Compiling is the hint for a run whose time was up while the modules of its image
+// were being compiled, if its stack shows an import; or "".
+func Compiling(stack []string) string {
+	if !slices.ContainsFunc(stack, importing().MatchString) {
+		return ""
+	}
+	return "the modules of this new image are still being compiled in the background, so imports are slow: the next try is faster"
+}
+
+// importing finds a line of the code's own that imports.
+var importing = pattern(`^(?:\S+ )?line \d+, in [^:]+: .*\bimport\b`)
+
+// callShape is for call_tool with other arguments than it takes.
+func callShape(r Run) string {
+	if !strings.HasPrefix(r.Error, "TypeError: ") || !strings.Contains(r.Error, "call_tool()") {
+		return ""
+	}
+	server, tool := `"server"`, `"tool"`
+	if found := dottedTool().FindStringSubmatch(r.Code); found != nil {
+		server, tool = `"`+found[1]+`"`, `"`+found[2]+`"`
+	}
+	return "server, tool and arguments are three arguments: await runtime.call_tool(" + server + ", " + tool + `, {"name": value})`
+}
+
+var dottedTool = pattern(`call_tool\(\s*["']([\w-]{1,60})\.([\w.-]{1,100})["']`)
+
+// toolValue is for code that looks for the protocol's result.
+func toolValue(r Run) string {
+	if !r.ToolValue {
+		return ""
+	}
+	return "a tool returns its value, not the protocol's result: use it as it is, without .content or [\"content\"]; " +
+		"the server's whole answer is at .raw"
+}

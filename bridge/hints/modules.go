@@ -1,0 +1,106 @@
+package hints
+
+import (
+	"fmt"
+	"strings"
+)
+
+var (
+	// noModule finds the name in Python's or pandas' message about a missing module.
+	noModule = pattern(`^(?:ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,100})'|` +
+		"ImportError: (?:Missing optional dependency '|`Import )([A-Za-z0-9_.]{1,100}))")
+	noMember = pattern(`^ImportError: cannot import name '(\w{1,100})' from '(mcp|mcp\.servers)'`)
+)
+
+// ModuleOf returns the name of the module that is missing, if that is the error.
+func ModuleOf(failure string) string {
+	found := noModule().FindStringSubmatch(failure)
+	if found == nil {
+		return ""
+	}
+	return found[1] + found[2]
+}
+
+// scientific is an image whose documentation (Jupyter Docker Stacks, Selecting
+// an Image) lists these packages.
+const scientific = "quay.io/jupyter/scipy-notebook"
+
+var inScientific = map[string]bool{
+	"numpy": true, "pandas": true, "matplotlib": true, "scipy": true, "sklearn": true, "skimage": true, "seaborn": true,
+	"sympy": true, "statsmodels": true, "numba": true, "numexpr": true, "bokeh": true, "dask": true, "sqlalchemy": true,
+	"h5py": true, "tables": true, "bs4": true, "openpyxl": true, "xlrd": true, "altair": true, "patsy": true,
+	"cloudpickle": true, "dill": true, "bottleneck": true, "Cython": true,
+}
+
+// leftPython are modules that Python itself had until the version given here
+// (PEP 594, and What's New in Python 3.12).
+var leftPython = map[string]string{
+	"asynchat": "3.12", "asyncore": "3.12", "distutils": "3.12", "imp": "3.12", "smtpd": "3.12",
+	"aifc": "3.13", "audioop": "3.13", "cgi": "3.13", "cgitb": "3.13", "chunk": "3.13", "crypt": "3.13", "imghdr": "3.13",
+	"mailcap": "3.13", "msilib": "3.13", "nis": "3.13", "nntplib": "3.13", "ossaudiodev": "3.13", "pipes": "3.13",
+	"sndhdr": "3.13", "spwd": "3.13", "sunau": "3.13", "telnetlib": "3.13", "uu": "3.13", "xdrlib": "3.13", "lib2to3": "3.13",
+}
+
+// onWindows are modules that Python has there only.
+var onWindows = map[string]bool{"_winapi": true, "msvcrt": true, "winreg": true, "winsound": true}
+
+// missingModule suggests what to do about a module that is not there.
+func missingModule(r Run) string {
+	module := ModuleOf(r.Error)
+	top, rest, _ := strings.Cut(module, ".")
+	switch {
+	case module == "" || strings.Contains(r.Error, "Did you mean"):
+		return ""
+	case top == "runtime":
+		return importRuntime
+	case top == "mcp":
+		return ownModule(r, rest)
+	case top == "pip" || top == "ensurepip":
+		return cannotInstall
+	case strings.HasPrefix(top, "mcp_"):
+		return proxyImport(r, top)
+	case leftPython[top] != "":
+		return fmt.Sprintf("%s is not part of Python any more since %s", top, leftPython[top])
+	case onWindows[top]:
+		return fmt.Sprintf("%s is only in Python for Windows, and this is Linux", top)
+	}
+	return notInImage(r, module)
+}
+
+// notInImage is for a module that another image may have.
+func notInImage(r Run, module string) string {
+	where := "image " + r.Image
+	switch r.Image {
+	case "":
+		where = "this image"
+	case "host":
+		where = "the host's Python"
+	}
+	top, _, _ := strings.Cut(module, ".")
+	what := top
+	if name := Distribution(dottedImport(r.Code, module)); name != top {
+		what = fmt.Sprintf("%s (of the package %s)", top, name)
+	}
+	hint := fmt.Sprintf("%s does not have %s, and nothing can be installed in a run: there is no network. "+
+		"The user can set MCP_BRIDGE_IMAGE to an image that has it", where, what)
+	if inScientific[top] {
+		hint += ", such as " + scientific
+	}
+	return hint
+}
+
+// dottedImport returns the name of a missing module as the code imports it: of
+// google.cloud.storage, the error names google alone.
+func dottedImport(code, module string) string {
+	if strings.Contains(module, ".") {
+		return module
+	}
+	for _, found := range importLine().FindAllStringSubmatch(code, -1) {
+		if top, _, _ := strings.Cut(found[1], "."); top == module {
+			return found[1]
+		}
+	}
+	return module
+}
+
+var importLine = pattern(`(?m)^[ \t]*(?:import|from)[ \t]+([\w.]{1,200})`)

@@ -1,0 +1,83 @@
+package hints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxNames bounds how many names are remembered; the oldest are forgotten first.
+const maxNames = 500
+
+// Names are the names that the code of earlier runs has defined. It is safe for
+// concurrent use, and its zero value is empty.
+type Names struct {
+	mu    sync.Mutex
+	order []string
+	in    map[string]string // the session that a name was last defined in, "" if in none
+}
+
+// Add remembers the names that a run in a session, or in none, has defined.
+func (n *Names) Add(session string, names []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.in == nil {
+		n.in = map[string]string{}
+	}
+	for _, name := range names {
+		if _, known := n.in[name]; known {
+			n.order = slices.DeleteFunc(n.order, func(other string) bool { return other == name })
+		}
+		n.order = append(n.order, strings.Clone(name))
+		n.in[name] = session
+	}
+	if over := len(n.order) - maxNames; over > 0 {
+		for _, name := range n.order[:over] {
+			delete(n.in, name)
+		}
+		n.order = slices.Delete(n.order, 0, over)
+	}
+}
+
+func (n *Names) find(name string) (session string, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	session, known = n.in[name]
+	return session, known
+}
+
+var undefined = pattern(`^NameError: name '(\w{1,100})' is not defined`)
+
+// missingName is for names that are not defined.
+func missingName(r Run) string {
+	found := undefined().FindStringSubmatch(r.Error)
+	if found == nil {
+		return ""
+	}
+	name := found[1]
+	if name == "runtime" {
+		return importRuntime
+	}
+	if alias, ok := strings.CutPrefix(name, "mcp_"); ok {
+		if _, err := r.Lookup(alias); err != nil && !strings.Contains(r.Error, "Did you mean") {
+			return err.Error()
+		}
+	}
+	return definedEarlier(r, name)
+}
+
+// definedEarlier is for a variable of an earlier run.
+func definedEarlier(r Run, name string) string {
+	session, known := r.Earlier.find(name)
+	switch {
+	case !known || session != "" && session == r.Session:
+		return "" // the session had it: its code has deleted it, or a note says that it was ended
+	case session != "" && r.Live(session):
+		return fmt.Sprintf("session %q has %s: call run_python with session=%q", session, name, session)
+	case r.NoSessions:
+		return fmt.Sprintf("an earlier call defined %s, but each call begins without variables: define it in this one", name)
+	}
+	return fmt.Sprintf("an earlier call defined %s, but each call begins without variables: "+
+		"give the calls that share them the same session, such as session=\"work\"", name)
+}

@@ -1,0 +1,49 @@
+package hints
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestNamesOfEarlierRunsAreBounded(t *testing.T) {
+	var n Names
+	for i := range 3 * maxNames {
+		n.Add("", []string{"first", fmt.Sprint("v", i)})
+	}
+	if len(n.order) != maxNames || len(n.in) != maxNames {
+		t.Errorf("%d names, %d known", len(n.order), len(n.in))
+	}
+	if _, known := n.find("first"); !known {
+		t.Error("a name that is defined again and again was forgotten")
+	}
+	if _, known := n.find("v0"); known {
+		t.Error("an old name is still known")
+	}
+}
+
+// TestEarlierVariableIsNamedOnlyIfThatHelps: nothing is said of names that no run has
+// defined, or that the session of the run itself had.
+func TestEarlierVariableIsNamedOnlyIfThatHelps(t *testing.T) {
+	var n Names
+	n.Add("", []string{"df"})
+	n.Add("a", []string{"rows"})
+	live := func(name string) bool { return name == "a" }
+	const anew = `an earlier call defined %s, but each call begins without variables: give the calls that share them the same session, such as session="work"`
+	for _, tt := range []struct {
+		name, session, want string
+		live                func(string) bool
+	}{
+		{"df", "", fmt.Sprintf(anew, "df"), live},
+		{"df", "a", fmt.Sprintf(anew, "df"), live},
+		{"rows", "", `session "a" has rows: call run_python with session="a"`, live},
+		{"rows", "b", `session "a" has rows: call run_python with session="a"`, live},
+		{"rows", "", fmt.Sprintf(anew, "rows"), func(string) bool { return false }},
+		{"rows", "a", "", live},
+		{"other", "", "", live},
+	} {
+		r := Run{Failed: true, Error: "NameError: name '" + tt.name + "' is not defined", Earlier: &n, Session: tt.session, Live: tt.live}
+		if got := For(r); got != tt.want {
+			t.Errorf("%s in session %q: %q", tt.name, tt.session, got)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package hints
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	cannotInstall = "nothing can be installed in a run: there is no network. " +
+		"The user can set MCP_BRIDGE_IMAGE to an image that has the packages"
+	noNetwork = "the sandbox has no network, so a retry fails too: call one of the user's MCP servers instead"
+)
+
+// installers are programs that would install packages, as commands name them.
+const installers = `(?:pip[0-9.]*|pipx|uv|conda|mamba|poetry|easy_install|apt|apt-get|apk|yum|dnf|npm)`
+
+var (
+	usesInstaller = pattern(`\b` + installers + `\b`)
+	// installFailed finds the ways in which they fail: they are not in the image, or
+	// reach no index.
+	installFailed = pattern(`^(?:FileNotFoundError: \[Errno 2\] No such file or directory|PermissionError: \[Errno 13\] Permission denied): '(?:[\w./-]*/)?` + installers + `'` +
+		`|^(?:subprocess\.)?CalledProcessError: Command '.*\b` + installers + `\b.*\binstall\b.*' returned non-zero` +
+		`|(?:^|: )No module named (?:pip|uv|ensurepip|conda)\b` +
+		`|^(?:/bin/|/usr/bin/)?(?:sh|bash|ash|dash): (?:line )?(?:\d+: )?` + installers + `: (?:command )?not found` +
+		`|^ERROR: (?:No matching distribution found for|Could not find a version that satisfies the requirement) `)
+)
+
+// installer is for code that tries to install packages, which may fail without an
+// exception.
+func installer(r Run) string {
+	if r.Failed && installFailed().MatchString(r.Error) || usesInstaller().MatchString(r.Code) && slices.ContainsFunc(r.Output, installFailed().MatchString) {
+		return cannotInstall
+	}
+	return ""
+}
+
+var (
+	// unreachable finds what libraries and programs say of a host that they cannot
+	// reach: resolvers of glibc and musl, the kernel, curl, wget, Node.js.
+	unreachable = pattern(`Temporary failure in name resolution|Name or service not known|Name does not resolve|No address associated with hostname` +
+		`|\[Errno -3\]|Network (?:is )?unreachable|\[Errno 101\]|Could not resolve host|unable to resolve host|EAI_AGAIN|getaddrinfo ENOTFOUND`)
+	usesNetwork = pattern(`\b(?:urllib3?|requests|http\.client|httplib2|httpx|aiohttp|socket|asyncio\.open_connection|websockets?|ftplib|smtplib|` +
+		`poplib|imaplib|telnetlib|paramiko|xmlrpc|curl|pycurl|wget|git|fetch|read_csv|read_json|read_html|ssl)\b`)
+)
+
+// network is for code that needs the network. Servers of the user's have one, and
+// may fail to reach something themselves: their errors are left out.
+func network(r Run) string {
+	if strings.HasPrefix(r.Error, "MCPError: ") {
+		return ""
+	}
+	says := func(line string) bool {
+		return unreachable().MatchString(line) && !strings.Contains(line, "MCPError: ")
+	}
+	if r.Failed && says(r.Error) || (r.Failed || usesNetwork().MatchString(r.Code)) && slices.ContainsFunc(r.Output, says) {
+		return noNetwork
+	}
+	return ""
+}
+
+var (
+	syntaxError = pattern(`^SyntaxError: .*, line (\d{1,7})\)`)
+	magic       = pattern(`^\s*(!|%{1,2})`)
+)
+
+// ipythonLine is for lines that only IPython runs.
+func ipythonLine(r Run) string {
+	at := syntaxError().FindStringSubmatch(r.Error)
+	if at == nil {
+		return ""
+	}
+	line := lineOf(r.Code, at[1])
+	found := magic().FindStringSubmatch(line)
+	switch {
+	case found == nil:
+		return ""
+	case usesInstaller().MatchString(line) && strings.Contains(line, "install"):
+		return cannotInstall
+	case found[1] == "!":
+		return fmt.Sprintf("lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run(%q, shell=True)",
+			strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "!")))
+	}
+	if found[1] == "%%" {
+		return "cells that begin with %% are for IPython; here all code is Python, and subprocess runs commands"
+	}
+	return "lines that begin with % are for IPython: leave them out"
+}
+
+func lineOf(code, number string) string {
+	n, _ := strconv.Atoi(number) // seven digits
+	lines := strings.SplitAfterN(code, "\n", n+1)
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}

@@ -1,0 +1,72 @@
+package hints
+
+import (
+	"fmt"
+	"strings"
+)
+
+const importRuntime = "runtime is part of mcp: from mcp import runtime"
+
+// proxyImport is for `import mcp_github` and `from mcp_github import x`: the object
+// that stands for a server is there without it, and is no module.
+func proxyImport(r Run, object string) string {
+	server, err := r.Lookup(strings.TrimPrefix(object, "mcp_"))
+	if err != nil {
+		return err.Error()
+	}
+	var hint string
+	if names := importedFrom(r.Code, object); names != "" {
+		hint = fmt.Sprintf("mcp_%s is an object, not a module: from mcp.servers.%s import %s", server.Alias, server.Alias, names)
+	} else {
+		hint = fmt.Sprintf("mcp_%s needs no import: call its tools with await mcp_%s.<tool>(…)", server.Alias, server.Alias)
+	}
+	if !r.Granted[server.Name] {
+		hint += fmt.Sprintf(", and call run_python with servers=[%q]", server.Name)
+	}
+	return hint
+}
+
+// importedFrom returns what the code imports from a module, if it is on one line.
+func importedFrom(code, module string) string {
+	for _, found := range fromLine().FindAllStringSubmatch(code, -1) {
+		if found[1] == module {
+			return strings.TrimSpace(found[2])
+		}
+	}
+	return ""
+}
+
+var fromLine = pattern(`(?m)^[ \t]*from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t*]{1,200})`)
+
+// ownModule is for parts of mcp that are not there. rest follows "mcp.".
+func ownModule(r Run, rest string) string {
+	part, name, _ := strings.Cut(rest, ".")
+	if part != "servers" || name == "" {
+		return notTheSDK
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return noServer(r, name)
+}
+
+const notTheSDK = "mcp is toolcell's own module here, not the MCP SDK: it has runtime and servers, and await mcp_<server>.<tool>(…) calls a tool"
+
+// noServer is for a server's module that is not there.
+func noServer(r Run, name string) string {
+	server, err := r.Lookup(name)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("the module of server %q is mcp.servers.%s", server.Name, server.Alias)
+}
+
+// missingMember is for names that mcp or mcp.servers do not have.
+func missingMember(r Run) string {
+	found := noMember().FindStringSubmatch(r.Error)
+	switch {
+	case found == nil || strings.Contains(r.Error, "Did you mean"):
+		return ""
+	case found[2] == "mcp.servers":
+		return noServer(r, found[1])
+	}
+	return notTheSDK
+}

@@ -1,0 +1,186 @@
+"""Suggests what may have been meant by a name that is missing."""
+from __future__ import annotations
+
+import sys
+
+from .errors import UnknownServerError
+from .values import shortened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import FrameType
+    from typing import Any
+
+    from .sources import Sources
+
+MAX_CANDIDATES = 5_000  # names that are looked through
+
+
+def suggestion(error: BaseException, sources: Sources) -> str:
+    """Returns the suggestion that ends the message about a missing name."""
+    if isinstance(error, ModuleNotFoundError):
+        from .slips import intended
+        module = intended(missing_name(error), module_names(error))
+        return f". Did you mean: {module!r}?" if module else ""
+    if isinstance(error, ImportError):
+        wanted, module = quoted_names(error, 2)
+        return did_you_mean(wanted, dir(sys.modules[module]))
+    if isinstance(error, NameError):
+        return suggested_name(missing_name(error), last_entry(error).tb_frame)
+    if isinstance(error, AttributeError):
+        return suggested_attribute(error, sources)
+    if isinstance(error, KeyError) and not isinstance(error, UnknownServerError):
+        return suggested_key(error, sources)
+    return ""
+
+
+def did_you_mean(wanted: str, names: Iterable[Any]) -> str:
+    near = nearest(wanted, names)
+    return f". Did you mean: {near!r}?" if near is not None else ""
+
+
+def nearest(wanted: str, names: Iterable[Any]) -> Any:
+    """Returns the name most like the wanted one, or None."""
+    import difflib
+    import itertools
+    names = [name for name in itertools.islice(names, MAX_CANDIDATES)
+             if isinstance(name, str) and name != wanted and (wanted[:1] == "_" or name[:1] != "_")]
+    folded = fold(wanted)
+    for name in names:
+        if fold(name) == folded:
+            return name
+    return next(iter(difflib.get_close_matches(wanted, names, 1, 0.7)), None) if len(wanted) <= 100 else None
+
+
+def fold(name: str) -> str:
+    return name.replace("_", "").replace("-", "").replace(" ", "").lower()
+
+
+def missing_name(error: BaseException) -> str:
+    return getattr(error, "name", None) or quoted_names(error, 1)[0]
+
+
+def quoted_names(error: BaseException, count: int) -> list[str]:
+    """Returns the first names that the text of an error has in quotes."""
+    return (str(error).split("'")[1::2] + [""] * count)[:count]
+
+
+def last_entry(error: BaseException) -> Any:
+    entry: Any = error.__traceback__
+    while entry.tb_next:
+        entry = entry.tb_next
+    return entry
+
+
+USUAL_NAMES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot"}
+
+
+def suggested_name(wanted: str, frame: FrameType) -> str:
+    import builtins
+    names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
+    near = did_you_mean(wanted, names)
+    if near:
+        return near
+    from importlib.util import find_spec
+    module = USUAL_NAMES.get(wanted, wanted)
+    if module in USUAL_NAMES.values() and find_spec(module.partition(".")[0]):
+        return f". Did you forget to import {module} as {wanted}?"
+    return f". Did you forget to import {wanted!r}?" if wanted in standard_modules() else ""
+
+
+def standard_modules() -> Iterable[str]:
+    return getattr(sys, "stdlib_module_names", sys.builtin_module_names)  # 3.9 knows the builtin ones only
+
+
+def module_names(error: BaseException) -> Iterator[str]:
+    """Yields the modules that can be imported where the missing one was looked for."""
+    import pkgutil
+    parent = missing_name(error).rpartition(".")[0]
+    if parent:
+        if parent == "mcp.servers":
+            yield from (f"{parent}.{alias}" for alias in sys.modules[parent].__all__)
+        for module in pkgutil.iter_modules(getattr(sys.modules[parent], "__path__", [])):
+            yield f"{parent}.{module.name}"
+        return
+    yield from ("mcp", "user_tools", *standard_modules())
+    for module in pkgutil.iter_modules():
+        yield module.name
+
+
+def suggested_attribute(error: AttributeError, sources: Sources) -> str:
+    wanted, holders = getattr(error, "name", None), []
+    if wanted is not None:
+        holders.append(error.obj)
+    else:
+        # Before 3.10 only the message has the attribute and the type: the object is in the failing line.
+        kind, wanted = quoted_names(error, 2)
+        if str(error).startswith("module "):
+            holders.append(sys.modules.get(kind))
+        frame, nodes = failing_line(error, sources)
+        for node in nodes:
+            if type(node).__name__ == "Attribute" and node.attr == wanted:
+                holders += resolved(node.value, frame)
+    for holder in holders:
+        near = did_you_mean(wanted, dir(holder))
+        if near and "Did you mean" not in str(error):
+            return near
+    return ""
+
+
+def suggested_key(error: BaseException, sources: Sources) -> str:
+    """Looks for the mapping in the line that failed: the error has the key alone."""
+    wanted = error.args[0] if len(error.args) == 1 else None
+    if not isinstance(wanted, str):
+        return ""
+    frame, nodes = failing_line(error, sources)
+    for node in nodes:
+        if type(node).__name__ == "Subscript":
+            holders = resolved(node.value, frame)
+        elif type(node).__name__ == "Call" and getattr(node.func, "attr", "") in ("pop", "__getitem__"):
+            holders = resolved(node.func.value, frame)
+        else:
+            continue
+        for holder in holders:
+            if hasattr(holder, "keys") and wanted not in holder.keys():
+                keys = list(holder.keys())
+                return did_you_mean(wanted, keys) or (f"; there are: {shortened(keys)}" if keys else "")
+    return ""
+
+
+def failing_line(error: BaseException, sources: Sources) -> tuple[Any, list[Any]]:
+    """Returns the innermost frame of the code's own, and the syntax nodes on the line that it is at."""
+    import ast
+    own, entry = None, error.__traceback__
+    while entry:
+        if entry.tb_frame.f_code.co_filename in sources.texts:
+            own = entry
+        entry = entry.tb_next
+    if own is None:
+        return None, []
+    tree = ast.parse(sources.texts[own.tb_frame.f_code.co_filename])
+    return own.tb_frame, [node for node in ast.walk(tree) if isinstance(node, ast.expr)
+                          and node.lineno <= own.tb_lineno <= (node.end_lineno or 0)]
+
+
+def resolved(node: Any, frame: FrameType) -> list[Any]:
+    """Returns, in a list, the object that an expression stands for, if it can be had without calling anything."""
+    import ast
+    if isinstance(node, ast.Name):
+        for names in (frame.f_locals, frame.f_globals):
+            if node.id in names:
+                return [names[node.id]]
+    elif isinstance(node, ast.Constant):
+        return [node.value]
+    elif isinstance(node, ast.Attribute):
+        return [getattr(holder, node.attr) for holder in resolved(node.value, frame) if hasattr(holder, node.attr)]
+    elif isinstance(node, ast.Subscript):
+        keys = [node.slice.value] if isinstance(node.slice, ast.Constant) else resolved(node.slice, frame)
+        return [holder[key] for holder in resolved(node.value, frame) for key in keys if has_item(holder, key)]
+    return []
+
+
+def has_item(holder: Any, key: Any) -> bool:
+    if isinstance(holder, (list, tuple)):
+        return type(key) is int and -len(holder) <= key < len(holder)
+    return isinstance(holder, dict) and key in holder
