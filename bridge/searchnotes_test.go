@@ -50,6 +50,27 @@ func TestResultSaysWhatASearchLeftOut(t *testing.T) {
 	}
 }
 
+// TestServerThatDoesNotStartIsReportedOnce for a client, though each search leaves it
+// out; one that is still starting is reported until it has started or failed.
+func TestServerThatDoesNotStartIsReportedOnce(t *testing.T) {
+	broken := config.Problem{Server: "broken", Status: config.StatusFailed, Reason: "it exited: process 17"}
+	again := config.Problem{Server: "broken", Status: config.StatusFailed, Reason: "it exited: process 29"}
+	fixed := config.Problem{Server: "broken", Status: config.StatusFailed, Reason: "its token is wrong"}
+	slow := config.Problem{Server: "slow", Status: config.StatusStarting, Reason: "it is still starting"}
+	s := newServer(t, nil, func(o *Options) {
+		o.Upstreams = &halfSearched{fakeUpstreams{}, [][]config.Problem{{broken, slow}, {again, slow}, {again}, {fixed}, {fixed}}}
+	})
+	for i, want := range []string{"broken slow", "slow", "", "broken", ""} {
+		r := s.Run(t.Context(), Request{Code: "from mcp import runtime\nawait runtime.search_tool_docs('x')\nNone"})
+		notes := strings.Join(r.Notes, "\n")
+		for _, name := range []string{"broken", "slow"} {
+			if strings.Contains(notes, name) != strings.Contains(want, name) {
+				t.Errorf("search %d: notes %q, want %q", i, notes, want)
+			}
+		}
+	}
+}
+
 // counted counts how often it is asked for the servers, which looks at the
 // files of all clients.
 type counted struct {

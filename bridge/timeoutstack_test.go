@@ -42,6 +42,9 @@ func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 			if took > 45*time.Second {
 				t.Errorf("it took %s", took)
 			}
+			if len(r.Stderr) > 0 { // of the connection that ends with the sandbox
+				t.Errorf("stderr %q", r.Stderr)
+			}
 		})
 	}
 }

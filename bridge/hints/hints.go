@@ -62,11 +62,11 @@ func Compiling(stack []string) string {
 	if !slices.ContainsFunc(stack, importing().MatchString) {
 		return ""
 	}
-	return "the modules of this new image are still being compiled in the background, so imports are slow: the next try is faster"
+	return "the modules of this new image were still being compiled in the background, so imports were slow: the next try is faster"
 }
 
 // importing finds a line of the code's own that imports.
-var importing = pattern(`^(?:\S+ )?line \d+, in [^:]+: .*\bimport\b`)
+var importing = pattern(`^(?:\S+ )?line \d+, in [^:]+: .*\b(?:import|import_module|__import__)\b`)
 
 // callShape is for call_tool with other arguments than it takes.
 func callShape(r Run) string {

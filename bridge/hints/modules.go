@@ -2,6 +2,7 @@ package hints
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -55,8 +56,10 @@ func missingModule(r Run) string {
 		return importRuntime
 	case top == "mcp":
 		return ownModule(r, rest)
-	case top == "pip" || top == "ensurepip":
+	case slices.Contains([]string{"pip", "ensurepip", "micropip", "piplite"}, top):
 		return cannotInstall
+	case top == "mcp_servers":
+		return `mcp_servers needs no import: mcp_servers["name"] is a server`
 	case strings.HasPrefix(top, "mcp_"):
 		return proxyImport(r, top)
 	case leftPython[top] != "":

@@ -24,7 +24,8 @@ var (
 		`|^(?:subprocess\.)?CalledProcessError: Command '.*\b` + installers + `\b.*\binstall\b.*' returned non-zero` +
 		`|(?:^|: )No module named (?:pip|uv|ensurepip|conda)\b` +
 		`|^(?:/bin/|/usr/bin/)?(?:sh|bash|ash|dash): (?:line )?(?:\d+: )?` + installers + `: (?:command )?not found` +
-		`|^ERROR: (?:No matching distribution found for|Could not find a version that satisfies the requirement) `)
+		`|^error: externally-managed-environment` +
+		`|^ERROR: (?:No matching distribution found for|Could not find a version that satisfies the requirement|Could not install packages due to an OSError)\b`)
 )
 
 // installer is for code that tries to install packages, which may fail without an

@@ -47,6 +47,8 @@ func TestInstallingIsNamed(t *testing.T) {
 		"bash":           {Code: "os.system('bash -c \"pip install x\"')", Output: []string{"bash: line 1: pip: command not found"}},
 		"busybox":        {Code: "os.system('pip install x')", Output: []string{"/bin/sh: pip: not found"}},
 		"no index":       {Code: "subprocess.run(['pip', 'install', 'x'])", Output: []string{"ERROR: Could not find a version that satisfies the requirement x (from versions: none)"}},
+		"Debian":         {Code: "os.system('pip install x')", Output: []string{"error: externally-managed-environment"}},
+		"read-only":      {Code: "os.system('pip install ./x.whl')", Output: []string{"ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib'"}},
 		"import pip":     {Failed: true, Error: "ModuleNotFoundError: No module named 'pip'"},
 		"a shell's line": {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 2)", Code: "x = 1\n!python -m pip install y\n"},
 	} {

@@ -42,10 +42,18 @@ var fromLine = pattern(`(?m)^[ \t]*from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t*]{1
 func ownModule(r Run, rest string) string {
 	part, name, _ := strings.Cut(rest, ".")
 	if part != "servers" || name == "" {
-		return notTheSDK
+		return notInMCP(r, part)
 	}
 	name, _, _ = strings.Cut(name, ".")
 	return noServer(r, name)
+}
+
+// notInMCP is for a name that mcp does not have: that of a server, or of the SDK.
+func notInMCP(r Run, name string) string {
+	if server, err := r.Lookup(strings.TrimPrefix(name, "mcp_")); err == nil {
+		return "servers are in mcp.servers: from mcp.servers import " + server.Alias
+	}
+	return notTheSDK
 }
 
 const notTheSDK = "mcp is toolcell's own module here, not the MCP SDK: it has runtime and servers, and await mcp_<server>.<tool>(…) calls a tool"
@@ -68,5 +76,5 @@ func missingMember(r Run) string {
 	case found[2] == "mcp.servers":
 		return noServer(r, found[1])
 	}
-	return notTheSDK
+	return notInMCP(r, found[1])
 }

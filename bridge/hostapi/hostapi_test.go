@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -177,6 +178,57 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 		if notes := strings.Join(api.Notes(), "; "); !strings.Contains(notes, "bank") || strings.Contains(notes, "1234") {
 			t.Errorf("notes %q", notes)
 		}
+	}
+}
+
+// TestServerThatDoesNotStartGivesItsReason in one line, however much it wrote.
+func TestServerThatDoesNotStartGivesItsReason(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo 'Traceback (most recent call last):'; echo '  File "x.py", line 1'; echo '    import y'; echo "ModuleNotFoundError: No module named 'y'"`: "ModuleNotFoundError: No module named 'y'",
+		`echo "Error: Cannot find module 'y'"; echo "    at node:internal"; echo "  code: 'MODULE_NOT_FOUND'"; echo "}"; echo; echo 'Node.js v22.1.0'`:  "Error: Cannot find module 'y'",
+		`echo 'reading the settings'; echo 'API_KEY is missing'; echo 'bye'`:                                                                            "API_KEY is missing",
+		`echo 'one'; echo 'two'`: "two",
+	} {
+		s := config.Server{Name: "bank", Alias: "bank", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "{ " + script + "; } >&2; exit 3"}}
+		p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
+		t.Cleanup(func() { _ = p.Close() })
+		api := New(Options{Upstreams: p, Granted: map[string]bool{"bank": true}})
+		for _, method := range []string{"call_tool", "list_tools", "list_resources"} {
+			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
+			if err == nil || !strings.Contains(err.Error(), "its stderr ended: "+want+" (all of it is shown by: toolcell servers check bank)") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v\nwant %s", method, err, want)
+			}
+		}
+	}
+}
+
+// TestSilentServerIsKnown: whatever waits for a server to start when the time of the run
+// is up, the server is named.
+func TestSilentServerIsKnown(t *testing.T) {
+	for _, method := range []string{"call_tool", "list_tools", "query_tool_docs", "tool_signature", "search_tool_docs", "list_resources"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			s := config.Server{Name: "slow", Alias: "slow", Transport: config.Stdio, Command: "/bin/sleep", Args: []string{"600"}}
+			p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
+			defer p.Close()
+			api := New(Options{Upstreams: p, Granted: map[string]bool{"slow": true}})
+			before := time.Now()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				for p.Servers()[0].Status != config.StatusStarting {
+					time.Sleep(time.Millisecond)
+				}
+				cancel(runner.ErrTimeout)
+			}()
+			answer, err := api.Call(ctx, method, json.RawMessage(`{"server":"slow","tool":"f","query":"x"}`))
+			if err == nil && answer.Make != nil {
+				_, err = answer.Make()
+			}
+			silent := api.Silent()
+			if err == nil || silent == nil || silent.Server != "slow" || silent.Since.Before(before) {
+				t.Errorf("%v; %+v", err, silent)
+			}
+		})
 	}
 }
 
