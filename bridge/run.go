@@ -227,7 +227,7 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	}
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
-		Output: slices.Concat(r.Stdout, r.Stderr), Code: req.Code, Image: py.image.Name,
+		Stdout: r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,
 	})

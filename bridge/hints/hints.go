@@ -21,7 +21,8 @@ type Run struct {
 	Failed    bool     // by an error of its code
 	Error     string   // the exception, with what Python or the runner suggests
 	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
-	Output    []string // lines of stdout and stderr
+	Stdout    []string // lines
+	Stderr    []string // lines
 	Code      string
 	Image     string // its name, "host" for the host's Python
 
@@ -77,7 +78,7 @@ func callShape(r Run) string {
 	if found := dottedTool().FindStringSubmatch(r.Code); found != nil {
 		server, tool = `"`+found[1]+`"`, `"`+found[2]+`"`
 	}
-	return "server, tool and arguments are three arguments: await runtime.call_tool(" + server + ", " + tool + `, {"name": value})`
+	return "call_tool takes server, tool and arguments separately: await runtime.call_tool(" + server + ", " + tool + `, {"name": value})`
 }
 
 var dottedTool = pattern(`call_tool\(\s*["']([\w-]{1,60})\.([\w.-]{1,100})["']`)

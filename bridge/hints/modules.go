@@ -82,7 +82,7 @@ func notInImage(r Run, module string) string {
 	top, _, _ := strings.Cut(module, ".")
 	what := top
 	if name := Distribution(dottedImport(r.Code, module)); name != top {
-		what = fmt.Sprintf("%s (of the package %s)", top, name)
+		what = fmt.Sprintf("%s (package %s)", top, name)
 	}
 	hint := fmt.Sprintf("%s does not have %s, and nothing can be installed in a run: there is no network. "+
 		"The user can set MCP_BRIDGE_IMAGE to an image that has it", where, what)

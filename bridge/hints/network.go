@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -31,7 +33,11 @@ var (
 // installer is for code that tries to install packages, which may fail without an
 // exception.
 func installer(r Run) string {
-	if r.Failed && installFailed().MatchString(r.Error) || usesInstaller().MatchString(r.Code) && slices.ContainsFunc(r.Output, installFailed().MatchString) {
+	failed := installFailed().MatchString
+	switch {
+	case r.Failed && failed(r.Error):
+		return cannotInstall
+	case usesInstaller().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, failed) || slices.ContainsFunc(r.Stderr, failed)):
 		return cannotInstall
 	}
 	return ""
@@ -42,8 +48,10 @@ var (
 	// reach: resolvers of glibc and musl, the kernel, curl, wget, Node.js.
 	unreachable = pattern(`Temporary failure in name resolution|Name or service not known|Name does not resolve|No address associated with hostname` +
 		`|\[Errno -3\]|Network (?:is )?unreachable|\[Errno 101\]|Could not resolve host|unable to resolve host|EAI_AGAIN|getaddrinfo ENOTFOUND`)
-	usesNetwork = pattern(`\b(?:urllib3?|requests|http\.client|httplib2|httpx|aiohttp|socket|asyncio\.open_connection|websockets?|ftplib|smtplib|` +
-		`poplib|imaplib|telnetlib|paramiko|xmlrpc|curl|pycurl|wget|git|fetch|read_csv|read_json|read_html|ssl)\b`)
+	// usesNetwork finds code that would go to the network by itself, and not through a
+	// server.
+	usesNetwork = pattern(`(?m)(?:^|[;:])[ \t]*(?:import|from)[ \t]+[\w., \t]{0,200}\b(?:urllib3?|requests|http|httplib2|httpx|aiohttp|socket|websockets?|` +
+		`ftplib|smtplib|poplib|imaplib|telnetlib|paramiko|xmlrpc|pycurl|ssl)\b|\basyncio\.open_connection\b|\b(?:curl|wget|ssh|ping|node)\b`)
 )
 
 // network is for code that needs the network. Servers of the user's have one, and
@@ -55,7 +63,10 @@ func network(r Run) string {
 	says := func(line string) bool {
 		return unreachable().MatchString(line) && !strings.Contains(line, "MCPError: ")
 	}
-	if r.Failed && says(r.Error) || (r.Failed || usesNetwork().MatchString(r.Code)) && slices.ContainsFunc(r.Output, says) {
+	switch {
+	case r.Failed && (says(r.Error) || slices.ContainsFunc(r.Stderr, says)):
+		return noNetwork // also if what it led to is another error
+	case usesNetwork().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, says) || slices.ContainsFunc(r.Stderr, says)):
 		return noNetwork
 	}
 	return ""
@@ -81,7 +92,7 @@ func ipythonLine(r Run) string {
 		return cannotInstall
 	case found[1] == "!":
 		return fmt.Sprintf("lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run(%q, shell=True)",
-			strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "!")))
+			text.Bound(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "!")), 200))
 	}
 	if found[1] == "%%" {
 		return "cells that begin with %% are for IPython; here all code is Python, and subprocess runs commands"

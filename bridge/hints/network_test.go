@@ -8,26 +8,28 @@ func TestNetworkIsNamed(t *testing.T) {
 		"urllib":    {Failed: true, Error: "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"},
 		"requests":  {Failed: true, Error: "ConnectionError: HTTPSConnectionPool(host='example.com', port=443): Max retries exceeded with url: / (Caused by NameResolutionError(\"<urllib3.connection.HTTPSConnection object at 0x7f>: Failed to resolve 'example.com' ([Errno -3] Temporary failure in name resolution)\"))"},
 		"httpx":     {Failed: true, Error: "ConnectError: [Errno -3] Temporary failure in name resolution"},
-		"anyio":     {Failed: true, Error: "ConnectError: All connection attempts failed", Output: []string{"OSError: [Errno 101] Network is unreachable"}},
+		"anyio":     {Failed: true, Error: "ConnectError: All connection attempts failed", Stderr: []string{"OSError: [Errno 101] Network is unreachable"}},
 		"aiohttp":   {Failed: true, Error: "ClientConnectorDNSError: Cannot connect to host example.com:443 ssl:default [Temporary failure in name resolution]"},
 		"asyncio":   {Failed: true, Error: "OSError: [Errno 101] Connect call failed ('1.1.1.1', 80)"},
 		"musl":      {Failed: true, Error: "gaierror: [Errno -3] Try again"},
-		"own words": {Failed: true, Error: "RuntimeError: no data", Output: []string{"socket.gaierror: [Errno -3] Temporary failure in name resolution", "RuntimeError: no data"}},
-		"caught":    {Code: "import requests", Output: []string{"failed: [Errno -3] Temporary failure in name resolution"}},
-		"curl":      {Code: "subprocess.run(['curl', url])", Output: []string{"curl: (6) Could not resolve host: example.com"}},
-		"wget":      {Code: "os.system('wget ' + url)", Output: []string{"wget: unable to resolve host address 'example.com'"}},
-		"node":      {Code: "subprocess.run(['node', '-e', 'fetch(url)'])", Output: []string{"Error: getaddrinfo EAI_AGAIN example.com"}},
+		"own words": {Failed: true, Error: "RuntimeError: no data", Stderr: []string{"socket.gaierror: [Errno -3] Temporary failure in name resolution", "RuntimeError: no data"}},
+		"caught":    {Code: "x = 1; import os, requests", Stdout: []string{"failed: [Errno -3] Temporary failure in name resolution"}},
+		"curl":      {Code: "subprocess.run(['curl', url])", Stderr: []string{"curl: (6) Could not resolve host: example.com"}},
+		"wget":      {Code: "os.system('wget ' + url)", Stderr: []string{"wget: unable to resolve host address 'example.com'"}},
+		"node":      {Code: "subprocess.run(['node', '-e', 'fetch(url)'])", Stderr: []string{"Error: getaddrinfo EAI_AGAIN example.com"}},
 	} {
 		if got := For(r); got != noNetwork {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	for name, r := range map[string]Run{
-		"a server's trouble":   {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
-		"caught":               {Code: "import socket", Output: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
-		"a log that was read":  {Code: "print(await mcp_logs.tail())", Output: []string{"ERROR Temporary failure in name resolution"}},
-		"a refused connection": {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
-		"a timeout of its own": {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
+		"a server's trouble":    {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
+		"caught":                {Code: "import socket", Stderr: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
+		"a log of a failed run": {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
+		"a tool that fetches":   {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
+		"a log that was read":   {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
+		"a refused connection":  {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
+		"a timeout of its own":  {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
 	} {
 		if got := For(r); got != "" {
 			t.Errorf("%s: %q", name, got)
@@ -42,13 +44,13 @@ func TestInstallingIsNamed(t *testing.T) {
 		"uv":             {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'uv'"},
 		"apt-get":        {Failed: true, Error: "PermissionError: [Errno 13] Permission denied: 'apt-get'"},
 		"check=True":     {Failed: true, Error: "CalledProcessError: Command '['/usr/local/bin/python3.14', '-m', 'pip', 'install', 'polars']' returned non-zero exit status 1."},
-		"python -m pip":  {Code: "subprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])", Output: []string{"/usr/local/bin/python3: No module named pip"}},
-		"a shell":        {Code: "os.system('pip install x')", Output: []string{"sh: 1: pip: not found"}},
-		"bash":           {Code: "os.system('bash -c \"pip install x\"')", Output: []string{"bash: line 1: pip: command not found"}},
-		"busybox":        {Code: "os.system('pip install x')", Output: []string{"/bin/sh: pip: not found"}},
-		"no index":       {Code: "subprocess.run(['pip', 'install', 'x'])", Output: []string{"ERROR: Could not find a version that satisfies the requirement x (from versions: none)"}},
-		"Debian":         {Code: "os.system('pip install x')", Output: []string{"error: externally-managed-environment"}},
-		"read-only":      {Code: "os.system('pip install ./x.whl')", Output: []string{"ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib'"}},
+		"python -m pip":  {Code: "subprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])", Stderr: []string{"/usr/local/bin/python3: No module named pip"}},
+		"a shell":        {Code: "os.system('pip install x')", Stderr: []string{"sh: 1: pip: not found"}},
+		"bash":           {Code: "os.system('bash -c \"pip install x\"')", Stderr: []string{"bash: line 1: pip: command not found"}},
+		"busybox":        {Code: "os.system('pip install x')", Stderr: []string{"/bin/sh: pip: not found"}},
+		"no index":       {Code: "subprocess.run(['pip', 'install', 'x'])", Stderr: []string{"ERROR: Could not find a version that satisfies the requirement x (from versions: none)"}},
+		"Debian":         {Code: "os.system('pip install x')", Stderr: []string{"error: externally-managed-environment"}},
+		"read-only":      {Code: "os.system('pip install ./x.whl')", Stderr: []string{"ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib'"}},
 		"import pip":     {Failed: true, Error: "ModuleNotFoundError: No module named 'pip'"},
 		"a shell's line": {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 2)", Code: "x = 1\n!python -m pip install y\n"},
 	} {
@@ -59,7 +61,7 @@ func TestInstallingIsNamed(t *testing.T) {
 	for name, r := range map[string]Run{
 		"another program": {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'"},
 		"a file":          {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pipeline.csv'"},
-		"a log":           {Code: "print(await mcp_ci.log())", Output: []string{"sh: 1: pip: not found"}},
+		"a log":           {Code: "print(await mcp_ci.log())", Stderr: []string{"sh: 1: pip: not found"}},
 		"modulo":          {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "x = 5 % %2"},
 		"no such line":    {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 99)", Code: "x"},
 		"another failure": {Failed: true, Error: "CalledProcessError: Command '['ls', 'pip']' returned non-zero exit status 2."},

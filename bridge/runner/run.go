@@ -296,12 +296,22 @@ func (r *run) why(ctx context.Context) error {
 	}
 }
 
+// Bounds on the names that a run has defined. The runner keeps to them.
+const (
+	maxNames = 100
+	maxName  = 4 * 60 // bytes
+)
+
 // result returns what the runner has reported.
 func (r *run) result(kept bool) Done {
 	d := Done{Ready: r.ready, Kept: kept, Ended: r.ended, Stack: r.dump.lines(r.start.Code, r.codeFile(), r.hostDir)}
 	if f := r.done; f != nil {
 		d.Reported, d.ExitCode, d.Limit, d.Cause = true, f.ExitCode&0xff, f.Limit, f.Cause
-		d.Names = strings.Fields(jsonString(f.Names))
+		for name := range strings.FieldsSeq(jsonString(f.Names)) {
+			if len(name) <= maxName && len(d.Names) < maxNames {
+				d.Names = append(d.Names, name)
+			}
+		}
 		d.Result, d.Error = jsonString(f.Result), jsonString(f.Error)
 	}
 	return d

@@ -169,11 +169,12 @@ func TestRefreshIsStartedForWhatIsMissing(t *testing.T) {
 				}
 				asks = append(asks, ask)
 			}
-			if _, err := s.Get(t.Context(), nil); err != nil {
+			image, err := s.Get(t.Context(), nil)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(asks, tt.want) {
-				t.Errorf("refreshed with ask = %v, want %v", asks, tt.want)
+			if !slices.Equal(asks, tt.want) || image.Compiling != (tt.ref == ref) {
+				t.Errorf("refreshed with ask = %v, want %v; compiling %v", asks, tt.want, image.Compiling)
 			}
 		})
 	}
