@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -74,10 +75,10 @@ var saysReason = sync.OnceValue(func() *regexp.Regexp {
 // last one.
 func reasonIn(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		indented := strings.TrimLeft(lines[i], " \t") != lines[i]
-		if !indented && saysReason().MatchString(lines[i]) {
-			return lines[i]
+	for _, line := range slices.Backward(lines) {
+		indented := strings.TrimLeft(line, " \t") != line
+		if !indented && saysReason().MatchString(line) {
+			return line
 		}
 	}
 	return lines[len(lines)-1]
