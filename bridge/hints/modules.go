@@ -45,6 +45,12 @@ var leftPython = map[string]string{
 // onWindows are modules that Python has there only.
 var onWindows = map[string]bool{"_winapi": true, "msvcrt": true, "winreg": true, "winsound": true}
 
+// forNetwork are modules that are of no use without a network.
+var forNetwork = map[string]bool{
+	"aiohttp": true, "anthropic": true, "boto3": true, "botocore": true, "httplib2": true, "httpx": true, "openai": true, "paramiko": true,
+	"playwright": true, "pycurl": true, "requests": true, "selenium": true, "urllib3": true, "websocket": true, "websockets": true, "yfinance": true,
+}
+
 // missingModule suggests what to do about a module that is not there.
 func missingModule(r Run) string {
 	module := ModuleOf(r.Error)
@@ -83,6 +89,9 @@ func notInImage(r Run, module string) string {
 	what := top
 	if name := Distribution(dottedImport(r.Code, module)); name != top {
 		what = fmt.Sprintf("%s (package %s)", top, name)
+	}
+	if forNetwork[top] {
+		return fmt.Sprintf("%s does not have %s, and there is no network in the sandbox to use it with: call one of the user's MCP servers instead", where, what)
 	}
 	hint := fmt.Sprintf("%s does not have %s, and nothing can be installed in a run: there is no network. "+
 		"The user can set MCP_BRIDGE_IMAGE to an image that has it", where, what)
