@@ -38,6 +38,7 @@ type authority struct {
 	oauth    *config.OAuth        // of the entry
 	metadata func(map[string]any) // changes what is published: by the authorization server
 	resource func(map[string]any) // and by the server
+	noBasic  bool                 // it takes no secret in a header
 	mux      *http.ServeMux
 	front    string // the address of a server before it
 }
@@ -94,6 +95,10 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Unlock()
 	a.forms = append(a.forms, r.PostForm)
 	a.basic = append(a.basic, r.Header.Get("Authorization"))
+	if a.noBasic && r.Header.Get("Authorization") != "" {
+		http.Error(w, "<html>who?</html>", http.StatusUnauthorized)
+		return
+	}
 	if r.Form.Get("grant_type") == "refresh_token" {
 		if a.status != 0 {
 			if strings.HasPrefix(a.failure, "{") {

@@ -115,6 +115,23 @@ func TestMachineSendsItsSecretAsTheServerTakesIt(t *testing.T) {
 	}
 }
 
+// TestMachineFindsOutHowItsSecretIsTaken where the server does not say, and remembers.
+func TestMachineFindsOutHowItsSecretIsTaken(t *testing.T) {
+	a := machineAuthority(t)
+	a.noBasic = true
+	s := a.open(t.TempDir())
+	acquired(t, s, "")
+	s.kept.Token.Expiry = time.Now().Add(-time.Minute)
+	if got := tokenOf(t, s, ""); got != "access-token-2" {
+		t.Errorf("got %q", got)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.basic) != 3 || a.basic[0] == "" || a.basic[1] != "" || a.basic[2] != "" || a.forms[2].Get("client_secret") != "s3cret/+value" {
+		t.Errorf("sent %q", a.basic)
+	}
+}
+
 func TestMachineRenewsItsToken(t *testing.T) {
 	a := machineAuthority(t)
 	a.life = time.Second // the library takes a token for expired before its end

@@ -27,8 +27,15 @@ type tokenEndpoint struct {
 
 // refusedGrant is the answer of an authorization server that gives no token.
 type refusedGrant struct {
-	code string // such as invalid_grant
-	text string
+	status int
+	code   string // such as invalid_grant
+	text   string
+}
+
+// isOfClient reports whether it is the client that was refused, so that the code or the
+// refresh token is still unused.
+func (e *refusedGrant) isOfClient() bool {
+	return e.status == http.StatusUnauthorized || e.code == "invalid_client" || e.code == "invalid_request"
 }
 
 func (e *refusedGrant) Error() string { return e.text }
@@ -52,9 +59,7 @@ func (t *tokenEndpoint) request(ctx context.Context, l *login, grant url.Values)
 			return token, nil
 		}
 		failure = t.explain(err)
-		// Only if it did not know the client has it left the code or the refresh token
-		// unused.
-		if refused := new(refusedGrant); !errors.As(failure, &refused) || refused.code != "invalid_client" && refused.code != "invalid_request" {
+		if refused := new(refusedGrant); !errors.As(failure, &refused) || !refused.isOfClient() {
 			break
 		}
 	}
@@ -90,7 +95,7 @@ func (t *tokenEndpoint) post(ctx context.Context, l *login, grant url.Values, st
 func (t *tokenEndpoint) explain(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
-		return &refusedGrant{refused.ErrorCode, fmt.Sprintf("the authorization server answered %s: %s",
+		return &refusedGrant{refused.Response.StatusCode, refused.ErrorCode, fmt.Sprintf("the authorization server answered %s: %s",
 			text.Printable(refused.Response.Status, 80), t.secrets.Text(text.Excerpt(refused.Body)))}
 	}
 	if errors.Is(err, errKey) {
