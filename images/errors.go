@@ -25,6 +25,8 @@ func plainJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("it is not valid JSON")
 	case errors.As(err, &kind):

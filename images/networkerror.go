@@ -34,8 +34,8 @@ func (p place) unreachable(failed *url.Error, err error) error {
 	if text, advice := untrusted(who, failed.Err); text != "" {
 		return &RegistryError{text, advice, false, err}
 	}
-	if errors.Is(failed.Err, http.ErrSchemeMismatch) {
-		return &RegistryError{who + " speaks HTTP without encryption", "if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + p.host, false, err}
+	if record := (tls.RecordHeaderError{}); errors.Is(failed.Err, http.ErrSchemeMismatch) || errors.As(failed.Err, &record) {
+		return &RegistryError{who + " does not speak TLS", "if it speaks HTTP, and you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + p.host, false, err}
 	}
 	cause := networkCause(failed.Err)
 	dial := (*net.OpError)(nil)
@@ -75,7 +75,6 @@ func networkCause(err error) string {
 	var (
 		dns     *net.DNSError
 		errno   syscall.Errno
-		record  tls.RecordHeaderError
 		alert   tls.AlertError
 		timeout net.Error
 		quiet   *silenceError
@@ -89,7 +88,7 @@ func networkCause(err error) string {
 		return "its name cannot be looked up: " + foreign(dns.Err, 100)
 	case errors.As(err, &errno):
 		return errno.Error()
-	case errors.As(err, &record), errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
+	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
 		return "no TLS connection: " + foreign(strings.TrimPrefix(innermost(err).Error(), "tls: "), 200)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer"
