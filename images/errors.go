@@ -24,7 +24,10 @@ func sanitize(err error) error {
 func plainJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	var registry *RegistryError
 	switch {
+	case errors.As(err, &registry):
+		return err
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
