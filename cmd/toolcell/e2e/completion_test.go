@@ -55,6 +55,7 @@ var completionCases = []struct {
 	{"saved tool", "tools show comp", []string{"tools", "show", "completed_tool"}},
 	{"client", "install claude-c", []string{"install", "claude-code"}},
 	{"shell", "completion ba", []string{"completion", "bash"}},
+	{"topic of help", "help sett", []string{"help", "settings"}},
 }
 
 // completionHost has servers, an image and a file to complete.
