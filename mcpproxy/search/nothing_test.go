@@ -62,11 +62,13 @@ func TestToDoIsAWordAndMeansATask(t *testing.T) {
 			{Server: "tasks", Tool: "complete_task", Description: "Mark a task of my to-do list as done."},
 		},
 		"without it": {
-			{Server: "work", Tool: "list_tasks", Description: "Lists all."}, {Server: "work", Tool: "add_task", Description: "Adds one."},
+			{Server: "work", Tool: "list_tasks", Description: "Lists all."},
+			{Server: "work", Tool: "add_task", Description: "Adds one."},
 			{Server: "work", Tool: "complete_task", Description: "Marks one as done."},
 		},
 		"only the word": {
-			{Server: "x", Tool: "getTodos", Description: "Get all."}, {Server: "x", Tool: "addTodo", Description: "Add one."},
+			{Server: "x", Tool: "getTodos", Description: "Get all."},
+			{Server: "x", Tool: "addTodo", Description: "Add one."},
 			{Server: "x", Tool: "dropTodo", Description: "Drop one."},
 		},
 	} {
