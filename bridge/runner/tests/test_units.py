@@ -23,6 +23,7 @@ from toolcell_runner import (
     pretty,
     saved,
     savetool,
+    slips,
     stackdump,
     toolresults,
     tracebacks,
@@ -214,3 +215,21 @@ def test_answers_of_tools_are_the_values_that_go_has(case: dict[str, Any]) -> No
     assert value == case["value"]
     assert isinstance(value, str) == isinstance(case["value"], str)
     assert getattr(value, "__dict__", {}).get("attachments", []) == case.get("attachments", [])
+
+
+@pytest.mark.parametrize(("typed", "meant"), [
+    ("jsno", "json"), ("panda", "pandas"), ("requets", "requests"), ("mathplotlib", "matplotlib"), ("numpyy", "numpy"),
+    ("pil", "PIL"), ("datetine", "datetime"), ("sjon", "json"), ("email.mesage", "email.message"),
+    ("mcp.servers.githb", "mcp.servers.github"),
+])
+def test_slips_of_fingers_are_recognized(typed: str, meant: str) -> None:
+    assert slips.is_slip(typed, meant)
+
+
+@pytest.mark.parametrize(("wanted", "other"), [
+    ("polars", "parso"), ("httpx", "http"), ("ujson", "json"), ("yml", "xml"), ("scapy", "scipy"),
+    ("toml", "tomli"), ("runtime", "time"), ("cv", "csv"),
+    ("x.json", "y.jsno"), ("json", "json"), ("json", "_json"), ("", "x"), ("x", ""),
+])
+def test_names_of_other_modules_are_no_slips(wanted: str, other: str) -> None:
+    assert not slips.is_slip(wanted, other)
