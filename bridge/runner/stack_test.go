@@ -1,6 +1,9 @@
 package runner
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestFramesOfLibrariesAreKnown(t *testing.T) {
 	for file, want := range map[string]string{
@@ -15,6 +18,25 @@ func TestFramesOfLibrariesAreKnown(t *testing.T) {
 	} {
 		if got := (stackFrame{File: file}).library(); got != want {
 			t.Errorf("%q is of %q, want %q", file, got, want)
+		}
+	}
+}
+
+// TestFramesOfAnImportAreOneLine: they alternate between libraries and Python.
+func TestFramesOfAnImportAreOneLine(t *testing.T) {
+	const lib = "/usr/lib/python3/dist-packages/"
+	machinery := stackFrame{File: "<frozen importlib._bootstrap>"}
+	for want, stack := range map[string][]stackFrame{
+		"line 1, in <module>: import pandas\n[8 frames inside pandas and numpy]": {
+			{File: "<run_python>", Line: 1, Func: "<module>"}, machinery, machinery, {File: lib + "pandas/__init__.py"}, machinery,
+			{File: lib + "numpy/__init__.py"}, machinery, {File: lib + "pandas/x.py"}, machinery,
+		},
+		"[2 frames inside Python]":                             {machinery, machinery},
+		"[5 frames inside a, b, c and 2 more]":                 {{File: lib + "a.py"}, {File: lib + "b.py"}, {File: lib + "c.py"}, {File: lib + "d.py"}, {File: lib + "e.py"}},
+		"[1 frame inside a]\nline 2, in f\n[1 frame inside a]": {{File: lib + "a.py"}, {File: "<run_python>", Line: 2, Func: "f"}, {File: lib + "a.py"}},
+	} {
+		if got := strings.Join(stackLines(stack, "import pandas", "<run_python>"), "\n"); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }
