@@ -17,7 +17,7 @@ type asyncCase struct {
 	out        string // what it prints and its value, exactly
 	err        string // how its error begins; empty if it succeeds
 	stderr     string // that stderr has; empty: stderr is empty
-	in         string // "fresh" or "session", if it is not the same in both
+	in         string // "fresh", "session" or, without an await, "sync", if it is not the same everywhere
 	from       int    // the first minor version of Python with what it uses
 }
 
@@ -90,6 +90,8 @@ var asyncCases = []asyncCase{
 	{name: "a failure that is taken", code: "t = asyncio.create_task(fail())\ntry: asyncio.get_event_loop().run_until_complete(t)\nexcept ValueError as e: print('taken', e)", out: "taken bad"},
 	{name: "what is left is cancelled by an error", code: "async def g():\n    try: await asyncio.sleep(600)\n    finally: print('cancelled')\nt = asyncio.create_task(g())\nasyncio.get_event_loop().run_until_complete(asyncio.sleep(0))\n1/0", out: "cancelled", err: "ZeroDivisionError", stderr: "1/0", in: "fresh"},
 	{name: "sys.exit in a task", code: "async def g(): sys.exit(3)\nt = asyncio.create_task(g())", err: "the process ended with exit code 3", in: "fresh"},
+	{name: "an error in another thread", code: "import threading\nt = threading.Thread(target=lambda: asyncio.run(fail()), name='T')\nt.start(); t.join()", stderr: "Exception in thread T:\nTraceback (most recent call last):\n"},
+	{name: "a library that asks for a loop", code: "ask = compile('try: asyncio.get_running_loop()\\nexcept RuntimeError as e: print(e)', '/usr/lib/python3/dist-packages/x.py', 'exec')\nexec(ask)\nx = 1", out: "no running event loop", in: "sync"},
 	{name: "an exception group", code: "async def main():\n    async with asyncio.TaskGroup() as g: g.create_task(fail())\nasyncio.run(main())", err: "ExceptionGroup", stderr: "ValueError: bad", from: 11},
 	{name: "the code's own traceback", code: "import traceback\nasync def g():\n    try: await mcp_up.refuse()\n    except Exception: print(traceback.format_exc().count('File'))\nasyncio.run(g())\ntry: asyncio.run(fail())\nexcept ValueError: text = traceback.format_exc()\nprint('runner-' in text, 'in fail' in text)", out: "1\nFalse True"},
 	{name: "the code's own stack", code: "import traceback\ndef stack(): return [frame.filename for frame in traceback.extract_stack()]\nasync def h(): return stack()\nprint(*(any('runner-' in file for file in files) for files in (stack(), asyncio.run(h()))))", out: "False False"},
@@ -123,7 +125,7 @@ func TestAsyncioAtTopLevel(t *testing.T) {
 			for _, session := range []string{"", "a"} {
 				for i, c := range asyncCases {
 					where := map[bool]string{true: "fresh", false: "session"}[session == ""]
-					if py.Minor < c.from || c.in != "" && c.in != where || !atEnd && i%3 != py.Minor%3 {
+					if py.Minor < c.from || c.in == "sync" && awaiting || c.in != "" && c.in != "sync" && c.in != where || !atEnd && i%3 != py.Minor%3 {
 						continue
 					}
 					c.code = asyncSetup + c.code
@@ -217,3 +219,39 @@ func TestTimeoutNamesWhatIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// TestInterruptReachesCodeThatAwaits: while its tasks wait, and while one is at work;
+// the session goes on.
+func TestInterruptReachesCodeThatAwaits(t *testing.T) {
+	const mark = "import asyncio, time\nasync def ready():\n    print('ready', flush=True)\n"
+	for name, code := range map[string]string{
+		"waiting":       "await ready()\nawait asyncio.sleep(100)",
+		"at work":       "await ready()\ntime.sleep(100)",
+		"another task":  "async def work():\n    await ready()\n    time.sleep(100)\nt = asyncio.create_task(work())\nawait asyncio.sleep(100)",
+		"run":           "async def work():\n    await ready()\n    await asyncio.sleep(100)\nasyncio.run(work())",
+		"run, awaiting": "async def work():\n    await ready()\n    await asyncio.sleep(100)\nawait asyncio.sleep(0)\nasyncio.run(work())",
+		"the same loop": "async def work():\n    await ready()\n    time.sleep(100)\nawait asyncio.sleep(0)\nasyncio.get_event_loop().run_until_complete(work())",
+	} {
+		t.Run(name, func(t *testing.T) {
+			bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
+				s := newSessionServer(t, nil, onPython(py.Path))
+				var interrupt func()
+				stdout := writerFunc(func(b []byte) (int, error) {
+					if strings.Contains(string(b), "ready") {
+						interrupt()
+					}
+					return len(b), nil
+				})
+				r := s.Run(t.Context(), Request{Code: mark + code, Session: "a", Timeout: time.Minute, Stdout: stdout, Running: func(f func()) { interrupt = f }})
+				if r.Error != "KeyboardInterrupt" || r.Session == sessionEnded || strings.Contains(strings.Join(r.Stderr, "\n"), "runner-") {
+					t.Errorf("%s: %q %q, session %s", r.Status, r.Error, r.Stderr, r.Session)
+				}
+				s.in(t, "a", "print(await asyncio.sleep(0, 'goes on'))").says(t, "goes on")
+			})
+		})
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

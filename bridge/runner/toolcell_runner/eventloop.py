@@ -71,7 +71,7 @@ class EventLoop:
             self._context = contextvars.copy_context()
 
         task = self._loop.create_task(main())
-        interrupted = self._run_task(task)
+        interrupted = self._run_task(task, self._loop)
         if self._context is not None:  # what the code has set stays, as if it had not run in a task
             for variable, is_now in self._context.items():
                 if variable.get(MISSING) is not is_now:
@@ -86,28 +86,29 @@ class EventLoop:
                 error = None  # its traceback has this frame
         return value
 
-    def _run_task(self, task: Any) -> bool:
-        """Runs the loop until a task has ended. Returns whether an interrupt has cancelled it."""
+    def _run_task(self, task: Any, loop: Any) -> bool:
+        """Runs a loop until a task of it has ended. Returns whether an interrupt has cancelled it."""
         interrupts = 0
 
         def interrupt(signum: int, frame: Any) -> None:
             nonlocal interrupts
             interrupts += 1
             # Code that is at work is interrupted as any other; where all tasks wait there is only this one to tell.
-            if interrupts > 1 or asyncio._get_running_loop() is not self._loop or asyncio.current_task(self._loop):
+            elsewhere = asyncio._get_running_loop() is not loop
+            if interrupts > 1 or elsewhere or asyncio.current_task(loop):
                 raise KeyboardInterrupt
             task.cancel()
-            self._loop.call_soon_threadsafe(nesting.nothing)
+            loop.call_soon_threadsafe(nesting.nothing)
 
         handles = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if handles:
             signal.signal(signal.SIGINT, interrupt)
         try:
-            self._run_until(self._loop, task)
+            self._run_until(loop, task)
         except BaseException:
             # SystemExit or the like from another task: what the code was doing must not go on in the next run.
             task.cancel()
-            self._run_until(self._loop, task)
+            self._run_until(loop, task)
             raise
         finally:
             if handles and signal.getsignal(signal.SIGINT) is interrupt:
@@ -129,16 +130,27 @@ class EventLoop:
         if os.getpid() != self._pid:
             return []  # the parent waits
         for loop in {self._loop, self._chosen}:
-            while not loop.is_closed() and not loop.is_running() and (left := asyncio.all_tasks(loop)):
-                task = left.pop()
-                for each in (task, *left):
-                    each.remove_done_callback(self._take_error)
-                    each.add_done_callback(self._take_error)
-                self._run_task(task) if loop is self._loop else self._run_until(loop, task)
+            if not loop.is_closed() and not loop.is_running():
+                self._run_out(loop)
         for value in values:
             if isinstance(value, asyncio.Future) and value.done() and getattr(value, "_log_traceback", False):
                 self._take_error(value)
         return self.failed()
+
+    def _run_out(self, loop: Any) -> None:
+        """Runs a loop until it has no tasks, and what they have called for at their end is done."""
+        while True:
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.remove_done_callback(self._take_error)
+                task.add_done_callback(self._take_error)
+            if left:
+                self._run_task(left.pop(), loop)
+                continue
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            if not asyncio.all_tasks(loop):
+                return
 
     def failed(self) -> list[BaseException]:
         """Returns the errors of tasks that no code can take any more, each once. They are reported."""
@@ -167,13 +179,16 @@ class EventLoop:
         nesting.uninstall()
         if os.getpid() != self._pid:
             return  # the parent uses what is shared with it
-        loop = self._loop
+        loop: Any = self._loop
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
-        self._quietly(lambda: loop.run_until_complete(asyncio.gather(*left, return_exceptions=True)) if left else None)
-        self._quietly(lambda: loop.run_until_complete(loop.shutdown_asyncgens()))
-        self._quietly(lambda: loop.run_until_complete(loop.shutdown_default_executor()))
+        if left:
+            self._quietly(lambda: loop.run_until_complete(asyncio.gather(*left, return_exceptions=True)))
+        if loop._asyncgens:
+            self._quietly(lambda: loop.run_until_complete(loop.shutdown_asyncgens()))
+        if loop._default_executor:
+            self._quietly(lambda: loop.run_until_complete(loop.shutdown_default_executor()))
         asyncio.set_event_loop(None)
         del loop.close
         self._quietly(loop.close)

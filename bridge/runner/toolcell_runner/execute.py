@@ -113,7 +113,7 @@ class Executor:
             if self._loop:
                 failed += self._loop.finish(held(self._namespace, value))
                 value = result_of(value)
-            self._unawaited.close(held(self._namespace, value))
+            self._unawaited.end(held(self._namespace, value))
         never_awaited = self._unawaited.error()
         if never_awaited:
             report(never_awaited, self._runtime.sources)
@@ -121,8 +121,8 @@ class Executor:
         return value, failed
 
     def _close(self) -> None:
-        self._unawaited.close(held(self._namespace))
-        self._unawaited.end()
+        if not self._unawaited.over:
+            self._unawaited.end(held(self._namespace))
         self._runtime.sources.hooks.pop("asyncio", None)
         if self._loop:
             self._loop.close()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 from asyncio import base_events, events, runners, tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
     from typing import Any
 
     from .eventloop import EventLoop
@@ -58,11 +60,17 @@ def replacements() -> Iterator[tuple[tuple[Any, ...], str, Any]]:
 
 def get_running_loop() -> Any:
     """Returns the running event loop. At the top level of the code, where none runs, that of the next one to run."""
-    loop = events._get_running_loop()
-    if loop is None and current is not None:
-        loop = current.waiting_loop()
+    loop = loop_for(sys._getframe(1))
     if loop is None:
         raise RuntimeError("no running event loop")
+    return loop
+
+
+def loop_for(caller: FrameType) -> Any:
+    """Returns the loop as a caller is to see it. Libraries ask whether one runs, and then start none."""
+    loop = events._get_running_loop()
+    if loop is None and current is not None and "-packages/" not in caller.f_code.co_filename:
+        loop = current.waiting_loop()
     return loop
 
 
@@ -78,7 +86,7 @@ def set_event_loop_of(original: Callable[[Any], None]) -> Callable[[Any], None]:
 def of_running_loop(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def function(loop: Any = None) -> Any:
-        return original(get_running_loop() if loop is None else loop)
+        return original(loop_for(sys._getframe(1)) if loop is None else loop)
 
     return function
 

@@ -14,7 +14,7 @@ from .runtime import Runtime
 from .saved import SavedTools
 from .serversvariable import set_variable
 from .sources import FOLDER, Sources
-from .tracebacks import describe, hide_from
+from .tracebacks import describe, hide_from, report_in_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def prepare() -> tuple[Channel, Runtime]:
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
     runtime = Runtime(Host(channel), Sources())
     runtime.sources.when_loaded("traceback", hide_from)
+    runtime.sources.when_loaded("threading", lambda module: report_in_threads(module, runtime.sources))
     handle_timeout_signal(runtime, channel)
     install_main(runtime)
     return channel, runtime

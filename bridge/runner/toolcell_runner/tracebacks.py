@@ -1,6 +1,7 @@
 """Describes and prints exceptions."""
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 
@@ -124,6 +125,17 @@ def leaving_out_runner(walk: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Call
         return frames if start is None else (each for each in frames if not is_runner(each[0].f_code.co_filename))
 
     return walk_code
+
+
+def report_in_threads(threading: Any, sources: Sources) -> None:
+    """Has errors that end a thread reported as those of the code. The interpreter shows frames of ours."""
+    def excepthook(args: Any) -> None:
+        if args.exc_type is not SystemExit and sys.stderr is not None:
+            name = args.thread.name if args.thread else _thread.get_ident()
+            print(f"Exception in thread {name}:", file=sys.stderr)
+            report(args.exc_value, sources)
+
+    threading.excepthook = excepthook
 
 
 def is_runner(file: str) -> bool:

@@ -1,6 +1,7 @@
 """Coroutines that the code has made and never awaited."""
 from __future__ import annotations
 
+import builtins
 import sys
 
 from .tracebacks import is_runner
@@ -13,7 +14,17 @@ if TYPE_CHECKING:
 
     from .sources import Sources
 
+BUILTINS = vars(builtins)
 MAX_MEMBERS = 1000  # of a list or the like that are looked at
+
+
+async def nothing() -> None:
+    pass
+
+
+coroutine = nothing()
+COROUTINE = type(coroutine)
+coroutine.close()
 
 
 class Unawaited:
@@ -23,7 +34,7 @@ class Unawaited:
 
     def __init__(self, sources: Sources) -> None:
         self._calls: list[tuple[str, Any]] = []  # with a traceback of the line that dropped it
-        self._over = False
+        self.over = False
         sources.when_loaded("warnings", self._hook)
 
     def _hook(self, warnings: Any) -> None:
@@ -33,7 +44,7 @@ class Unawaited:
         frame: FrameType | None = sys._getframe(1)
         while frame and is_runner(frame.f_code.co_filename):
             frame = frame.f_back
-        if is_runner(coroutine.cr_code.co_filename) and not self._over:
+        if is_runner(coroutine.cr_code.co_filename) and not self.over:
             self._calls.append((coroutine.__qualname__.replace("Runtime.", "runtime.", 1), entry_of(frame)))
         else:
             warn(coroutine, frame)
@@ -49,16 +60,15 @@ class Unawaited:
         error = RuntimeError(f"{name}() was never awaited, so it did not run: write await {name}(…){more}")
         return error.with_traceback(entry)
 
-    def close(self, values: Iterable[Any]) -> None:
-        """Takes in what the code holds at its end, when nothing can await it any more."""
+    def end(self, values: Iterable[Any]) -> None:
+        """Takes in what the code holds at its end, when nothing can await it any more. What is dropped later can only
+        be warned of.
+        """
         for value in values:
-            if is_coroutine(value) and has_not_begun(value):
+            if type(value) is COROUTINE and has_not_begun(value):
                 self._dropped(value)
                 value.close()
-
-    def end(self) -> None:
-        """What is dropped from now on can only be warned of."""
-        self._over = True
+        self.over = True
 
 
 def warn(coroutine: Any, frame: FrameType | None) -> None:
@@ -84,7 +94,7 @@ def entry_of(frame: FrameType | None) -> Any:
 
 
 def is_coroutine(value: Any) -> bool:
-    return type(value).__name__ == "coroutine" and hasattr(value, "cr_frame")
+    return type(value) is COROUTINE
 
 
 def has_not_begun(coroutine: Any) -> bool:
@@ -99,8 +109,9 @@ def held(namespace: dict[str, Any], *more: Any) -> list[Any]:
     """Returns the values of a namespace and more, and those in lists, tuples, sets and mappings among them."""
     values = [*namespace.values(), *more]
     for value in values[:]:
-        if type(value) in (list, tuple, set):
-            values += list(value)[:MAX_MEMBERS]
-        elif type(value) is dict:
-            values += list(value.values())[:MAX_MEMBERS]
+        kind = type(value)
+        if kind is list or kind is tuple or kind is set:
+            values += [*value][:MAX_MEMBERS]
+        elif kind is dict and value is not BUILTINS:
+            values += [*value.values()][:MAX_MEMBERS]
     return values
