@@ -28,8 +28,14 @@ func TestFramesOfAnImportAreOneLine(t *testing.T) {
 	machinery := stackFrame{File: "<frozen importlib._bootstrap>"}
 	for want, stack := range map[string][]stackFrame{
 		"line 1, in <module>: import pandas\n[8 frames inside pandas and numpy]": {
-			{File: "<run_python>", Line: 1, Func: "<module>"}, machinery, machinery, {File: lib + "pandas/__init__.py"}, machinery,
-			{File: lib + "numpy/__init__.py"}, machinery, {File: lib + "pandas/x.py"}, machinery,
+			{File: "<run_python>", Line: 1, Func: "<module>"},
+			machinery, machinery,
+			{File: lib + "pandas/__init__.py"},
+			machinery,
+			{File: lib + "numpy/__init__.py"},
+			machinery,
+			{File: lib + "pandas/x.py"},
+			machinery,
 		},
 		"[2 frames inside Python]":                             {machinery, machinery},
 		"[5 frames inside a, b, c and 2 more]":                 {{File: lib + "a.py"}, {File: lib + "b.py"}, {File: lib + "c.py"}, {File: lib + "d.py"}, {File: lib + "e.py"}},
