@@ -37,7 +37,7 @@ var insideTests = map[string][2]string{
 	"capabilities": {"print([l.split()[1] for l in open('/proc/self/status') if l.startswith('Cap')] == ['0' * 16] * 5)", "True"},
 	"no_new_privs": {"print([l.split()[1] for l in open('/proc/self/status') if l.startswith(('NoNewPrivs', 'Seccomp:'))])", "['1', '2']"},
 	"environment": {
-		"import os; print(sorted(k for k in os.environ if k not in ('PATH', 'LANG', 'HOME', 'TMPDIR', 'MPLBACKEND', 'LC_CTYPE')), os.environ['HOME'], os.getcwd())",
+		"import os; print(sorted(k for k in os.environ if k not in ('PATH', 'LANG', 'HOME', 'TMPDIR', 'MPLBACKEND', 'LC_CTYPE', 'MCP_AVAILABLE_SERVERS')), os.environ['HOME'], os.getcwd())",
 		"[] /workspace /workspace",
 	},
 	"descriptors": {
