@@ -115,8 +115,14 @@ func (r *rules) parse(top map[string]any) error {
 				}
 				r.sections = append(r.sections, s)
 			}
+		case "network":
+			n, err := parseNetwork(path, top[key])
+			if err != nil {
+				return err
+			}
+			r.network = n
 		default:
-			return unknownKey(path, "default", "servers")
+			return unknownKey(path, "default", "network", "servers")
 		}
 	}
 	return nil
@@ -214,19 +220,12 @@ func parseLimit(path toml.Key, v any) (int, error) {
 // parseGlobs takes one glob or a list of them. An empty list is not nil: as
 // allow it allows nothing.
 func parseGlobs(path toml.Key, v any) ([]glob, error) {
-	if one, ok := v.(string); ok {
-		v = []any{one}
+	patterns, err := parseTexts(path, v)
+	if err != nil {
+		return nil, err
 	}
-	list, ok := v.([]any)
-	if !ok {
-		return nil, wrongType(path, "a string or a list of strings", v)
-	}
-	globs := make([]glob, 0, len(list))
-	for _, v := range list {
-		pattern, ok := v.(string)
-		if !ok {
-			return nil, wrongType(path, "a string or a list of strings", v)
-		}
+	globs := make([]glob, 0, len(patterns))
+	for _, pattern := range patterns {
 		g, err := parseGlob(path, pattern)
 		if err != nil {
 			return nil, err

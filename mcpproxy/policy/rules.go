@@ -10,6 +10,7 @@ import (
 type rules struct {
 	file     string     // as messages name it
 	sections []*section // what says more about its servers first, [default] last
+	network  network
 }
 
 // A section says what may be called of the servers that a glob matches.

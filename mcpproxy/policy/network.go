@@ -1,0 +1,304 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// network is the section [network] of a policy: what code may reach over the network.
+type network struct {
+	allow, deny  []netRule
+	privateHosts []hostPattern
+	privateAddrs []netip.Prefix
+	credentials  []credential
+	viaProxy     bool
+}
+
+// A netRule is an entry of allow or deny: a host, and perhaps a method, a scheme, a
+// port and a path.
+type netRule struct {
+	text   string
+	method string // "" is any
+	scheme string // http or https; "" is both
+	host   hostPattern
+	port   uint16 // 0 is that of the scheme
+	path   []rune // glob in which * is any text; nil is any path
+}
+
+// A hostPattern is a host, or with a leading "*." all hosts below it.
+type hostPattern string
+
+func (p hostPattern) matches(host string) bool {
+	if below, ok := strings.CutPrefix(string(p), "*"); ok {
+		return strings.HasSuffix(host, below) && len(host) > len(below)
+	}
+	return host == string(p)
+}
+
+// about reports whether a rule has something to say about requests with this scheme
+// to a host and port.
+func (r netRule) about(scheme, host string, port uint16) bool {
+	return (r.scheme == "" || r.scheme == scheme) && r.host.matches(host) && slices.Contains(r.ports(), port)
+}
+
+func (r netRule) ports() []uint16 {
+	switch {
+	case r.port != 0:
+		return []uint16{r.port}
+	case r.scheme == "https":
+		return []uint16{443}
+	case r.scheme == "http":
+		return []uint16{80}
+	}
+	return []uint16{443, 80}
+}
+
+// wholeHost reports whether the rule is about everything that its host answers.
+func (r netRule) wholeHost() bool { return r.method == "" && r.path == nil }
+
+func (r netRule) matches(q request) bool {
+	if !r.about(q.scheme, q.host, q.port) {
+		return false
+	}
+	if r.method != "" && r.method != q.method && (r.method != "GET" || q.method != "HEAD") {
+		return false
+	}
+	return r.path == nil || match.Glob(r.path, []rune(q.path))
+}
+
+// A request is one HTTP request that code makes.
+type request struct {
+	method, scheme, host string
+	port                 uint16
+	path                 string // decoded
+}
+
+// A Target is a host that a call asked for, with the ports that it may use there.
+type Target struct {
+	Host  string
+	Ports []uint16
+}
+
+// A NetworkGrant is what one run may reach: what its call asked for and the policy
+// allows. A nil *NetworkGrant reaches nothing.
+type NetworkGrant struct {
+	targets []Target
+	rules   *network
+	secrets []Credential
+}
+
+// A Credential is a header that requests to a host get outside the sandbox.
+type Credential struct {
+	Host   string
+	Header string
+	Value  string // secret
+	// Secrets are the parts of Value that must not be seen, at least one.
+	Secrets []string
+	Env     string // variable that code finds a placeholder in; "" is none
+}
+
+// A credential is a Credential whose value has yet to be filled in.
+type credential struct {
+	host        hostPattern
+	header, env string
+	value       string // with ${env:NAME}
+}
+
+// IsTarget reports whether a name among a call's servers asks for a host.
+func IsTarget(name string) bool { return strings.Contains(name, "://") }
+
+// GrantNetwork returns what a run may reach whose call asked for these targets, each
+// https://HOST or https://HOST:PORT. A target that the policy does not allow is an
+// error that names the line to add. Without targets the grant is nil.
+func (r *Run) GrantNetwork(targets []string) (*NetworkGrant, error) {
+	if len(targets) == 0 {
+		return nil, nil
+	}
+	g := &NetworkGrant{rules: &network{}}
+	file := "the policy file"
+	if r != nil {
+		if r.err != nil {
+			return nil, fmt.Errorf("%w; nothing may be reached until this is fixed", r.err)
+		}
+		file = r.policy.name()
+		if r.rules != nil {
+			g.rules = &r.rules.network
+		}
+	}
+	for _, name := range targets {
+		t, err := parseTarget(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := g.add(t); err != nil {
+			return nil, fmt.Errorf("%q is not allowed: %w; the user can change %s", text.Bound(name, 120), err, file)
+		}
+	}
+	return g, g.fillCredentials(os.LookupEnv)
+}
+
+// add grants a target, on those of its ports that a rule allows.
+func (g *NetworkGrant) add(t Target) error {
+	var allowed []uint16
+	var err error
+	for _, port := range t.Ports {
+		for _, scheme := range []string{"https", "http"} {
+			_, denied := g.rules.allowHost(scheme, t.Host, port)
+			if denied == nil {
+				allowed = append(allowed, port)
+				break
+			}
+			if scheme == "https" && port == t.Ports[0] {
+				err = denied
+			}
+		}
+	}
+	if len(allowed) == 0 {
+		return err
+	}
+	g.targets = append(g.targets, Target{t.Host, allowed})
+	return nil
+}
+
+// allowHost returns the first rule that allows anything at a host and port.
+func (n *network) allowHost(scheme, host string, port uint16) (rule string, err error) {
+	for _, r := range n.deny {
+		if r.wholeHost() && r.about(scheme, host, port) {
+			return r.text, denialBy(r)
+		}
+	}
+	for _, r := range n.allow {
+		if r.about(scheme, host, port) {
+			return r.text, nil
+		}
+	}
+	t := Target{Host: host, Ports: []uint16{port}}
+	return "", &networkDenial{fmt.Sprintf("add %q to [network] allow", t.String())}
+}
+
+// fillCredentials resolves the credentials of granted hosts.
+func (g *NetworkGrant) fillCredentials(lookup func(string) (string, bool)) error {
+	for _, t := range g.targets {
+		for _, c := range g.rules.credentials {
+			if !c.host.matches(t.Host) {
+				continue
+			}
+			value, secrets, err := expandValue(c.value, lookup)
+			if err != nil {
+				return fmt.Errorf("the credential of %q: %w", t.Host, err)
+			}
+			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: c.header, Value: value, Secrets: secrets, Env: c.env})
+			break
+		}
+	}
+	return nil
+}
+
+// Targets returns the hosts that were granted.
+func (g *NetworkGrant) Targets() []Target {
+	if g == nil {
+		return nil
+	}
+	return g.targets
+}
+
+// Credentials returns those of the granted hosts.
+func (g *NetworkGrant) Credentials() []Credential {
+	if g == nil {
+		return nil
+	}
+	return g.secrets
+}
+
+// ViaProxy reports whether connections go through the proxy that the host's
+// environment names.
+func (g *NetworkGrant) ViaProxy() bool { return g.rules.viaProxy }
+
+// ErrNetworkDenied is what all refusals of a NetworkGrant are.
+var ErrNetworkDenied = errors.New("denied")
+
+// A networkDenial is a refusal that names what to change.
+type networkDenial struct{ text string }
+
+func (d *networkDenial) Error() string        { return d.text }
+func (d *networkDenial) Is(target error) bool { return target == ErrNetworkDenied }
+
+func denialBy(r netRule) error {
+	return &networkDenial{fmt.Sprintf("[network] deny = %q", r.text)}
+}
+
+// AllowHost checks whether anything at a host and port may be reached, and returns
+// the rule that says so.
+func (g *NetworkGrant) AllowHost(scheme, host string, port uint16) (rule string, err error) {
+	if rule, err = g.rules.allowHost(scheme, host, port); err != nil {
+		return rule, err
+	}
+	if !slices.ContainsFunc(g.targets, func(t Target) bool { return t.Host == host && slices.Contains(t.Ports, port) }) {
+		t := Target{Host: host, Ports: []uint16{port}}
+		return rule, &networkDenial{fmt.Sprintf("add %q to the servers of the call", t.URL())}
+	}
+	return rule, nil
+}
+
+// AllowRequest checks one request, whose path is decoded, and returns the rule that
+// says so.
+func (g *NetworkGrant) AllowRequest(method, scheme, host string, port uint16, path string) (rule string, err error) {
+	if rule, err := g.AllowHost(scheme, host, port); err != nil {
+		return rule, err
+	}
+	q := request{method, scheme, host, port, path}
+	for _, r := range g.rules.deny {
+		if r.matches(q) {
+			return r.text, denialBy(r)
+		}
+	}
+	for _, r := range g.rules.allow {
+		if r.matches(q) {
+			return r.text, nil
+		}
+	}
+	t := Target{Host: host, Ports: []uint16{port}}
+	return "", &networkDenial{fmt.Sprintf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), text.Bound(path, 200))}
+}
+
+// Inspected reports whether requests to a host and port must be checked one by one:
+// a rule names a method or a path there, or a credential is added to them.
+func (g *NetworkGrant) Inspected(scheme, host string, port uint16) bool {
+	inside := func(r netRule) bool { return r.about(scheme, host, port) && !r.wholeHost() }
+	return slices.ContainsFunc(g.rules.allow, inside) || slices.ContainsFunc(g.rules.deny, inside) ||
+		scheme == "https" && slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host })
+}
+
+// CanonicalHost is the function of that name.
+func (g *NetworkGrant) CanonicalHost(host string) (string, error) { return CanonicalHost(host) }
+
+// AllowPrivate reports whether a host may have this address although it is not a
+// public one.
+func (g *NetworkGrant) AllowPrivate(host string, addr netip.Addr) bool {
+	return slices.ContainsFunc(g.rules.privateHosts, func(p hostPattern) bool { return p.matches(host) }) ||
+		slices.ContainsFunc(g.rules.privateAddrs, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// String writes a target as a rule for it.
+func (t Target) String() string { return strings.TrimPrefix(t.URL(), "https://") }
+
+// URL writes a target as a call asks for it.
+func (t Target) URL() string { return t.url("https") }
+
+func (t Target) url(scheme string) string {
+	host := t.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if len(t.Ports) == 1 && t.Ports[0] != 443 && t.Ports[0] != 80 {
+		return fmt.Sprintf("%s://%s:%d", scheme, host, t.Ports[0])
+	}
+	return scheme + "://" + host
+}

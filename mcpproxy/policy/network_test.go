@@ -1,0 +1,219 @@
+package policy
+
+import (
+	"errors"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// grantOf returns what a run may reach under the text of a policy.
+func grantOf(t *testing.T, text string, targets ...string) *NetworkGrant {
+	t.Helper()
+	g, err := parsePolicy(t, text).NewRun().GrantNetwork(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+const networkRules = `
+[network]
+allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test"]
+deny = ["https://wide.test/admin/*", "secret.example.org:8443", "DELETE wide.test"]
+private = ["intranet.corp", "10.1.0.0/16", "*.lab"]
+`
+
+func TestNetworkTargetsNeedARule(t *testing.T) {
+	run := parsePolicy(t, networkRules).NewRun()
+	for target, want := range map[string]string{
+		"https://api.github.com":              "",
+		"https://API.GitHub.com.":             "",
+		"https://api.github.com:443":          "",
+		"https://api.github.com:80":           "",
+		"https://a.b.example.org:8443":        "",
+		"https://[2001:db8::1]":               "",
+		"https://[2001:DB8:0::1]":             "",
+		"https://plain.test":                  "",
+		"https://api.example.com":             "",
+		"https://example.org:8443":            `add "example.org:8443" to [network] allow`,
+		"https://x.example.org":               `add "x.example.org" to [network] allow`,
+		"https://secret.example.org:8443":     `deny = "secret.example.org:8443"`,
+		"https://api.github.com:8080":         `add "api.github.com:8080" to [network] allow`,
+		"https://other.com":                   `add "other.com" to [network] allow`,
+		"https://evilapi.github.com":          "add",
+		"https://api.github.com.evil.com":     "add",
+		"http://api.github.com":               "https://HOST",
+		"ftp://api.github.com":                "https://HOST",
+		"https://api.github.com/":             "more than a host",
+		"https://*.example.org:8443":          "more than a host",
+		"https://u:p@api.github.com":          "more than a host",
+		"https://api.github.com?x":            "more than a host",
+		"https://":                            "not the name of a host",
+		"https://api.github.com:0":            "not a port",
+		"https://api.github.com:":             "not a port",
+		"https://api.github.com:99999":        "not a port",
+		"https://2130706433":                  "neither a host's name nor an address",
+		"https://0x7f000001":                  "neither a host's name nor an address",
+		"https://127.1":                       "neither a host's name nor an address",
+		"https://0177.0.0.1":                  "neither a host's name nor an address",
+		"https://api..github.com":             "not the name of a host",
+		"https://äpi.github.com":              "xn--",
+		"https://" + strings.Repeat("a", 999): "not understood",
+		"https://api.github.com\x00":          "not the name of a host",
+		"https://api.github.com evil":         "not the name of a host",
+		"https://[fe80::1%25eth0]":            "zone",
+		"https://[::ffff:10.0.0.1]":           `add "10.0.0.1" to [network] allow`,
+	} {
+		_, err := run.GrantNetwork([]string{target})
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v, want none", target, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error %v, want %q", target, err, want)
+		}
+	}
+}
+
+func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
+	var none *Policy
+	for name, run := range map[string]*Run{"none": none.NewRun(), "no section": parsePolicy(t, "[default]\n").NewRun()} {
+		if _, err := run.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), `add "example.com" to [network] allow`) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if g, err := run.GrantNetwork(nil); g != nil || err != nil {
+			t.Errorf("%s: a call that asks for nothing got %v, %v", name, g, err)
+		}
+	}
+	broken := Load(writePolicy(t, "[network]\nallow = 1"), true, nil).NewRun()
+	if _, err := broken.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
+		t.Errorf("a broken file: error %v", err)
+	}
+}
+
+func TestNetworkRequestsAreChecked(t *testing.T) {
+	g := grantOf(t, networkRules, "https://api.github.com", "https://api.example.com", "https://wide.test", "https://plain.test", "https://a.example.org:8443")
+	for _, c := range []struct {
+		method, scheme, host string
+		port                 uint16
+		path                 string
+		rule, refusal        string
+	}{
+		{"GET", "https", "api.github.com", 443, "/any", "api.github.com", ""},
+		{"PUT", "http", "api.github.com", 80, "/any", "api.github.com", ""},
+		{"GET", "https", "a.example.org", 8443, "/", "*.example.org:8443", ""},
+		{"GET", "https", "b.example.org", 8443, "/", "", `add "https://b.example.org:8443" to the servers`},
+		{"GET", "https", "api.example.com", 443, "/v1/items/7", "GET https://api.example.com/v1/*", ""},
+		{"HEAD", "https", "api.example.com", 443, "/v1/items/7", "GET https://api.example.com/v1/*", ""},
+		{"POST", "https", "api.example.com", 443, "/v1/items", "POST https://api.example.com/v1/items", ""},
+		{"POST", "https", "api.example.com", 443, "/v1/items/7", "", `add "POST https://api.example.com/v1/items/7"`},
+		{"get", "https", "api.example.com", 443, "/v1/items/7", "", "add"},
+		{"GET", "https", "api.example.com", 443, "/v2/items", "", "add"},
+		{"GET", "http", "api.example.com", 80, "/v1/items", "", `add "api.example.com" to [network] allow`},
+		{"GET", "http", "plain.test", 80, "/", "http://plain.test", ""},
+		{"GET", "https", "plain.test", 443, "/", "", "add"},
+		{"GET", "https", "wide.test", 443, "/", "wide.test", ""},
+		{"GET", "https", "wide.test", 443, "/admin/x", "", `deny = "https://wide.test/admin/*"`},
+		{"DELETE", "https", "wide.test", 443, "/x", "", `deny = "DELETE wide.test"`},
+		{"GET", "https", "other.test", 443, "/", "", `add "other.test"`},
+	} {
+		rule, err := g.AllowRequest(c.method, c.scheme, c.host, c.port, c.path)
+		switch {
+		case c.refusal == "" && (err != nil || rule != c.rule):
+			t.Errorf("%+v: rule %q, error %v", c, rule, err)
+		case c.refusal != "" && (!errors.Is(err, ErrNetworkDenied) || !strings.Contains(err.Error(), c.refusal)):
+			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+}
+
+func TestNetworkHostsAreInspectedWhereARuleSeesInside(t *testing.T) {
+	g := grantOf(t, networkRules+`
+[[network.credential]]
+host = "api.github.com"
+header = "Authorization"
+value = "Bearer x"
+`, "https://api.github.com", "https://api.example.com", "https://wide.test", "https://a.example.org:8443")
+	for host, want := range map[string]bool{"api.example.com": true, "wide.test": true, "api.github.com": true, "a.example.org": false} {
+		port := uint16(443)
+		if host == "a.example.org" {
+			port = 8443
+		}
+		if got := g.Inspected("https", host, port); got != want {
+			t.Errorf("Inspected(%q) = %v", host, got)
+		}
+	}
+}
+
+func TestNetworkPrivateAddresses(t *testing.T) {
+	g := grantOf(t, networkRules, "https://api.github.com")
+	for _, c := range []struct {
+		host, addr string
+		want       bool
+	}{
+		{"intranet.corp", "192.168.1.1", true},
+		{"x.lab", "10.9.9.9", true},
+		{"lab", "10.9.9.9", false},
+		{"api.github.com", "10.1.2.3", true},
+		{"api.github.com", "10.2.2.3", false},
+	} {
+		if got := g.AllowPrivate(c.host, netip.MustParseAddr(c.addr)); got != c.want {
+			t.Errorf("AllowPrivate(%q, %s) = %v", c.host, c.addr, got)
+		}
+	}
+}
+
+func TestNetworkCredentialsAreFilledIn(t *testing.T) {
+	t.Setenv("TOOLCELL_TEST_TOKEN", "s3cret")
+	const text = `
+[network]
+allow = ["*.github.com"]
+[[network.credential]]
+host = "*.github.com"
+header = "Authorization"
+value = "Bearer ${env:TOOLCELL_TEST_TOKEN}"
+env = "GITHUB_TOKEN"
+`
+	got := grantOf(t, text, "https://api.github.com").Credentials()
+	want := []Credential{{"api.github.com", "Authorization", "Bearer s3cret", []string{"s3cret"}, "GITHUB_TOKEN"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("credentials are %+v", got)
+	}
+	t.Setenv("TOOLCELL_TEST_TOKEN", "")
+	if _, err := parsePolicy(t, text).NewRun().GrantNetwork([]string{"https://api.github.com"}); err == nil || !strings.Contains(err.Error(), "TOOLCELL_TEST_TOKEN is not set") {
+		t.Errorf("an unset variable: error %v", err)
+	}
+	t.Setenv("TOOLCELL_TEST_TOKEN", "a\r\nb")
+	if _, err := parsePolicy(t, text).NewRun().GrantNetwork([]string{"https://api.github.com"}); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a value with a line break: error %v", err)
+	}
+}
+
+func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		`allow = 1`:                                "[network] allow: it is a number and must be a string or a list of strings",
+		`alow = []`:                                "[network] alow: there is no such key; the keys are allow, deny, private, via, credential",
+		`allow = ["ftp://x.com"]`:                  "the scheme must be https or http",
+		`allow = ["get x.com"]`:                    "not a method in capitals",
+		`allow = ["a*.com"]`:                       "not the name of a host",
+		`allow = ["*"]`:                            "not the name of a host",
+		`allow = ["*.10.0.0.1"]`:                   "nothing below it",
+		`allow = ["x.com:https"]`:                  "not a port",
+		`allow = ["https://x.com/a?b"]`:            "only * has a meaning in a path",
+		`allow = ["::1"]`:                          "must be in brackets",
+		`via = "http://proxy"`:                     `it must be "env"`,
+		`private = ["10.0.0.0/33"]`:                "[network] private",
+		`credential = 1`:                           "[[network.credential]]",
+		"[[network.credential]]\nhost = \"x.com\"": "needs host, header and value",
+		"[[network.credential]]\nhost = \"x.com\"\nheader = \"Host\"\nvalue = \"x\"":              "not a header that may have a credential",
+		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"\nvalue = \"x\"\nenv = \"a-b\"":  "not a name for a variable",
+		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A B\"\nvalue = \"x\"":               "not a header",
+		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"\nvalue = \"x\"\nvalues = \"a\"": "the keys are host, header, value, env",
+	} {
+		err := Load(writePolicy(t, "[network]\n"+text), true, nil).Err()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}
