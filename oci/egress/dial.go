@@ -1,0 +1,213 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// An addressError is an address that may not be dialed.
+type addressError struct {
+	host string
+	addr netip.Addr
+}
+
+func (e *addressError) Error() string {
+	if e.host == e.addr.String() {
+		return fmt.Sprintf("%s is not a public address; to allow it, add it to [network] private", e.addr)
+	}
+	return fmt.Sprintf("%s has the address %s, which is not a public one; to allow it, add %q to [network] private", e.host, e.addr, e.host)
+}
+
+// dial connects to a host and port. It looks the host up once, checks every address
+// that it has, and dials those: a name that changes between check and use (DNS
+// rebinding) gains nothing.
+func (b *Broker) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
+	defer cancel()
+	if b.o.Proxy != nil {
+		target := &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}
+		proxy, err := b.o.Proxy(&http.Request{URL: target})
+		if err != nil {
+			return nil, fmt.Errorf("finding the proxy of the host: %w", err)
+		}
+		if proxy != nil {
+			return dialThrough(ctx, proxy, target.Host)
+		}
+	}
+	addrs, err := b.addresses(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	for _, addr := range addrs {
+		var c net.Conn
+		if c, err = (&net.Dialer{}).DialContext(ctx, "tcp", netip.AddrPortFrom(addr, port).String()); err == nil {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("connecting to %s: %w", host, plain(err))
+}
+
+// addresses returns the addresses of a host, if all may be dialed.
+func (b *Broker) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	addr, err := netip.ParseAddr(host)
+	addrs := []netip.Addr{addr}
+	if err != nil {
+		if addrs, err = b.o.Resolve(ctx, host); err != nil {
+			return nil, fmt.Errorf("looking up %s: %w", host, plain(err))
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, fmt.Errorf("looking up %s: it has no address", host)
+	}
+	own, err := interfaceAddresses()
+	if err != nil {
+		return nil, err
+	}
+	for i, addr := range addrs {
+		addrs[i] = addr.Unmap().WithZone("")
+		if (!isPublic(addrs[i]) || own[addrs[i]]) && !b.o.Rules.AllowPrivate(host, addrs[i]) {
+			return nil, &addressError{host, addrs[i]}
+		}
+	}
+	return addrs, nil
+}
+
+func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".") // the dot keeps search domains out
+}
+
+// interfaceAddresses returns the addresses of this host: what listens on a public one
+// may trust the host itself.
+func interfaceAddresses() (map[netip.Addr]bool, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("listing the addresses of this host: %w", err)
+	}
+	own := make(map[netip.Addr]bool, len(addrs))
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own[prefix.Addr().Unmap().WithZone("")] = true
+		}
+	}
+	return own, nil
+}
+
+// globalUnicast is the part of IPv6 from which public addresses come (RFC 4291, 2.4).
+// What is outside it, such as mapped, translated (64:ff9b::/96) and local addresses,
+// is not public.
+var globalUnicast = netip.MustParsePrefix("2000::/3")
+
+// special are the networks of IANA's special-purpose registries for IPv4 and IPv6 that
+// are not globally reachable, those that lead to an IPv4 address in another form
+// (Teredo, 6to4), multicast, and the address at which Azure's hosts answer their
+// virtual machines.
+var special = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
+	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	all := make([]netip.Prefix, len(texts))
+	for i, s := range texts {
+		all[i] = netip.MustParsePrefix(s)
+	}
+	return all
+}
+
+// isPublic reports whether an address leads to the public internet. It is unmapped.
+func isPublic(addr netip.Addr) bool {
+	if addr.Is6() && !globalUnicast.Contains(addr) {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(addr) {
+			return false
+		}
+	}
+	return addr.IsValid()
+}
+
+// dialThrough connects through an HTTP proxy.
+func dialThrough(ctx context.Context, proxy *url.URL, target string) (_ net.Conn, err error) {
+	port := proxy.Port()
+	switch {
+	case proxy.Scheme != "http" && proxy.Scheme != "https":
+		return nil, fmt.Errorf("the proxy of the host has the scheme %q; http and https are supported", proxy.Scheme)
+	case port == "" && proxy.Scheme == "https":
+		port = "443"
+	case port == "":
+		port = "80"
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the proxy of the host: %w", plain(err))
+	}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if proxy.Scheme == "https" {
+		c = tls.Client(c, &tls.Config{ServerName: proxy.Hostname()})
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
+	if user := proxy.User; user != nil {
+		password, _ := user.Password()
+		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if err := request.Write(c); err != nil {
+		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
+	}
+	// One byte at a time, so that nothing of what follows the answer is lost.
+	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request)
+	if err != nil {
+		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the proxy of the host answered %q", resp.Status)
+	}
+	if !stop() {
+		return nil, ctx.Err()
+	}
+	return c, nil
+}
+
+type oneByteReader struct{ net.Conn }
+
+func (r *oneByteReader) Read(p []byte) (int, error) { return r.Conn.Read(p[:1]) }
+
+// plain drops the layers of an error that name sockets and resolvers.
+func plain(err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		switch {
+		case dns.IsNotFound:
+			return errors.New("there is no such host")
+		case dns.IsTimeout:
+			return errors.New("the name server does not answer")
+		}
+		return errors.New(dns.Err)
+	}
+	var timeout net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return errors.New("it does not answer")
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+// Package egress is the only way out of a sandbox: an HTTP proxy on the host, behind
+// a listener that was made inside the sandbox's network namespace.
+//
+// It promises that only what its Rules allow is reached: it resolves names itself,
+// dials only addresses that it has checked, and lets TLS through only to the host
+// that the client named. It adds credentials outside the sandbox. It bounds
+// connections, bytes and time. It does not see into TLS to a host that is allowed as
+// a whole, so it cannot tell what is exchanged there, or with which of the sites
+// behind that address.
+package egress
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Rules say what may be reached. Their errors are shown to the code. Hosts are as
+// CanonicalHost returns them.
+type Rules interface {
+	// CanonicalHost returns the one form of a host's name or address.
+	CanonicalHost(host string) (string, error)
+	// AllowHost checks whether anything at a host and port may be reached, and
+	// returns the rule that says so.
+	AllowHost(scheme, host string, port uint16) (rule string, err error)
+	// AllowRequest checks one request. The path is decoded.
+	AllowRequest(method, scheme, host string, port uint16, path string) (rule string, err error)
+	// Inspected reports whether requests must be checked one by one.
+	Inspected(scheme, host string, port uint16) bool
+	// AllowPrivate reports whether a host may have an address that is not public.
+	AllowPrivate(host string, addr netip.Addr) bool
+}
+
+// A Credential is a header that requests to a host get, in place of what the code
+// has sent. It never enters the sandbox.
+type Credential struct {
+	Host, Header, Value string
+	// Secrets are the parts of Value that answers must not show. Placeholder
+	// stands in for them.
+	Secrets     []string
+	Placeholder string
+}
+
+// Options configure a Broker. Rules is required.
+type Options struct {
+	Rules       Rules
+	Inspect     []string // hosts whose TLS ends here: the certificates that are made are good for no others
+	Credentials []Credential
+	// Proxy returns the proxy to go through for a request, or nil; then names are
+	// resolved there, and addresses not checked. It may be nil.
+	Proxy       func(*http.Request) (*url.URL, error)
+	Roots       *x509.CertPool // the host's if nil
+	Resolve     func(ctx context.Context, host string) ([]netip.Addr, error)
+	MaxBytes    int64         // sent and received by all connections; 1 GiB if 0
+	DialTimeout time.Duration // to look up a name and connect; 30 s if 0
+}
+
+const (
+	maxConns      = 64
+	headerTimeout = 30 * time.Second
+	maxHeader     = 64 << 10
+)
+
+// A Broker serves one run. It is safe for concurrent use.
+type Broker struct {
+	o         Options
+	authority *authority // nil if nothing is inspected
+	transport *http.Transport
+	proxy     *http.Server
+	inspector *http.Server
+	inspected chan net.Conn
+	usage     usage
+
+	life  context.Context // ends with Close
+	end   context.CancelFunc
+	tasks sync.WaitGroup
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // that a server no longer closes
+}
+
+// Start serves connections from l, which it takes over, until Close.
+func Start(l net.Listener, o Options) (*Broker, error) {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 1 << 30
+	}
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = 30 * time.Second
+	}
+	if o.Resolve == nil {
+		o.Resolve = resolve
+	}
+	b := &Broker{o: o, inspected: make(chan net.Conn), conns: map[net.Conn]struct{}{}, usage: usage{left: o.MaxBytes}}
+	if len(o.Inspect) > 0 {
+		var err error
+		if b.authority, err = newAuthority(o.Inspect); err != nil {
+			l.Close()
+			return nil, fmt.Errorf("making the certificate authority of a run: %w", err)
+		}
+	}
+	b.life, b.end = context.WithCancel(context.Background())
+	b.transport = b.newTransport()
+	b.proxy = b.newServer(http.HandlerFunc(b.serveProxy))
+	b.inspector = b.newServer(http.HandlerFunc(b.serveInspected))
+	b.tasks.Go(func() { _ = b.proxy.Serve(&limitedListener{Listener: l, free: make(chan struct{}, maxConns)}) })
+	b.tasks.Go(func() { _ = b.inspector.Serve(&handedConns{b}) })
+	return b, nil
+}
+
+func (b *Broker) newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
+		IdleTimeout: 2 * time.Minute, Protocols: http1(), ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return b.life },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if in, ok := c.(*inspectedConn); ok {
+				return context.WithValue(ctx, targetKey{}, in.target)
+			}
+			return ctx
+		},
+	}
+}
+
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
+}
+
+// Certificate returns the certificate that the code has to trust, in PEM, or nil if
+// nothing is inspected.
+func (b *Broker) Certificate() []byte {
+	if b.authority == nil {
+		return nil
+	}
+	return b.authority.pem
+}
+
+// Close closes the listener and all connections, and waits for their end. It may be
+// called more than once.
+func (b *Broker) Close() {
+	b.end()
+	b.proxy.Close()
+	b.inspector.Close()
+	b.mu.Lock()
+	for c := range b.conns {
+		c.Close()
+	}
+	b.mu.Unlock()
+	b.tasks.Wait()
+	b.transport.CloseIdleConnections()
+}
+
+// Uses returns what was reached, and what was refused, in the order in which it was
+// first asked for.
+func (b *Broker) Uses() []Use { return b.usage.list() }
+
+// Refusals returns why requests were refused, each reason once.
+func (b *Broker) Refusals() []string { return b.usage.reasons() }
+
+// enter counts a handler that Close waits for, until the function that it returns is
+// called. It is false if Close was called already.
+func (b *Broker) enter() (leave func(), ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life.Err() != nil {
+		return nil, false
+	}
+	b.tasks.Add(1)
+	return b.tasks.Done, true
+}
+
+// keep has Close close a connection until the function that it returns is called,
+// which closes it too.
+func (b *Broker) keep(c net.Conn) (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life.Err() != nil {
+		c.Close()
+	}
+	b.conns[c] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.conns, c)
+		c.Close()
+	}
+}
+
+// A limitedListener accepts at most as many connections at once as fit into free.
+type limitedListener struct {
+	net.Listener
+	free chan struct{}
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	l.free <- struct{}{}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.free
+		return nil, err
+	}
+	return &clientConn{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
+}
+
+// A clientConn is a connection from the sandbox.
+type clientConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *clientConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// handedConns are the connections whose TLS ends here, as a listener.
+type handedConns struct{ b *Broker }
+
+func (h *handedConns) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.b.inspected:
+		return c, nil
+	case <-h.b.life.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handedConns) Close() error   { return nil }
+func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,0 +1,193 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// newTransport returns what requests to servers go out by.
+func (b *Broker) newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, _, hostPort string) (net.Conn, error) {
+			t, err := b.parseTarget(hostPort, 0)
+			if err != nil {
+				return nil, err
+			}
+			c, err := b.dial(ctx, t.host, t.port)
+			if err != nil {
+				return nil, err
+			}
+			return &countedConn{Conn: c, usage: &b.usage, target: t}, nil
+		},
+		TLSClientConfig:        &tls.Config{RootCAs: b.o.Roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    b.o.DialTimeout,
+		Protocols:              http1(),
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 1 << 20,
+		MaxConnsPerHost:        maxConns,
+		IdleConnTimeout:        time.Minute,
+		ExpectContinueTimeout:  time.Second,
+	}
+}
+
+// A countedConn counts what passes.
+type countedConn struct {
+	net.Conn
+	usage  *usage
+	target target
+}
+
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if over := c.usage.addBytes(c.target.host, c.target.port, 0, int64(n)); over != nil {
+		return n, over
+	}
+	return n, err
+}
+
+func (c *countedConn) Write(p []byte) (int, error) {
+	if err := c.usage.addBytes(c.target.host, c.target.port, int64(len(p)), 0); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// forward answers a request for an http:// address.
+func (b *Broker) forward(w http.ResponseWriter, r *http.Request) {
+	t, err := b.parseTarget(r.URL.Host, 80)
+	if err != nil {
+		b.refuse(w, target{host: "?"}, &refusal{http.StatusBadRequest, "", err.Error()})
+		return
+	}
+	b.relay(w, r, "http", t, nil)
+}
+
+// serveInspected answers a request on a connection whose TLS ends here.
+func (b *Broker) serveInspected(w http.ResponseWriter, r *http.Request) {
+	leave, ok := b.enter()
+	if !ok {
+		return
+	}
+	defer leave()
+	t, _ := r.Context().Value(targetKey{}).(target)
+	named, err := b.parseTarget(r.Host, 443)
+	if err == nil && named != t {
+		err = fmt.Errorf("the request is for %s, and the connection for %s", named, t)
+	}
+	if err == nil && r.URL.Scheme == "http" {
+		err = errors.New("the request is for an http:// address, on a connection with TLS")
+	}
+	if err != nil {
+		b.refuse(w, t, &refusal{http.StatusForbidden, "", err.Error()})
+		return
+	}
+	b.relay(w, r, "https", t, b.credentialsOf(t.host))
+}
+
+// relay checks one request, and answers with what the server says to it.
+func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t target, credentials []Credential) {
+	if why := b.check(r, scheme, t, credentials); why != nil {
+		b.refuse(w, t, why)
+		return
+	}
+	proxy := &httputil.ReverseProxy{
+		Transport: b.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = scheme, t.String(), r.Host
+			p.Out.URL.RawQuery = p.In.URL.RawQuery // Rewrite drops what it cannot parse
+			addCredentials(p.Out.Header, credentials)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			hideSecrets(resp, credentials)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			b.refuse(w, t, upstreamRefusal(t, err))
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// upstreamRefusal is what a client is told if a server could not be asked.
+func upstreamRefusal(t target, err error) *refusal {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &certificate):
+		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)
+	case errors.Is(err, errBytes):
+		err = errBytes
+	case errors.Is(err, context.Canceled):
+		err = errors.New("the run has ended")
+	}
+	return dialRefusal(err)
+}
+
+// check looks at one request. On a host with rules for single requests, everything is
+// refused that a server might read in another way than the rules do.
+func (b *Broker) check(r *http.Request, scheme string, t target, credentials []Credential) *refusal {
+	if r.Method == http.MethodConnect {
+		return &refusal{http.StatusForbidden, "", "CONNECT within a connection does not pass"}
+	}
+	if r.Header.Get("Upgrade") != "" {
+		return &refusal{http.StatusForbidden, "", "WebSockets and other upgrades do not pass here"}
+	}
+	if b.o.Rules.Inspected(scheme, t.host, t.port) {
+		if err := errors.Join(checkPath(r.URL), checkOverride(r.Header)); err != nil {
+			return &refusal{http.StatusForbidden, "", err.Error()}
+		}
+	}
+	rule, err := b.o.Rules.AllowRequest(r.Method, scheme, t.host, t.port, r.URL.Path)
+	if err != nil {
+		return denied(rule, err)
+	}
+	if err := checkCredentials(r, credentials); err != nil {
+		return &refusal{http.StatusForbidden, "", err.Error()}
+	}
+	b.usage.addRequest(t.host, t.port, rule)
+	return nil
+}
+
+// checkPath refuses paths that name another resource once a server has resolved them
+// (RFC 3986, 6.2.2.3), merged slashes or decoded them again.
+func checkPath(u *url.URL) error {
+	decoded := u.Path
+	if again, err := url.PathUnescape(decoded); err == nil && again != decoded && strings.ContainsAny(again, "/\\.") {
+		decoded = again
+	}
+	raw := strings.ToLower(u.EscapedPath())
+	if strings.Contains(raw, "%2f") || strings.ContainsAny(decoded, "\\") || strings.Count(decoded, "/") != strings.Count(raw, "/") {
+		return errors.New("a path with an encoded slash or a backslash does not pass where rules name paths")
+	}
+	segments := strings.Split(decoded, "/")
+	for i, segment := range segments {
+		name, _, _ := strings.Cut(segment, ";")
+		if name == "." || name == ".." || name == "" && i > 0 && i < len(segments)-1 {
+			return errors.New("a path with . or .. or an empty segment does not pass where rules name paths")
+		}
+	}
+	if strings.ContainsFunc(decoded, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return errors.New("a path with control characters does not pass where rules name paths")
+	}
+	return nil
+}
+
+// checkOverride refuses headers by which frameworks take another method than that of
+// the request.
+func checkOverride(h http.Header) error {
+	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
+		if _, ok := h[name]; ok {
+			return fmt.Errorf("the header %s does not pass where rules name methods or paths", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package egress
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+var (
+	errNoTLS   = errors.New("only TLS passes through CONNECT")
+	errHello   = errors.New("read")
+	errIsHello = errors.New("the TLS handshake has not begun in time")
+)
+
+// readHello reads the ClientHello that a connection must begin with, and returns the
+// server name in it and the bytes that were read. crypto/tls parses it, in a
+// handshake that is given up then.
+func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err error) {
+	_ = c.SetReadDeadline(time.Now().Add(headerTimeout))
+	defer c.SetReadDeadline(time.Time{})
+	var seen bytes.Buffer
+	server := tls.Server(&helloConn{Conn: c, r: io.TeeReader(io.LimitReader(r, maxHeader), &seen)}, &tls.Config{
+		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			serverName = h.ServerName
+			return nil, errHello
+		},
+	})
+	err = server.Handshake()
+	var timeout net.Error
+	switch {
+	case errors.Is(err, errHello):
+		return strings.ToLower(serverName), seen.Bytes(), nil
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "", nil, errIsHello
+	}
+	return "", nil, errNoTLS
+}
+
+// A helloConn only reads.
+type helloConn struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c *helloConn) Read(p []byte) (int, error)  { return c.r.Read(p) }
+func (c *helloConn) Write(p []byte) (int, error) { return len(p), nil }
+
+// A prefixedConn reads what was read before once more.
+type prefixedConn struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c *prefixedConn) Read(p []byte) (int, error) { return c.r.Read(p) }

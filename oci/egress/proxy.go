@@ -1,0 +1,213 @@
+package egress
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A target is a host, in canonical form, and a port.
+type target struct {
+	host string
+	port uint16
+}
+
+func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) }
+
+// A refusal is why a request does not pass.
+type refusal struct {
+	status int
+	rule   string
+	reason string
+}
+
+// denied is the refusal of a rule, or for the lack of one.
+func denied(rule string, err error) *refusal {
+	return &refusal{http.StatusForbidden, rule, err.Error()}
+}
+
+// serveProxy answers what clients ask of a proxy: to connect (RFC 9110, 9.3.6), or to
+// forward a request in absolute form (RFC 9112, 3.2.2).
+func (b *Broker) serveProxy(w http.ResponseWriter, r *http.Request) {
+	leave, ok := b.enter()
+	if !ok {
+		return
+	}
+	defer leave()
+	switch {
+	case r.Method == http.MethodConnect:
+		b.connect(w, r)
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		b.forward(w, r)
+	default:
+		b.refuse(w, target{host: "?"}, &refusal{http.StatusBadRequest, "", "this is a proxy: it takes CONNECT, and requests for http:// addresses"})
+	}
+}
+
+// parseTarget reads the host and port of a request.
+func (b *Broker) parseTarget(hostPort string, defaultPort uint16) (t target, err error) {
+	host, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		host, port = strings.Trim(hostPort, "[]"), ""
+	}
+	t.port = defaultPort
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return t, fmt.Errorf("%q is not a port", port)
+		}
+		t.port = uint16(n)
+	}
+	if t.port == 0 {
+		return t, errors.New("a port is missing")
+	}
+	t.host, err = b.o.Rules.CanonicalHost(host)
+	return t, err
+}
+
+// connect lets a client talk TLS to a host: with the host itself, or with us if
+// requests are to be checked.
+func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
+	t, err := b.parseTarget(r.RequestURI, 0)
+	if err != nil {
+		b.refuse(w, target{host: "?"}, &refusal{http.StatusBadRequest, "", err.Error()})
+		return
+	}
+	rule, err := b.o.Rules.AllowHost("https", t.host, t.port)
+	if err != nil {
+		b.refuse(w, t, denied(rule, err))
+		return
+	}
+	if b.o.Rules.Inspected("https", t.host, t.port) {
+		b.inspect(w, t)
+		return
+	}
+	server, err := b.dial(r.Context(), t.host, t.port)
+	if err != nil {
+		b.refuse(w, t, dialRefusal(err))
+		return
+	}
+	defer b.keep(server)()
+	b.usage.addRequest(t.host, t.port, rule)
+	client, buffered, err := accept(w)
+	if err != nil {
+		return
+	}
+	defer b.keep(client)()
+	b.tunnel(client, buffered, server, t)
+}
+
+// dialRefusal is what a client is told if a host cannot be reached.
+func dialRefusal(err error) *refusal {
+	var private *addressError
+	if errors.As(err, &private) {
+		return &refusal{http.StatusForbidden, "", err.Error()}
+	}
+	return &refusal{http.StatusBadGateway, "", err.Error()}
+}
+
+// accept answers a CONNECT with success, and takes over the connection. buffered has
+// what the client has sent already.
+func accept(w http.ResponseWriter) (client net.Conn, buffered *bufio.Reader, err error) {
+	client, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = client.SetDeadline(time.Time{})
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return client, rw.Reader, nil
+}
+
+// refuse answers a request that does not pass. The reason is in the status line, which
+// is all that Python's clients show of a refused CONNECT, and in the body.
+func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
+	reason := asciiLine(why.reason)
+	b.usage.addRefusal(asciiLine(t.host), t.port, why.rule, reason)
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer b.keep(c)()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	fmt.Fprintf(c, "HTTP/1.1 %d toolcell: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\ntoolcell: %s\n",
+		why.status, reason, len(reason)+len("toolcell: \n"), reason)
+	// Closing with unread data would reset the connection, and the client lose the
+	// answer (RFC 9112, 9.6).
+	if half, ok := rawConn(c).(*net.TCPConn); ok {
+		_ = half.CloseWrite()
+	}
+	_ = c.SetDeadline(time.Now().Add(500 * time.Millisecond))
+	_, _ = io.CopyN(io.Discard, c, 256<<10)
+}
+
+// asciiLine keeps what may stand in a status line.
+func asciiLine(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, s)
+	return s[:min(len(s), 400)]
+}
+
+// rawConn returns the connection that the kernel knows.
+func rawConn(c net.Conn) net.Conn {
+	switch c := c.(type) {
+	case *clientConn:
+		return c.Conn
+	case *inspectedConn:
+		return rawConn(c.client)
+	}
+	return c
+}
+
+// An inspectedConn is one whose TLS ends here.
+type inspectedConn struct {
+	*tls.Conn
+	client net.Conn
+	target target
+}
+
+func (c *inspectedConn) Close() error {
+	err := c.Conn.Close()
+	return errors.Join(err, c.client.Close())
+}
+
+// targetKey is the key of an inspected connection's target in a request's context.
+type targetKey struct{}
+
+// inspect answers a CONNECT in the host's place.
+func (b *Broker) inspect(w http.ResponseWriter, t target) {
+	client, buffered, err := accept(w)
+	if err != nil {
+		return
+	}
+	config := b.authority.config(t.host)
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if err := checkServerName(hello.ServerName, t.host); err != nil {
+			b.usage.addRefusal(t.host, t.port, "", err.Error())
+			return nil, err
+		}
+		return nil, nil
+	}
+	c := &inspectedConn{Conn: tls.Server(&prefixedConn{client, io.MultiReader(unread(buffered), client)}, config), client: client, target: t}
+	select {
+	case b.inspected <- c:
+	case <-b.life.Done():
+		c.Close()
+	}
+}
+
+// unread returns what a reader has read ahead.
+func unread(r *bufio.Reader) io.Reader { return io.LimitReader(r, int64(r.Buffered())) }
