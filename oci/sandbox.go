@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
+	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,7 @@ import (
 // concurrent use.
 type Sandbox struct {
 	sandbox   container.Sandbox
+	line      pid1.Lifeline
 	watch     *limits.Watch
 	stopWatch func() bool        // with the end of the context
 	kill      context.CancelFunc // ends the context
@@ -46,6 +48,11 @@ func (s *Sandbox) Conn() net.Conn { return s.conn }
 // (openat(2)), nil if it has no stream socket or ended before it had one. It can
 // be read even if the sandbox was killed, until Close closes it.
 func (s *Sandbox) Workspace() *os.File { return s.workspace }
+
+// Listen returns a listener on the sandbox's own loopback, at a free port, which
+// nothing outside the sandbox can reach. The caller closes it. The sandbox must not be
+// frozen.
+func (s *Sandbox) Listen() (net.Listener, error) { return s.line.Listen() }
 
 // Signal sends a signal to the process. SIGURG does not disturb one that does not
 // listen to it (signal(7)).

@@ -59,7 +59,7 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, s *container.Standby, release func()) *Sandbox {
 	sb, ctx := newSandbox(ctx, s)
 	sb.keepLimits(ctx, p.Limits, h)
-	sb.conn, sb.workspace = s.Conn, s.Workspace
+	sb.conn, sb.workspace, sb.line = s.Conn, s.Workspace, s.Lifeline
 	if p.Session {
 		sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
 	}
@@ -79,6 +79,7 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 	}
 	p.closeFiles()
 	sb, ctx := newSandbox(ctx, c)
+	sb.line = line
 	sb.keepLimits(ctx, p.Limits, h)
 	if p.Control {
 		// If no control socket arrives, the sandbox is exiting; Wait reports why.

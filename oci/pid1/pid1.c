@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -119,26 +120,47 @@ static void landlock(char *readable, char *writable)
 	close(rules);
 }
 
+// send_descriptors sends the host up to two descriptors.
+static int send_descriptors(int to, const int *fds, int n)
+{
+	char byte = 0, control[CMSG_SPACE(2 * sizeof *fds)] = {0};
+	struct iovec data = {&byte, 1};
+	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(n * sizeof *fds)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof *fds);
+	memcpy(CMSG_DATA(c), fds, n * sizeof *fds);
+	return sendmsg(to, &m, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
 // send_ends sends the host, over the lifeline, its end of the control socket
 // and /workspace: what the code leaves there can be read for as long as the host
 // keeps the descriptor, however soon the sandbox ends.
 static void send_ends(int lifeline, int socket)
 {
 	int fds[2] = {socket, open("/workspace", O_PATH | O_DIRECTORY | O_CLOEXEC)};
-	char byte = 0, control[CMSG_SPACE(sizeof fds)] = {0};
-	struct iovec data = {&byte, 1};
-	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	if (fds[1] < 0)
 		die("opening /workspace");
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof fds);
-	memcpy(CMSG_DATA(c), fds, sizeof fds);
-	if (sendmsg(lifeline, &m, MSG_NOSIGNAL) != 1)
+	if (send_descriptors(lifeline, fds, 2) < 0)
 		die("handing out the control socket");
 	close(fds[1]);
+}
+
+// send_listener makes a socket that listens on the sandbox's own loopback, where
+// only its processes reach it, and sends it to the host. If it cannot be had, the
+// host finds nothing in reply.
+static void send_listener(int reply)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0 && listen(listener, SOMAXCONN) == 0)
+		send_descriptors(reply, &listener, 1);
+	close(listener);
+	close(reply);
 }
 
 static void no_op(int sig) { (void)sig; }
@@ -147,13 +169,34 @@ static void no_op(int sig) { (void)sig; }
 // host wants nothing stopped.
 static long stop_again;
 
-// obey carries out an order of the host, and exits if the host has hung up.
+// receive_order returns an order of the host, and the descriptor that came with it or
+// -1. It exits if the host has hung up.
+static char receive_order(int lifeline, int *with)
+{
+	char order, control[CMSG_SPACE(sizeof *with)];
+	struct iovec data = {&order, 1};
+	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	struct cmsghdr *c;
+
+	if (recvmsg(lifeline, &m, MSG_CMSG_CLOEXEC) != 1)
+		_exit(128 + SIGKILL);
+	*with = -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof *with))
+		memcpy(with, CMSG_DATA(c), sizeof *with);
+	return order;
+}
+
+// obey carries out an order of the host.
 static void obey(int lifeline)
 {
-	char order;
+	int reply;
+	char order = receive_order(lifeline, &reply);
 
-	if (recv(lifeline, &order, 1, 0) != 1)
-		_exit(128 + SIGKILL);
+	if (order == 'l') {
+		send_listener(reply);
+		return;
+	}
 	stop_again = order == 's';
 	kill(-1, stop_again ? SIGSTOP : SIGCONT); // all but ourselves (kill(2))
 }

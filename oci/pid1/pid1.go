@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -75,7 +76,7 @@ func (l Lifeline) Receive() (control *net.UnixConn, workspace *os.File, err erro
 	if size > 1 && data[0] == 'e' {
 		return nil, nil, errors.New(string(data[1:size]))
 	}
-	fds, err := parseRights(oob[:n])
+	fds, err := parseRights(oob[:n], 2)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,8 +87,8 @@ func (l Lifeline) Receive() (control *net.UnixConn, workspace *os.File, err erro
 	return control, workspace, nil
 }
 
-// parseRights returns the two descriptors that came with a message.
-func parseRights(oob []byte) (fds []int, err error) {
+// parseRights returns the descriptors that came with a message, as many as wanted.
+func parseRights(oob []byte, want int) (fds []int, err error) {
 	messages, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
 		return nil, errors.New("pid 1 sent no socket")
@@ -96,8 +97,8 @@ func parseRights(oob []byte) (fds []int, err error) {
 	for _, fd := range fds {
 		unix.CloseOnExec(fd)
 	}
-	if err == nil && len(fds) != 2 {
-		err = fmt.Errorf("pid 1 sent %d descriptors, not a socket and a folder", len(fds))
+	if err == nil && len(fds) != want {
+		err = fmt.Errorf("pid 1 sent %d descriptors, not %d", len(fds), want)
 	}
 	if err != nil {
 		for _, fd := range fds {
@@ -117,6 +118,43 @@ func (l Lifeline) Continue() error { return l.order('c') }
 func (l Lifeline) order(what byte) error {
 	_, err := l.Ours.Write([]byte{what})
 	return err
+}
+
+// listenPatience is how long pid 1 has to make a listener.
+const listenPatience = 30 * time.Second
+
+// Listen returns a listener on the sandbox's own loopback, at a free port: what the
+// processes in the sandbox connect to arrives here. The sandbox must not be stopped.
+func (l Lifeline) Listen() (_ net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("making a listener in the sandbox: %w", err)
+		}
+	}()
+	// The answer comes over a socket of its own: others read the lifeline.
+	reply, err := NewLifeline()
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Close()
+	_, _, err = l.Ours.WriteMsgUnix([]byte{'l'}, unix.UnixRights(int(reply.Theirs.Fd())), nil)
+	reply.Theirs.Close()
+	if err != nil {
+		return nil, err
+	}
+	_ = reply.Ours.SetReadDeadline(time.Now().Add(listenPatience))
+	oob := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := reply.Ours.ReadMsgUnix(make([]byte, 1), oob)
+	if err != nil {
+		return nil, err
+	}
+	fds, err := parseRights(oob[:n], 1)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fds[0]), "listener")
+	defer f.Close() // FileListener makes a copy
+	return net.FileListener(f)
 }
 
 // Close closes the ends that are still open.
