@@ -31,6 +31,7 @@ type Sandboxes interface {
 type Sandbox interface {
 	Conn() net.Conn
 	Workspace() *os.File
+	Listen() (net.Listener, error)
 	Signal(sig syscall.Signal)
 	Freeze()
 	Thaw()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci"
@@ -31,6 +32,7 @@ type interpreter struct {
 	workspace *artifacts.Workspace // nil if there is none
 	frozen    bool                 // between the runs of a session
 	printed   printed              // by the last run of a session
+	network   *network.Access      // of the active run; nil if it has none
 
 	ended chan struct{} // then these two are
 	exit  oci.Exit

@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/egress"
 )
 
 // The ways in which a run ends. All but the first are errors to the client.
@@ -47,6 +48,7 @@ type Result struct {
 	Truncated      bool                 `json:"truncated,omitempty"`
 	Pictures       []artifacts.Picture  `json:"pictures,omitempty"`
 	Files          []artifacts.File     `json:"files,omitempty"`
+	Network        []egress.Use         `json:"network,omitempty"`   // what was reached
 	Session        string               `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string             `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string               `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
@@ -231,7 +233,7 @@ func (r *Result) fields() toon.Object {
 	var out toon.Object
 	for _, name := range []string{
 		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "session", "notes", "isolation",
+		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "network", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]
 		switch {

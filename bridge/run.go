@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,17 +11,20 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/egress"
 )
 
 // A Request is one call of run_python.
 type Request struct {
 	Code    string
-	Servers []string      // names or aliases of servers that may be called; "*" is all
+	Servers []string      // names or aliases of servers that may be called, "*" is all; and hosts, as https://HOST
 	Timeout time.Duration // 0 is the default
 	Session string        // session that keeps the sandbox for later runs; "" is none
 	File    string        // that the code comes from: __file__, and its name in tracebacks
@@ -88,6 +92,10 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if err != nil {
 		return plan.fail(err)
 	}
+	if err := py.openNetwork(plan.network); err != nil {
+		return plan.fail(withStatus(StatusSandbox, err))
+	}
+	defer py.closeNetwork()
 	newsAtStart := s.sessions.begin(sess)
 
 	progress := &progress{report: req.Progress}
@@ -109,9 +117,11 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
+	uses, refusals := py.closeNetwork()
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
+	r.Network = uses
 	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
 	s.defined.Add(req.Session, end.done.Names)
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
@@ -123,7 +133,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	newsAtEnd := s.sessions.endRun(sess, r, end)
 	r.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
-	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)
+	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), refusals, published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)
 	return r
 }
 
@@ -145,8 +155,11 @@ func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
 // hostAPI makes the host API for the code of one run.
 func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
-		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: s.o.Policy.NewRun(), Saved: s.saved, Display: display,
+		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
 		Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
+	}
+	if roots := py.network.Roots(); roots != nil {
+		o.Printed[network.RootsFile] = bytes.NewReader(roots)
 	}
 	if progress.reports() {
 		o.Progress = progress.say
@@ -155,6 +168,30 @@ func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progres
 		o.Input = py.typedInput(req.Input)
 	}
 	return hostapi.New(o)
+}
+
+// openNetwork opens the way out that was granted, if one was. Without a sandbox there
+// is none, and the run says why.
+func (in *interpreter) openNetwork(grant *policy.NetworkGrant) error {
+	if grant == nil {
+		return nil
+	}
+	<-in.started
+	if in.sandbox == nil {
+		return nil
+	}
+	l, err := in.sandbox.Listen()
+	if err == nil {
+		in.network, err = network.Open(l, grant)
+	}
+	return err
+}
+
+// closeNetwork closes the way out, and returns what was reached and what was refused.
+func (in *interpreter) closeNetwork() (uses []egress.Use, refusals []string) {
+	uses, refusals = in.network.Close()
+	in.network = nil
+	return uses, refusals
 }
 
 // startMessage returns the runner's start message.
@@ -166,6 +203,12 @@ func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start
 	start := runner.Start{
 		Code: req.Code, Argv: req.Argv, File: req.File, Saved: saved, Session: req.Session, Printed: py.printed.names(), Timeout: p.timeout,
 		Input: req.Input != nil,
+	}
+	if py.network != nil {
+		start.Network = &runner.Network{Variables: py.network.Variables()}
+		if py.network.Roots() != nil {
+			start.Network.Files = []string{network.RootsFile}
+		}
 	}
 	for _, st := range p.servers {
 		start.Servers = append(start.Servers, runner.Server{

@@ -80,9 +80,11 @@ func startFake(ctx context.Context, run func(ctx context.Context, finished <-cha
 	return f
 }
 
-func (f *fakeSandbox) Conn() net.Conn      { return f.conn }
-func (f *fakeSandbox) Workspace() *os.File { return nil }
-func (f *fakeSandbox) Finished(code int)   { f.finished <- code }
+func (f *fakeSandbox) Conn() net.Conn                { return f.conn }
+func (f *fakeSandbox) Workspace() *os.File           { return nil }
+func (f *fakeSandbox) Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+
+func (f *fakeSandbox) Finished(code int) { f.finished <- code }
 
 func (f *fakeSandbox) Freeze() { f.signal(syscall.SIGSTOP) }
 func (f *fakeSandbox) Thaw()   { f.signal(syscall.SIGCONT) }

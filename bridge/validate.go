@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -25,6 +26,8 @@ type plan struct {
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
 	order   []string                // the same names, as the request has them
+	policy  *policy.Run             // the rules, as they are at the start
+	network *policy.NetworkGrant    // what may be reached; nil is nothing
 	lowered bool                    // the request asked for a longer timeout
 	notes   []string                // for the caller
 }
@@ -43,9 +46,14 @@ func validate(req Request, o Options) (plan, error) {
 	case req.Timeout > 0:
 		p.timeout = req.Timeout
 	}
+	p.policy = o.Policy.NewRun()
 	if err == nil {
+		names, hosts := splitTargets(req.Servers)
 		p.servers = hostapi.UsableServers(o.Upstreams)
-		p.order, err = grant(req.Servers, p.servers, o.Upstreams)
+		p.order, err = grant(names, p.servers, o.Upstreams)
+		if err == nil {
+			p.network, err = p.policy.GrantNetwork(hosts)
+		}
 	}
 	p.granted = make(map[string]bool, len(p.order))
 	for _, name := range p.order {
@@ -123,6 +131,18 @@ func checkSession(name string) error {
 		return fmt.Errorf("session %q is not a name for one: at most 64 characters that can be printed", text.Bound(name, 80))
 	}
 	return nil
+}
+
+// splitTargets tells names of servers from the hosts that a call asks for among them.
+func splitTargets(names []string) (servers, hosts []string) {
+	for _, name := range names {
+		if policy.IsTarget(name) {
+			hosts = append(hosts, name)
+		} else {
+			servers = append(servers, name)
+		}
+	}
+	return servers, hosts
 }
 
 // grant resolves the names of the servers that a run may call. It keeps their order.

@@ -61,6 +61,7 @@ type Start struct {
 	Saved   []string      // names of the saved tools
 	Session string        // name of the session; if it is empty, the runner ends with the run
 	Printed []string      // streams of the session's last run that the code can read in PrintedDir
+	Network *Network      // nil if the run may not use the network
 	Timeout time.Duration // from the call of Run on, without the time that ReadInput takes
 	Input   bool          // sys.stdin asks the host for lines (ReadInput)
 	Begun   func()        // called when the code begins, from when on a signal reaches it; may be nil
@@ -68,6 +69,12 @@ type Start struct {
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.
 	Complete string
+}
+
+// A Network is how code reaches the network.
+type Network struct {
+	Variables map[string]string `json:"variables"`       // of the environment, for this run
+	Files     []string          `json:"files,omitempty"` // names of files for PrintedDir, which the host has
 }
 
 // A Done describes a run that is over. Everything in it but Stack and Ready

@@ -55,8 +55,9 @@ type message struct {
 	Saved   []string `json:"saved,omitempty"`
 	Session string   `json:"session,omitempty"` // the runner stays for more runs
 	Printed []string `json:"printed,omitempty"` // files that it asks for before the code runs
-	Input   bool     `json:"input,omitempty"`   // sys.stdin asks for lines
-	Begun   bool     `json:"begun,omitempty"`   // a begun frame is wanted
+	Network *Network `json:"network,omitempty"`
+	Input   bool     `json:"input,omitempty"` // sys.stdin asks for lines
+	Begun   bool     `json:"begun,omitempty"` // a begun frame is wanted
 	// Instead of running code, name what may continue this.
 	Complete string `json:"complete,omitempty"`
 

@@ -214,7 +214,10 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 
 func (r *run) sendStart() error {
 	s := r.start
-	return r.send(&message{Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed, Input: s.Input, Begun: s.Begun != nil, Complete: s.Complete})
+	return r.send(&message{
+		Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed,
+		Network: s.Network, Input: s.Input, Begun: s.Begun != nil, Complete: s.Complete,
+	})
 }
 
 // answer has the host carry out one call, and replies. It calls release when the

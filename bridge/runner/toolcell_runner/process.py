@@ -37,6 +37,9 @@ def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any])
     if start.get("input"):
         from .typedinput import open_typed_input
         sys.stdin = open_typed_input(runtime.host)
+    if start.get("network"):
+        from .network import use_network
+        use_network(runtime, start["network"])
     namespace = sys.modules["__main__"].__dict__
     set_names(runtime, start, namespace)
     if start.get("session"):

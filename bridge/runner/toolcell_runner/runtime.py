@@ -38,6 +38,7 @@ class Runtime:
         self.tools: SavedTools  # the saved ones, set before each run
         self.saved_here: dict[str, Any] = {}  # what the code itself has saved, by name
         self.ending = False  # the session, with this run
+        self.replaced_variables: dict[str, str | None] = {}  # what network.py put others in place of
         self.has_content = False  # whether there can be images in the code's values
         self.set_servers(())
 

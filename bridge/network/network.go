@@ -1,0 +1,138 @@
+// Package network gives one run the way out that its call asked for and the user's
+// policy allows: a broker (oci/egress) behind a listener in the run's sandbox, and
+// the variables by which clients in there find it.
+//
+// It promises that the way out is closed when the run ends, also in a session, and
+// that credentials stay on the host: code finds placeholders.
+package network
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/oci/egress"
+)
+
+// RootsFile is the name under which a sandbox gets the certificates to trust.
+const RootsFile = "roots.pem"
+
+// An Access is the way out of one run. A nil *Access is none.
+type Access struct {
+	broker    *egress.Broker
+	variables map[string]string
+	roots     []byte
+	unchecked bool // a proxy resolves the names
+}
+
+// Open begins to serve connections from l, which it takes over, as the grant allows.
+func Open(l net.Listener, g *policy.NetworkGrant) (*Access, error) {
+	o := egress.Options{Rules: g}
+	if g.ViaProxy() {
+		o.Proxy = http.ProxyFromEnvironment
+	}
+	for _, t := range g.Targets() {
+		if slices.ContainsFunc(t.Ports, func(port uint16) bool { return g.Inspected("https", t.Host, port) }) {
+			o.Inspect = append(o.Inspect, t.Host)
+		}
+	}
+	a := &Access{variables: proxyVariables("http://" + l.Addr().String()), unchecked: g.ViaProxy()}
+	for _, c := range g.Credentials() {
+		placeholder := "tc_" + rand.Text()[:26] + rand.Text()[:6]
+		o.Credentials = append(o.Credentials, egress.Credential{
+			Host: c.Host, Header: c.Header, Value: c.Value, Secrets: c.Secrets, Placeholder: placeholder,
+		})
+		if c.Env != "" && a.variables[c.Env] == "" { // one for several hosts
+			a.variables[c.Env] = placeholder
+		}
+	}
+	var err error
+	if a.broker, err = egress.Start(l, o); err != nil {
+		return nil, err
+	}
+	a.trust(hostRoots(), a.broker.Certificate())
+	return a, nil
+}
+
+// proxyVariables are those by which clients find their proxy. Programs differ in the
+// case that they read.
+func proxyVariables(proxy string) map[string]string {
+	const none = "localhost,127.0.0.1,::1"
+	return map[string]string{
+		"http_proxy": proxy, "https_proxy": proxy, "all_proxy": proxy, "no_proxy": none,
+		"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "ALL_PROXY": proxy, "NO_PROXY": none,
+	}
+}
+
+// trust has clients trust what the host does, and the broker where it stands in for
+// hosts. With neither there is nothing to add to what the image trusts.
+func (a *Access) trust(roots, broker []byte) {
+	a.roots = bytes.Join([][]byte{roots, broker}, []byte("\n"))
+	if len(roots)+len(broker) == 0 {
+		a.roots = nil
+		return
+	}
+	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"} {
+		a.variables[name] = runner.PrintedDir + "/" + RootsFile
+	}
+}
+
+// maxRoots bounds the host's certificates; distributions have some 200 KiB.
+const maxRoots = 4 << 20
+
+// hostRoots returns the certificates that this host trusts, nil if there are none in
+// the places that distributions have for them (crypto/x509, root_linux.go).
+func hostRoots() []byte {
+	for _, file := range []string{
+		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
+	} {
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > maxRoots {
+			continue
+		}
+		if pem, err := os.ReadFile(file); err == nil && len(pem) > 0 {
+			return pem
+		}
+	}
+	return nil
+}
+
+// Variables returns the environment variables of the run.
+func (a *Access) Variables() map[string]string {
+	if a == nil {
+		return nil
+	}
+	return a.variables
+}
+
+// Roots returns the certificates to trust, in PEM, for RootsFile; nil if there is
+// nothing to add to those of the image.
+func (a *Access) Roots() []byte {
+	if a == nil {
+		return nil
+	}
+	return a.roots
+}
+
+// Close closes the way out and everything that goes through it. It returns what was
+// reached, and for the caller what was refused.
+func (a *Access) Close() (uses []egress.Use, notes []string) {
+	if a == nil {
+		return nil, nil
+	}
+	a.broker.Close()
+	uses = a.broker.Uses()
+	for _, reason := range a.broker.Refusals() {
+		notes = append(notes, "the network refused a request: "+reason)
+	}
+	if a.unchecked && len(uses) > 0 {
+		notes = append(notes, fmt.Sprintf("addresses were not checked: connections went through the proxy of the host ([network] via = %q)", "env"))
+	}
+	return uses, notes
+}
