@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -25,10 +24,11 @@ type network struct {
 // port and a path.
 type netRule struct {
 	text   string
+	deny   bool
 	method string // "" is any
 	scheme string // http or https; "" is both
 	host   hostPattern
-	port   uint16 // 0 is that of the scheme
+	port   uint16 // 0 is that of the scheme, or for deny any
 	path   []rune // glob in which * is any text; nil is any path
 }
 
@@ -45,19 +45,21 @@ func (p hostPattern) matches(host string) bool {
 // about reports whether a rule has something to say about requests with this scheme
 // to a host and port.
 func (r netRule) about(scheme, host string, port uint16) bool {
-	return (r.scheme == "" || r.scheme == scheme) && r.host.matches(host) && slices.Contains(r.ports(), port)
+	return (r.scheme == "" || r.scheme == scheme) && r.host.matches(host) && r.hasPort(port)
 }
 
-func (r netRule) ports() []uint16 {
+func (r netRule) hasPort(port uint16) bool {
 	switch {
 	case r.port != 0:
-		return []uint16{r.port}
+		return r.port == port
+	case r.deny: // of all ports
+		return true
 	case r.scheme == "https":
-		return []uint16{443}
+		return port == 443
 	case r.scheme == "http":
-		return []uint16{80}
+		return port == 80
 	}
-	return []uint16{443, 80}
+	return port == 443 || port == 80
 }
 
 // wholeHost reports whether the rule is about everything that its host answers.
@@ -67,10 +69,27 @@ func (r netRule) matches(q request) bool {
 	if !r.about(q.scheme, q.host, q.port) {
 		return false
 	}
-	if r.method != "" && r.method != q.method && (r.method != "GET" || q.method != "HEAD") {
+	method, path := q.method, q.path
+	if r.deny { // some servers ignore case
+		method, path = strings.ToUpper(method), strings.ToLower(path)
+	}
+	if r.method != "" && r.method != method && (r.method != "GET" || method != "HEAD") {
 		return false
 	}
-	return r.path == nil || match.Glob(r.path, []rune(q.path))
+	if r.path == nil || match.Glob(r.path, []rune(path)) {
+		return true
+	}
+	return r.deny && match.Glob(r.path, []rune(withoutParameters(path)))
+}
+
+// withoutParameters drops what some servers do in a path: ;a=b behind the name of a
+// segment (RFC 3986, 3.3).
+func withoutParameters(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
 }
 
 // A request is one HTTP request that code makes.
@@ -89,6 +108,7 @@ type Target struct {
 // A NetworkGrant is what one run may reach: what its call asked for and the policy
 // allows. A nil *NetworkGrant reaches nothing.
 type NetworkGrant struct {
+	file    string // that the user can change, as people write it
 	targets []Target
 	rules   *network
 	secrets []Credential
@@ -114,20 +134,25 @@ type credential struct {
 // IsTarget reports whether a name among a call's servers asks for a host.
 func IsTarget(name string) bool { return strings.Contains(name, "://") }
 
+// maxTargets bounds the hosts that a call may ask for.
+const maxTargets = 100
+
 // GrantNetwork returns what a run may reach whose call asked for these targets, each
 // https://HOST or https://HOST:PORT. A target that the policy does not allow is an
 // error that names the line to add. Without targets the grant is nil.
 func (r *Run) GrantNetwork(targets []string) (*NetworkGrant, error) {
-	if len(targets) == 0 {
+	switch {
+	case len(targets) == 0:
 		return nil, nil
+	case len(targets) > maxTargets:
+		return nil, fmt.Errorf("%d hosts were asked for; the most is %d", len(targets), maxTargets)
 	}
-	g := &NetworkGrant{rules: &network{}}
-	file := "the policy file"
+	g := &NetworkGrant{rules: &network{}, file: "the policy file"}
 	if r != nil {
 		if r.err != nil {
 			return nil, fmt.Errorf("%w; nothing may be reached until this is fixed", r.err)
 		}
-		file = r.policy.name()
+		g.file = r.policy.name()
 		if r.rules != nil {
 			g.rules = &r.rules.network
 		}
@@ -138,7 +163,7 @@ func (r *Run) GrantNetwork(targets []string) (*NetworkGrant, error) {
 			return nil, err
 		}
 		if err := g.add(t); err != nil {
-			return nil, fmt.Errorf("%q is not allowed: %w; the user can change %s", text.Bound(name, 120), err, file)
+			return nil, fmt.Errorf("%q is not allowed: %w; the user can change %s", text.Bound(name, 120), err, g.file)
 		}
 	}
 	return g, g.fillCredentials(os.LookupEnv)
@@ -146,6 +171,9 @@ func (r *Run) GrantNetwork(targets []string) (*NetworkGrant, error) {
 
 // add grants a target, on those of its ports that a rule allows.
 func (g *NetworkGrant) add(t Target) error {
+	if err := g.rules.checkLiteral(t.Host); err != nil {
+		return err
+	}
 	var allowed []uint16
 	var err error
 	for _, port := range t.Ports {
@@ -163,8 +191,23 @@ func (g *NetworkGrant) add(t Target) error {
 	if len(allowed) == 0 {
 		return err
 	}
+	for i, other := range g.targets {
+		if other.Host == t.Host {
+			g.targets[i].Ports = slices.Compact(slices.Sorted(slices.Values(append(other.Ports, allowed...))))
+			return nil
+		}
+	}
 	g.targets = append(g.targets, Target{t.Host, allowed})
 	return nil
+}
+
+// checkLiteral refuses an address in a host's place, unless it is listed.
+func (n *network) checkLiteral(host string) error {
+	addr, err := netip.ParseAddr(host)
+	if err != nil || n.allowPrivate(host, addr) {
+		return nil
+	}
+	return fmt.Errorf("add %q to [network] private: an address in place of a host's name has to be listed there", host)
 }
 
 // allowHost returns the first rule that allows anything at a host and port.
@@ -180,14 +223,15 @@ func (n *network) allowHost(scheme, host string, port uint16) (rule string, err 
 		}
 	}
 	t := Target{Host: host, Ports: []uint16{port}}
-	return "", &networkDenial{fmt.Sprintf("add %q to [network] allow", t.String())}
+	return "", fmt.Errorf("add %q to [network] allow", t.String())
 }
 
-// fillCredentials resolves the credentials of granted hosts.
+// fillCredentials resolves the credentials of granted hosts. For each header the first
+// that is about the host counts.
 func (g *NetworkGrant) fillCredentials(lookup func(string) (string, bool)) error {
 	for _, t := range g.targets {
 		for _, c := range g.rules.credentials {
-			if !c.host.matches(t.Host) {
+			if !c.host.matches(t.Host) || g.hasCredential(t.Host, c.header) {
 				continue
 			}
 			value, secrets, err := expandValue(c.value, lookup)
@@ -195,11 +239,18 @@ func (g *NetworkGrant) fillCredentials(lookup func(string) (string, bool)) error
 				return fmt.Errorf("the credential of %q: %w", t.Host, err)
 			}
 			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: c.header, Value: value, Secrets: secrets, Env: c.env})
-			break
 		}
 	}
 	return nil
 }
+
+// hasCredential reports whether an earlier entry of the policy fills this header.
+func (g *NetworkGrant) hasCredential(host, header string) bool {
+	return slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host && strings.EqualFold(c.Header, header) })
+}
+
+// File returns the file in which the user can allow more, as people write it.
+func (g *NetworkGrant) File() string { return g.file }
 
 // Targets returns the hosts that were granted.
 func (g *NetworkGrant) Targets() []Target {
@@ -221,18 +272,7 @@ func (g *NetworkGrant) Credentials() []Credential {
 // environment names.
 func (g *NetworkGrant) ViaProxy() bool { return g.rules.viaProxy }
 
-// ErrNetworkDenied is what all refusals of a NetworkGrant are.
-var ErrNetworkDenied = errors.New("denied")
-
-// A networkDenial is a refusal that names what to change.
-type networkDenial struct{ text string }
-
-func (d *networkDenial) Error() string        { return d.text }
-func (d *networkDenial) Is(target error) bool { return target == ErrNetworkDenied }
-
-func denialBy(r netRule) error {
-	return &networkDenial{fmt.Sprintf("[network] deny = %q", r.text)}
-}
+func denialBy(r netRule) error { return fmt.Errorf("[network] deny = %q", r.text) }
 
 // AllowHost checks whether anything at a host and port may be reached, and returns
 // the rule that says so.
@@ -242,7 +282,7 @@ func (g *NetworkGrant) AllowHost(scheme, host string, port uint16) (rule string,
 	}
 	if !slices.ContainsFunc(g.targets, func(t Target) bool { return t.Host == host && slices.Contains(t.Ports, port) }) {
 		t := Target{Host: host, Ports: []uint16{port}}
-		return rule, &networkDenial{fmt.Sprintf("add %q to the servers of the call", t.URL())}
+		return rule, fmt.Errorf("add %q to the servers of the call", t.URL())
 	}
 	return rule, nil
 }
@@ -265,7 +305,7 @@ func (g *NetworkGrant) AllowRequest(method, scheme, host string, port uint16, pa
 		}
 	}
 	t := Target{Host: host, Ports: []uint16{port}}
-	return "", &networkDenial{fmt.Sprintf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), text.Bound(path, 200))}
+	return "", fmt.Errorf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), text.Bound(path, 200))
 }
 
 // Inspected reports whether requests to a host and port must be checked one by one:
@@ -282,8 +322,12 @@ func (g *NetworkGrant) CanonicalHost(host string) (string, error) { return Canon
 // AllowPrivate reports whether a host may have this address although it is not a
 // public one.
 func (g *NetworkGrant) AllowPrivate(host string, addr netip.Addr) bool {
-	return slices.ContainsFunc(g.rules.privateHosts, func(p hostPattern) bool { return p.matches(host) }) ||
-		slices.ContainsFunc(g.rules.privateAddrs, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return g.rules.allowPrivate(host, addr)
+}
+
+func (n *network) allowPrivate(host string, addr netip.Addr) bool {
+	return slices.ContainsFunc(n.privateHosts, func(p hostPattern) bool { return p.matches(host) }) ||
+		slices.ContainsFunc(n.privateAddrs, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // String writes a target as a rule for it.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -20,9 +19,9 @@ func grantOf(t *testing.T, text string, targets ...string) *NetworkGrant {
 
 const networkRules = `
 [network]
-allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test"]
-deny = ["https://wide.test/admin/*", "secret.example.org:8443", "DELETE wide.test"]
-private = ["intranet.corp", "10.1.0.0/16", "*.lab"]
+allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test", "wide.test:8443", "8.8.8.8"]
+deny = ["https://wide.test/admin/*", "secret.example.org", "DELETE wide.test"]
+private = ["intranet.corp", "10.1.0.0/16", "*.lab", "2001:db8::1"]
 `
 
 func TestNetworkTargetsNeedARule(t *testing.T) {
@@ -39,7 +38,7 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://api.example.com":             "",
 		"https://example.org:8443":            `add "example.org:8443" to [network] allow`,
 		"https://x.example.org":               `add "x.example.org" to [network] allow`,
-		"https://secret.example.org:8443":     `deny = "secret.example.org:8443"`,
+		"https://secret.example.org:8443":     `deny = "secret.example.org"`,
 		"https://api.github.com:8080":         `add "api.github.com:8080" to [network] allow`,
 		"https://other.com":                   `add "other.com" to [network] allow`,
 		"https://evilapi.github.com":          "add",
@@ -64,7 +63,9 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://api.github.com\x00":          "not the name of a host",
 		"https://api.github.com evil":         "not the name of a host",
 		"https://[fe80::1%25eth0]":            "zone",
-		"https://[::ffff:10.0.0.1]":           `add "10.0.0.1" to [network] allow`,
+		"https://[::ffff:10.1.0.1]":           `add "10.1.0.1" to [network] allow`,
+		"https://[::ffff:10.0.0.1]":           `add "10.0.0.1" to [network] private`,
+		"https://8.8.8.8":                     `add "8.8.8.8" to [network] private`,
 	} {
 		_, err := run.GrantNetwork([]string{target})
 		switch {
@@ -93,7 +94,7 @@ func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
 }
 
 func TestNetworkRequestsAreChecked(t *testing.T) {
-	g := grantOf(t, networkRules, "https://api.github.com", "https://api.example.com", "https://wide.test", "https://plain.test", "https://a.example.org:8443")
+	g := grantOf(t, networkRules, "https://api.github.com", "https://api.example.com", "https://wide.test", "https://wide.test:8443", "https://plain.test", "https://a.example.org:8443")
 	for _, c := range []struct {
 		method, scheme, host string
 		port                 uint16
@@ -116,13 +117,18 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 		{"GET", "https", "wide.test", 443, "/", "wide.test", ""},
 		{"GET", "https", "wide.test", 443, "/admin/x", "", `deny = "https://wide.test/admin/*"`},
 		{"DELETE", "https", "wide.test", 443, "/x", "", `deny = "DELETE wide.test"`},
+		{"GET", "https", "wide.test", 443, "/Admin/x", "", `deny = "https://wide.test/admin/*"`},
+		{"GET", "https", "wide.test", 443, "/admin;a=b/x", "", `deny = "https://wide.test/admin/*"`},
+		{"delete", "https", "wide.test", 443, "/x", "", `deny = "DELETE wide.test"`},
+		{"DELETE", "https", "wide.test", 8443, "/x", "", `deny = "DELETE wide.test"`},
+		{"GET", "https", "wide.test", 8443, "/admin/x", "", `deny = "https://wide.test/admin/*"`},
 		{"GET", "https", "other.test", 443, "/", "", `add "other.test"`},
 	} {
 		rule, err := g.AllowRequest(c.method, c.scheme, c.host, c.port, c.path)
 		switch {
 		case c.refusal == "" && (err != nil || rule != c.rule):
 			t.Errorf("%+v: rule %q, error %v", c, rule, err)
-		case c.refusal != "" && (!errors.Is(err, ErrNetworkDenied) || !strings.Contains(err.Error(), c.refusal)):
+		case c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal)):
 			t.Errorf("%+v: error %v", c, err)
 		}
 	}
@@ -178,6 +184,22 @@ env = "GITHUB_TOKEN"
 	got := grantOf(t, text, "https://api.github.com").Credentials()
 	want := []Credential{{"api.github.com", "Authorization", "Bearer s3cret", []string{"s3cret"}, "GITHUB_TOKEN"}}
 	if !reflect.DeepEqual(got, want) {
+		t.Errorf("credentials are %+v", got)
+	}
+	// Two headers for one host, the first entry for each, and what is secret of a value
+	// without a variable.
+	const two = text + `
+[[network.credential]]
+host = "api.github.com"
+header = "authorization"
+value = "Bearer other"
+[[network.credential]]
+host = "api.github.com"
+header = "X-Key"
+value = "Key abcd"
+`
+	want = append(want, Credential{"api.github.com", "X-Key", "Key abcd", []string{"abcd"}, ""})
+	if got := grantOf(t, two, "https://api.github.com", "https://api.github.com:80").Credentials(); !reflect.DeepEqual(got, want) {
 		t.Errorf("credentials are %+v", got)
 	}
 	t.Setenv("TOOLCELL_TEST_TOKEN", "")

@@ -23,9 +23,9 @@ func parseNetwork(path toml.Key, v any) (n network, err error) {
 		at, v := under(path, key), keys[key]
 		switch key {
 		case "allow":
-			n.allow, err = parseNetRules(at, v)
+			n.allow, err = parseNetRules(at, v, false)
 		case "deny":
-			n.deny, err = parseNetRules(at, v)
+			n.deny, err = parseNetRules(at, v, true)
 		case "private":
 			err = n.parsePrivate(at, v)
 		case "via":
@@ -45,7 +45,7 @@ func parseNetwork(path toml.Key, v any) (n network, err error) {
 	return n, nil
 }
 
-func parseNetRules(path toml.Key, v any) ([]netRule, error) {
+func parseNetRules(path toml.Key, v any, deny bool) ([]netRule, error) {
 	texts, err := parseTexts(path, v)
 	if err != nil {
 		return nil, err
@@ -56,9 +56,19 @@ func parseNetRules(path toml.Key, v any) ([]netRule, error) {
 		if err != nil {
 			return nil, &fault{path, fmt.Sprintf("%q: %v", text.Bound(s, 120), err)}
 		}
+		if r.deny = deny; deny {
+			r.path = lower(r.path)
+		}
 		rules = append(rules, r)
 	}
 	return rules, nil
+}
+
+func lower(path []rune) []rune {
+	if path == nil {
+		return nil
+	}
+	return []rune(strings.ToLower(string(path)))
 }
 
 // parseNetRule reads "[METHOD ][SCHEME://]HOST[:PORT][/PATH]".
@@ -305,8 +315,8 @@ func expandValue(value string, lookup func(string) (string, bool)) (expanded str
 	if strings.ContainsFunc(out.String(), unicode.IsControl) {
 		return "", nil, errors.New("its value cannot stand in a header")
 	}
-	if secrets == nil {
-		secrets = []string{out.String()}
+	if secrets == nil { // without the scheme, such as Bearer
+		secrets = []string{out.String()[strings.IndexByte(out.String(), ' ')+1:]}
 	}
 	return out.String(), secrets, nil
 }

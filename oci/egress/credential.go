@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -23,8 +24,8 @@ func (b *Broker) credentialsOf(host string) (all []Credential) {
 // beside another one.
 func checkCredentials(r *http.Request, credentials []Credential) error {
 	for _, c := range credentials {
-		if r.Method == http.MethodTrace {
-			return fmt.Errorf("TRACE does not pass to a host with a credential: it shows what was sent") // RFC 9110, 9.3.8
+		if strings.EqualFold(r.Method, http.MethodTrace) || strings.EqualFold(r.Method, "TRACK") { // RFC 9110, 9.3.8
+			return fmt.Errorf("%s does not pass to a host with a credential: it shows what was sent", r.Method)
 		}
 		if len(r.Header.Values(c.Header)) > 1 {
 			return fmt.Errorf("the header %s is there more than once; a credential takes its place", c.Header)
@@ -42,32 +43,57 @@ func addCredentials(h http.Header, credentials []Credential) {
 	}
 }
 
+// errPartOfText is an answer of which secrets could be asked piece by piece.
+var errPartOfText = errors.New("a part of a text (status 206) does not pass from a host with a credential; ask without the header Range")
+
 // hideSecrets replaces credentials that a server sends back, in headers and in texts.
 // It is a best effort: a server can encode them in any way.
-func hideSecrets(resp *http.Response, credentials []Credential) {
-	var pairs, secrets []string
+func hideSecrets(resp *http.Response, credentials []Credential) error {
+	var pairs []string
+	longest := 0
 	for _, c := range credentials {
 		for _, secret := range c.Secrets {
 			pairs = append(pairs, secret, c.Placeholder)
+			longest = max(longest, len(secret))
 		}
-		secrets = append(secrets, c.Secrets...)
 	}
 	if pairs == nil {
-		return
+		return nil
+	}
+	if resp.StatusCode == http.StatusPartialContent && isText(resp.Header) {
+		return errPartOfText
 	}
 	replacer := strings.NewReplacer(pairs...)
-	for _, h := range []http.Header{resp.Header, resp.Trailer} {
-		for _, values := range h {
-			for i, v := range values {
-				values[i] = replacer.Replace(v)
-			}
-		}
-	}
-	if isText(resp.Header) && resp.Body != nil && resp.Body != http.NoBody {
-		resp.Body = &hidingBody{ReadCloser: resp.Body, replacer: replacer, secrets: secrets}
+	hideInHeader(resp.Header, replacer)
+	resp.Body = &hidingTrailers{resp.Body, resp, replacer}
+	if isText(resp.Header) && resp.ContentLength != 0 {
+		resp.Body = &hidingBody{ReadCloser: resp.Body, replacer: replacer, kept: longest - 1}
 		resp.ContentLength = -1
 		resp.Header.Del("Content-Length")
 	}
+	return nil
+}
+
+func hideInHeader(h http.Header, replacer *strings.Replacer) {
+	for _, values := range h {
+		for i, v := range values {
+			values[i] = replacer.Replace(v)
+		}
+	}
+}
+
+// hidingTrailers replaces secrets in what follows a body, which is known once that is
+// closed.
+type hidingTrailers struct {
+	io.ReadCloser
+	resp     *http.Response
+	replacer *strings.Replacer
+}
+
+func (b *hidingTrailers) Close() error {
+	err := b.ReadCloser.Close()
+	hideInHeader(b.resp.Trailer, b.replacer)
+	return err
 }
 
 // isText reports whether a body may show a secret as it is.
@@ -84,13 +110,15 @@ func isText(h http.Header) bool {
 	return false
 }
 
-// A hidingBody replaces secrets in what is read. It keeps back what may be the
-// beginning of one, and nothing else: events of a stream come as they are sent.
+// A hidingBody replaces secrets in what is read. It keeps back as much of a line as
+// may be the beginning of one, whether it is or not: code that has a server send its
+// guesses back must not learn from the delay how much of one is right. No secret has
+// a line break, so events of a stream come as they are sent.
 type hidingBody struct {
 	io.ReadCloser
 	replacer *strings.Replacer
-	secrets  []string
-	pending  []byte // the beginning of a secret, perhaps
+	kept     int // bytes
+	pending  []byte
 	ready    []byte
 	err      error
 }
@@ -115,19 +143,7 @@ func (b *hidingBody) release(data []byte) {
 	replaced := []byte(b.replacer.Replace(string(data)))
 	at := len(replaced)
 	if b.err == nil {
-		at -= b.begun(replaced)
+		at = max(bytes.LastIndexAny(replaced, "\r\n")+1, len(replaced)-b.kept)
 	}
 	b.ready, b.pending = replaced[:at], bytes.Clone(replaced[at:])
-}
-
-// begun returns how many bytes at the end of data begin a secret.
-func (b *hidingBody) begun(data []byte) (n int) {
-	for _, secret := range b.secrets {
-		for size := min(len(secret)-1, len(data)); size > n; size-- {
-			if string(data[len(data)-size:]) == secret[:size] {
-				n = size
-			}
-		}
-	}
-	return n
 }

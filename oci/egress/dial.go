@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -34,27 +33,49 @@ func (e *addressError) Error() string {
 func (b *Broker) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
 	defer cancel()
-	if b.o.Proxy != nil {
-		target := &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}
-		proxy, err := b.o.Proxy(&http.Request{URL: target})
-		if err != nil {
-			return nil, fmt.Errorf("finding the proxy of the host: %w", err)
-		}
-		if proxy != nil {
-			return dialThrough(ctx, proxy, target.Host)
-		}
+	if proxy, err := b.proxyFor(host, port); err != nil {
+		return nil, err
+	} else if proxy != nil {
+		b.throughProxy.Store(true)
+		return dialThrough(ctx, proxy, target{host, port}.String())
 	}
 	addrs, err := b.addresses(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	for _, addr := range addrs {
+	for i, addr := range addrs {
 		var c net.Conn
-		if c, err = (&net.Dialer{}).DialContext(ctx, "tcp", netip.AddrPortFrom(addr, port).String()); err == nil {
+		if c, err = dialAddress(ctx, netip.AddrPortFrom(addr, port), len(addrs)-i); err == nil {
 			return c, nil
 		}
 	}
 	return nil, fmt.Errorf("connecting to %s: %w", host, plain(err))
+}
+
+// proxyFor returns the proxy to go through for a host, or nil.
+func (b *Broker) proxyFor(host string, port uint16) (*url.URL, error) {
+	if b.o.Proxy == nil {
+		return nil, nil
+	}
+	proxy, err := b.o.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: target{host, port}.String()}})
+	if err != nil { // its text may have the proxy's password
+		return nil, errors.New("the environment of toolcell names a proxy that is not understood")
+	}
+	if _, err := netip.ParseAddr(host); err == nil && proxy != nil {
+		return nil, fmt.Errorf("%s is an address, and only names pass through the proxy of the host", host)
+	}
+	return proxy, nil
+}
+
+// dialAddress connects to one of the addresses that are left to try, in its share of
+// the time: one that does not answer must not take all of it.
+func dialAddress(ctx context.Context, addr netip.AddrPort, left int) (net.Conn, error) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
+		defer cancel()
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr.String())
 }
 
 // addresses returns the addresses of a host, if all may be dialed.

@@ -15,11 +15,14 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -79,11 +82,13 @@ type Broker struct {
 	inspected chan net.Conn
 	usage     usage
 
+	throughProxy atomic.Bool
+
 	life  context.Context // ends with Close
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	mu    sync.Mutex
-	conns map[net.Conn]struct{} // that a server no longer closes
+	conns map[net.Conn]struct{} // all that are open
 }
 
 // Start serves connections from l, which it takes over, until Close.
@@ -109,7 +114,7 @@ func Start(l net.Listener, o Options) (*Broker, error) {
 	b.transport = b.newTransport()
 	b.proxy = b.newServer(http.HandlerFunc(b.serveProxy))
 	b.inspector = b.newServer(http.HandlerFunc(b.serveInspected))
-	b.tasks.Go(func() { _ = b.proxy.Serve(&limitedListener{Listener: l, free: make(chan struct{}, maxConns)}) })
+	b.tasks.Go(func() { _ = b.proxy.Serve(&limitedListener{Listener: l, b: b, free: make(chan struct{}, maxConns)}) })
 	b.tasks.Go(func() { _ = b.inspector.Serve(&handedConns{b}) })
 	return b, nil
 }
@@ -150,10 +155,11 @@ func (b *Broker) Close() {
 	b.proxy.Close()
 	b.inspector.Close()
 	b.mu.Lock()
-	for c := range b.conns {
+	open := slices.Collect(maps.Keys(b.conns))
+	b.mu.Unlock()
+	for _, c := range open {
 		c.Close()
 	}
-	b.mu.Unlock()
 	b.tasks.Wait()
 	b.transport.CloseIdleConnections()
 }
@@ -164,6 +170,10 @@ func (b *Broker) Uses() []Use { return b.usage.list() }
 
 // Refusals returns why requests were refused, each reason once.
 func (b *Broker) Refusals() []string { return b.usage.reasons() }
+
+// ThroughProxy reports whether connections went through Options.Proxy, so that their
+// addresses were not checked.
+func (b *Broker) ThroughProxy() bool { return b.throughProxy.Load() }
 
 // enter counts a handler that Close waits for, until the function that it returns is
 // called. It is false if Close was called already.
@@ -177,9 +187,8 @@ func (b *Broker) enter() (leave func(), ok bool) {
 	return b.tasks.Done, true
 }
 
-// keep has Close close a connection until the function that it returns is called,
-// which closes it too.
-func (b *Broker) keep(c net.Conn) (release func()) {
+// keep has Close close a connection until forget is called.
+func (b *Broker) keep(c net.Conn) (forget func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.life.Err() != nil {
@@ -190,13 +199,13 @@ func (b *Broker) keep(c net.Conn) (release func()) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.conns, c)
-		c.Close()
 	}
 }
 
 // A limitedListener accepts at most as many connections at once as fit into free.
 type limitedListener struct {
 	net.Listener
+	b    *Broker
 	free chan struct{}
 }
 
@@ -207,7 +216,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		<-l.free
 		return nil, err
 	}
-	return &clientConn{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
+	forget := l.b.keep(c)
+	return &clientConn{Conn: c, release: sync.OnceFunc(func() { forget(); <-l.free })}, nil
 }
 
 // A clientConn is a connection from the sandbox.

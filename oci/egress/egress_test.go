@@ -486,7 +486,7 @@ func TestThroughTheProxyOfTheHost(t *testing.T) {
 	}))
 	defer corporate.Close()
 	f := newFixture(t, Options{
-		Rules: testRules{hosts: []string{"example.com"}, private: func(string, netip.Addr) bool { return false }},
+		Rules: testRules{hosts: []string{"example.com", "8.8.8.8"}, private: func(string, netip.Addr) bool { return false }},
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
 			return nil, errors.New("names are resolved there")
 		},
@@ -496,11 +496,67 @@ func TestThroughTheProxyOfTheHost(t *testing.T) {
 			return u, nil
 		},
 	}, hello)
+	if f.broker.ThroughProxy() {
+		t.Error("a proxy was used before there was a connection")
+	}
 	status, _, err := f.get(f.url("example.com", "/"))
-	if status != 200 || err != nil {
+	if status != 200 || err != nil || !f.broker.ThroughProxy() {
 		t.Fatal(status, err)
+	}
+	if got := f.raw("CONNECT 8.8.8.8:443 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 toolcell: 8.8.8.8 is an address, and only names") {
+		t.Errorf("an address: %q", got)
 	}
 	if got := seen.Load().(string); !strings.HasPrefix(got, "CONNECT example.com:") || !strings.HasSuffix(got, " Basic YTpi") {
 		t.Errorf("the proxy was asked %q", got)
+	}
+}
+
+// The address of a proxy may have a password.
+func TestAProxyThatIsNotUnderstoodIsNotShown(t *testing.T) {
+	f := newFixture(t, Options{
+		Rules: testRules{hosts: []string{"example.com"}},
+		Proxy: func(*http.Request) (*url.URL, error) {
+			return nil, errors.New("invalid proxy address http://user:hunter2@[x")
+		},
+	}, hello)
+	if got := f.raw("CONNECT example.com:443 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502") || strings.Contains(got, "hunter2") {
+		t.Errorf("%q", got)
+	}
+}
+
+// Everything that a client sends along with its handshake arrives.
+func TestTunnelLosesNothingBehindTheHandshake(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	got := make(chan []byte, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		all, _ := io.ReadAll(c)
+		got <- all
+	}()
+	f := newFixture(t, Options{Rules: testRules{hosts: []string{"example.com"}}}, hello)
+	var first bytes.Buffer
+	_ = tls.Client(&recordConn{w: &first}, &tls.Config{ServerName: "example.com"}).Handshake()
+	sent := first.String() + strings.Repeat("early", 400)
+	c, err := net.Dial("tcp", f.proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	fmt.Fprintf(c, "CONNECT example.com:%s HTTP/1.1\r\n\r\n%s", port, sent)
+	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	_ = c.(*net.TCPConn).CloseWrite()
+	if all := <-got; string(all) != sent {
+		t.Errorf("%d of %d bytes arrived", len(all), len(sent))
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // newTransport returns what requests to servers go out by.
@@ -107,16 +109,25 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // Rewrite drops what it cannot parse
 			addCredentials(p.Out.Header, credentials)
 		},
-		ModifyResponse: func(resp *http.Response) error {
-			hideSecrets(resp, credentials)
-			return nil
-		},
+		ModifyResponse: func(resp *http.Response) error { return hideSecrets(resp, credentials) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			b.refuse(w, t, upstreamRefusal(t, err))
 		},
 	}
-	proxy.ServeHTTP(w, r)
+	proxy.ServeHTTP(finalWriter{w}, r)
 }
+
+// A finalWriter drops what a server says ahead of its answer (RFC 9110, 15.2): no
+// client needs it, and hideSecrets does not see it.
+type finalWriter struct{ http.ResponseWriter }
+
+func (w finalWriter) WriteHeader(status int) {
+	if status >= 200 {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // upstreamRefusal is what a client is told if a server could not be asked.
 func upstreamRefusal(t target, err error) *refusal {
@@ -126,6 +137,8 @@ func upstreamRefusal(t target, err error) *refusal {
 		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)
 	case errors.Is(err, errBytes):
 		err = errBytes
+	case errors.Is(err, errPartOfText):
+		return &refusal{http.StatusForbidden, "", err.Error()}
 	case errors.Is(err, context.Canceled):
 		err = errors.New("the run has ended")
 	}
@@ -161,7 +174,9 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 // (RFC 3986, 6.2.2.3), merged slashes or decoded them again.
 func checkPath(u *url.URL) error {
 	decoded := u.Path
-	if again, err := url.PathUnescape(decoded); err == nil && again != decoded && strings.ContainsAny(again, "/\\.") {
+	again, err := url.PathUnescape(decoded)
+	twice := err == nil && again != decoded
+	if twice {
 		decoded = again
 	}
 	raw := strings.ToLower(u.EscapedPath())
@@ -175,17 +190,26 @@ func checkPath(u *url.URL) error {
 			return errors.New("a path with . or .. or an empty segment does not pass where rules name paths")
 		}
 	}
-	if strings.ContainsFunc(decoded, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return errors.New("a path with control characters does not pass where rules name paths")
+	if strings.ContainsFunc(decoded, func(c rune) bool { return c < ' ' || c == 0x7f }) || !utf8.ValidString(decoded) {
+		return errors.New("a path with control characters, or not in UTF-8, does not pass where rules name paths")
+	}
+	if twice {
+		return errors.New("a path that is encoded twice does not pass where rules name paths")
 	}
 	return nil
 }
 
-// checkOverride refuses headers by which frameworks take another method than that of
+// overriding are headers by which frameworks take another method or path than that of
 // the request.
+var overriding = []string{
+	"x-http-method-override", "x-http-method", "x-method-override", "x-original-method",
+	"x-original-url", "x-original-uri", "x-rewrite-url", "x-original-path",
+}
+
 func checkOverride(h http.Header) error {
-	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
-		if _, ok := h[name]; ok {
+	for name := range h {
+		// Gateways such as CGI's make no difference between _ and - (RFC 3875, 4.1.18).
+		if slices.Contains(overriding, strings.ToLower(strings.ReplaceAll(name, "_", "-"))) {
 			return fmt.Errorf("the header %s does not pass where rules name methods or paths", name)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"time"
 )
 
@@ -33,7 +32,7 @@ func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err err
 	var timeout net.Error
 	switch {
 	case errors.Is(err, errHello):
-		return strings.ToLower(serverName), seen.Bytes(), nil
+		return serverName, seen.Bytes(), nil
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "", nil, errIsHello
 	}

@@ -90,6 +90,12 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		"GET /v1/a%00b HTTP/1.1\r\n" + host:                                                                 "403 toolcell: a path with control characters",
 		"GET /v1/x HTTP/1.1\r\nX-HTTP-Method-Override: DELETE\r\n" + host:                                   "403 toolcell: the header X-Http-Method-Override",
 		"GET /v1/x HTTP/1.1\r\nx-method-override: DELETE\r\n" + host:                                        "403 toolcell: the header X-Method-Override",
+		"GET /v1/x HTTP/1.1\r\nX_HTTP_Method_Override: DELETE\r\n" + host:                                   "403 toolcell: the header X_http_method_override",
+		"GET /v1/x HTTP/1.1\r\nX-Original-URL: /v2/x\r\n" + host:                                            "403 toolcell: the header X-Original-Url",
+		"GET /v1/%2561 HTTP/1.1\r\n" + host:                                                                 "403 toolcell: a path that is encoded twice",
+		"GET /v1/%c0%ae%c0%ae HTTP/1.1\r\n" + host:                                                          "403 toolcell: a path with control characters, or not in UTF-8",
+		"GET //v1/x HTTP/1.1\r\n" + host:                                                                    "403 toolcell: a path with . or ..",
+		"GET /v1/100%25 HTTP/1.1\r\n" + host:                                                                "200 OK",
 		"GET /v1/x HTTP/1.1\r\nHost: other.com\r\nConnection: close\r\n":                                    "403 toolcell: the request is for other.com:443, and the connection for example.com",
 		"GET /v1/x HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n":                                  "403 toolcell: the request is for example.com:443",
 		"GET https://other.com/v1/x HTTP/1.1\r\n" + host:                                                    "403 toolcell: the request is for other.com",
@@ -104,7 +110,7 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		}
 	}
 	uses := f.broker.Uses()
-	if len(uses) != 1 || uses[0].Requests != 4 || uses[0].Refused == 0 {
+	if len(uses) != 1 || uses[0].Requests != 5 || uses[0].Refused == 0 {
 		t.Errorf("uses are %+v", uses)
 	}
 }
@@ -302,5 +308,55 @@ func TestLargeBodiesTakeNoMemory(t *testing.T) {
 	f.broker.Close()
 	if uses := f.broker.Uses(); uses[0].BytesSent < size || uses[0].BytesReceived < size {
 		t.Errorf("uses are %+v", uses)
+	}
+}
+
+// What comes with an answer is searched like the answer: 1xx statuses, which do not pass,
+// and trailers.
+func TestSecretsAreTakenOutOfWhatSurroundsAnAnswer(t *testing.T) {
+	f := newFixture(t, withCredential(), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Trailer", "X-Sum")
+		_, _ = io.WriteString(w, "body")
+		w.Header().Set("X-Sum", r.Header.Get("Authorization"))
+		w.Header().Set(http.TrailerPrefix+"X-Late", r.Header.Get("Authorization"))
+	})
+	got := f.ask("GET /x HTTP/1.1\r\nHost: " + f.hostPort() + "\r\nConnection: close\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 200 OK") || strings.Contains(got, secret) || strings.Count(got, placeholder) < 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+// A secret must not come out in parts.
+func TestPartsOfTextsDoNotPassBesideACredential(t *testing.T) {
+	f := newFixture(t, withCredential(), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(r.Header.Get("Authorization")))
+	})
+	for kind, want := range map[string]string{"text/plain": "403 toolcell: a part of a text", "image/png": "206"} {
+		got := f.ask("GET /x?type=" + kind + " HTTP/1.1\r\nRange: bytes=0-9\r\nHost: " + f.hostPort() + "\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+			t.Errorf("%s: %q", kind, got)
+		}
+	}
+}
+
+// What is kept back of a text does not depend on the secret: otherwise a server that
+// sends back what it gets would let code guess it letter by letter.
+func TestDelaysTellNothingOfASecret(t *testing.T) {
+	for _, sent := range []string{"data: q", "data: " + secret[:1], "data: " + secret[:len(secret)-1], "no end " + strings.Repeat("z", len(secret)-1)} {
+		r, w := io.Pipe()
+		b := &hidingBody{ReadCloser: r, replacer: strings.NewReplacer(secret, placeholder), kept: len(secret) - 1}
+		go func() { _, _ = io.WriteString(w, "line\n"+sent); w.Close() }()
+		first := make([]byte, 1<<10)
+		n, err := b.Read(first)
+		if want := "line\n" + sent[:max(0, len(sent)-len(secret)+1)]; err != nil || string(first[:n]) != want {
+			t.Errorf("%q: %q came, error %v", sent, first[:n], err)
+		}
+		if rest, err := io.ReadAll(b); err != nil || string(first[:n])+string(rest) != "line\n"+sent {
+			t.Errorf("%q: %q followed, error %v", sent, rest, err)
+		}
 	}
 }

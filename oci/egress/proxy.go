@@ -95,12 +95,13 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer b.keep(server)()
+	defer server.Close()
 	b.usage.addRequest(t.host, t.port, rule)
 	client, buffered, err := accept(w)
 	if err != nil {
 		return
 	}
-	defer b.keep(client)()
+	defer client.Close()
 	b.tunnel(client, buffered, server, t)
 }
 
@@ -137,7 +138,7 @@ func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 	if err != nil {
 		return
 	}
-	defer b.keep(c)()
+	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	fmt.Fprintf(c, "HTTP/1.1 %d toolcell: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\ntoolcell: %s\n",
 		why.status, reason, len(reason)+len("toolcell: \n"), reason)

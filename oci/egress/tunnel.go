@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 )
 
@@ -20,6 +21,9 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 		b.usage.addRefusal(t.host, t.port, "", asciiLine(err.Error()))
 		return
 	}
+	// The client may have sent more with it, such as early data.
+	rest, _ := io.ReadAll(unread(buffered)) // from memory
+	hello = append(hello, rest...)
 	if _, err := server.Write(hello); err != nil {
 		return
 	}
@@ -40,7 +44,7 @@ func checkServerName(name, host string) error {
 	if _, err := netip.ParseAddr(host); err == nil && name == "" {
 		return nil
 	}
-	if name == host {
+	if strings.ToLower(name) == host {
 		return nil
 	}
 	return fmt.Errorf("the TLS handshake is for %q, and the connection for %q", name, host)
