@@ -23,6 +23,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) $(shell .ci/built-from.sh) -extldfla
 export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/images
 export TOOLCELL_TEST_NPM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/npm
 export TOOLCELL_TEST_PYPI ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/pypi
+export TOOLCELL_TEST_CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/clients
 PREFIX ?= /usr/local
 
 .PHONY: build run check test test-all test-deps test-vm lint vulncheck fuzz soak install clean FORCE
@@ -62,7 +63,7 @@ test: test-deps
 # makes the unit tests take three times as long, and it cannot look into the
 # binary that the end-to-end tests start.
 test-all: test-deps $(if $(SKIP_TESTED),,test)
-	@$(MAKE) --no-print-directory -j3 test-images test-npm test-pypi
+	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
@@ -70,7 +71,7 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 
-.PHONY: test-images test-npm test-pypi test-py vet
+.PHONY: test-images test-npm test-pypi test-clients test-py vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 
@@ -79,6 +80,9 @@ test-npm:
 
 test-pypi:
 	@.ci/pypi.sh $(TOOLCELL_TEST_PYPI)
+
+test-clients:
+	@.ci/clients.sh $(TOOLCELL_TEST_CLIENTS)
 
 vet:
 	go vet -tags $(TAGS) ./...

@@ -244,6 +244,8 @@ func (r *Result) fields() toon.Object {
 			v = r.pictureRows()
 		case name == "files":
 			v = r.fileRows()
+		case name == "network":
+			v = r.networkRows()
 		}
 		if ok {
 			out = append(out, toon.Field{Key: name, Value: v})

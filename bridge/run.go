@@ -15,10 +15,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
-	"github.com/toolcell/toolcell/oci/egress"
 )
 
 // A Request is one call of run_python.
@@ -92,7 +90,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	if err != nil {
 		return plan.fail(err)
 	}
-	if err := py.openNetwork(plan.network); err != nil {
+	if err := py.openNetwork(ctx, plan.network); err != nil {
 		return plan.fail(withStatus(StatusSandbox, err))
 	}
 	defer py.closeNetwork()
@@ -117,11 +115,11 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
-	uses, refusals := py.closeNetwork()
+	reached := py.closeNetwork()
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
-	r.Network = uses
+	networkNotes := r.addNetwork(plan, req.Code, reached)
 	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
 	s.defined.Add(req.Session, end.done.Names)
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
@@ -133,7 +131,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	newsAtEnd := s.sessions.endRun(sess, r, end)
 	r.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
-	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), refusals, published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)
+	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), networkNotes, published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)
 	return r
 }
 
@@ -170,30 +168,6 @@ func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progres
 	return hostapi.New(o)
 }
 
-// openNetwork opens the way out that was granted, if one was. Without a sandbox there
-// is none, and the run says why.
-func (in *interpreter) openNetwork(grant *policy.NetworkGrant) error {
-	if grant == nil {
-		return nil
-	}
-	<-in.started
-	if in.sandbox == nil {
-		return nil
-	}
-	l, err := in.sandbox.Listen()
-	if err == nil {
-		in.network, err = network.Open(l, grant)
-	}
-	return err
-}
-
-// closeNetwork closes the way out, and returns what was reached and what was refused.
-func (in *interpreter) closeNetwork() (uses []egress.Use, refusals []string) {
-	uses, refusals = in.network.Close()
-	in.network = nil
-	return uses, refusals
-}
-
 // startMessage returns the runner's start message.
 func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start {
 	saved, err := s.saved.Names() // the runner asks for a source when it needs one
@@ -202,13 +176,7 @@ func (s *Server) startMessage(p plan, py *interpreter, req Request) runner.Start
 	}
 	start := runner.Start{
 		Code: req.Code, Argv: req.Argv, File: req.File, Saved: saved, Session: req.Session, Printed: py.printed.names(), Timeout: p.timeout,
-		Input: req.Input != nil,
-	}
-	if py.network != nil {
-		start.Network = &runner.Network{Variables: py.network.Variables()}
-		if py.network.Roots() != nil {
-			start.Network.Files = []string{network.RootsFile}
-		}
+		Input: req.Input != nil, Network: py.networkStart(),
 	}
 	for _, st := range p.servers {
 		start.Servers = append(start.Servers, runner.Server{

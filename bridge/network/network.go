@@ -9,7 +9,6 @@ package network
 import (
 	"bytes"
 	"crypto/rand"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -28,7 +27,7 @@ type Access struct {
 	broker    *egress.Broker
 	variables map[string]string
 	roots     []byte
-	unchecked bool // a proxy resolves the names
+	file      string // of the policy
 }
 
 // Open begins to serve connections from l, which it takes over, as the grant allows.
@@ -42,22 +41,32 @@ func Open(l net.Listener, g *policy.NetworkGrant) (*Access, error) {
 			o.Inspect = append(o.Inspect, t.Host)
 		}
 	}
-	a := &Access{variables: proxyVariables("http://" + l.Addr().String()), unchecked: g.ViaProxy()}
-	for _, c := range g.Credentials() {
-		placeholder := "tc_" + rand.Text()[:26] + rand.Text()[:6]
-		o.Credentials = append(o.Credentials, egress.Credential{
-			Host: c.Host, Header: c.Header, Value: c.Value, Secrets: c.Secrets, Placeholder: placeholder,
-		})
-		if c.Env != "" && a.variables[c.Env] == "" { // one for several hosts
-			a.variables[c.Env] = placeholder
-		}
-	}
+	a := &Access{variables: proxyVariables("http://" + l.Addr().String()), file: g.File()}
+	o.Credentials = a.addPlaceholders(g.Credentials())
 	var err error
 	if a.broker, err = egress.Start(l, o); err != nil {
 		return nil, err
 	}
 	a.trust(hostRoots(), a.broker.Certificate())
 	return a, nil
+}
+
+// addPlaceholders gives each credential what stands in for it inside: the same for all
+// with one variable.
+func (a *Access) addPlaceholders(credentials []policy.Credential) (all []egress.Credential) {
+	byVariable := map[string]string{}
+	for _, c := range credentials {
+		placeholder := byVariable[c.Env]
+		if c.Env == "" || placeholder == "" {
+			placeholder = "tc_" + (rand.Text() + rand.Text())[:32]
+			byVariable[c.Env] = placeholder
+		}
+		all = append(all, egress.Credential{Host: c.Host, Header: c.Header, Value: c.Value, Secrets: c.Secrets, Placeholder: placeholder})
+		if _, taken := a.variables[c.Env]; c.Env != "" && !taken {
+			a.variables[c.Env] = placeholder
+		}
+	}
+	return all
 }
 
 // proxyVariables are those by which clients find their proxy. Programs differ in the
@@ -120,19 +129,11 @@ func (a *Access) Roots() []byte {
 	return a.roots
 }
 
-// Close closes the way out and everything that goes through it. It returns what was
-// reached, and for the caller what was refused.
-func (a *Access) Close() (uses []egress.Use, notes []string) {
+// Close closes the way out and everything that goes through it, and returns what did.
+func (a *Access) Close() Report {
 	if a == nil {
-		return nil, nil
+		return Report{}
 	}
 	a.broker.Close()
-	uses = a.broker.Uses()
-	for _, reason := range a.broker.Refusals() {
-		notes = append(notes, "the network refused a request: "+reason)
-	}
-	if a.unchecked && len(uses) > 0 {
-		notes = append(notes, fmt.Sprintf("addresses were not checked: connections went through the proxy of the host ([network] via = %q)", "env"))
-	}
-	return uses, notes
+	return Report{Uses: a.broker.Uses(), Unchecked: a.broker.ThroughProxy(), refusals: a.broker.Refusals(), file: a.file}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -21,7 +22,7 @@ func execCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
-		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *; may be repeated"},
+		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *, or a host of the policy, as https://HOST; may be repeated"},
 		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object when the run is over, instead of its output"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no notes and logs on stderr"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "notes about this host each time, not only when they are new"},
@@ -140,7 +141,10 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	for _, name := range c.StringSlice("server") {
-		if _, err := a.proxy.Lookup(name); err != nil && name != "*" {
+		if name == "*" || policy.IsTarget(name) {
+			continue
+		}
+		if _, err := a.proxy.Lookup(name); err != nil {
 			return &console.ExitError{Code: console.ExitUsage, Err: forShell(err)}
 		}
 	}

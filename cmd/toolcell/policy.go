@@ -43,7 +43,7 @@ func printUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.Serv
 func policyCheck(s settings.Settings) []oci.Check {
 	file, _ := s.PolicyFile()
 	p := loadPolicy(s, slog.New(slog.DiscardHandler))
-	n, ok := p.Sections()
+	servers, networkRules, ok := p.Sections()
 	switch err := p.Err(); {
 	case err != nil:
 		return []oci.Check{{
@@ -51,14 +51,11 @@ func policyCheck(s settings.Settings) []oci.Check {
 			Cure: "# mend the file, or take it away:\n${EDITOR:-vi} " + text.ShellWord(file),
 		}}
 	case ok:
-		return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: fmt.Sprintf("%s says in %s what code may call", file, sections(n))}}
+		said := fmt.Sprintf("%s says in %s what code may call", file, text.Plural(servers, "section"))
+		if networkRules > 0 {
+			said += fmt.Sprintf(", and in %s what it may reach over the network", text.Plural(networkRules, "rule"))
+		}
+		return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: said}}
 	}
 	return nil
-}
-
-func sections(n int) string {
-	if n == 1 {
-		return "1 section"
-	}
-	return fmt.Sprintf("%d sections", n)
 }

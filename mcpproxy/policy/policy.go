@@ -73,17 +73,18 @@ func (p *Policy) Err() error {
 	return p.err
 }
 
-// Sections returns how many sections the file has; ok is false without a file.
-func (p *Policy) Sections() (n int, ok bool) {
+// Sections returns how many sections about servers the file has, and how many rules
+// for the network; ok is false without a file.
+func (p *Policy) Sections() (servers, networkRules int, ok bool) {
 	if p == nil {
-		return 0, false
+		return 0, 0, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.rules == nil {
-		return 0, p.err != nil
+		return 0, 0, p.err != nil
 	}
-	return len(p.rules.sections), true
+	return len(p.rules.sections), len(p.rules.network.allow) + len(p.rules.network.deny), true
 }
 
 // UnmatchedSections names the sections that are about none of these servers: a

@@ -13,7 +13,7 @@ type Use struct {
 	Requests      int    `json:"requests"` // of HTTP, or connections whose content is not seen
 	BytesSent     int64  `json:"bytesSent"`
 	BytesReceived int64  `json:"bytesReceived"`
-	Refused       int    `json:"refused,omitempty"`
+	Refused       int    `json:"refused"`
 	Rule          string `json:"rule,omitempty"` // that allowed or denied it last
 }
 

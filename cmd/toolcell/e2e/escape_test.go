@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,15 +22,22 @@ import (
 var escapePy string
 
 // TestEscapeBattery wants every attempt to fail, and no trap to be touched.
-func TestEscapeBattery(t *testing.T) { escapeBattery(t, "host", "") }
+func TestEscapeBattery(t *testing.T) { escapeBattery(t, "host", "", nil) }
+
+// TestEscapeBatteryWithTheNetwork has a way out, to a host that is not there.
+func TestEscapeBatteryWithTheNetwork(t *testing.T) {
+	dir, write := policyFolder(t)
+	write("[network]\nallow = ['127.0.0.2:9']\nprivate = ['127.0.0.2']")
+	escapeBattery(t, "host", "-network", env{"XDG_CONFIG_HOME": dir}, "https://127.0.0.2:9")
+}
 
 // TestEscapeBatteryOnAnImage has a root that belongs to the server's user, and
 // where there is one id only, to the code itself.
 func TestEscapeBatteryOnAnImage(t *testing.T) {
-	escapeBattery(t, registry(t, "", "", "3.14")+"3.14-slim", "-image")
+	escapeBattery(t, registry(t, "", "", "3.14")+"3.14-slim", "-image", nil)
 }
 
-func escapeBattery(t *testing.T, image, suffix string) {
+func escapeBattery(t *testing.T, image, suffix string, more env, hosts ...string) {
 	exe, err := fakeBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -41,16 +49,18 @@ func escapeBattery(t *testing.T, image, suffix string) {
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
 		set := layTraps(t, h)
-		c := h.serve(t, env{
+		e := env{
 			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m", "MCP_BRIDGE_OUTPUT_BYTES": "1m",
 			// Of its own: a tool that an attempt saves must not reach other tests.
 			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
-		})
+		}
+		maps.Copy(e, more)
+		c := h.serve(t, e)
 		if h.name != "no-proc" {
 			c.wantStart(t, h)
 		}
 		neighbour := set.moveIn(t, c)
-		r := c.call(t, map[string]any{"code": set.code(t, escapePy, c.cmd.Process.Pid), "servers": []string{"search"}, "timeout": int(slow(170*time.Second) / time.Second)})
+		r := c.call(t, map[string]any{"code": set.code(t, escapePy, c.cmd.Process.Pid), "servers": append([]string{"search"}, hosts...), "timeout": int(slow(170*time.Second) / time.Second)})
 		if r.isError {
 			t.Errorf("the run ended as %s: %v\n%s", r.status(), r.fields["error"], strings.Join(lines(r.fields["stderr"]), "\n"))
 		}

@@ -1,0 +1,78 @@
+package network
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/oci/egress"
+)
+
+// A Report is what went through the way out of one run.
+type Report struct {
+	Uses      []egress.Use
+	Unchecked bool // addresses: connections went through a proxy
+	refusals  []string
+	file      string // in which the user can allow more
+}
+
+// Refused says what was refused and who can change that, "" if nothing was.
+func (r Report) Refused() string {
+	if len(r.refusals) == 0 {
+		return ""
+	}
+	said := "the network refused requests: " + strings.Join(r.refusals, "; ")
+	if strings.Contains(said, "[network]") {
+		said += "; the user can change " + r.file
+	}
+	return said
+}
+
+// unreachable finds what clients say that have tried to connect by themselves.
+var unreachable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)name resolution|name or service not known|no address associated|network is unreachable|` +
+		`no route to host|could not resolve host|nameresolutionerror|cannot connect to host|gaierror`)
+})
+
+// BypassedHint says what to do about an error of code that was given a way out and
+// did not use it; it is empty for other errors.
+func BypassedHint(failure string) string {
+	switch {
+	case !unreachable().MatchString(failure):
+		return ""
+	case strings.Contains(failure, "Cannot connect to host"):
+		return "aiohttp uses the proxy only if it is told to: aiohttp.ClientSession(trust_env=True)"
+	}
+	return "the network is reached only through the HTTP proxy in the variable HTTPS_PROXY, which this client does not use"
+}
+
+// hosts finds those that code or an error names, in the forms of addresses and of
+// Python's clients.
+var hosts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:https?://|host='|Cannot connect to host )([A-Za-z0-9._-]{1,253})(?:(?::|', port=)(\d{1,5}))?`)
+})
+
+// maxHosts bounds those that are looked at.
+const maxHosts = 20
+
+// UnaskedHint says what to do about an error of code whose call did not ask for the
+// network, where the policy would let it; it is empty for other errors.
+func UnaskedHint(run *policy.Run, code, failure string) string {
+	if !unreachable().MatchString(failure) {
+		return ""
+	}
+	for _, text := range []string{failure, code} {
+		for _, found := range hosts().FindAllStringSubmatch(text, maxHosts) {
+			target := "https://" + found[1]
+			if port := found[2]; port != "" && port != "443" && port != "80" {
+				target += ":" + port
+			}
+			if _, err := run.GrantNetwork([]string{target}); err == nil {
+				return fmt.Sprintf("the call did not ask for this host: add %q to servers", target)
+			}
+		}
+	}
+	return ""
+}
