@@ -239,7 +239,7 @@ func TestTunnelTakesAHandshakeInAnyPieces(t *testing.T) {
 	f := newFixture(t, Options{Rules: testRules{hosts: []string{"example.com"}}}, hello)
 	_, port, _ := net.SplitHostPort(f.server.Listener.Addr().String())
 	var first bytes.Buffer
-	_ = tls.Client(&recordConn{w: &first}, &tls.Config{ServerName: "example.com"}).Handshake()
+	recordHello(&first, "example.com")
 	for _, at := range []int{0, 1, 5, 50, first.Len()} {
 		c, err := net.Dial("tcp", f.proxy)
 		if err != nil {
@@ -260,6 +260,11 @@ func TestTunnelTakesAHandshakeInAnyPieces(t *testing.T) {
 	}
 }
 
+// recordHello writes the first message of a client.
+func recordHello(w io.Writer, serverName string) {
+	_ = tls.Client(&recordConn{w: w}, &tls.Config{ServerName: serverName}).Handshake()
+}
+
 // A recordConn keeps what is written, and has nothing to read.
 type recordConn struct {
 	net.Conn
@@ -269,6 +274,7 @@ type recordConn struct {
 func (c *recordConn) Write(p []byte) (int, error)      { return c.w.Write(p) }
 func (c *recordConn) Read([]byte) (int, error)         { return 0, io.EOF }
 func (c *recordConn) SetDeadline(time.Time) error      { return nil }
+func (c *recordConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *recordConn) SetWriteDeadline(time.Time) error { return nil }
 func (c *recordConn) Close() error                     { return nil }
 
@@ -543,7 +549,7 @@ func TestTunnelLosesNothingBehindTheHandshake(t *testing.T) {
 	}()
 	f := newFixture(t, Options{Rules: testRules{hosts: []string{"example.com"}}}, hello)
 	var first bytes.Buffer
-	_ = tls.Client(&recordConn{w: &first}, &tls.Config{ServerName: "example.com"}).Handshake()
+	recordHello(&first, "example.com")
 	sent := first.String() + strings.Repeat("early", 400)
 	c, err := net.Dial("tcp", f.proxy)
 	if err != nil {
