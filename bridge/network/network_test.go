@@ -1,0 +1,206 @@
+package network
+
+import (
+	"bufio"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// run begins a run under a policy with these lines in [network].
+func run(t *testing.T, lines string) *policy.Run {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte("[network]\n"+lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := policy.Load(file, true, nil)
+	if err := p.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return p.NewRun()
+}
+
+// open opens the way out to these hosts.
+func open(t *testing.T, lines string, hosts ...string) (a *Access, proxy string) {
+	t.Helper()
+	grant, err := run(t, lines).GrantNetwork(hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = Open(l, grant); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a, l.Addr().String()
+}
+
+// ask sends a request to the proxy, and returns the status of the answer.
+func ask(t *testing.T, proxy, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, request+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Status
+}
+
+const (
+	github = "https://api.github.com"
+	rules  = "allow = ['api.github.com', 'GET https://api.example.com/v1/*', '*.example.org']\n"
+	token  = `
+[[network.credential]]
+host = "*.example.org"
+header = "Authorization"
+value = "Bearer secret"
+env = "TOKEN"
+`
+)
+
+func TestNoAccessIsNothing(t *testing.T) {
+	var none *Access
+	if none.Variables() != nil || none.Roots() != nil {
+		t.Error("no way out has variables")
+	}
+	if r := none.Close(); r.Uses != nil || r.Refused() != "" || r.Unchecked {
+		t.Errorf("no way out reports %+v", r)
+	}
+}
+
+func TestVariablesInBothCases(t *testing.T) {
+	a, proxy := open(t, rules, github)
+	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		if got := a.Variables()[name]; got != "http://"+proxy {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if a.Variables()["no_proxy"] != "localhost,127.0.0.1,::1" || a.Variables()["NO_PROXY"] != a.Variables()["no_proxy"] {
+		t.Errorf("variables are %v", a.Variables())
+	}
+}
+
+func TestPlaceholdersStandInForCredentials(t *testing.T) {
+	a, _ := open(t, rules+token, github, "https://a.example.org", "https://b.example.org")
+	first := a.Variables()["TOKEN"]
+	if !regexp.MustCompile(`^tc_[A-Z2-7]{32}$`).MatchString(first) {
+		t.Errorf("the placeholder is %q", first)
+	}
+	for name, value := range a.Variables() {
+		if strings.Contains(value, "secret") {
+			t.Errorf("%s is %q", name, value)
+		}
+	}
+	b, _ := open(t, rules+token, "https://a.example.org")
+	if b.Variables()["TOKEN"] == first {
+		t.Error("two runs have one placeholder")
+	}
+	c, _ := open(t, rules+token, github)
+	if _, there := c.Variables()["TOKEN"]; there {
+		t.Error("a run that may not reach the host has the placeholder")
+	}
+}
+
+// What the sandbox trusts is what the host trusts and, where requests are looked at, the
+// run's own authority for those hosts.
+func TestRootsAreTheHostsAndTheRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(file, []byte("-- the host's --\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", file)
+	a, _ := open(t, rules, github)
+	if got := string(a.Roots()); strings.TrimSpace(got) != "-- the host's --" || a.Variables()["SSL_CERT_FILE"] != "/tmp/toolcell/roots.pem" {
+		t.Errorf("without inspection: %q, %v", got, a.Variables())
+	}
+	b, _ := open(t, rules, github, "https://api.example.com")
+	before, after, _ := strings.Cut(string(b.Roots()), "-----BEGIN")
+	block, _ := pem.Decode([]byte("-----BEGIN" + after))
+	if strings.TrimSpace(before) != "-- the host's --" || block == nil {
+		t.Fatalf("with inspection: %q", b.Roots())
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil || !slices.Equal(ca.PermittedDNSDomains, []string{"api.example.com"}) {
+		t.Errorf("the authority is for %v, error %v", ca.PermittedDNSDomains, err)
+	}
+}
+
+func TestReportSaysWhatWasRefused(t *testing.T) {
+	a, proxy := open(t, rules, github)
+	for range 3 {
+		if got := ask(t, proxy, "CONNECT other.test:443"); got != `403 toolcell: add "other.test" to [network] allow` {
+			t.Errorf("the status is %q", got)
+		}
+	}
+	ask(t, proxy, "CONNECT a.example.org:443")
+	r := a.Close()
+	want := `the network refused requests: add "other.test" to [network] allow; add "https://a.example.org" to the servers of the call; the user can change `
+	if got := r.Refused(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "policy.toml") {
+		t.Errorf("the report says %q", got)
+	}
+	if len(r.Uses) != 2 || r.Uses[0].Refused != 3 || r.Unchecked {
+		t.Errorf("uses are %+v", r.Uses)
+	}
+	if _, err := net.Dial("tcp", proxy); err == nil {
+		t.Error("the way out is open still")
+	}
+	b, proxy := open(t, rules, github)
+	ask(t, proxy, "CONNECT a.example.org:443")
+	if got := b.Close().Refused(); strings.Contains(got, "policy.toml") {
+		t.Errorf("what the call can mend names the file: %q", got)
+	}
+}
+
+func TestHints(t *testing.T) {
+	r := run(t, rules+"private = ['10.0.0.1']")
+	const gai = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
+	for i, tt := range []struct{ code, failure, want string }{
+		{"get('https://api.github.com/x')", gai, `add "https://api.github.com" to servers`},
+		{"get('http://api.github.com:80/x')", gai, `add "https://api.github.com" to servers`},
+		{"get('https://none.test'); get('https://x.example.org')", gai, `add "https://x.example.org" to servers`},
+		{"", "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='api.github.com', port=443): … NameResolutionError(…)", `add "https://api.github.com" to servers`},
+		{"", "ClientConnectorDNSError: Cannot connect to host api.github.com:443 ssl:default [Temporary failure in name resolution]", `add "https://api.github.com" to servers`},
+		{"get('https://none.test')", gai, ""},
+		{"get('https://api.github.com:8080')", gai, ""},
+		{"get('https://api.github.com/x')", "KeyError: 'https://api.github.com'", ""},
+		{"x = 1", gai, ""},
+	} {
+		got := UnaskedHint(r, tt.code, tt.failure)
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%d: %q", i, got)
+		}
+	}
+	var none *policy.Run
+	if got := UnaskedHint(none, "https://api.github.com", gai); got != "" {
+		t.Errorf("without a policy: %q", got)
+	}
+	for failure, want := range map[string]string{
+		gai: "HTTPS_PROXY",
+		"OSError: [Errno 101] Network is unreachable":                                                        "HTTPS_PROXY",
+		"aiohttp.client_exceptions.ClientConnectorDNSError: Cannot connect to host x:443 ssl:default [None]": "trust_env=True",
+		"KeyError: 'x'": "",
+	} {
+		if got := BypassedHint(failure); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", failure, got)
+		}
+	}
+}
