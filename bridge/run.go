@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
-	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -155,9 +153,6 @@ func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progres
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
 		Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
-	}
-	if roots := py.network.Roots(); roots != nil {
-		o.Printed[network.RootsFile] = bytes.NewReader(roots)
 	}
 	if progress.reports() {
 		o.Progress = progress.say

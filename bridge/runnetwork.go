@@ -42,11 +42,7 @@ func (in *interpreter) networkStart() *runner.Network {
 	if in.network == nil {
 		return nil
 	}
-	n := &runner.Network{Variables: in.network.Variables()}
-	if in.network.Roots() != nil {
-		n.Files = []string{network.RootsFile}
-	}
-	return n
+	return &runner.Network{Variables: in.network.Variables(), Roots: string(in.network.Roots())}
 }
 
 // addNetwork adds what went through the way out of a run, and says once what was

@@ -19,9 +19,6 @@ import (
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
-// RootsFile is the name under which a sandbox gets the certificates to trust.
-const RootsFile = "roots.pem"
-
 // An Access is the way out of one run. A nil *Access is none.
 type Access struct {
 	broker    *egress.Broker
@@ -88,7 +85,7 @@ func (a *Access) trust(roots, broker []byte) {
 		return
 	}
 	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"} {
-		a.variables[name] = runner.PrintedDir + "/" + RootsFile
+		a.variables[name] = runner.RootsFile
 	}
 }
 
@@ -120,7 +117,7 @@ func (a *Access) Variables() map[string]string {
 	return a.variables
 }
 
-// Roots returns the certificates to trust, in PEM, for RootsFile; nil if there is
+// Roots returns the certificates to trust, in PEM; nil if there is
 // nothing to add to those of the image.
 func (a *Access) Roots() []byte {
 	if a == nil {

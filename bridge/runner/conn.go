@@ -74,7 +74,7 @@ type Start struct {
 // A Network is how code reaches the network.
 type Network struct {
 	Variables map[string]string `json:"variables"`       // of the environment, for this run
-	Files     []string          `json:"files,omitempty"` // names of files for PrintedDir, which the host has
+	Roots     string            `json:"roots,omitempty"` // certificates for RootsFile, in PEM
 }
 
 // A Done describes a run that is over. Everything in it but Stack and Ready

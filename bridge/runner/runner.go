@@ -22,9 +22,10 @@ import (
 // Where a sandbox sees the package.
 const (
 	Dir         = "/run/toolcell/toolcell_runner"
-	Program     = Dir + "/__main__.py" // what Python starts
-	BytecodeDir = Dir + "/__pycache__" // where Python looks for bytecode, if there is any
-	PrintedDir  = "/tmp/toolcell"      // where a run finds what the one before it has printed: Start.Printed
+	Program     = Dir + "/__main__.py"      // what Python starts
+	BytecodeDir = Dir + "/__pycache__"      // where Python looks for bytecode, if there is any
+	PrintedDir  = "/tmp/toolcell"           // where a run finds what the one before it has printed: Start.Printed
+	RootsFile   = PrintedDir + "/roots.pem" // certificates to trust: Network.Roots
 )
 
 // The folder alone would leave out __init__.py and __main__.py.

@@ -1,15 +1,13 @@
-"""The way out that the host gives a run, and the files that it has for one."""
+"""The way out that the host gives a run."""
 from __future__ import annotations
 
-import base64
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Run
-from toolcell_runner import hostfiles, network
-from toolcell_runner.errors import MCPError
+from toolcell_runner import network
 
 SHOWN = "import os\n[os.environ.get(n) for n in ('https_proxy', 'no_proxy', 'TOKEN')]"
 
@@ -42,44 +40,30 @@ def test_a_run_without_the_network_has_no_variables(run: Any) -> None:
     assert run(SHOWN).done[0]["result"] == "[None, None, None]"
 
 
-class FakeRuntime:
-    """Has a host with files, which it gives in pieces of 3 bytes."""
+@pytest.fixture
+def roots(tmp_path: Path, monkeypatch: Any) -> Path:
+    monkeypatch.setattr(network, "ROOTS", os.fspath(tmp_path / "toolcell" / "roots.pem"))
+    return tmp_path / "toolcell" / "roots.pem"
 
-    def __init__(self, **files: bytes) -> None:
-        self.files, self.host = files, self
+
+class FakeRuntime:
+    def __init__(self) -> None:
         self.replaced_variables: dict[str, str | None] = {}
 
-    def ask(self, method: str, params: Any) -> str:
-        assert method == "read_printed"
-        if params["name"] not in self.files:
-            raise MCPError("there is no such file")
-        at = params["offset"]
-        return base64.b64encode(self.files[params["name"]][at:at + 3]).decode()
 
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: Any) -> Path:
-    monkeypatch.setattr(hostfiles, "FOLDER", os.fspath(tmp_path / "files"))
-    return tmp_path / "files"
-
-
-def test_files_of_the_host_arrive_whole(folder: Path) -> None:
-    hostfiles.fetch(FakeRuntime(roots=b"certificates", empty=b""), ["roots", "empty"])  # type: ignore[arg-type]
-    assert (folder / "roots").read_bytes() == b"certificates"
-    assert (folder / "empty").read_bytes() == b""
-
-
-def test_a_file_that_cannot_be_had_is_reported(folder: Path, capsys: Any) -> None:
-    hostfiles.fetch(FakeRuntime(), ["roots"])  # type: ignore[arg-type]
-    assert "roots could not be written: there is no such file" in capsys.readouterr().err
-    assert not (folder / "roots").exists()
-
-
-def test_the_network_brings_its_files(folder: Path, monkeypatch: Any) -> None:
+def test_the_network_brings_its_certificates(roots: Path, monkeypatch: Any) -> None:
     monkeypatch.delenv("TOKEN", raising=False)
-    runtime: Any = FakeRuntime(roots=b"r")
-    network.use_network(runtime, {"variables": {"TOKEN": "tc_1"}, "files": ["roots"]})
-    assert (folder / "roots").read_bytes() == b"r"
+    runtime: Any = FakeRuntime()
+    network.use_network(runtime, {"variables": {"TOKEN": "tc_1"}, "roots": "certificates\n"})
+    assert roots.read_text() == "certificates\n"
     assert os.environ["TOKEN"] == "tc_1"
-    network.use_network(runtime, {})
+    network.use_network(runtime, {"roots": "others"})
+    assert roots.read_text() == "others"
     assert "TOKEN" not in os.environ
+
+
+def test_certificates_that_cannot_be_written_are_reported(roots: Path, capsys: Any) -> None:
+    roots.mkdir(parents=True)
+    runtime: Any = FakeRuntime()
+    network.use_network(runtime, {"roots": "certificates"})
+    assert "roots.pem could not be written: [Errno 21]" in capsys.readouterr().err

@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import os
-
-from .hostfiles import fetch
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from .runtime import Runtime
+
+ROOTS = "/tmp/toolcell/roots.pem"
 
 
 def use_network(runtime: Runtime, network: dict[str, Any]) -> None:
@@ -20,7 +21,8 @@ def use_network(runtime: Runtime, network: dict[str, Any]) -> None:
     runtime.replaced_variables = {name: os.environ.get(name) for name in variables}
     for name, value in variables.items():
         set_variable(name, value)
-    fetch(runtime, network.get("files") or ())
+    if network.get("roots"):
+        write_roots(network["roots"])
 
 
 def set_variable(name: str, value: str | None) -> None:
@@ -28,3 +30,12 @@ def set_variable(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
+
+
+def write_roots(text: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(ROOTS), exist_ok=True)
+        with open(ROOTS, "w") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"{ROOTS} could not be written: {error}", file=sys.stderr)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import os
 import sys
 
+from .errors import MCPError
 from .execute import Executor
 from .mcpmodules import install_servers
 from .process import run_one, set_file
@@ -18,12 +20,14 @@ from .tracebacks import report
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, NoReturn
 
     from .channel import Channel
     from .host import Host
     from .runtime import Runtime
+
+PRINTED = "/tmp/toolcell"
 
 
 def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> int:
@@ -52,7 +56,7 @@ def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], names
             return code
         start = following
         update_names(runtime, start, namespace, given)
-        uninterrupted(runtime, prepare_host_data, runtime, start)
+        uninterrupted(runtime, prepare_run, runtime, start)
 
 
 def send_completions(channel: UninterruptedChannel, text: str, namespace: dict[str, Any]) -> None:
@@ -93,14 +97,30 @@ def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, A
     namespace.pop("__warningregistry__", None)  # each run is warned anew
 
 
-def prepare_host_data(runtime: Runtime, start: dict[str, Any]) -> None:
-    """Fetches what the host has for this run: what the last one printed, and a way out."""
-    if start.get("printed"):
-        from .hostfiles import fetch
-        fetch(runtime, start["printed"])
+def prepare_run(runtime: Runtime, start: dict[str, Any]) -> None:
+    """Makes ready what the host has for this run: what the last one printed, and a way out."""
+    fetch_printed(runtime, start.get("printed") or ())
     if start.get("network") or runtime.replaced_variables:
         from .network import use_network
         use_network(runtime, start.get("network") or {})
+
+
+def fetch_printed(runtime: Runtime, names: Iterable[str]) -> None:
+    """Writes to PRINTED what the last run has printed, where that was too long for its result."""
+    from binascii import a2b_base64
+    for name in names:
+        path = f"{PRINTED}/{name}"
+        try:
+            os.makedirs(PRINTED, exist_ok=True)
+            with open(path, "wb") as file:
+                while chunk := a2b_base64(runtime.host.ask("read_printed", {"name": name, "offset": file.tell()})):
+                    file.write(chunk)
+        except (OSError, MCPError) as error:
+            print(f"{path} could not be written: {error}", file=sys.stderr)
+            try:
+                os.unlink(path)
+            except OSError:
+                pass  # it is not there
 
 
 def uninterrupted(runtime: Runtime, do: Callable[..., Any], *args: Any) -> Any:

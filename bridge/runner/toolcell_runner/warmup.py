@@ -25,6 +25,7 @@ def warm_up() -> None:
         documentation,
         errorreport,
         listeditems,
+        network,
         pretty,
         savetool,
         session,
