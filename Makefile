@@ -147,6 +147,11 @@ bench: bin/toolcell test-deps
 bench-neighbor: bin/toolcell test-deps
 	go test -tags $(TAGS),figures -count=1 -v -run TestNeighborFigures $(E2E)
 
+# A download through the way out of a sandbox beside a direct one.
+.PHONY: bench-network
+bench-network: bin/toolcell test-deps
+	go test -tags $(TAGS),figures -count=1 -v -run TestNetworkFigures $(E2E)
+
 # Whether the ratios of a short session are much worse than the kept ones.
 .PHONY: bench-check
 bench-check: bin/toolcell test-deps

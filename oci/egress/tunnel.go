@@ -32,7 +32,7 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		copyCounted(server, rawConn(client), func(n int64) error { return b.usage.addBytes(t.host, t.port, n, 0) })
+		copyCounted(server, client, func(n int64) error { return b.usage.addBytes(t.host, t.port, n, 0) })
 	})
 	copyCounted(rawConn(client), server, func(n int64) error { return b.usage.addBytes(t.host, t.port, 0, n) })
 	both.Wait()
@@ -50,26 +50,37 @@ func checkServerName(name, host string) error {
 	return fmt.Errorf("the TLS handshake is for %q, and the connection for %q", name, host)
 }
 
-// passed is how many bytes pass between two looks at the limit.
-const passed = 1 << 20
+// tunnelBuffer is in bytes: two segments of the loopback. For both ways of 64 connections
+// that is 16 MiB.
+const tunnelBuffer = 128 << 10
 
-// copyCounted copies until the end of from, and then ends to. Between two sockets the kernel
-// copies (splice(2)).
+// copyCounted copies until the end of from, and then ends to. It does not use splice(2),
+// which io.Copy would: that was slower in alternated runs (0.5 to 0.6 of a direct
+// connection, and 0.7 to 0.9 so).
 func copyCounted(to, from net.Conn, count func(int64) error) {
+	buf := make([]byte, tunnelBuffer)
 	for {
-		n, err := io.CopyN(to, from, passed)
-		if count(n) != nil || err != nil && err != io.EOF {
-			to.Close()
-			from.Close()
-			return
-		}
-		if err == io.EOF {
-			if half, ok := to.(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			} else {
-				to.Close()
+		n, err := from.Read(buf)
+		if over := count(int64(n)); over != nil {
+			err = over
+		} else if n > 0 {
+			if _, werr := to.Write(buf[:n]); werr != nil {
+				err = werr
 			}
+		}
+		switch {
+		case err == nil:
+			continue
+		case err != io.EOF:
+			from.Close()
+			to.Close()
 			return
 		}
+		if half, ok := to.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		} else {
+			to.Close()
+		}
+		return
 	}
 }

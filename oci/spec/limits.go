@@ -83,14 +83,15 @@ func Niceness(h Host) int {
 	return 10
 }
 
-// Sysctls keep the buffers of TCP connections from growing by themselves where
+// Sysctls bound how far the buffers of TCP connections grow by themselves where
 // no cgroup counts them as memory; they belong to the sandbox's own network
-// namespace (ip-sysctl, tcp_rmem and tcp_wmem).
+// namespace (ip-sysctl, tcp_rmem and tcp_wmem). What they receive may grow to what
+// the watch on memory charges for a socket: downloads are slow with less.
 func Sysctls(h Host) map[string]string {
 	if h.Cgroup.Memory && h.Cgroup.V2 || h.NoProc {
 		return nil
 	}
-	return map[string]string{"net.ipv4.tcp_rmem": "4096 65536 131072", "net.ipv4.tcp_wmem": "4096 65536 131072"}
+	return map[string]string{"net.ipv4.tcp_rmem": "4096 131072 425984", "net.ipv4.tcp_wmem": "4096 65536 131072"}
 }
 
 // maxFiles is how many descriptors a process in the sandbox may have open.
