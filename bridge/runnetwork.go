@@ -70,9 +70,13 @@ func (r *Result) networkRows() []any {
 	rows := make([]any, len(r.Network))
 	for i, u := range r.Network {
 		rows[i] = toon.Object{
-			{Key: "host", Value: u.Host}, {Key: "port", Value: u.Port}, {Key: "requests", Value: u.Requests},
-			{Key: "bytesSent", Value: u.BytesSent}, {Key: "bytesReceived", Value: u.BytesReceived},
-			{Key: "refused", Value: u.Refused}, {Key: "rule", Value: u.Rule},
+			{Key: "host", Value: u.Host},
+			{Key: "port", Value: u.Port},
+			{Key: "requests", Value: u.Requests},
+			{Key: "bytesSent", Value: u.BytesSent},
+			{Key: "bytesReceived", Value: u.BytesReceived},
+			{Key: "refused", Value: u.Refused},
+			{Key: "rule", Value: u.Rule},
 		}
 	}
 	return rows

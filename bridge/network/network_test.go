@@ -62,6 +62,7 @@ func ask(t *testing.T, proxy, request string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer resp.Body.Close()
 	return resp.Status
 }
 

@@ -193,12 +193,12 @@ func dialThrough(ctx context.Context, proxy *url.URL, target string) (_ net.Conn
 		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
 	}
 	// One byte at a time, so that nothing of what follows the answer is lost.
-	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request)
-	if err != nil {
-		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
+	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request) //nolint:bodyclose // the connection follows it
+	if err != nil { // its text may have what was sent, and so the password
+		return nil, errors.New("the proxy of the host did not answer as a proxy does")
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the proxy of the host answered %q", resp.Status)
+		return nil, fmt.Errorf("the proxy of the host answered with status %d", resp.StatusCode)
 	}
 	if !stop() {
 		return nil, ctx.Err()

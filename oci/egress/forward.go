@@ -27,7 +27,7 @@ func (b *Broker) newTransport() *http.Transport {
 			}
 			c, err := b.dial(ctx, t.host, t.port)
 			if err != nil {
-				return nil, err
+				return nil, &dialError{err}
 			}
 			return &countedConn{Conn: c, usage: &b.usage, target: t}, nil
 		},
@@ -41,6 +41,11 @@ func (b *Broker) newTransport() *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 	}
 }
+
+// A dialError is why there is no connection to a host.
+type dialError struct{ error }
+
+func (e *dialError) Unwrap() error { return e.error }
 
 // A countedConn counts what passes.
 type countedConn struct {
@@ -129,20 +134,26 @@ func (w finalWriter) WriteHeader(status int) {
 
 func (w finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// upstreamRefusal is what a client is told if a server could not be asked.
+// upstreamRefusal is what a client is told if a server could not be asked. It has nothing
+// of what the server said: errors of net/http quote that, and it may be a credential.
 func upstreamRefusal(t target, err error) *refusal {
 	var certificate *tls.CertificateVerificationError
+	var dial *dialError
 	switch {
+	case errors.As(err, &dial):
+		return dialRefusal(dial.error)
+	case errors.Is(err, errPartOfText):
+		return &refusal{http.StatusForbidden, "", err.Error()}
 	case errors.As(err, &certificate):
 		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)
 	case errors.Is(err, errBytes):
 		err = errBytes
-	case errors.Is(err, errPartOfText):
-		return &refusal{http.StatusForbidden, "", err.Error()}
 	case errors.Is(err, context.Canceled):
 		err = errors.New("the run has ended")
+	default:
+		err = fmt.Errorf("%s did not answer as a server of HTTP does, or closed the connection", t.host)
 	}
-	return dialRefusal(err)
+	return &refusal{http.StatusBadGateway, "", err.Error()}
 }
 
 // check looks at one request. On a host with rules for single requests, everything is

@@ -20,7 +20,7 @@ var (
 // handshake that is given up then.
 func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err error) {
 	_ = c.SetReadDeadline(time.Now().Add(headerTimeout))
-	defer c.SetReadDeadline(time.Time{})
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
 	var seen bytes.Buffer
 	server := tls.Server(&helloConn{Conn: c, r: io.TeeReader(io.LimitReader(r, maxHeader), &seen)}, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {

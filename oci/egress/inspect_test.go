@@ -360,3 +360,29 @@ func TestDelaysTellNothingOfASecret(t *testing.T) {
 		}
 	}
 }
+
+// Errors of net/http quote what they do not understand.
+func TestSecretsAreNotInErrors(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no status line":  "%s\r\n\r\n",
+		"no header":       "HTTP/1.1 200 OK\r\n%s\r\n\r\n",
+		"no status":       "HTTP/1.1 %s\r\n\r\n",
+		"no length":       "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n",
+		"no coding":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\n\r\n",
+		"a reason phrase": "HTTP/1.1 404 %s\r\nConnection: close\r\n\r\n",
+	} {
+		f := newFixture(t, withCredential(), func(w http.ResponseWriter, r *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			fmt.Fprintf(c, answer, r.Header.Get("Authorization"))
+		})
+		got := f.ask("GET /x HTTP/1.1\r\nHost: " + f.hostPort() + "\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 ") || strings.Contains(got, secret) || strings.Contains(fmt.Sprint(f.broker.Refusals(), f.broker.Uses()), secret) {
+			t.Errorf("%s: %q, %q", name, got, f.broker.Refusals())
+		}
+	}
+}

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -71,7 +72,7 @@ func copyCounted(to, from net.Conn, count func(int64) error) {
 		switch {
 		case err == nil:
 			continue
-		case err != io.EOF:
+		case !errors.Is(err, io.EOF):
 			from.Close()
 			to.Close()
 			return

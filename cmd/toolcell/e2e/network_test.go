@@ -139,29 +139,38 @@ func TestNetworkRefusalsAreSaidOnce(t *testing.T) {
 		never   string
 	}{
 		"an error of the code": {
-			fetch("https://other.test/"), []string{"https://api.test"},
+			fetch("https://other.test/"),
+			[]string{"https://api.test"},
 			[]string{`Tunnel connection failed: 403 toolcell: add "other.test" to [network] allow`, `hint: the network refused requests: add "other.test" to [network] allow` + change, "policy.toml"},
 			"\nnote: the network",
 		},
 		"caught": {
-			"for i in range(3):\n  try: __import__('urllib.request').request.urlopen('https://other.test/')\n  except Exception: pass", []string{"https://api.test"},
-			[]string{`note: the network refused requests: add "other.test" to [network] allow` + change}, "hint:",
+			"for i in range(3):\n  try: __import__('urllib.request').request.urlopen('https://other.test/')\n  except Exception: pass",
+			[]string{"https://api.test"},
+			[]string{`note: the network refused requests: add "other.test" to [network] allow` + change},
+			"hint:",
 		},
 		"a host that the call did not ask for": {
-			fetch("https://x.api.test/"), []string{"https://api.test"},
-			[]string{`hint: the network refused requests: add "https://x.api.test" to the servers of the call`}, change,
+			fetch("https://x.api.test/"),
+			[]string{"https://api.test"},
+			[]string{`hint: the network refused requests: add "https://x.api.test" to the servers of the call`},
+			change,
 		},
 		"a request": {
-			fetch("https://rules.test/v2/x"), []string{"https://rules.test"},
-			[]string{`HTTP Error 403: toolcell: add "GET https://rules.test/v2/x" to [network] allow`}, "",
+			fetch("https://rules.test/v2/x"),
+			[]string{"https://rules.test"},
+			[]string{`HTTP Error 403: toolcell: add "GET https://rules.test/v2/x" to [network] allow`},
+			"",
 		},
 		"a call that did not ask": {
 			fetch("https://api.test/"), nil, []string{`hint: the call did not ask for this host: add "https://api.test" to servers`}, "",
 		},
 		"a call that need not ask": {fetch("https://other.test/"), nil, nil, "to servers"},
 		"a client that goes by itself": {
-			"import socket; socket.create_connection(('api.test', 443))", []string{"https://api.test"},
-			[]string{"hint: the network is reached only through the HTTP proxy in the variable HTTPS_PROXY"}, "",
+			"import socket; socket.create_connection(('api.test', 443))",
+			[]string{"https://api.test"},
+			[]string{"hint: the network is reached only through the HTTP proxy in the variable HTTPS_PROXY"},
+			"",
 		},
 	} {
 		r := c.python(t, tt.code, tt.servers...)
