@@ -11,33 +11,37 @@ const demandWindow = 15 * time.Second
 const waitingForks = 4
 
 // countRuns notes that a run begins or ends.
-func (o *Pool) countRuns(n int) {
-	o.running += n
-	if now := time.Now(); now.Sub(o.window) > demandWindow {
-		o.peak = [2]int{0, o.peak[0]}
-		if now.Sub(o.window) > 2*demandWindow {
-			o.peak[1] = 0
+func (g *group) countRuns(n int) {
+	g.running += n
+	g.pool.running += n
+	if now := time.Now(); now.Sub(g.window) > demandWindow {
+		g.peak = [2]int{0, g.peak[0]}
+		if now.Sub(g.window) > 2*demandWindow {
+			g.peak[1] = 0
 		}
-		o.window = now
+		g.window = now
 	}
-	o.peak[0] = max(o.peak[0], o.running)
+	g.peak[0] = max(g.peak[0], g.running)
 }
 
 // target is how many should wait: as many as recently ran at once, and always a
-// few forks, unless the host lacks memory for even one more run.
-func (o *Pool) target() int {
-	if o.closed || o.key == nil || o.p.Limits.Memory > 0 && o.source.MemoryAvailable() < o.p.Limits.Memory {
+// few forks, unless the host lacks memory for even one more run. Of a kind of process
+// that was not the last one used, one waits.
+func (g *group) target() int {
+	if g.gone || g.p.Limits.Memory > 0 && g.pool.source.MemoryAvailable() < g.p.Limits.Memory {
 		return 0
 	}
-	least := 1
-	if o.template != nil {
-		least = waitingForks
+	most := g.pool.options.Max
+	switch {
+	case !g.isLatest():
+		return min(1, most)
+	case g.template != nil:
+		return min(max(waitingForks, g.peak[0], g.peak[1]), most)
 	}
-	return min(max(least, o.peak[0], o.peak[1]), o.options.Max)
+	return min(max(1, g.peak[0], g.peak[1]), most)
 }
 
-// hasRoom reports whether to start another. Running and waiting sandboxes
-// together stay within Max.
-func (o *Pool) hasRoom(want int) bool {
-	return len(o.ready)+o.making < want && len(o.ready)+o.making+o.running < max(o.options.Max, 2)
+// hasRoom reports whether to start another, where so many should wait.
+func (g *group) hasRoom(want int) bool {
+	return !g.gone && len(g.ready)+g.making < want && g.pool.hasRoom(g)
 }

@@ -7,7 +7,8 @@ import (
 
 // TestPoolFollowsDemand counts without starting anything.
 func TestPoolFollowsDemand(t *testing.T) {
-	o := &Pool{source: Source{MemoryAvailable: func() int64 { return 1 << 40 }}, key: &poolKey{}, options: Options{Max: 4}}
+	o := &group{pool: &Pool{source: Source{MemoryAvailable: func() int64 { return 1 << 40 }}, options: Options{Max: 4}}}
+	o.pool.groups = []*group{o}
 	for range 3 {
 		o.countRuns(1)
 	}

@@ -1,12 +1,11 @@
 // Package pool keeps sandboxes ready for the next process: forks of a template,
-// or containers where forking is refused. It follows demand, and releases
-// everything after a time without use.
+// or containers where forking is refused. It follows demand, keeps the few kinds of
+// processes that were used last, and releases everything after a time without use.
 package pool
 
 import (
 	"context"
 	"reflect"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -55,38 +54,24 @@ type State struct {
 	Template      Template // nil if there is none
 }
 
-// A Pool holds standby sandboxes, all alike: for the process of the last
-// request. As many wait as recently ran at once. One goroutine for each
-// processor makes them, after a run and in the background.
+// maxGroups bounds how many kinds of processes have standbys at once: each may hold a
+// started Python, which takes some 20 MB and what it has imported.
+const maxGroups = 4
+
+// A Pool holds standby sandboxes for the processes of the last requests, in a group
+// for each kind of process. The group that was used longest ago leaves first.
 type Pool struct {
 	containers *container.Runtime
 	source     Source
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the groups, too
 	options Options
-	key     *poolKey // nil if it is for none
-	p       spec.Process
-	h       spec.Host
-	ready   []*container.Standby
-	making  int
-	makers  int // goroutines
-	idle    *time.Timer
+	groups  []*group // the most recently used last
+	running int      // concurrent runs now
 	closed  bool
-
-	// What forks are made from; nil while there is none.
-	template Template
-	starting chan struct{} // closed when the present start has ended
-	refused  error         // why there will be no template
-	failures int           // starts in a row that failed
-	retry    time.Time     // no start before this time
-	notes    []string
-
-	running int // concurrent runs now, and the most in this window and the last
-	peak    [2]int
-	window  time.Time
 }
 
-// New makes a pool that is empty until Keep sets its size.
+// New makes a pool that is empty until SetOptions sets its size.
 func New(e *container.Runtime, s Source) *Pool { return &Pool{containers: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
@@ -139,8 +124,7 @@ func (o *Pool) Prepare(p spec.Process, h spec.Host) {
 	if o.closed || o.options.Max <= 0 {
 		return
 	}
-	o.retarget(p, h)
-	o.fill()
+	o.use(p, h).fill()
 }
 
 // Acquire gives a standby sandbox, nil if a fresh one is to serve, and what to
@@ -151,147 +135,82 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 		o.mu.Unlock()
 		return nil, func() {}
 	}
-	o.retarget(p, h)
-	o.countRuns(1)
-	w := o.pop()
+	g := o.use(p, h)
+	g.countRuns(1)
+	w := g.pop()
 	if w == nil && o.options.Start == StartFork {
-		o.awaitTemplate(ctx)
+		g.awaitTemplate(ctx)
 	}
-	t := o.template
+	t := g.template
 	o.mu.Unlock()
 	if w == nil && t != nil {
-		w = o.fork(t, true)
+		w = g.fork(t, true)
 	}
 	return w, func() {
 		o.mu.Lock()
-		o.countRuns(-1)
-		o.touch()
+		g.countRuns(-1)
+		g.touch()
 		o.mu.Unlock()
 		o.containers.Later(container.AfterAnswer, func() {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.fill()
+			g.fill()
 		})
 	}
 }
 
-// retarget makes p the process that the pool is for.
-func (o *Pool) retarget(p spec.Process, h spec.Host) {
+// use returns the group for p, which becomes the most recently used one. mu is held.
+func (o *Pool) use(p spec.Process, h spec.Host) *group {
 	key := keyOf(p, h)
-	o.touch()
-	if reflect.DeepEqual(key, o.key) {
-		return
+	at := slices.IndexFunc(o.groups, func(g *group) bool { return reflect.DeepEqual(g.key, key) })
+	if at < 0 {
+		o.makePlace(key)
+		o.groups = append(o.groups, &group{pool: o, key: key, p: p, h: h})
+		at = len(o.groups) - 1
 	}
-	o.drop()
-	o.key, o.h, o.p = key, h, p
-	o.refused, o.failures, o.retry, o.notes = nil, 0, time.Time{}, nil
+	g := o.groups[at]
+	o.groups = append(slices.Delete(o.groups, at, at+1), g)
+	g.touch()
+	return g
 }
 
-// touch postpones the time at which everything is released.
-func (o *Pool) touch() {
-	if o.idle != nil {
-		o.idle.Stop()
-	}
-	if !o.closed {
-		o.idle = time.AfterFunc(max(o.options.Idle, time.Second), o.releaseIdle)
-	}
-}
-
-// pop gives one that waits.
-func (o *Pool) pop() *container.Standby {
-	for len(o.ready) > 0 {
-		w := o.ready[0]
-		o.ready = slices.Delete(o.ready, 0, 1)
-		if w.Alive() {
-			return w
-		}
-		w.Discard()
-	}
-	return nil
-}
-
-// fill begins to make what is missing.
-func (o *Pool) fill() {
-	want := o.target()
-	for len(o.ready) > want {
-		o.ready[0].Discard()
-		o.ready = slices.Delete(o.ready, 0, 1)
-	}
-	if want == 0 {
-		return
-	}
-	if o.wantsForks() && (o.template == nil || o.template.Gone()) {
-		o.startTemplate()
-		return
-	}
-	for o.makers < runtime.GOMAXPROCS(0) && o.hasRoom(want) {
-		o.makers++
-		o.making++
-		o.containers.Go(o.make)
-	}
-}
-
-// make makes sandboxes until there are enough. It has been counted.
-func (o *Pool) make() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for {
-		t, key, p, h := o.template, o.key, o.p, o.h
-		o.mu.Unlock()
-		var w *container.Standby
-		var notes []string
-		var err error
-		if t != nil {
-			w = o.fork(t, false)
-		} else if w, notes, err = o.source.Container(p, h); err != nil {
-			w = nil
-		}
-		o.mu.Lock()
-		o.addNotes(notes...)
-		o.making--
-		switch {
-		case w == nil:
-		case o.closed || key != o.key:
-			w.Discard()
-		default:
-			o.ready = append(o.ready, w)
-		}
-		if w == nil || !o.hasRoom(o.target()) || o.wantsForks() && o.template == nil {
-			break
-		}
-		o.making++
-	}
-	o.makers--
-}
-
-// addNotes adds what the user should know, each note once.
-func (o *Pool) addNotes(notes ...string) {
-	for _, n := range notes {
-		if !slices.Contains(o.notes, n) {
-			o.notes = append(o.notes, n)
+// makePlace drops groups for a new one: those of another root, since an image that was
+// replaced is not used again, and the one that was used longest ago.
+func (o *Pool) makePlace(key *poolKey) {
+	for _, g := range slices.Clone(o.groups) {
+		if !reflect.DeepEqual(g.key.Root, key.Root) || g.key.Files[0] != key.Files[0] {
+			o.drop(g)
 		}
 	}
-}
-
-// releaseIdle lets everything go after a time without use.
-func (o *Pool) releaseIdle() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.running == 0 {
-		o.drop()
+	if len(o.groups) >= maxGroups {
+		o.drop(o.groups[0])
 	}
 }
 
-// drop releases everything. Sandboxes being made are released when they are
-// done.
-func (o *Pool) drop() {
-	for _, w := range o.ready {
-		w.Discard()
+// drop releases a group.
+func (o *Pool) drop(g *group) {
+	o.groups = slices.DeleteFunc(o.groups, func(other *group) bool { return other == g })
+	g.release()
+}
+
+// waiting returns how many sandboxes wait or are being made.
+func (o *Pool) waiting() (n int) {
+	for _, g := range o.groups {
+		n += len(g.ready) + g.making
 	}
-	if o.template != nil {
-		o.template.Retire()
+	return n
+}
+
+// hasRoom reports whether one more may wait for g. Running and waiting sandboxes
+// together stay within Max. Those that wait for another kind of process give way.
+func (o *Pool) hasRoom(g *group) bool {
+	most := max(o.options.Max, 2)
+	for _, other := range o.groups {
+		for other != g && g.isLatest() && o.waiting()+o.running >= most && len(other.ready) > 0 {
+			other.discardOne()
+		}
 	}
-	o.ready, o.template, o.key = nil, nil, nil
+	return o.waiting()+o.running < most
 }
 
 // Close ends waiting sandboxes. No more are made.
@@ -299,22 +218,32 @@ func (o *Pool) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	if o.idle != nil {
-		o.idle.Stop()
+	for len(o.groups) > 0 {
+		o.drop(o.groups[0])
 	}
-	o.drop()
 }
 
-// State describes the pool now.
+// State describes the pool now, and of its groups the most recently used.
 func (o *Pool) State() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return State{len(o.ready), o.making, o.running, o.template}
+	if len(o.groups) == 0 {
+		return State{Running: o.running}
+	}
+	g := o.groups[len(o.groups)-1]
+	return State{len(g.ready), g.making, o.running, g.template}
 }
 
-// Notes returns what the user should know.
-func (o *Pool) Notes() []string {
+// Notes returns what the user should know, each note once.
+func (o *Pool) Notes() (notes []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.notes)
+	for _, g := range o.groups {
+		for _, n := range g.notes {
+			if !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	return notes
 }

@@ -1,0 +1,160 @@
+package pool
+
+import (
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// A group holds standby sandboxes for one kind of process, all alike. As many wait as
+// recently ran at once. One goroutine for each processor makes them, after a run and
+// in the background. The pool's mutex guards it.
+type group struct {
+	pool   *Pool
+	key    *poolKey
+	p      spec.Process
+	h      spec.Host
+	ready  []*container.Standby
+	making int
+	makers int // goroutines
+	idle   *time.Timer
+	gone   bool // it was released
+
+	// What forks are made from; nil while there is none.
+	template Template
+	starting chan struct{} // closed when the present start has ended
+	refused  error         // why there will be no template
+	failures int           // starts in a row that failed
+	retry    time.Time     // no start before this time
+	notes    []string
+
+	running int // concurrent runs now, and the most in this window and the last
+	peak    [2]int
+	window  time.Time
+}
+
+// isLatest reports whether the group is the most recently used one.
+func (g *group) isLatest() bool {
+	groups := g.pool.groups
+	return len(groups) > 0 && groups[len(groups)-1] == g
+}
+
+// touch postpones the time at which everything is released.
+func (g *group) touch() {
+	if g.idle != nil {
+		g.idle.Stop()
+	}
+	if !g.gone {
+		g.idle = time.AfterFunc(max(g.pool.options.Idle, time.Second), g.releaseIdle)
+	}
+}
+
+// pop gives one that waits.
+func (g *group) pop() *container.Standby {
+	for len(g.ready) > 0 {
+		w := g.ready[0]
+		g.ready = slices.Delete(g.ready, 0, 1)
+		if w.Alive() {
+			return w
+		}
+		w.Discard()
+	}
+	return nil
+}
+
+// discardOne lets one go that waits.
+func (g *group) discardOne() {
+	g.ready[0].Discard()
+	g.ready = slices.Delete(g.ready, 0, 1)
+}
+
+// fill begins to make what is missing, and lets go what is too much.
+func (g *group) fill() {
+	want := g.target()
+	for len(g.ready) > want {
+		g.discardOne()
+	}
+	if want == 0 {
+		return
+	}
+	if g.wantsForks() && (g.template == nil || g.template.Gone()) {
+		g.startTemplate()
+		return
+	}
+	for g.makers < runtime.GOMAXPROCS(0) && g.hasRoom(want) {
+		g.makers++
+		g.making++
+		g.pool.containers.Go(g.make)
+	}
+}
+
+// make makes sandboxes until there are enough. It has been counted.
+func (g *group) make() {
+	o := g.pool
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		t, p, h := g.template, g.p, g.h
+		o.mu.Unlock()
+		var w *container.Standby
+		var notes []string
+		var err error
+		if t != nil {
+			w = g.fork(t, false)
+		} else if w, notes, err = o.source.Container(p, h); err != nil {
+			w = nil
+		}
+		o.mu.Lock()
+		g.addNotes(notes...)
+		g.making--
+		switch {
+		case w == nil:
+		case g.gone:
+			w.Discard()
+		default:
+			g.ready = append(g.ready, w)
+		}
+		if w == nil || !g.hasRoom(g.target()) || g.wantsForks() && g.template == nil {
+			break
+		}
+		g.making++
+	}
+	g.makers--
+}
+
+// addNotes adds what the user should know, each note once.
+func (g *group) addNotes(notes ...string) {
+	for _, n := range notes {
+		if !slices.Contains(g.notes, n) {
+			g.notes = append(g.notes, n)
+		}
+	}
+}
+
+// releaseIdle lets everything go after a time without use.
+func (g *group) releaseIdle() {
+	g.pool.mu.Lock()
+	defer g.pool.mu.Unlock()
+	if g.running == 0 && !g.gone {
+		g.pool.drop(g)
+	}
+}
+
+// release releases everything. Sandboxes being made are released when they are
+// done.
+func (g *group) release() {
+	g.gone = true
+	if g.idle != nil {
+		g.idle.Stop()
+	}
+	for len(g.ready) > 0 {
+		g.discardOne()
+	}
+	if g.template != nil {
+		g.template.Retire()
+	}
+	g.template = nil
+}
