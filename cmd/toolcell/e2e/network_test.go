@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -183,4 +184,40 @@ func TestNetworkRefusalsAreSaidOnce(t *testing.T) {
 			t.Errorf("%s: %q is there:\n%s", name, tt.never, r.text)
 		}
 	}
+}
+
+// TestNetworkLeavesNothing open in toolcell: no connection to a host outlives its run.
+func TestNetworkLeavesNothing(t *testing.T) {
+	s := newSite(t)
+	c := firstHost(t).serve(t, s.env("allow = ['api.test', 'GET https://rules.test/*']\nvia = 'env'", nil))
+	open := func() int {
+		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, fd := range all { // of the network alone: others come with sandboxes that wait
+			if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", c.cmd.Process.Pid, fd.Name())); err == nil && s.isTCP(to) {
+				n++
+			}
+		}
+		return n
+	}
+	for range 5 {
+		c.python(t, rawAsk+"kept = [tls(f'{h}.test:443', f'{h}.test') for h in ('api', 'rules') for i in range(3)]\n"+
+			"for k in kept: k.sendall(b'GET /x HTTP/1.1\\r\\nHost: rules.test\\r\\n\\r\\n')\nprint({line(k) for k in kept})", "https://api.test", "https://rules.test").
+			want(t, "{'HTTP/1.1 200 OK'}")
+	}
+	waitFor(t, "connections of toolcell to end", func() bool { return open() == 0 })
+}
+
+// isTCP reports whether a descriptor is one of the connections to our servers, or of any
+// other of TCP on this host.
+func (s *site) isTCP(link string) bool {
+	inode, ok := strings.CutPrefix(link, "socket:[")
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ok && strings.Contains(string(table), " "+strings.TrimSuffix(inode, "]")+" ")
 }

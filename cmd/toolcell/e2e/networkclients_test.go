@@ -66,7 +66,7 @@ via = "env"`, env{"MCP_BRIDGE_MOUNTS": installedClients(t) + ":/clients:ro", "MC
 		// A refusal is seen in each of them.
 		code := fmt.Sprintf("ORIGIN = 'https://other.test'\nCLIENTS = %q.split()\n%s", "urllib requests httpx aiohttp curl git", clientsPy)
 		r := c.call(t, map[string]any{"code": code, "servers": []string{"https://api.test"}, "timeout": seconds(100)})
-		for _, line := range strings.SplitSeq(strings.Split(r.text, "\nnote")[0], "\n") {
+		for line := range strings.SplitSeq(strings.Split(r.text, "\nnote")[0], "\n") {
 			if !strings.Contains(line, "403") {
 				t.Errorf("a refusal: %s", line)
 			}
