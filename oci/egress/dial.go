@@ -194,7 +194,7 @@ func dialThrough(ctx context.Context, proxy *url.URL, target string) (_ net.Conn
 	}
 	// One byte at a time, so that nothing of what follows the answer is lost.
 	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request) //nolint:bodyclose // the connection follows it
-	if err != nil { // its text may have what was sent, and so the password
+	if err != nil {                                                                     // its text may have what was sent, and so the password
 		return nil, errors.New("the proxy of the host did not answer as a proxy does")
 	}
 	if resp.StatusCode != http.StatusOK {

@@ -196,10 +196,7 @@ func TestTunnelTakesOnlyTLSForItsHost(t *testing.T) {
 		}
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 		fmt.Fprintf(c, "CONNECT %s:%s HTTP/1.1\r\nHost: evil\r\n\r\n", host, port)
-		resp, err := http.ReadResponse(bufio.NewReader(&oneByteReader{c}), nil) //nolint:bodyclose // the connection follows it
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("CONNECT: %v, %v", resp, err)
-		}
+		wantConnected(t, c)
 		return c
 	}
 	for name, c := range map[string]struct {
@@ -248,16 +245,22 @@ func TestTunnelTakesAHandshakeInAnyPieces(t *testing.T) {
 		}
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 		fmt.Fprintf(c, "CONNECT example.com:%s HTTP/1.1\r\n\r\n%s", port, first.Bytes()[:at])
-		resp, err := http.ReadResponse(bufio.NewReader(&oneByteReader{c}), nil)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("%v, %v", resp, err)
-		}
+		wantConnected(t, c)
 		_, _ = c.Write(first.Bytes()[at:])
 		var head [5]byte
 		if _, err := io.ReadFull(c, head[:]); err != nil || head[0] != 22 {
 			t.Errorf("cut at %d: the server's hello is % x, error %v", at, head, err)
 		}
 		c.Close()
+	}
+}
+
+// wantConnected reads the answer to a CONNECT, and no more.
+func wantConnected(t *testing.T, c net.Conn) {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(&oneByteReader{c}), nil) //nolint:bodyclose // the tunnel is what follows
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("CONNECT: %v, %v", resp, err)
 	}
 }
 
@@ -559,9 +562,7 @@ func TestTunnelLosesNothingBehindTheHandshake(t *testing.T) {
 	defer c.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	fmt.Fprintf(c, "CONNECT example.com:%s HTTP/1.1\r\n\r\n%s", port, sent)
-	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp, err)
-	}
+	wantConnected(t, c)
 	_ = c.(*net.TCPConn).CloseWrite()
 	if all := <-got; string(all) != sent {
 		t.Errorf("%d of %d bytes arrived", len(all), len(sent))

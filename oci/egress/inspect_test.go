@@ -56,9 +56,7 @@ func (f *fixture) handshake(serverName string, protocols ...string) (*tls.Conn, 
 	}
 	_ = raw.SetDeadline(time.Now().Add(20 * time.Second))
 	fmt.Fprintf(raw, "CONNECT %s HTTP/1.1\r\n\r\n", strings.TrimPrefix(f.url("example.com", ""), "https://"))
-	if resp, err := http.ReadResponse(bufio.NewReader(&oneByteReader{raw}), nil); err != nil || resp.StatusCode != 200 {
-		f.t.Fatalf("CONNECT: %v, %v", resp, err)
-	}
+	wantConnected(f.t, raw)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(f.broker.Certificate())
 	conn := tls.Client(raw, &tls.Config{ServerName: serverName, RootCAs: roots, NextProtos: protocols})
