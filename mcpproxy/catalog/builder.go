@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -104,8 +103,8 @@ func readTool(raw json.RawMessage) (Tool, error) {
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
-	t.InputSchema = compact(sanitize(withoutDialect(object(t.InputSchema, `{"type":"object"}`))))
-	t.OutputSchema = compact(sanitize(withoutDialect(object(t.OutputSchema, ""))))
+	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
+	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
 	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {
 		t.Annotations = nil
 	}
@@ -121,25 +120,6 @@ func onlyAsTask(execution json.RawMessage) bool {
 		TaskSupport string `json:"taskSupport"`
 	}
 	return json.Unmarshal(execution, &e) == nil && e.TaskSupport == "required"
-}
-
-// withoutDialect removes "$schema", which is the same in each tool of a server and
-// tells neither a model nor us anything about the call.
-func withoutDialect(schema json.RawMessage) json.RawMessage {
-	if !bytes.Contains(schema, []byte(`"$schema"`)) {
-		return schema
-	}
-	members, err := rawjson.Members(schema)
-	if err != nil {
-		return schema
-	}
-	var kept [][]byte
-	for _, m := range members {
-		if name, err := json.Marshal(m.Name); err == nil && m.Name != "$schema" {
-			kept = append(kept, append(append(name, ':'), m.Value...))
-		}
-	}
-	return append(append([]byte{'{'}, bytes.Join(kept, []byte{','})...), '}')
 }
 
 // compact removes the space between the tokens of valid JSON.

@@ -15,7 +15,7 @@ import (
 )
 
 // Tool is one tool of one server. The schemas are as the server wrote them, without
-// the space between tokens and without "$schema".
+// the space between tokens.
 type Tool struct {
 	Name         string          `json:"name"`
 	Alias        string          `json:"alias"` // the Python identifier, unique in its server

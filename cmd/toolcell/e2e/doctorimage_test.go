@@ -107,7 +107,7 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	}
 	checks, code := doctor(ref, offline)
 	c := checks["RC-IMAGE"]
-	if c.Status != oci.CheckDegraded || !strings.Contains(c.Text, "etc/passwd: its content has changed") || code != exitFail {
+	if c.Status != oci.CheckDegraded || !strings.Contains(c.Text, `"etc/passwd": its content has changed`) || code != exitFail {
 		t.Fatalf("damaged: exit %d, %+v", code, c)
 	}
 	cure := h.command(t, e)
