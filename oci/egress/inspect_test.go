@@ -242,6 +242,7 @@ func TestSecretsAreTakenOutOfAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
 		if err != nil || resp.Header.Get("X-Echo") != "Bearer "+placeholder || string(body) != strings.ReplaceAll(long, secret, placeholder) {
 			t.Errorf("%q: header %q, %d bytes, error %v", kind, resp.Header.Get("X-Echo"), len(body), err)
 		}
@@ -265,6 +266,7 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { c.Close(); resp.Body.Close() }() // an open body would be read to its end
 	var event [9]byte
 	if _, err := io.ReadFull(resp.Body, event[:]); err != nil || string(event[:]) != "data: 1\n\n" {
 		t.Errorf("%q, error %v", event, err)
@@ -299,6 +301,7 @@ func TestLargeBodiesTakeNoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer resp.Body.Close()
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err != nil || n != size {
 		t.Errorf("%d bytes came back, error %v", n, err)
