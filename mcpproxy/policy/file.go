@@ -80,7 +80,7 @@ func parseRules(text, name string) (*rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	r := &rules{file: name}
+	r := &rules{file: name, packages: defaultPackages()}
 	err = r.parse(top)
 	var at *fault
 	if errors.As(err, &at) {
@@ -121,8 +121,14 @@ func (r *rules) parse(top map[string]any) error {
 				return err
 			}
 			r.network = n
+		case "packages":
+			p, err := parsePackages(path, top[key])
+			if err != nil {
+				return err
+			}
+			r.packages = p
 		default:
-			return unknownKey(path, "default", "network", "servers")
+			return unknownKey(path, "default", "network", "packages", "servers")
 		}
 	}
 	return nil

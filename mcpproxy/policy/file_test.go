@@ -15,7 +15,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"syntax":                {"[servers.a]\nallow = [\"x\"\ndeny = 1\n", "policy.toml:3:"},
 		"no value":              {"[default]\nallow =\n", "policy.toml:2:8: expected value"},
 		"twice":                 {"[default]\nreadOnly = true\nreadOnly = true", "policy.toml:3:"},
-		"unknown at the top":    {"\nserver = 1", `policy.toml, server: there is no such key; the keys are default, network, servers`},
+		"unknown at the top":    {"\nserver = 1", `policy.toml, server: there is no such key; the keys are default, network, packages, servers`},
 		"unknown table":         {"[default]\n[server.github]\ndeny = '*'", `policy.toml, server: there is no such key`},
 		"unknown in a section":  {"[servers.github]\n  alow = ['x']", `policy.toml, [servers.github] alow: there is no such key; the keys are allow, deny, readOnly, callsPerRun, callsPerMinute, tools`},
 		"unknown, inline":       {"servers = {a = {deny = 'x', deni = 'y'}}", `policy.toml, [servers.a] deni: there is no such key`},

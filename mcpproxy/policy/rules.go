@@ -11,6 +11,7 @@ type rules struct {
 	file     string     // as messages name it
 	sections []*section // what says more about its servers first, [default] last
 	network  network
+	packages packages
 }
 
 // A section says what may be called of the servers that a glob matches.

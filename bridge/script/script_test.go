@@ -1,0 +1,66 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func header(lines ...string) string {
+	return "# /// script\n# " + strings.Join(lines, "\n# ") + "\n# ///\nprint(1)\n"
+}
+
+func TestHeaderNamesPackages(t *testing.T) {
+	for code, want := range map[string]string{
+		"print(1)":                      "nothing",
+		"# /// other\n# x = 1\n# ///\n": "nothing",
+		header(`requires-python = ">=3.11"`, `dependencies = ["pandas>=2", "Plotly"]`):                ">=3.11 [pandas>=2 plotly]",
+		header(`dependencies = [`, `  "six",`, `]`):                                                   " [six]",
+		strings.ReplaceAll(header(`dependencies = ["six"]`), "\n", "\r\n"):                            " [six]",
+		"#!/usr/bin/env -S uv run\n" + header(`dependencies = ["six"]`, `[tool.ruff]`, `index = "x"`): " [six]",
+		header(`dependencies = []`, `[tool.uv]`, `cache-keys = []`):                                   " []",
+		"# /// script\n#\n# dependencies = []\n#\n# ///\n":                                            " []",
+		// A line that only looks like the end is part of the block (PEP 723).
+		"# /// script\n# dependencies = ['six']\n# ///\n# # ///\n# ///\n": "error",
+		"x = '# /// script'": "nothing",
+	} {
+		h, err := Parse(code)
+		got := "nothing"
+		switch {
+		case err != nil:
+			got = "error"
+		case h != nil:
+			got = fmt.Sprintf("%s %v", h.Python, h.Dependencies)
+		}
+		if got != want {
+			t.Errorf("%q: got %q, %v; want %q", code, got, err, want)
+		}
+	}
+}
+
+func TestHeaderThatNamesSomethingElseIsRefused(t *testing.T) {
+	for code, want := range map[string]string{
+		header(`dependencies = ["x @ https://evil/x.whl"]`):              `the dependency "x @ https://evil/x.whl"`,
+		header(`dependencies = ["-r other.txt"]`):                        "options",
+		header(`dependencies = ["./x"]`):                                 "paths",
+		header(`dependencies = ["a\n-r b"]`):                             "one line",
+		header(`dependencies = "pandas"`):                                "list of strings",
+		header(`dependencies = [1]`):                                     "list of strings",
+		header(`requires-python = 3`):                                    "must be a string",
+		header(`requires-python = "3.11"`):                               "requires-python",
+		header(`dependancies = []`):                                      `no key "dependancies"`,
+		header(`dependencies = [`):                                       "line ",
+		header(`[tool.uv]`, `index-url = "https://evil"`):                "[tool.uv] index-url",
+		header(`[[tool.uv.index]]`, `url = "https://evil"`):              "[tool.uv] index",
+		header(`[tool.uv.sources]`, `x = { git = "https://evil" }`):      "[tool.uv] sources",
+		header(`[tool.uv]`, `override-dependencies = ["x==1"]`):          "[tool.uv] override-dependencies",
+		header(`[tool.uv]`, `find-links = ["https://evil"]`):             "[tool.uv] find-links",
+		header(`dependencies = []`) + "\n" + header(`dependencies = []`): "more than one",
+		"# /// script\n# dependencies = []\nprint(1)":                    "no end",
+		header("dependencies = [" + strings.Repeat(`"a",`, 201) + "]"):   "the most is 200",
+	} {
+		if h, err := Parse(code); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: got %v, %v; want %q", code, h, err, want)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/requirement"
+)
+
+func wanted(t *testing.T, lines ...string) (all []requirement.Requirement) {
+	t.Helper()
+	for _, line := range lines {
+		r, err := requirement.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestPackagesThatAScriptNames(t *testing.T) {
+	for _, c := range []struct{ policy, name, want string }{
+		{"", "pandas", ""},
+		{`allow = "any"`, "pandas", ""},
+		{`allow = "none"`, "pandas", `"pandas" is not allowed: add it to [packages] allow in `},
+		{`allow = ["Ruamel_YAML", "numpy>=2"]`, "ruamel.yaml", ""},
+		{`allow = ["pandas", "numpy>=2"]`, "NumPy<3", ""},
+		{`allow = ["pandas"]`, "numpy", `add it to [packages] allow`},
+		{`allow = []`, "numpy", `add it to [packages] allow`},
+		{`deny = "Evil.Package"`, "evil-package>=1", `[packages] deny = "evil-package"`},
+		{`deny = "evil<2"`, "evil>=1", ""}, // the resolver may find a version that is not denied
+	} {
+		_, err := parsePolicy(t, "[packages]\n"+c.policy).NewRun().GrantPackages(wanted(t, c.name))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %s: got %v, want %q", c.policy, c.name, err, c.want)
+		}
+	}
+	if _, err := (*Policy)(nil).NewRun().GrantPackages(wanted(t, "pandas")); err != nil {
+		t.Errorf("without a policy: %v", err)
+	}
+	broken := Load(writePolicy(t, "[packages"), true, nil)
+	if _, err := broken.NewRun().GrantPackages(wanted(t, "pandas")); err == nil {
+		t.Error("a broken policy allows packages")
+	}
+}
+
+func TestPackagesThatWereChosen(t *testing.T) {
+	g, err := parsePolicy(t, "[packages]\nallow = ['pandas', 'numpy>=2']\ndeny = ['evil', 'urllib3<2']").NewRun().GrantPackages(wanted(t, "pandas"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(g.Constraints, []string{"numpy>=2"}) {
+		t.Errorf("constraints: %q", g.Constraints)
+	}
+	for pkg, want := range map[string]string{
+		"pandas 2.1":     "",
+		"six 1.17":       "", // allow bounds what a script names
+		"numpy 2.0":      "",
+		"NumPy 1.26":     `[packages] allow = "numpy>=2"`,
+		"Evil 1":         `[packages] deny = "evil"`,
+		"urllib3 1.26.4": `[packages] deny = "urllib3<2"`,
+		"urllib3 2.0":    "",
+		"six x":          "not a version",
+		"../x 1":         "not the name",
+	} {
+		name, version, _ := strings.Cut(pkg, " ")
+		if err := g.Check(name, version); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", pkg, err, want)
+		}
+	}
+}
+
+func TestPackageSettings(t *testing.T) {
+	const all = `[packages]
+index = "https://pypi.example/simple/"
+excludeNewer = "36h"
+maxBytes = "2GB"
+maxCount = 10
+maxTime = "90s"
+files = ["Files.example", "other.example:8443"]
+preload = ["pandas", "matplotlib.pyplot"]`
+	g, err := parsePolicy(t, all).NewRun().GrantPackages(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Index != "https://pypi.example/simple" || g.ExcludeNewer != 36*time.Hour || g.MaxBytes != 2e9 || g.MaxCount != 10 || g.MaxTime != 90*time.Second ||
+		!slices.Equal(g.Files, []string{"files.example", "other.example:8443"}) || len(g.Preload) != 2 {
+		t.Errorf("got %+v", g)
+	}
+	g, _ = (*Run)(nil).GrantPackages(nil)
+	if g.Index != DefaultIndex || g.ExcludeNewer != 72*time.Hour || g.MaxBytes != 500e6 || len(g.Files) != 1 || g.Preload != nil {
+		t.Errorf("by default: %+v", g)
+	}
+	// Another index may have no upload times: then nothing would be old enough.
+	g, _ = parsePolicy(t, "[packages]\nindex = 'https://pypi.example/simple'").NewRun().GrantPackages(nil)
+	if g.ExcludeNewer != 0 || g.Files != nil {
+		t.Errorf("of another index: %+v", g)
+	}
+	g, _ = parsePolicy(t, "[packages]\nexcludeNewer = 0").NewRun().GrantPackages(nil)
+	if g.ExcludeNewer != 0 {
+		t.Errorf("switched off: %+v", g)
+	}
+}
+
+func TestPackageSettingsThatAreWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		`alow = "any"`:                            "there is no such key; the keys are allow, deny,",
+		`allow = "some"`:                          `"any", "none", or a list`,
+		`allow = ["x @ https://evil"]`:            "after @",
+		`allow = ["x[a]"]`:                        "a name and perhaps versions",
+		`allow = ["x>1", "X<3"]`:                  "twice",
+		`deny = 3`:                                "must be a string or a list",
+		`index = "pypi.org"`:                      "not an address",
+		`index = "http://pypi.org/simple"`:        "https://",
+		`index = "https://u:p@pypi.org/simple"`:   "password",
+		`index = "https://pypi.org/simple?x"`:     "not an address",
+		`index = "file:///x"`:                     "not an address",
+		`excludeNewer = "soon"`:                   `not a time such as "3 days"`,
+		`excludeNewer = 3`:                        "it is a number",
+		`maxBytes = "lots"`:                       "number of bytes",
+		`maxBytes = 0`:                            "number of bytes",
+		`maxCount = 0`:                            "between 1",
+		`maxTime = "0s"`:                          "more than 0",
+		`files = ["*.example.org"]`:               "a * is not supported",
+		`files = ["https://x"]`:                   "files",
+		`preload = ["import os; os.system('x')"]`: "not the name of a module",
+	} {
+		err := Load(writePolicy(t, "[packages]\n"+text), true, nil).Err()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[packages] ") {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
