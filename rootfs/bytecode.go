@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,7 @@ func (r *Root) NeedsBytecode() bool {
 		return false
 	}
 	var rec bytecodeRecord
-	if err := readJSON(r.bytecodeFile(), &rec); err != nil || rec.Format != format {
+	if err := cachedir.ReadJSON(r.bytecodeFile(), &rec); err != nil || rec.Format != format {
 		return true
 	}
 	info, err := os.Stat(r.bytecodeFile())
@@ -71,7 +72,7 @@ func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 		rec.Error = err.Error()
 		err = fmt.Errorf("compiling the modules of %s: %w", r.Ref, err)
 	}
-	return errors.Join(err, writeJSON(r.bytecodeFile(), rec))
+	return errors.Join(err, cachedir.WriteJSON(r.bytecodeFile(), rec))
 }
 
 // changeable reports whether something can be added to the root. The host's own
@@ -83,7 +84,7 @@ func (r *Root) changeable() bool {
 // lock lets one process at a time add something to the root. Unlock is nil if
 // another is at it, or on an error.
 func (r *Root) lock(what string) (unlock func(), err error) {
-	unlock, err = r.locks.try(what+"-"+filepath.Base(filepath.Dir(r.Dir)), unix.LOCK_EX)
+	unlock, err = r.locks.Try(what+"-"+filepath.Base(filepath.Dir(r.Dir)), unix.LOCK_EX)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, nil
 	}
@@ -137,7 +138,7 @@ func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, r
 		return nil
 	}
 	path := r.programPath(program)
-	temp := unfinishedName(path)
+	temp := cachedir.UnfinishedName(path)
 	defer os.RemoveAll(temp)
 	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, r
 	}
 	if err != nil {
 		err = fmt.Errorf("compiling %s for %s: %w", filepath.Base(program), r.Ref, err)
-		return errors.Join(err, os.RemoveAll(temp), os.RemoveAll(path), writeFile(path, nil))
+		return errors.Join(err, os.RemoveAll(temp), os.RemoveAll(path), cachedir.WriteFile(path, nil))
 	}
 	return errors.Join(os.RemoveAll(path), os.Rename(filepath.Join(temp, "__pycache__"), path))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
@@ -21,8 +22,8 @@ import (
 // Beside them is what was added to the root later: bytecode and mount points.
 type imageDir struct {
 	dir    string
-	locks  lockDir
-	leases *leases
+	locks  cachedir.Locks
+	leases *cachedir.Leases
 }
 
 // format is the version of an image's folder. Images of another one are unpacked
@@ -62,7 +63,7 @@ func recordFile(imageDir string) string { return filepath.Join(imageDir, "image.
 // use.
 func readRecord(imageDir string) *record {
 	var rec record
-	if err := readJSON(recordFile(imageDir), &rec); err != nil || rec.Format != format {
+	if err := cachedir.ReadJSON(recordFile(imageDir), &rec); err != nil || rec.Format != format {
 		return nil
 	}
 	return &rec
@@ -73,12 +74,12 @@ func (d imageDir) path(name string) string { return filepath.Join(d.dir, name) }
 // load returns the complete root in a folder, or nil. From then on no process
 // removes it while this one lives.
 func (d imageDir) load(name, digest, ref string) (root *Root) {
-	if !filepath.IsLocal(name) || !d.leases.acquire(name) {
+	if !filepath.IsLocal(name) || !d.leases.Acquire(name) {
 		return nil
 	}
 	defer func() {
 		if root == nil {
-			d.leases.release(name)
+			d.leases.Release(name)
 		}
 	}()
 	rec := readRecord(d.path(name))
@@ -108,7 +109,7 @@ func (d imageDir) ensure(ctx context.Context, name, digest, ref string, fill fun
 	if root := d.load(name, digest, ref); root != nil {
 		return root, nil
 	}
-	unlock, err := d.locks.wait(ctx, name, unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, name, unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -127,7 +128,7 @@ func (d imageDir) ensure(ctx context.Context, name, digest, ref string, fill fun
 
 // build makes the folder of an image. The caller has the lock.
 func (d imageDir) build(name, digest, ref string, fill func(dir string) (*record, error)) error {
-	return buildAtomic(d.dir, name, func(temp string) error {
+	return cachedir.Build(d.dir, name, func(temp string) error {
 		root := filepath.Join(temp, "root")
 		if err := os.Mkdir(root, 0o755); err != nil {
 			return err
@@ -137,7 +138,7 @@ func (d imageDir) build(name, digest, ref string, fill func(dir string) (*record
 			return err
 		}
 		rec.Format, rec.Ref, rec.Digest, rec.Created = format, ref, digest, time.Now().UTC()
-		if err := writeJSON(recordFile(temp), rec); err != nil {
+		if err := cachedir.WriteJSON(recordFile(temp), rec); err != nil {
 			return err
 		}
 		// Not sooner: until now it is open to this user only.
@@ -163,7 +164,7 @@ func (d imageDir) removeUnusable() (err error) {
 			continue
 		}
 		// A process that is about to make it has its lock.
-		if unlock, lockErr := lockUnused(d.locks, filepath.Base(dir)); lockErr == nil {
+		if unlock, lockErr := cachedir.LockUnused(d.locks, filepath.Base(dir)); lockErr == nil {
 			err = errors.Join(err, rootdir.RemoveAll(dir))
 			unlock()
 		}

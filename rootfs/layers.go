@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
@@ -20,7 +21,7 @@ import (
 // the files of package unpack, and layer.json.
 type layerDir struct {
 	dir   string
-	locks lockDir
+	locks cachedir.Locks
 }
 
 // layerFormat is the version of a layer's folder. Those of another one are
@@ -44,7 +45,7 @@ func (d layerDir) path(diffID string) string { return filepath.Join(d.dir, dirNa
 // load returns the record of a complete layer, or nil.
 func (d layerDir) load(diffID string) *layerRecord {
 	var rec layerRecord
-	err := readJSON(layerRecordFile(d.path(diffID)), &rec)
+	err := cachedir.ReadJSON(layerRecordFile(d.path(diffID)), &rec)
 	if err != nil || rec.Format != layerFormat || rec.DiffID != diffID {
 		return nil
 	}
@@ -62,7 +63,7 @@ func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read
 	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
-	unlock, err := d.locks.wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -79,7 +80,7 @@ func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) err
 	if err != nil {
 		return err
 	}
-	unlock, err := d.locks.wait(ctx, layerLock(dirName(hash.String())), unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, layerLock(dirName(hash.String())), unix.LOCK_EX)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -91,7 +92,7 @@ func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) err
 // extract makes the folder of a layer. The caller has the lock.
 func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
 	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
-	return rec, buildAtomic(d.dir, dirName(diffID), func(dir string) error {
+	return rec, cachedir.Build(d.dir, dirName(diffID), func(dir string) error {
 		r, err := images.OpenLayer(l, read)
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unp
 			return err
 		}
 		rec.Size, rec.Entries = used.Bytes, used.Entries
-		return writeJSON(layerRecordFile(dir), rec)
+		return cachedir.WriteJSON(layerRecordFile(dir), rec)
 	})
 }
 
@@ -122,7 +123,7 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 // removeUnused removes the layers whose folders are not needed, unless a pull goes
 // on. It returns their size in bytes.
 func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed int64, err error) {
-	unlock, err := d.locks.try(pullsLock, unix.LOCK_EX)
+	unlock, err := d.locks.Try(pullsLock, unix.LOCK_EX)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return 0, nil
 	}
@@ -139,12 +140,12 @@ func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed in
 		return 0, err
 	}
 	for _, l := range layers {
-		if keep[l.Name()] || strings.HasPrefix(l.Name(), tempPrefix) {
+		if keep[l.Name()] || strings.HasPrefix(l.Name(), cachedir.TempPrefix) {
 			continue
 		}
 		dir := filepath.Join(d.dir, l.Name())
 		var rec layerRecord
-		if readJSON(layerRecordFile(dir), &rec) == nil {
+		if cachedir.ReadJSON(layerRecordFile(dir), &rec) == nil {
 			freed += rec.Size
 		}
 		_ = os.Remove(layerRecordFile(dir)) // without it the rest counts as absent

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // List returns the images of the store, those used last first.
@@ -73,7 +74,7 @@ func (s *Store) Remove(name string) (freed int64, err error) {
 
 // removeImage removes an image and its names, but not its layers.
 func (s *Store) removeImage(image *Image) error {
-	unlock, err := lockUnused(s.locks, dirName(image.Digest))
+	unlock, err := cachedir.LockUnused(s.locks, dirName(image.Digest))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
@@ -102,11 +103,11 @@ func (r *Root) recordMountPoint(name string) error {
 	if err != nil || slices.Contains(names, name) {
 		return err
 	}
-	return writeJSON(file, append(names, name))
+	return cachedir.WriteJSON(file, append(names, name))
 }
 
 func readMountPoints(file string) (names []string, err error) {
-	if err = readJSON(file, &names); errors.Is(err, fs.ErrNotExist) {
+	if err = cachedir.ReadJSON(file, &names); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return names, err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -95,7 +96,7 @@ func TestWaitingForAnotherPullIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := s.locks.try(pullLock(s.tags.key(r)), unix.LOCK_EX)
+	unlock, err := s.locks.Try(pullLock(s.tags.key(r)), unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestKilledWhileNotingTheTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(s.tags.file(r), unfinishedName(s.tags.file(r))); err != nil {
+	if err := os.Rename(s.tags.file(r), cachedir.UnfinishedName(s.tags.file(r))); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := s.List(); err != nil || len(all) != 1 || len(all[0].Refs) != 0 {

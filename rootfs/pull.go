@@ -129,21 +129,21 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 
 func (s *Store) lockReference(ctx context.Context, r images.Reference, ref string, progress func(Progress)) (unlock func(), err error) {
 	name := pullLock(s.tags.key(r))
-	unlock, err = s.locks.try(name, unix.LOCK_EX)
+	unlock, err = s.locks.Try(name, unix.LOCK_EX)
 	if err == nil {
 		return unlock, nil
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		report(progress, Progress{Text: "waiting for another process that pulls " + ref})
 	}
-	return s.locks.wait(ctx, name, unix.LOCK_EX)
+	return s.locks.Wait(ctx, name, unix.LOCK_EX)
 }
 
 // ensureUnpacked returns the root of an image. If it fails for good, such as on a
 // full disk, nothing stays of it; after an interruption its complete layers do, so
 // that the next pull has less to do.
 func (s *Store) ensureUnpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
-	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := s.locks.Wait(ctx, pullsLock, unix.LOCK_SH)
 	if err != nil {
 		return nil, err
 	}

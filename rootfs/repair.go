@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,12 +16,12 @@ import (
 // image is as it was. It returns from which reference layers were fetched, "" if
 // from none. The error is ErrInUse if a process uses the image.
 func (s *Store) Repair(ctx context.Context, image *Image) (source string, err error) {
-	unlock, err := lockUnused(s.locks, dirName(image.Digest))
+	unlock, err := cachedir.LockUnused(s.locks, dirName(image.Digest))
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	pulling, err := s.locks.wait(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := s.locks.Wait(ctx, pullsLock, unix.LOCK_SH)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@
 //	rootfs/  unpacked images, whose files are links to those of layers (imageDir)
 //	layers/  their layers, each kept once (layerDir)
 //	refs/    which image each reference meant when it was last pulled (tagDir)
-//	locks/   what the processes that share the store lock (lockDir)
+//	locks/   what the processes that share the store lock (cachedir.Locks)
 package rootfs
 
 import (
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // Root is an unpacked image.
@@ -35,8 +36,8 @@ type Root struct {
 	Python string // absolute path inside of the interpreter
 	Binds  []Bind
 
-	spare int     // files that may be added
-	locks lockDir // of its store
+	spare int            // files that may be added
+	locks cachedir.Locks // of its store
 }
 
 // Bind is a read-only bind mount that the root needs. Only the host's own
@@ -53,8 +54,8 @@ type Store struct {
 	opened time.Time
 	puller images.Puller
 
-	locks  lockDir
-	leases *leases
+	locks  cachedir.Locks
+	leases *cachedir.Leases
 	tags   tagDir
 	layers layerDir
 	images imageDir
@@ -94,8 +95,8 @@ func Open(dir string, p images.Puller) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening image store: %w", err)
 	}
-	locks := lockDir(filepath.Join(dir, "locks"))
-	leases := &leases{locks: locks, held: map[string]func(){}}
+	locks := cachedir.NewLocks(filepath.Join(dir, "locks"), func() error { return makeFolders(dir) })
+	leases := cachedir.NewLeases(locks)
 	s := &Store{
 		dir: dir, opened: time.Now(), puller: p,
 		locks: locks, leases: leases,
@@ -104,14 +105,14 @@ func Open(dir string, p images.Puller) (*Store, error) {
 		images: imageDir{filepath.Join(dir, "rootfs"), locks, leases},
 		Policy: PullMissing, MaxBytes: DefaultMaxBytes, MaxEntries: DefaultMaxEntries,
 	}
-	sweepUnfinished(s.images.dir, locks, func(name string) string { return name })
-	sweepUnfinished(s.layers.dir, locks, layerLock)
+	cachedir.Sweep(s.images.dir, locks, func(name string) string { return name })
+	cachedir.Sweep(s.layers.dir, locks, layerLock)
 	return s, nil
 }
 
 // Close ends the use of all roots: any process may remove them from now on.
 func (s *Store) Close() error {
-	s.leases.releaseAll()
+	s.leases.ReleaseAll()
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
@@ -388,8 +389,8 @@ func TestDamagedRefsAreNotTrusted(t *testing.T) {
 
 func TestOpenRemovesLeftoversThatAreNotLocked(t *testing.T) {
 	s := openStore(t)
-	free := filepath.Join(s.images.dir, tempPrefix+"sha256-aa-1")
-	held := filepath.Join(s.images.dir, tempPrefix+"sha256-bb-1")
+	free := filepath.Join(s.images.dir, cachedir.TempPrefix+"sha256-aa-1")
+	held := filepath.Join(s.images.dir, cachedir.TempPrefix+"sha256-bb-1")
 	for _, dir := range []string{free, held} {
 		if err := os.MkdirAll(filepath.Join(dir, "root/ro/deep"), 0o755); err != nil {
 			t.Fatal(err)
@@ -398,7 +399,7 @@ func TestOpenRemovesLeftoversThatAreNotLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unlock, err := s.locks.try("sha256-bb", unix.LOCK_EX)
+	unlock, err := s.locks.Try("sha256-bb", unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // A tagDir has a file for each reference that was pulled: which image it meant.
 type tagDir struct {
 	dir      string
-	locks    lockDir
+	locks    cachedir.Locks
 	platform string // one tag means different images on different platforms, which may share a home directory
 }
 
@@ -43,7 +44,7 @@ func (d tagDir) digest(r images.Reference) string { return d.read(r).Digest }
 // read returns what was recorded of a reference, nothing if nothing was.
 func (d tagDir) read(r images.Reference) tag {
 	var t tag
-	if err := readJSON(d.file(r), &t); err != nil || t.Name != r.Name {
+	if err := cachedir.ReadJSON(d.file(r), &t); err != nil || t.Name != r.Name {
 		return tag{}
 	}
 	return t
@@ -52,16 +53,16 @@ func (d tagDir) read(r images.Reference) tag {
 // record keeps which image a reference means now, with the stamp that it had before
 // it was read.
 func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest, stamp string) error {
-	unlock, err := d.locks.wait(ctx, tagsLock, unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, tagsLock, unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	now, before := tag{Ref: ref, Name: r.Name, Digest: digest, Stamp: stamp}, tag{}
-	if readJSON(d.file(r), &before) == nil && before == now && d.recordAsked(r) {
+	if cachedir.ReadJSON(d.file(r), &before) == nil && before == now && d.recordAsked(r) {
 		return nil // a layout is looked up anew in every run, and a write to the disk takes long
 	}
-	return writeJSON(d.file(r), now)
+	return cachedir.WriteJSON(d.file(r), now)
 }
 
 // lastAsked returns when the registry was last asked which image a reference
@@ -89,7 +90,7 @@ func (d tagDir) each(do func(file string, t tag) error) error {
 	for _, f := range files {
 		var t tag
 		file := filepath.Join(d.dir, f.Name())
-		if readJSON(file, &t) != nil {
+		if cachedir.ReadJSON(file, &t) != nil {
 			continue
 		}
 		if err := do(file, t); err != nil {
@@ -103,7 +104,7 @@ func (d tagDir) each(do func(file string, t tag) error) error {
 func (d tagDir) refs() (map[string][]string, error) {
 	refs := map[string][]string{}
 	err := d.each(func(file string, t tag) error {
-		if strings.HasPrefix(filepath.Base(file), unfinishedPrefix) {
+		if strings.HasPrefix(filepath.Base(file), cachedir.UnfinishedPrefix) {
 			return nil
 		}
 		refs[t.Digest] = append(refs[t.Digest], t.Ref)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
@@ -34,17 +35,17 @@ func (d *damageList) add(format string, args ...any) {
 func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, b *unpack.Budget, damage *damageList) error {
 	// The new root has an unfinished root's name, and each process that opens the
 	// store sweeps those that are not locked.
-	making, err := d.locks.wait(ctx, dirName(image.Digest), unix.LOCK_SH)
+	making, err := d.locks.Wait(ctx, dirName(image.Digest), unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	defer making()
-	pulling, err := d.locks.wait(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := d.locks.Wait(ctx, pullsLock, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	defer pulling()
-	temp, err := os.MkdirTemp(d.dir, tempPrefix+dirName(image.Digest)+"-")
+	temp, err := os.MkdirTemp(d.dir, cachedir.TempPrefix+dirName(image.Digest)+"-")
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func compareRoots(ctx context.Context, want *os.Root, dir string, damage *damage
 	}
 	defer got.Close()
 	c := comparison{want: want, got: got, damage: damage}
-	if err := readJSON(filepath.Join(filepath.Dir(dir), bytecodeName), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := cachedir.ReadJSON(filepath.Join(filepath.Dir(dir), bytecodeName), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		damage.add("%s: %v", bytecodeName, err)
 	}
 	if c.points, err = readMountPoints(filepath.Join(filepath.Dir(dir), mountPointsName)); err != nil {

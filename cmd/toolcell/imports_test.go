@@ -81,7 +81,8 @@ var imports = map[string][]string{
 	"oci/spec":       {"oci/host", "oci/idmap"},
 	"oci/template":   {"oci/container", "oci/host", "oci/idmap", "oci/kernelfile", "oci/limits", "oci/pid1", "oci/spec"},
 
-	"rootfs":                   {"rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
+	"rootfs":                   {"rootfs/cachedir", "rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
+	"rootfs/cachedir":          {"rootfs/rootdir"},
 	"rootfs/internal/mkimage":  {"images"},
 	"rootfs/python":            {"rootfs/rootdir"},
 	"rootfs/rootdir":           {},

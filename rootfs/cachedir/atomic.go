@@ -1,4 +1,4 @@
-package rootfs
+package cachedir
 
 import (
 	"encoding/json"
@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempPrefix begins the names of unfinished roots and layers. The name that they
+// TempPrefix begins the names of unfinished folders. The name that they
 // will have, which is also the name of the builder's lock, follows.
-const tempPrefix = ".tmp-"
+const TempPrefix = ".tmp-"
 
-// buildAtomic fills an empty folder and gives it its name in parent in one step.
+// Build fills an empty folder and gives it its name in parent in one step.
 // The caller has the lock of the name.
-func buildAtomic(parent, name string, fill func(dir string) error) (err error) {
+func Build(parent, name string, fill func(dir string) error) (err error) {
 	removeUnfinished(parent, name)
-	temp, err := os.MkdirTemp(parent, tempPrefix+name+"-")
+	temp, err := os.MkdirTemp(parent, TempPrefix+name+"-")
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func syncDir(dir string) error {
 	return f.Sync()
 }
 
-// An unfinished folder of buildAtomic.
+// An unfinished folder of Build.
 type unfinished struct {
 	dir  string
 	name string // that it was to have
@@ -73,7 +73,7 @@ type unfinished struct {
 func findUnfinished(parent string) (found []unfinished) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), tempPrefix)
+		rest, ok := strings.CutPrefix(e.Name(), TempPrefix)
 		if !ok {
 			continue
 		}
@@ -95,11 +95,11 @@ func removeUnfinished(parent, name string) {
 	}
 }
 
-// sweepUnfinished removes all unfinished folders that no process works on any
+// Sweep removes all unfinished folders that no process works on any
 // more. What cannot be removed is in nothing's way, and is tried again next time.
-func sweepUnfinished(parent string, locks lockDir, lockName func(name string) string) {
+func Sweep(parent string, locks Locks, lockName func(name string) string) {
 	for _, u := range findUnfinished(parent) {
-		unlock, err := locks.try(lockName(u.name), unix.LOCK_EX)
+		unlock, err := locks.Try(lockName(u.name), unix.LOCK_EX)
 		if err != nil {
 			continue
 		}
@@ -108,38 +108,39 @@ func sweepUnfinished(parent string, locks lockDir, lockName func(name string) st
 	}
 }
 
-// maxRecord bounds the small files of the store, which other programs of the
+// maxJSON bounds the small files of a cache, which other programs of the
 // user could have damaged.
-const maxRecord = 32 << 20
+const maxJSON = 32 << 20
 
-func readJSON(file string, v any) error {
+// ReadJSON reads one.
+func ReadJSON(file string, v any) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	content, err := io.ReadAll(io.LimitReader(f, maxJSON))
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(content, v)
 }
 
-// writeJSON replaces a file as writeFile does.
-func writeJSON(file string, v any) error {
+// WriteJSON replaces a file as WriteFile does.
+func WriteJSON(file string, v any) error {
 	content, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return writeFile(file, content)
+	return WriteFile(file, content)
 }
 
-// writeFile replaces a file as a whole, and its content is on the disk before it
+// WriteFile replaces a file as a whole, and its content is on the disk before it
 // has its name. The caller has a lock that covers the file: the temporary name is
 // always the same, so that what a killed process left there is overwritten and
 // does not stay for ever.
-func writeFile(file string, content []byte) (err error) {
-	f, err := os.OpenFile(unfinishedName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+func WriteFile(file string, content []byte) (err error) {
+	f, err := os.OpenFile(UnfinishedName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -158,9 +159,10 @@ func writeFile(file string, content []byte) (err error) {
 	return os.Rename(f.Name(), file)
 }
 
-const unfinishedPrefix = ".new-"
+// UnfinishedPrefix begins the names of files while they are written.
+const UnfinishedPrefix = ".new-"
 
-// unfinishedName is the name of a file, or of a folder of bytecode, while it is written.
-func unfinishedName(file string) string {
-	return filepath.Join(filepath.Dir(file), unfinishedPrefix+filepath.Base(file))
+// UnfinishedName is the name of a file, or of a folder of bytecode, while it is written.
+func UnfinishedName(file string) string {
+	return filepath.Join(filepath.Dir(file), UnfinishedPrefix+filepath.Base(file))
 }
