@@ -1,5 +1,7 @@
 """Compiles what Python may import in this image, and writes the bytecode to standard output.
 
+With an argument, a folder, it compiles what is in there alone, and the paths that it writes are within the folder.
+
 Runs once per image, in a sandbox. The host puts the files into their places, so the sandbox's root stays read-only.
 Each file is four bytes of big-endian length of its path, four of its content, then the path and the content.
 
@@ -21,7 +23,7 @@ SKIPPED = {"__pycache__", "test", "tests", "idle_test"}
 
 def sources() -> Iterator[str]:
     """Yields the path of each module that can be imported, the standard library's first."""
-    roots = [path for path in sys.path if os.path.isdir(path)]
+    roots = sys.argv[1:] or [path for path in sys.path if os.path.isdir(path)]
     for root in roots:
         for folder, folders, files in os.walk(root):
             folders[:] = sorted(f for f in folders if f not in SKIPPED and os.path.join(folder, f) not in roots)
@@ -67,7 +69,7 @@ def main() -> None:
             continue
         content = compiled(source)
         if content is not None:
-            name = os.fsencode(cached)
+            name = os.fsencode(os.path.relpath(cached, sys.argv[1]) if sys.argv[1:] else cached)
             out.write(len(name).to_bytes(4, "big") + len(content).to_bytes(4, "big") + name + content)
     out.flush()
 

@@ -64,6 +64,13 @@ func CompileModules(ctx context.Context, exe string, root *os.Root, files int, r
 	return compileInto(ctx, root, args, run, quota{files, maxModules})
 }
 
+// CompilePackages compiles the modules in a folder that a sandbox sees at inside, with
+// the interpreter exe, and puts the bytecode into dir, which is that folder.
+func CompilePackages(ctx context.Context, exe, inside string, dir *os.Root, files int, run Run) (Bytecode, error) {
+	args := []string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript, inside}
+	return compileInto(ctx, dir, args, run, quota{files, maxModules})
+}
+
 // CompileProgram compiles a program, a Python package at path in the sandbox,
 // with the interpreter exe, and puts the bytecode into dir/__pycache__.
 func CompileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run) (Bytecode, error) {

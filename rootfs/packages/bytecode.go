@@ -1,0 +1,69 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"github.com/toolcell/toolcell/rootfs/python"
+	"golang.org/x/sys/unix"
+)
+
+// bytecodeRetry is how long a failed attempt is not repeated.
+const bytecodeRetry = time.Hour
+
+// bytecodeRecord is bytecode.json.
+type bytecodeRecord struct {
+	Bytes int64  `json:"bytes"`
+	Error string `json:"error,omitempty"`
+}
+
+func (d setDir) bytecode(name string) string { return filepath.Join(d.path(name), "bytecode.json") }
+
+// NeedsBytecode reports whether AddBytecode has something to do.
+func (s *Store) NeedsBytecode(set *Set) bool {
+	var rec bytecodeRecord
+	file := s.sets.bytecode(set.ID)
+	if cachedir.ReadJSON(file, &rec) != nil {
+		return unix.Access(s.sets.path(set.ID), unix.W_OK) == nil
+	}
+	info, err := os.Stat(file)
+	return err == nil && rec.Error != "" && time.Since(info.ModTime()) > bytecodeRetry
+}
+
+// AddBytecode puts the bytecode of its modules into a set, which may be in use: run
+// compiles them in a sandbox that sees the set at Target. If another process does the
+// same already, it is left to that one. After a failure, the next attempt is an hour
+// later.
+func (s *Store) AddBytecode(ctx context.Context, set *Set, run python.Run) error {
+	unlock, err := s.locks.Try("bytecode-"+set.ID, unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !s.NeedsBytecode(set) {
+		return nil
+	}
+	dir, err := os.OpenRoot(set.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	compiled, err := python.CompilePackages(ctx, set.Image.Python, Target, dir, maxFiles, run)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // it is still to be done
+	}
+	rec := bytecodeRecord{Bytes: compiled.Bytes}
+	if err != nil {
+		rec.Error = err.Error()
+		err = fmt.Errorf("compiling the packages: %w", err)
+	}
+	return errors.Join(err, cachedir.WriteJSON(s.sets.bytecode(set.ID), rec))
+}

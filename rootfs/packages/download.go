@@ -1,0 +1,180 @@
+package packages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+const (
+	maxTries     = 4
+	maxWait      = 30 * time.Second // that a server may ask for
+	maxRedirects = 5
+)
+
+// A statusError is an answer that is not a success.
+type statusError struct {
+	status string
+	code   int
+	wait   time.Duration
+}
+
+func (e *statusError) Error() string { return "the server answers " + e.status }
+
+// get opens an address that is of the origins, and so is each that it leads to. The
+// body fails when nothing comes for a time.
+func (s *Store) get(ctx context.Context, from origins, address, accept string) (*http.Response, error) {
+	if err := from.check(address); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stalled := time.AfterFunc(s.stall, func() { cancel(fmt.Errorf("the server sent nothing for %s", s.stall)) })
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	client := *s.client
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		if len(via) >= maxRedirects {
+			return errors.New("it is redirected too often")
+		}
+		return from.check(next.URL.String())
+	}
+	resp, err := client.Do(req)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = &statusError{resp.Status, resp.StatusCode, retryAfter(resp)}
+		resp.Body.Close()
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); ctx.Err() != nil {
+			err = cause
+		}
+		stalled.Stop()
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &watchedBody{resp.Body, ctx, cancel, stalled, s.stall}
+	return resp, nil
+}
+
+// A watchedBody fails when nothing comes for a time.
+type watchedBody struct {
+	io.ReadCloser
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	stalled *time.Timer
+	after   time.Duration
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.stalled.Reset(b.after)
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	b.stalled.Stop()
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}
+
+func retryAfter(resp *http.Response) time.Duration {
+	seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// retry calls try again when a server has too much to do or a connection breaks.
+func (s *Store) retry(ctx context.Context, try func() error) error {
+	for n := 1; ; n++ {
+		err := try()
+		var status *statusError
+		var local *os.PathError
+		pause := s.pause << (n - 1)
+		switch {
+		case err == nil || n == maxTries || ctx.Err() != nil:
+			return err
+		case errors.As(err, &status):
+			if status.code != http.StatusTooManyRequests && status.code < 500 || status.wait > maxWait {
+				return err
+			}
+			pause = max(pause, status.wait)
+		case errors.Is(err, errContent) || errors.As(err, &local):
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// errContent is in the chain of an error when a file is not what it should be.
+var errContent = errors.New("the file is not what the index said")
+
+// download writes a file whose digest is known, of at most so many bytes.
+func (s *Store) download(ctx context.Context, from origins, address, digest, file string, most int64, progress func(bytes int64)) error {
+	return s.retry(ctx, func() error {
+		resp, err := s.get(ctx, from, address, "")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		return writeVerified(resp.Body, digest, file, most, progress)
+	})
+}
+
+func writeVerified(body io.Reader, digest, file string, most int64, progress func(bytes int64)) (err error) {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	var written int64
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			progress(-written) // it is done again, or is over
+		}
+	}()
+	sum := sha256.New()
+	buffer := make([]byte, 256<<10)
+	for {
+		n, readErr := body.Read(buffer)
+		if written += int64(n); written > most {
+			return fmt.Errorf("%w: it has more than %d bytes", errContent, most)
+		}
+		sum.Write(buffer[:n])
+		if _, err := f.Write(buffer[:n]); err != nil {
+			return err
+		}
+		progress(int64(n))
+		if readErr == io.EOF {
+			break
+		}
+		if readErr != nil {
+			return readErr
+		}
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
+		return fmt.Errorf("%w: its SHA-256 is %s, not %s", errContent, got, digest)
+	}
+	return nil
+}

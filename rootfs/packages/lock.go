@@ -1,0 +1,181 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+)
+
+// A Lock is a lock file of PEP 751: which packages, in which versions, from where.
+type Lock struct {
+	text     []byte
+	packages []lockedPackage
+}
+
+// A lockedPackage is one of a lock. The fields beyond are not needed: a package that
+// has none of these wheels is refused.
+type lockedPackage struct {
+	Name    string        `toml:"name"`
+	Version string        `toml:"version"`
+	Marker  string        `toml:"marker"`
+	Wheels  []lockedWheel `toml:"wheels"`
+}
+
+type lockedWheel struct {
+	Name   string            `toml:"name"`
+	URL    string            `toml:"url"`
+	Size   int64             `toml:"size"`
+	Hashes map[string]string `toml:"hashes"`
+}
+
+// maxLock bounds a lock file, in bytes.
+const maxLock = 8 << 20
+
+// Names and versions are written into requirements, and into paths of ours.
+var (
+	packageName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`) })
+	packageVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}$`) })
+	sha256Form     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
+	wheelForm      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.whl$`) })
+)
+
+// ParseLock reads a lock file.
+func ParseLock(text []byte) (*Lock, error) {
+	if len(text) > maxLock {
+		return nil, fmt.Errorf("the lock has more than %d bytes", maxLock)
+	}
+	var top struct {
+		Version  string          `toml:"lock-version"`
+		Packages []lockedPackage `toml:"packages"`
+	}
+	_, err := toml.Decode(string(text), &top)
+	var syntax toml.ParseError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, fmt.Errorf("the lock, line %d: %s", syntax.Position.Line, syntax.Message)
+	case err != nil:
+		return nil, fmt.Errorf("the lock: %w", err)
+	case !strings.HasPrefix(top.Version, "1."):
+		return nil, fmt.Errorf("the lock has lock-version %s; 1.0 is supported", rootdir.Quote(top.Version))
+	}
+	for _, p := range top.Packages {
+		if err := p.checkForm(); err != nil {
+			return nil, fmt.Errorf("the lock: %w", err)
+		}
+	}
+	return &Lock{text, top.Packages}, nil
+}
+
+func (p lockedPackage) checkForm() error {
+	switch {
+	case !packageName().MatchString(p.Name):
+		return fmt.Errorf("%s is not the name of a package", rootdir.Quote(p.Name))
+	case len(p.Wheels) == 0:
+		return fmt.Errorf("%s has no wheels of an index; nothing is built from source", p.Name)
+	case !packageVersion().MatchString(p.Version):
+		return fmt.Errorf("%s has no version, or one that is not understood", p.Name)
+	case strings.ContainsAny(p.Marker, "\n\r#\\"):
+		return fmt.Errorf("the marker of %s is not understood", p.Name)
+	}
+	for _, w := range p.Wheels {
+		if !sha256Form().MatchString(w.Hashes["sha256"]) {
+			return fmt.Errorf("a wheel of %s has no SHA-256", p.Name)
+		}
+	}
+	return nil
+}
+
+// file is the name of the wheel's file.
+func (w lockedWheel) file() string {
+	if w.Name != "" {
+		return w.Name
+	}
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return ""
+	}
+	return path.Base(u.Path)
+}
+
+// check checks the chosen wheels of a request that was resolved: what they are, and from
+// where.
+func (l *Lock) check(r Request) error {
+	if len(l.packages) > r.MaxCount {
+		return requestErrorf("the script needs %d packages with all that they need; the most is %d ([packages] maxCount)", len(l.packages), r.MaxCount)
+	}
+	from, err := newOrigins(r.Index, r.Files)
+	if err != nil {
+		return err
+	}
+	var size int64
+	for _, p := range l.packages {
+		if r.Check != nil {
+			if err := r.Check(p.Name, p.Version); err != nil {
+				return &RequestError{err}
+			}
+		}
+		w := p.Wheels[0]
+		if !wheelForm().MatchString(w.file()) {
+			return fmt.Errorf("%s is not the name of a wheel", rootdir.Quote(w.file()))
+		}
+		if err := from.check(w.URL); err != nil {
+			return fmt.Errorf("the wheel %s: %w", w.file(), err)
+		}
+		size += max(w.Size, 0)
+	}
+	if size > r.MaxBytes {
+		return requestErrorf("the packages have %s; the most is %s ([packages] maxBytes)", sizeText(size), sizeText(r.MaxBytes))
+	}
+	return nil
+}
+
+// sizeText writes a size.
+func sizeText(n int64) string {
+	if n < 10e6 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%d MB", n/1e6)
+}
+
+// sameName reports whether two texts name one package (PEP 503).
+func sameName(a, b string) bool {
+	plain := func(s string) string {
+		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
+	}
+	return plain(a) == plain(b)
+}
+
+// constraints are requirements that only the packages of a lock meet.
+func (l *Lock) constraints() (lines []string) {
+	for _, p := range l.packages {
+		line := p.Name + "==" + p.Version
+		if p.Marker != "" {
+			line += " ; " + p.Marker
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// contains checks that all packages of another lock are in this one, with their hashes.
+func (l *Lock) contains(other *Lock) error {
+	for _, p := range other.packages {
+		found := slices.ContainsFunc(l.packages, func(q lockedPackage) bool {
+			return sameName(p.Name, q.Name) && p.Version == q.Version && slices.ContainsFunc(q.Wheels, func(w lockedWheel) bool {
+				return w.Hashes["sha256"] == p.Wheels[0].Hashes["sha256"]
+			})
+		})
+		if !found {
+			return requestErrorf("the lock beside the script does not have %s %s with the wheel that this image needs; write it again with: toolcell packages lock", p.Name, p.Version)
+		}
+	}
+	return nil
+}

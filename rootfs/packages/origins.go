@@ -1,0 +1,57 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+)
+
+// origins are the hosts that files may come from: those of the index and of the policy.
+type origins struct {
+	index *url.URL
+	hosts map[string]bool // host:port
+}
+
+func newOrigins(index string, files []string) (origins, error) {
+	u, err := url.Parse(index)
+	if err != nil || u.Hostname() == "" {
+		return origins{}, fmt.Errorf("%s is not the address of a package index", rootdir.Quote(index))
+	}
+	o := origins{u, map[string]bool{hostPort(u): true}}
+	for _, host := range files {
+		o.hosts[hostPort(&url.URL{Scheme: "https", Host: host})] = true
+	}
+	return o, nil
+}
+
+// hostPort is the host of an address, with its port.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "http":
+		port = "80"
+	default:
+		port = "443"
+	}
+	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
+}
+
+// check refuses an address that files may not come from. Without TLS only an index that
+// has none itself may answer.
+func (o origins) check(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil || u.Opaque != "":
+		return errors.New("its address is not understood")
+	case u.Scheme != "https" && (u.Scheme != "http" || o.index.Scheme != "http" || hostPort(u) != hostPort(o.index)):
+		return fmt.Errorf("its address begins with %s, not with https", rootdir.Quote(u.Scheme+"://"))
+	case !o.hosts[hostPort(u)]:
+		return fmt.Errorf("it comes from %s, which is not the index's host; to allow it, add it to [packages] files", rootdir.Quote(u.Host))
+	}
+	return nil
+}

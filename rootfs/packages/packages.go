@@ -1,0 +1,260 @@
+// Package packages gets the packages that a script names, as wheels from a package
+// index, and keeps them for all processes of the user.
+//
+// It promises that no code of a package runs on the host, that what it unpacks is what
+// the index's hashes say, stays in its folder and within the limits of the request, and
+// that a set it returns is complete. uv chooses the versions, in a sandbox that the
+// caller provides (Run). It does not judge what a package does once code imports it.
+//
+// A store is a folder of
+//
+//	wheels/    unpacked wheels, each kept once (wheelDir)
+//	sets/      the packages of a script, whose files are links to those of wheels (setDir)
+//	requests/  which lock each request led to
+//	pythons/   the version of an image's Python
+//	uv/        the resolver
+//	locks/     what the processes that share the store lock
+package packages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"golang.org/x/sys/unix"
+)
+
+// An Image is one whose Python is to import packages.
+type Image struct {
+	ID     string // changes when its files do
+	Python string // absolute path of the interpreter inside
+}
+
+// A Request is for the packages of a script.
+type Request struct {
+	Image        Image
+	Ref          string   // of the image, for people
+	Run          Run      // starts the resolver
+	Requirements []string // one of PEP 508 each, checked by the caller
+	Constraints  []string // of the same form, for whatever package is chosen
+	Index        string   // of PEP 503
+	Files        []string // hosts that files may come from, beside the index's own
+	ExcludeNewer time.Duration
+	MaxBytes     int64 // unpacked
+	MaxCount     int
+	MaxTime      time.Duration
+	// Check may refuse a package that was chosen. It may be nil.
+	Check func(name, version string) error
+	// Lock is a lock file (PEP 751) that all packages must be in, or nil.
+	Lock []byte
+
+	Offline bool // use only what is here
+	Anew    bool // choose versions anew, though the request was made before
+}
+
+// A Progress is how far the work has come: bytes of Total, or a text alone.
+type Progress struct {
+	Done, Total int64
+	Text        string
+}
+
+// A RequestError is an error of what was asked for, as opposed to one of the network or
+// of this host.
+type RequestError struct{ Err error }
+
+func (e *RequestError) Error() string { return e.Err.Error() }
+func (e *RequestError) Unwrap() error { return e.Err }
+
+func requestErrorf(format string, args ...any) error {
+	return &RequestError{fmt.Errorf(format, args...)}
+}
+
+// ErrOffline is in the chain of an error when packages are not here and may not be
+// fetched.
+var ErrOffline = errors.New("the packages are not here, and nothing may be fetched")
+
+// A Store is a folder of packages. Several processes may use one at once.
+type Store struct {
+	dir    string
+	uv     string // the user's own, or ""
+	locks  cachedir.Locks
+	leases *cachedir.Leases
+	wheels wheelDir
+	sets   setDir
+	client *http.Client
+	stall  time.Duration // after which a download that brings nothing is given up
+	pause  time.Duration // before the second try of a download
+}
+
+// Open opens the store in dir, which is made if it does not exist, and removes what
+// killed processes have left there. uv is the path of the user's own uv, or empty.
+func Open(dir, uv string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		err = makeFolders(dir)
+	}
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the store of packages: %w", err)
+	}
+	locks := cachedir.NewLocks(filepath.Join(dir, "locks"), func() error { return makeFolders(dir) })
+	leases := cachedir.NewLeases(locks)
+	s := &Store{
+		dir: dir, uv: uv, locks: locks, leases: leases,
+		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases},
+		stall: 30 * time.Second, pause: 500 * time.Millisecond,
+	}
+	s.client = &http.Client{Transport: http.DefaultTransport}
+	cachedir.Sweep(s.wheels.dir, locks, wheelLock)
+	cachedir.Sweep(s.sets.dir, locks, func(name string) string { return name })
+	cachedir.Sweep(filepath.Join(dir, "uv"), locks, uvLock)
+	return s, nil
+}
+
+// Close ends the use of all sets: any process may remove them from now on.
+func (s *Store) Close() error {
+	s.leases.ReleaseAll()
+	s.client.CloseIdleConnections()
+	return nil
+}
+
+// makeFolders makes the folders of a store. The ids of a sandbox pass through them
+// whatever the umask is.
+func makeFolders(dir string) error {
+	for _, name := range []string{"", "wheels", "sets", "requests", "pythons", "uv", "locks"} {
+		d := filepath.Join(dir, name)
+		if info, err := os.Stat(d); err == nil && info.IsDir() {
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The names of locks. A set is locked under its own name while it is made.
+const wheelsLock = "wheels" // shared while a set is made, so that no process removes its wheels before
+
+func wheelLock(name string) string   { return "wheel-" + name }
+func uvLock(name string) string      { return "uv-" + name }
+func requestLock(name string) string { return "request-" + name }
+
+// known is what a request led to.
+type known struct {
+	Requirements []string  `json:"requirements"`
+	Lock         string    `json:"lock"`
+	Created      time.Time `json:"created"`
+}
+
+// key names a request. What only bounds it is not in it: that is checked each time.
+func (r Request) key() string {
+	requirements := slices.Clone(r.Requirements)
+	slices.Sort(requirements)
+	text, err := json.Marshal([]any{setFormat, r.Image, requirements, r.Constraints, r.Index, r.ExcludeNewer, r.Lock})
+	if err != nil {
+		panic(err) // of strings
+	}
+	sum := sha256.Sum256(text)
+	return "sha256-" + hex.EncodeToString(sum[:])
+}
+
+func (s *Store) knownFile(key string) string { return filepath.Join(s.dir, "requests", key+".json") }
+
+// Ensure returns the packages that a request is for, and gets what is missing. Calls at
+// the same time, also of other processes, share the work. No process removes the set
+// while this one lives. Progress may be nil.
+func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	key := r.key()
+	if !r.Anew {
+		if set, err := s.cached(r, key); set != nil || err != nil {
+			return set, err
+		}
+	}
+	if r.Offline {
+		return nil, fmt.Errorf("%w; fetch them with: toolcell packages add", ErrOffline)
+	}
+	within, cancel := context.WithTimeoutCause(ctx, r.MaxTime, fmt.Errorf("it took longer than %s ([packages] maxTime)", r.MaxTime))
+	defer cancel()
+	set, err := s.fetch(within, r, key, progress)
+	if within.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("getting the packages: %w", context.Cause(within))
+	}
+	return set, err
+}
+
+// cached returns the set of a request that was made before, nil if it is not here.
+func (s *Store) cached(r Request, key string) (*Set, error) {
+	lock, err := s.knownLock(r, key)
+	if lock == nil || err != nil {
+		return nil, err
+	}
+	return s.sets.load(setName(r.Image, lock)), nil
+}
+
+// knownLock returns the lock of a request that was made before, nil if there is none.
+func (s *Store) knownLock(r Request, key string) (*Lock, error) {
+	var k known
+	if cachedir.ReadJSON(s.knownFile(key), &k) != nil {
+		return nil, nil
+	}
+	lock, err := ParseLock([]byte(k.Lock))
+	if err != nil {
+		return nil, nil // it is resolved anew
+	}
+	lock.choose()
+	return lock, lock.check(r)
+}
+
+// fetch gets the packages of a request, and records what it led to.
+func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(Progress)) (*Set, error) {
+	unlock, err := s.locks.Wait(ctx, requestLock(key), unix.LOCK_EX)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another process that gets the same packages: %w", err)
+	}
+	defer unlock()
+	var lock *Lock
+	if !r.Anew {
+		if lock, err = s.knownLock(r, key); err != nil {
+			return nil, err
+		}
+		if lock != nil {
+			if set := s.sets.load(setName(r.Image, lock)); set != nil {
+				return set, nil
+			}
+		}
+	}
+	if lock == nil {
+		if lock, err = s.resolve(ctx, r, progress); err != nil {
+			return nil, err
+		}
+	}
+	set, err := s.install(ctx, r, lock, progress)
+	if err != nil {
+		return nil, err
+	}
+	return set, cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), time.Now().UTC()})
+}
+
+// Resolve returns the lock that a request leads to, and fetches no package.
+func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
+	lock, err := s.resolve(ctx, r, func(Progress) {})
+	if err != nil {
+		return nil, err
+	}
+	return lock.text, nil
+}

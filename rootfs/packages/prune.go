@@ -1,0 +1,144 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+	"golang.org/x/sys/unix"
+)
+
+// List returns all sets, the last used first.
+func (s *Store) List() ([]Set, error) {
+	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Set
+	for _, dir := range dirs {
+		if set := s.sets.read(filepath.Base(dir)); set != nil {
+			all = append(all, *set)
+		}
+	}
+	slices.SortFunc(all, func(a, b Set) int { return b.LastUsed.Compare(a.LastUsed) })
+	return all, nil
+}
+
+// Find returns the set whose ID begins so.
+func (s *Store) Find(id string) (*Set, error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	id = strings.TrimPrefix(id, "sha256-")
+	var found *Set
+	for i, set := range all {
+		if id == "" || !strings.HasPrefix(strings.TrimPrefix(set.ID, "sha256-"), id) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%q begins the IDs of several sets", id)
+		}
+		found = &all[i]
+	}
+	if found == nil {
+		return nil, fmt.Errorf("there is no set of packages %q; toolcell packages list shows those that are here", id)
+	}
+	return found, nil
+}
+
+// Prune removes the sets that were not used for a time and that no process uses, and
+// the wheels that are in no set then. It returns the sets, and how many bytes of wheels
+// are free now.
+func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, set := range all {
+		if time.Since(set.LastUsed) < unused {
+			continue
+		}
+		removeErr := s.removeSet(set.ID)
+		switch {
+		case removeErr == nil:
+			removed = append(removed, set)
+		case !errors.Is(removeErr, cachedir.ErrInUse):
+			err = errors.Join(err, removeErr)
+		}
+	}
+	freed, wheelsErr := s.removeUnusedWheels()
+	return removed, freed, errors.Join(err, wheelsErr, s.forgetRequests())
+}
+
+// removeSet removes a set. The file that makes it count as complete goes first.
+func (s *Store) removeSet(name string) error {
+	unlock, err := cachedir.LockUnused(s.locks, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.Remove(s.sets.record(name)); err != nil {
+		return err
+	}
+	return rootdir.RemoveAll(s.sets.path(name))
+}
+
+// removeUnusedWheels removes the wheels of no set, unless a set is being made.
+func (s *Store) removeUnusedWheels() (freed int64, err error) {
+	unlock, err := s.locks.Try(wheelsLock, unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	all, err := s.List()
+	if err != nil {
+		return 0, err
+	}
+	keep := map[string]bool{}
+	for _, set := range all {
+		for _, p := range set.Packages {
+			keep[wheelName(p.SHA256)] = true
+		}
+	}
+	dirs, err := filepath.Glob(s.wheels.path("sha256-*"))
+	for _, dir := range dirs {
+		name := filepath.Base(dir)
+		if keep[name] {
+			continue
+		}
+		if rec := s.wheels.load(name); rec != nil {
+			freed += rec.Bytes
+		}
+		if rmErr := os.Remove(filepath.Join(dir, "wheel.json")); rmErr != nil && !errors.Is(rmErr, os.ErrNotExist) {
+			err = errors.Join(err, rmErr)
+			continue
+		}
+		err = errors.Join(err, rootdir.RemoveAll(dir))
+	}
+	return freed, err
+}
+
+// forgottenAfter is how long the lock of a request is kept whose set is gone: the same
+// versions come again if the script runs within it.
+const forgottenAfter = 90 * 24 * time.Hour
+
+// forgetRequests removes the records of old requests.
+func (s *Store) forgetRequests() (err error) {
+	files, err := filepath.Glob(s.knownFile("sha256-*"))
+	for _, file := range files {
+		if info, statErr := os.Stat(file); statErr == nil && time.Since(info.ModTime()) > forgottenAfter {
+			err = errors.Join(err, os.Remove(file))
+		}
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package packages
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+	"golang.org/x/sys/unix"
+)
+
+//go:embed resolve.py
+var resolveScript string
+
+// A Run runs a command in a sandbox of an image whose only way out leads to the hosts
+// of the command, and returns when it has ended.
+type Run func(ctx context.Context, c Command) (Output, error)
+
+// A Command is what to run in a sandbox.
+type Command struct {
+	Args  []string
+	Files map[string]string // files of the host that it sees read-only, by their path inside, below Dir
+	Hosts []string          // HOST:PORT
+	Plain bool              // the hosts may be spoken to without TLS
+	// Input returns what it finds in its standard input, given the address of its proxy
+	// and the certificates to trust, in PEM. Without Input it has no way out.
+	Input func(proxy string, roots []byte) []byte
+}
+
+// Output is what a command has written.
+type Output struct {
+	Code           int
+	Stdout, Stderr []byte
+	Refused        []string // why its requests did not get out
+}
+
+// Dir is where sandboxes see files of ours.
+const Dir = "/run/toolcell"
+
+// Target is where code finds the packages of its set.
+const Target = Dir + "/packages"
+
+const uvInside = Dir + "/uv"
+
+// pythonFlags start a Python that reads nothing of an image but itself.
+var pythonFlags = []string{"-I", "-S", "-B", "-c"}
+
+// resolve has uv choose the packages of a request.
+func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress)) (*Lock, error) {
+	uv, err := s.ensureUV(ctx, r, progress)
+	if err != nil {
+		return nil, err
+	}
+	progress(Progress{Text: "choosing versions of " + briefly(r.Requirements)})
+	from, err := newOrigins(r.Index, r.Files)
+	if err != nil {
+		return nil, err
+	}
+	var given *Lock
+	constraints := r.Constraints
+	if r.Lock != nil {
+		if given, err = ParseLock(r.Lock); err != nil {
+			return nil, &RequestError{err}
+		}
+		constraints = append(slices.Clone(constraints), given.constraints()...)
+	}
+	out, err := r.Run(ctx, Command{
+		Args:  append(append([]string{r.Image.Python}, pythonFlags...), resolveScript),
+		Files: map[string]string{uvInside: uv},
+		Hosts: slices.Sorted(maps.Keys(from.hosts)), Plain: from.index.Scheme == "http",
+		Input: func(proxy string, roots []byte) []byte { return resolveTask(r, constraints, proxy, roots) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the resolver: %w", err)
+	}
+	if out.Code != 0 {
+		return nil, explainResolver(out, r)
+	}
+	lock, err := ParseLock(out.Stdout)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the resolver wrote: %w", err)
+	}
+	lock.choose()
+	if err := lock.check(r); err != nil {
+		return nil, err
+	}
+	if given != nil {
+		if err := given.contains(lock); err != nil {
+			return nil, err
+		}
+	}
+	return lock, nil
+}
+
+// resolveTask is what resolve.py reads. The environment has nothing of the host's or
+// of the image's.
+func resolveTask(r Request, constraints []string, proxy string, roots []byte) []byte {
+	args := []string{
+		uvInside, "pip", "compile", "requirements.txt", "--constraints", "constraints.txt", "--format", "pylock.toml",
+		"--only-binary", ":all:", "--no-config", "--no-sources", "--default-index", r.Index, "--keyring-provider", "disabled",
+		"--python", r.Image.Python, "--no-python-downloads", "--no-header", "--no-annotate", "--no-progress", "--color", "never",
+	}
+	if r.ExcludeNewer > 0 {
+		args = append(args, "--exclude-newer", time.Now().Add(-r.ExcludeNewer).UTC().Format(time.RFC3339))
+	}
+	env := map[string]string{
+		"HOME": "/workspace", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "UV_CACHE_DIR": "/workspace/cache",
+		"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "ALL_PROXY": proxy, "UV_HTTP_TIMEOUT": "30", "UV_HTTP_RETRIES": "2",
+		// Threads count against the limit of the sandbox, and hosts can have hundreds of processors.
+		"TOKIO_WORKER_THREADS": "4", "RAYON_NUM_THREADS": "4",
+	}
+	files := map[string]string{
+		"requirements.txt": strings.Join(r.Requirements, "\n") + "\n",
+		"constraints.txt":  strings.Join(constraints, "\n") + "\n",
+	}
+	if len(roots) > 0 {
+		files["roots.pem"], env["SSL_CERT_FILE"] = string(roots), "/workspace/roots.pem"
+	}
+	task, err := json.Marshal(map[string]any{"args": args, "env": env, "files": files})
+	if err != nil {
+		panic(err) // of strings
+	}
+	return task
+}
+
+// briefly names the first of some requirements.
+func briefly(requirements []string) string {
+	if len(requirements) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(requirements[:3], ", "), len(requirements)-3)
+	}
+	return strings.Join(requirements, ", ")
+}
+
+var versionForm = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`)
+
+// PythonVersion returns the version of an image's Python. The first time its sandbox is
+// asked.
+func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string, error) {
+	file := filepath.Join(s.dir, "pythons", image.name()+".json")
+	var version string
+	if cachedir.ReadJSON(file, &version) == nil && versionForm.MatchString(version) {
+		return version, nil
+	}
+	const script = "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3] + ('' if v[3] == 'final' else v[3][0].replace('c', 'rc') + str(v[4])))"
+	out, err := run(ctx, Command{Args: append(append([]string{image.Python}, pythonFlags...), script)})
+	if err != nil {
+		return "", fmt.Errorf("asking the image's Python for its version: %w", err)
+	}
+	version = strings.TrimSpace(string(out.Stdout))
+	if out.Code != 0 || !versionForm.MatchString(version) {
+		return "", errors.New("the image's Python does not say its version: it says " + rootdir.Quote(version))
+	}
+	unlock, err := s.locks.Wait(ctx, "pythons", unix.LOCK_EX)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return version, cachedir.WriteJSON(file, version)
+}

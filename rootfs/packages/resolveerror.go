@@ -1,0 +1,152 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/rootdir"
+)
+
+// maxReason bounds what is passed on of uv's words.
+const maxReason = 300
+
+// Phrases of uv (uv-resolver, error.rs and pubgrub/report.rs; tried with 0.13.9).
+var (
+	notUnderstood = regexp.MustCompile("Couldn't parse requirement in .{1,200}? cause: (.{1,200}?)(?: hint: | [a-z0-9-]+ ;|$)")
+	fetchFailed   = regexp.MustCompile(`Failed to fetch: |error sending request|Request failed`)
+	indexRefuses  = regexp.MustCompile(`An index \(.{1,300}?\) returned an? (\d{3} [A-Za-z ]+?) error`)
+	tooNew        = regexp.MustCompile("hint: `([^`]{1,100})` was filtered by `exclude-newer`")
+	notFound      = regexp.MustCompile(`([A-Za-z0-9._-]+) was not found in the package registry`)
+	noWheels      = regexp.MustCompile(`(?:[Bb]ecause|and) (?:all versions of )?([A-Za-z0-9._-]+(?:==[^ ,]+)?)[^ ]* ha(?:s|ve) no (?:usable )?wheels`)
+	onlyVersions  = regexp.MustCompile(`only (.{1,120}?) (?:is|are) available and you require ([^ ]+)`)
+	noVersion     = regexp.MustCompile(`there (?:is|are) no versions? of ([A-Za-z0-9._-]+[^ ]*)`)
+	pythonNeeds   = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) depends on Python ?([<>=!~][^ ]*)`)
+	dependsOn     = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) depends on ([A-Za-z0-9._-]+[^ ]*)`)
+	markerInName  = regexp.MustCompile(`\{[^}]*\}`)
+	statusOf      = regexp.MustCompile(`HTTP status[^(]*\((\d{3}[^)]*)\)`)
+)
+
+// explainResolver says in a sentence why uv did not choose versions.
+func explainResolver(out Output, r Request) error {
+	text := markerInName.ReplaceAllString(plainText(out.Stderr), "")
+	find := func(form *regexp.Regexp) string {
+		m := form.FindStringSubmatch(text)
+		if m == nil {
+			return ""
+		}
+		return cut(strings.TrimRight(m[1], ".,:"))
+	}
+	depends := dependsOn.MatchString(text)
+	switch {
+	case find(notUnderstood) != "":
+		return requestErrorf("a dependency of the script is not understood: %s", find(notUnderstood))
+	case fetchFailed.MatchString(text):
+		return unreachable(r, fetchReason(out, text))
+	case find(indexRefuses) != "":
+		return unreachable(r, "it answers "+find(indexRefuses))
+	case find(notFound) != "":
+		return requestErrorf("there is no package %q in the index %s", find(notFound), r.Index)
+	case find(tooNew) != "" && !depends:
+		return requestErrorf("the versions of %s that would do were published within the last %s, and so do not count ([packages] excludeNewer)", find(tooNew), period(r))
+	case find(onlyVersions) != "" && !depends:
+		return requestErrorf("only %s is available, and the script needs %s", find(onlyVersions), cut(strings.TrimRight(onlyVersions.FindStringSubmatch(text)[2], ",.")))
+	case find(noWheels) != "" && !depends:
+		return requestErrorf("%s has no wheel for the Python of this image, and nothing is built from source", find(noWheels))
+	case find(noVersion) != "" && !depends:
+		return requestErrorf("there is no version of %s", find(noVersion))
+	case pythonNeeds.MatchString(text):
+		m := pythonNeeds.FindStringSubmatch(text)
+		return requestErrorf("%s needs Python %s, which the image does not have", cut(m[1]), cut(strings.TrimRight(m[2], ",.")))
+	case strings.Contains(text, "No solution found"):
+		return requestErrorf("no versions go together for %s%s", briefly(concerned(text, r)), conflict(text))
+	}
+	return fmt.Errorf("the resolver failed: %s", cut(firstSentence(text)))
+}
+
+// An UnreachableError says why the package index cannot be reached.
+type UnreachableError struct{ Index, Reason string }
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the package index %s cannot be reached: %s", e.Index, e.Reason)
+}
+
+func unreachable(r Request, reason string) error { return &UnreachableError{r.Index, reason} }
+
+// concerned are the requirements that uv's explanation is about.
+func concerned(text string, r Request) (lines []string) {
+	for _, line := range r.Requirements {
+		name := packageStart.FindString(line)
+		if regexp.MustCompile(`you require [^.]*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text) {
+			lines = append(lines, line)
+		}
+	}
+	if lines == nil {
+		return r.Requirements
+	}
+	return lines
+}
+
+var packageStart = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
+
+// conflict is the first reason in uv's explanation.
+func conflict(text string) string {
+	m := dependsOn.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return ": " + cut(m[1]) + " needs " + cut(strings.TrimRight(m[2], ",."))
+}
+
+func period(r Request) string {
+	if days := int(r.ExcludeNewer.Hours()) / 24; days > 1 {
+		return fmt.Sprintf("%d days", days)
+	}
+	return r.ExcludeNewer.String()
+}
+
+// fetchReason says why the network failed. What the broker says is plainer than what uv
+// makes of it.
+func fetchReason(out Output, text string) string {
+	if len(out.Refused) > 0 {
+		return cut(out.Refused[0])
+	}
+	if m := statusOf.FindStringSubmatch(text); m != nil {
+		return "it answers " + cut(m[1])
+	}
+	causes := strings.Split(text, "cause: ")
+	return cut(firstSentence(causes[len(causes)-1]))
+}
+
+// plainText is a text of the sandbox on one line, without what is not text.
+func plainText(b []byte) string {
+	b = b[:min(len(b), 64<<10)]
+	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(string(b), "?"))), " ")
+}
+
+func firstSentence(text string) string {
+	text = strings.TrimPrefix(text, "error: ")
+	before, _, _ := strings.Cut(text, " hint: ")
+	return before
+}
+
+func cut(s string) string {
+	if len(s) > maxReason {
+		return strings.ToValidUTF8(s[:maxReason], "") + "…"
+	}
+	return s
+}
+
+// name is the image as a name for a file.
+func (i Image) name() string {
+	if !wheelForm().MatchString(i.ID + ".whl") {
+		panic(errors.New("packages: an image has the ID " + rootdir.Quote(i.ID)))
+	}
+	return i.ID
+}

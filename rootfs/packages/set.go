@@ -1,0 +1,217 @@
+package packages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// A setDir has a folder for each set:
+//
+//	packages/       what a sandbox sees at Target, links to the files of wheels, and bytecode
+//	set.json        a Set; its modification time is when it was last used
+//	bytecode.json   says that bytecode was made, or why not
+type setDir struct {
+	dir    string
+	locks  cachedir.Locks
+	leases *cachedir.Leases
+}
+
+// setFormat is the version of a set's folder. Sets of another one are made anew.
+const setFormat = 1
+
+// A Set is the packages of a script on one image.
+type Set struct {
+	Format   int       `json:"format"`
+	ID       string    `json:"id"`
+	Image    Image     `json:"image"`
+	Ref      string    `json:"ref"` // of the image, as it was when the set was made
+	Packages []Package `json:"packages"`
+	Bytes    int64     `json:"bytes"`
+	Files    int       `json:"files"`
+
+	Dir      string    `json:"-"` // of the packages, absolute, without symlinks in its path
+	LastUsed time.Time `json:"-"`
+}
+
+// A Package is one of a set.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"` // of its wheel
+}
+
+// setName is the folder of a set: what it is made of.
+func setName(image Image, lock *Lock) string {
+	var digests []string
+	for _, p := range lock.packages {
+		digests = append(digests, p.Wheels[0].Hashes["sha256"])
+	}
+	slices.Sort(digests)
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d %q %q %q", setFormat, image.ID, image.Python, digests)
+	return "sha256-" + hex.EncodeToString(sum.Sum(nil))
+}
+
+func (d setDir) path(name string) string   { return filepath.Join(d.dir, name) }
+func (d setDir) record(name string) string { return filepath.Join(d.path(name), "set.json") }
+
+// read returns the complete set of a folder, or nil.
+func (d setDir) read(name string) *Set {
+	var s Set
+	if cachedir.ReadJSON(d.record(name), &s) != nil || s.Format != setFormat || s.ID != name {
+		return nil
+	}
+	s.Dir = filepath.Join(d.path(name), "packages")
+	info, err := os.Lstat(s.Dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o555 != 0o555 {
+		return nil
+	}
+	if info, err := os.Stat(d.record(name)); err == nil {
+		s.LastUsed = info.ModTime()
+	}
+	return &s
+}
+
+// load returns a complete set, or nil. From then on no process removes it while this
+// one lives.
+func (d setDir) load(name string) *Set {
+	if !d.leases.Acquire(name) {
+		return nil
+	}
+	s := d.read(name)
+	if s == nil {
+		d.leases.Release(name)
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(d.record(name), now, now) // a store of another user need not take it
+	return s
+}
+
+// wheelsAtOnce is how many wheels are fetched and unpacked at the same time.
+const wheelsAtOnce = 6
+
+// install makes the set of a lock that was checked.
+func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress func(Progress)) (*Set, error) {
+	name := setName(r.Image, lock)
+	if set := s.sets.load(name); set != nil {
+		return set, nil
+	}
+	keep, err := s.locks.Wait(ctx, wheelsLock, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	defer keep()
+	set, err := s.fetchWheels(ctx, r, lock, progress)
+	if err != nil {
+		return nil, err
+	}
+	set.Format, set.ID, set.Image, set.Ref = setFormat, name, r.Image, r.Ref
+	unlock, err := s.locks.Wait(ctx, name, unix.LOCK_EX)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another process: %w", err)
+	}
+	defer unlock()
+	if set := s.sets.load(name); set != nil {
+		return set, nil
+	}
+	progress(Progress{Text: fmt.Sprintf("putting %d packages together", len(set.Packages))})
+	err = cachedir.Build(s.sets.dir, name, func(dir string) error {
+		packages := filepath.Join(dir, "packages")
+		if err := os.Mkdir(packages, 0o755); err != nil {
+			return err
+		}
+		for _, p := range set.Packages {
+			if err := linkTree(ctx, s.wheels.files(wheelName(p.SHA256)), packages); err != nil {
+				return fmt.Errorf("adding %s: %w", p.Name, err)
+			}
+		}
+		return errors.Join(cachedir.WriteJSON(filepath.Join(dir, "set.json"), set), os.Chmod(packages, 0o755), os.Chmod(dir, 0o755))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if set := s.sets.load(name); set != nil {
+		return set, nil
+	}
+	return nil, errors.New("the packages vanished: something else is changing the store of packages")
+}
+
+// fetchWheels gets the wheels of a lock, and says what they are.
+func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress func(Progress)) (*Set, error) {
+	from, err := newOrigins(r.Index, r.Files)
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, p := range lock.packages {
+		total += p.Wheels[0].Size
+	}
+	set, b := &Set{Packages: make([]Package, len(lock.packages))}, newBudget(r.MaxBytes)
+	var done atomic.Int64
+	arrived := func(bytes int64) {
+		progress(Progress{Done: done.Add(bytes), Total: total, Text: fmt.Sprintf("fetching %d packages", len(lock.packages))})
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(wheelsAtOnce)
+	for i, p := range lock.packages {
+		group.Go(func() error {
+			_, err := s.ensureWheel(inner, from, p, b, arrived)
+			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].Hashes["sha256"]}
+			return err
+		})
+	}
+	err = group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	set.Bytes, set.Files = r.MaxBytes-b.bytes.Load(), maxFiles-int(b.files.Load())
+	slices.SortFunc(set.Packages, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
+	return set, err
+}
+
+// linkTree adds the files of a wheel to a set. Of two wheels with a file in one place,
+// such as an __init__.py of a namespace, the first has it.
+func linkTree(ctx context.Context, from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil || name == "." {
+			return err
+		}
+		target := filepath.Join(to, name)
+		if e.IsDir() {
+			err := os.Mkdir(target, 0o755)
+			if errors.Is(err, fs.ErrExist) {
+				if info, statErr := os.Lstat(target); statErr == nil && info.IsDir() {
+					return nil
+				}
+				return fmt.Errorf("%s is a file of another package", name)
+			}
+			return errors.Join(err, os.Chmod(target, 0o755))
+		}
+		if err := os.Link(path, target); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+}

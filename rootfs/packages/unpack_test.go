@@ -1,0 +1,118 @@
+package packages
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unpack unpacks a wheel of project a into a new folder.
+func unpack(t *testing.T, wheel []byte, most int64) (dir string, rec *wheelRecord, err error) {
+	t.Helper()
+	above := t.TempDir()
+	file := filepath.Join(above, "x.whl")
+	if err := os.WriteFile(file, wheel, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(above, "dir", "files")
+	if err := os.Mkdir(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rec, err = unpackWheel(t.Context(), file, dir, "a", newBudget(most))
+	for _, outside := range []string{above, filepath.Dir(dir)} {
+		entries, _ := os.ReadDir(outside)
+		for _, e := range entries {
+			if n := e.Name(); n != "x.whl" && n != "dir" && n != "files" {
+				t.Errorf("%s is outside of the wheel's folder", filepath.Join(outside, n))
+			}
+		}
+	}
+	return dir, rec, err
+}
+
+func TestUnpackKeepsWhatCodeImports(t *testing.T) {
+	dir, rec, err := unpack(t, makeWheel(t, "a",
+		wheelFile{name: "a/"}, wheelFile{name: "a/__init__.py", content: "x"},
+		wheelFile{name: "a/__init__.pyi"}, wheelFile{name: "a/data.bin", content: "\x00"},
+		wheelFile{name: "a-1.0.data/purelib/pure.py"}, wheelFile{name: "a-1.0.data/platlib/b/native.so"},
+		wheelFile{name: "a-1.0.data/scripts/a", content: "#!python"}, wheelFile{name: "a-1.0.data/headers/a.h"}, wheelFile{name: "a-1.0.data/data/etc/a.conf"},
+		wheelFile{name: "evil.pth", content: "import os; os.system('x')"}, wheelFile{name: "a-1.0.data/purelib/Evil2.PTH"}, wheelFile{name: "a/inside.pth"},
+		wheelFile{name: "a/__pycache__/__init__.cpython-313.pyc", content: "hostile bytecode"},
+		wheelFile{name: "a-1.0.dist-info/RECORD.jws", unlisted: true},
+	), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a/__init__.py", "a/__init__.pyi", "a/data.bin", "a/inside.pth", "a-1.0.dist-info/METADATA", "a-1.0.dist-info/RECORD", "a-1.0.dist-info/RECORD.jws", "b/native.so", "pure.py"}
+	if got := tree(t, dir); !slices.Equal(got, want) || rec.Files != len(want) {
+		t.Errorf("got %q, %+v", got, rec)
+	}
+}
+
+func TestUnpackRefusesHostileWheels(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []wheelFile
+		want  string
+	}{
+		"traversal":               {[]wheelFile{{name: "../evil.py"}}, "not a name"},
+		"traversal in the middle": {[]wheelFile{{name: "a/../../evil.py"}}, "not a name"},
+		"traversal out of data":   {[]wheelFile{{name: "a-1.0.data/purelib/../../../evil.py"}}, "not a name"},
+		"absolute":                {[]wheelFile{{name: "/evil.py"}}, "not a name"},
+		"backslash":               {[]wheelFile{{name: `..\evil.py`}}, "not a name"},
+		"drive":                   {[]wheelFile{{name: "C:evil.py"}}, "not a name"},
+		"empty part":              {[]wheelFile{{name: "a//b.py"}}, "not a name"},
+		"NUL":                     {[]wheelFile{{name: "a\x00.py"}}, "not a name"},
+		"newline":                 {[]wheelFile{{name: "a\nb.py"}}, "not a name"},
+		"not UTF-8":               {[]wheelFile{{name: "a\xff.py"}}, "not a name"},
+		"long":                    {[]wheelFile{{name: strings.Repeat("x", 5000)}}, "not a name"},
+		"symlink":                 {[]wheelFile{{name: "a/link", content: "/etc/passwd", mode: fs.ModeSymlink | 0o777}}, "no regular file"},
+		"symlink then file":       {[]wheelFile{{name: "d", content: "/tmp", mode: fs.ModeSymlink | 0o777}, {name: "d/x"}}, "no regular file"},
+		"device":                  {[]wheelFile{{name: "a/dev", mode: fs.ModeDevice | 0o666}}, "no regular file"},
+		"pipe":                    {[]wheelFile{{name: "a/pipe", mode: fs.ModeNamedPipe | 0o666}}, "no regular file"},
+		"twice":                   {[]wheelFile{{name: "a.py"}, {name: "a.py"}}, "twice"},
+		"twice by data":           {[]wheelFile{{name: "a.py"}, {name: "a-1.0.data/purelib/a.py"}}, "twice"},
+		"case":                    {[]wheelFile{{name: "a/x.py"}, {name: "a/X.py"}}, "twice"},
+		"case of a folder":        {[]wheelFile{{name: "a/x.py"}, {name: "A/y.py"}}, "is there also as"},
+		"file and folder":         {[]wheelFile{{name: "a"}, {name: "a/x.py"}}, ""},
+		"not in RECORD":           {[]wheelFile{{name: "a.py", unlisted: true}}, "RECORD does not have it"},
+		"other hash":              {[]wheelFile{{name: "a.py", badHash: true}}, "differs from the hash"},
+		"large":                   {[]wheelFile{{name: "a.py", content: strings.Repeat("x", 2<<20)}}, "maxBytes"},
+		"two dist-infos":          {[]wheelFile{{name: "b-1.0.dist-info/METADATA"}}, "2 folders .dist-info"},
+	} {
+		if dir, _, err := unpack(t, makeWheel(t, "a", c.files...), 1<<20); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %q, %v; want %q", name, tree(t, dir), err, c.want)
+		}
+	}
+}
+
+// TestUnpackRefusesBombs has a header that says less than there is: what it says is
+// spent before, and no more is read.
+func TestUnpackRefusesBombs(t *testing.T) {
+	bomb := makeWheel(t, "a", wheelFile{name: "zeros", content: strings.Repeat("\x00", 10<<20)})
+	if len(bomb) > 100<<10 {
+		t.Fatalf("the bomb has %d bytes", len(bomb))
+	}
+	if _, _, err := unpack(t, bomb, 1<<20); err == nil || !strings.Contains(err.Error(), "maxBytes") {
+		t.Errorf("got %v", err)
+	}
+	// Sizes stand behind the content (little-endian), and in the directory at the end.
+	size := []byte{0, 0, 0xa0, 0} // 10 MiB
+	lying := bytes.ReplaceAll(bomb, size, []byte{1, 0, 0, 0})
+	if dir, _, err := unpack(t, lying, 1<<20); err == nil {
+		t.Errorf("a lying header: got %q", tree(t, dir))
+	} else if info, err := os.Stat(filepath.Join(dir, "zeros")); err == nil && info.Size() > 2 {
+		t.Errorf("%d bytes were written", info.Size())
+	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	t := &testing.T{}
+	f.Add(makeWheel(t, "a", wheelFile{name: "a/x.py", content: "x"}))
+	f.Fuzz(func(t *testing.T, wheel []byte) {
+		_, _, _ = unpack(t, wheel, 1<<20)
+	})
+}

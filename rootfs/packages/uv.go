@@ -1,0 +1,177 @@
+package packages
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"mime"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"golang.org/x/sys/unix"
+)
+
+// A pinnedWheel is a wheel of uv. All have one static program.
+type pinnedWheel struct{ file, sha256 string }
+
+const uvVersion = "0.13.9"
+
+var uvWheels = map[string]pinnedWheel{
+	"amd64": {"uv-" + uvVersion + "-py3-none-musllinux_1_1_x86_64.whl", "2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25"},
+	"arm64": {"uv-" + uvVersion + "-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64.whl", "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe"},
+}
+
+const (
+	maxUVWheel = 100 << 20
+	maxUV      = 300 << 20
+	maxPage    = 64 << 20 // of an index
+)
+
+// ensureUV returns the path of uv: the user's own, or the pinned one, which comes from
+// the index like any wheel.
+func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)) (string, error) {
+	if s.uv != "" {
+		path, err := filepath.EvalSymlinks(s.uv)
+		if err == nil {
+			err = unix.Access(path, unix.X_OK)
+		}
+		if err != nil {
+			return "", fmt.Errorf("using the uv that MCP_BRIDGE_UV names: %w", err)
+		}
+		return path, nil
+	}
+	wheel, ok := uvWheels[runtime.GOARCH]
+	if !ok {
+		return "", fmt.Errorf("there is no pinned uv for %s: name one with MCP_BRIDGE_UV", runtime.GOARCH)
+	}
+	dir, name := filepath.Join(s.dir, "uv"), "sha256-"+wheel.sha256
+	path := filepath.Join(dir, name, "uv")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	unlock, err := s.locks.Wait(ctx, uvLock(name), unix.LOCK_EX)
+	if err != nil {
+		return "", fmt.Errorf("waiting for another process that fetches uv: %w", err)
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	progress(Progress{Text: "fetching uv, which chooses versions"})
+	err = cachedir.Build(dir, name, func(temp string) error {
+		if err := s.fetchUV(ctx, r, wheel, temp); err != nil {
+			return err
+		}
+		return os.Chmod(temp, 0o755) // the ids of a sandbox pass through it
+	})
+	if err != nil {
+		return "", fmt.Errorf("fetching uv %s: %w; a uv that is here already can be named with MCP_BRIDGE_UV", uvVersion, err)
+	}
+	return path, nil
+}
+
+// fetchUV puts the program of a wheel of uv into a folder.
+func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir string) error {
+	from, err := newOrigins(r.Index, r.Files)
+	if err != nil {
+		return err
+	}
+	address, err := s.find(ctx, from, r.Index+"/uv/", wheel.file)
+	if err != nil {
+		return fmt.Errorf("the package index %s: %w", r.Index, err)
+	}
+	file := filepath.Join(dir, "uv.whl")
+	if err := s.download(ctx, from, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
+		return err
+	}
+	z, err := zip.OpenReader(file)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	program, err := z.Open("uv-" + uvVersion + ".data/scripts/uv")
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	out, err := os.OpenFile(filepath.Join(dir, "uv"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(program, maxUV))
+	return errors.Join(err, out.Chmod(0o755), out.Sync(), out.Close(), os.Remove(file))
+}
+
+// find returns the address of a file on the page of a project.
+func (s *Store) find(ctx context.Context, from origins, page, file string) (address string, err error) {
+	err = s.retry(ctx, func() error {
+		resp, err := s.get(ctx, from, page, "application/vnd.pypi.simple.v1+json, text/html;q=0.1")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
+		if err != nil {
+			return err
+		}
+		link := ""
+		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); strings.HasSuffix(kind, "json") {
+			link, err = findInJSON(text, file)
+		} else {
+			link = findInHTML(text, file)
+		}
+		if err == nil && link == "" {
+			err = fmt.Errorf("%w: %s is not there", errContent, file)
+		}
+		if err != nil {
+			return err
+		}
+		to, err := resp.Request.URL.Parse(link)
+		if err != nil {
+			return err
+		}
+		to.Fragment = ""
+		address = to.String()
+		return nil
+	})
+	return address, err
+}
+
+// findInJSON finds the address of a file on a page of PEP 691.
+func findInJSON(text []byte, file string) (string, error) {
+	var page struct {
+		Files []struct{ Filename, URL string } `json:"files"`
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return "", fmt.Errorf("%w: its page is no JSON", errContent)
+	}
+	for _, f := range page.Files {
+		if f.Filename == file {
+			return f.URL, nil
+		}
+	}
+	return "", nil
+}
+
+var hrefForm = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=\s*["']([^"']+)["']`)
+
+// findInHTML finds the address of a file on a page of PEP 503.
+func findInHTML(text []byte, file string) string {
+	for _, m := range hrefForm.FindAllSubmatch(text, -1) {
+		link := html.UnescapeString(string(m[1]))
+		u, err := url.Parse(link)
+		if err == nil && u.Path[strings.LastIndexByte(u.Path, '/')+1:] == file {
+			return link
+		}
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"golang.org/x/sys/unix"
+)
+
+// A wheelDir has a folder for each unpacked wheel:
+//
+//	files/       what code can import
+//	wheel.json   a wheelRecord
+type wheelDir struct {
+	dir   string
+	locks cachedir.Locks
+}
+
+// wheelFormat is the version of a wheel's folder. Wheels of another one are unpacked
+// anew.
+const wheelFormat = 1
+
+// wheelRecord is wheel.json. Its presence under the folder's final name says that the
+// wheel is complete.
+type wheelRecord struct {
+	Format int   `json:"format"`
+	Bytes  int64 `json:"bytes"` // unpacked
+	Files  int   `json:"files"`
+}
+
+func wheelName(digest string) string { return "sha256-" + digest }
+
+func (d wheelDir) path(name string) string { return filepath.Join(d.dir, name) }
+
+// files is the folder of a wheel's files.
+func (d wheelDir) files(name string) string { return filepath.Join(d.path(name), "files") }
+
+// load returns the record of a complete wheel, or nil.
+func (d wheelDir) load(name string) *wheelRecord {
+	var rec wheelRecord
+	if cachedir.ReadJSON(filepath.Join(d.path(name), "wheel.json"), &rec) != nil || rec.Format != wheelFormat {
+		return nil
+	}
+	return &rec
+}
+
+// A budget is what the packages of a request may still take.
+type budget struct {
+	bytes, files atomic.Int64
+	most         int64
+}
+
+// maxFiles bounds the files of a set.
+const maxFiles = 200_000
+
+func newBudget(bytes int64) *budget {
+	b := &budget{most: bytes}
+	b.bytes.Store(bytes)
+	b.files.Store(maxFiles)
+	return b
+}
+
+func (b *budget) spend(bytes int64, files int) error {
+	if b.bytes.Add(-bytes) < 0 {
+		return requestErrorf("the packages have more than %s unpacked ([packages] maxBytes)", sizeText(b.most))
+	}
+	if b.files.Add(-int64(files)) < 0 {
+		return requestErrorf("the packages have more than %d files", maxFiles)
+	}
+	return nil
+}
+
+// ensureWheel unpacks a wheel if it is not here.
+func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, b *budget, progress func(bytes int64)) (*wheelRecord, error) {
+	w := p.Wheels[0]
+	digest := w.Hashes["sha256"]
+	name := wheelName(digest)
+	unlock, err := s.locks.Wait(ctx, wheelLock(name), unix.LOCK_EX)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another process: %w", err)
+	}
+	defer unlock()
+	if rec := s.wheels.load(name); rec != nil {
+		progress(w.Size)
+		return rec, b.spend(rec.Bytes, rec.Files)
+	}
+	err = cachedir.Build(s.wheels.dir, name, func(dir string) error {
+		file := filepath.Join(dir, "wheel.whl")
+		if err := s.download(ctx, from, w.URL, digest, file, max(b.most, 1), progress); err != nil {
+			return err
+		}
+		rec, err := unpackWheel(ctx, file, filepath.Join(dir, "files"), p.Name, b)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.Remove(file), cachedir.WriteJSON(filepath.Join(dir, "wheel.json"), rec), os.Chmod(dir, 0o755))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.file(), err)
+	}
+	return s.wheels.load(name), nil
+}
