@@ -60,6 +60,10 @@ type Options struct {
 	// gets bytes done and in total, and what is being done.
 	Rootfs    func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
 	Sandboxes Sandboxes
+	// Packages returns the folder with the packages that a script needs, got first if
+	// need be; "" if it needs none. An error that the code can put right is Invalid. If
+	// it is nil, scripts get no packages.
+	Packages  func(ctx context.Context, image Image, n Needs, progress func(done, total int64, text string)) (dir string, err error)
 	Upstreams hostapi.Upstreams
 	RunnerDir string           // the runner on the host, as runner.Write left it
 	Preload   []string         // modules to import before a run begins

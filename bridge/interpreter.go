@@ -21,11 +21,12 @@ import (
 
 // An interpreter is a Python in a sandbox, that of one run or of a session.
 type interpreter struct {
-	image   Image
-	mounted []string // as Options.Mounted
-	conn    *runner.Conn
-	pipes   *output.Pipes
-	kill    context.CancelCauseFunc
+	image    Image
+	packages prepared
+	mounted  []string // as Options.Mounted
+	conn     *runner.Conn
+	pipes    *output.Pipes
+	kill     context.CancelCauseFunc
 
 	started   chan struct{}        // then these two are known
 	sandbox   Sandbox              // nil if it did not start
@@ -48,9 +49,9 @@ type ending struct {
 }
 
 // acquireInterpreter returns the interpreter of a session, or a new one.
-func (s *Server) acquireInterpreter(ctx context.Context, sess *session, req Request) (*interpreter, error) {
+func (s *Server) acquireInterpreter(ctx context.Context, sess *session, p plan, req Request) (*interpreter, error) {
 	if in := s.sessions.resume(sess); in != nil {
-		return in, nil
+		return in, in.packages.checkAdded(sess.name, p.needs)
 	}
 	// A first pull of the image may take long; that is not the code's time.
 	image, err := s.o.Rootfs(ctx, req.Progress)
@@ -60,20 +61,24 @@ func (s *Server) acquireInterpreter(ctx context.Context, sess *session, req Requ
 	if err != nil {
 		return nil, withStatus(StatusSandbox, err)
 	}
-	in, err := s.startInterpreter(image, sess, req.Stdin)
+	packages, err := s.preparePackages(ctx, image, p.needs, req)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.startInterpreter(image, packages, sess, req.Stdin)
 	return in, withStatus(StatusSandbox, err)
 }
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
-func (s *Server) startInterpreter(image Image, sess *session, stdin io.Reader) (*interpreter, error) {
+func (s *Server) startInterpreter(image Image, packages prepared, sess *session, stdin io.Reader) (*interpreter, error) {
 	pipes, err := s.pipes.take()
 	if err != nil {
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, mounted: s.o.Mounted, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
+		image: image, packages: packages, mounted: s.o.Mounted, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
-	p := s.process(image, pipes)
+	p := s.process(image, packages, pipes)
 	if stdin != nil {
 		if p.Stdin, err = feedStdin(stdin, in.ended); err != nil {
 			pipes.Close()
@@ -110,7 +115,7 @@ func (in *interpreter) supervise(sb Sandbox, err error) (oci.Exit, error) {
 
 // process describes the process to start: the runner, in the image, as its only
 // program.
-func (s *Server) process(image Image, w *output.Pipes) oci.Process {
+func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	// There is no screen: matplotlib draws into memory, whatever the image says.
 	env = append(env, "MPLBACKEND=Agg")
@@ -118,6 +123,11 @@ func (s *Server) process(image Image, w *output.Pipes) oci.Process {
 	binds := []oci.Bind{{Source: s.o.RunnerDir, Target: runner.Dir}}
 	if image.Runner != "" {
 		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
+	}
+	preload := s.o.Preload
+	if packages.dir != "" {
+		binds = append(binds, oci.Bind{Source: packages.dir, Target: PackagesDir})
+		preload = slices.Concat(preload, packages.preload)
 	}
 	return oci.Process{
 		Root:    image.Root,
@@ -128,7 +138,7 @@ func (s *Server) process(image Image, w *output.Pipes) oci.Process {
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
 		Control: true,
-		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: commonModules, Preload: s.o.Preload},
+		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: commonModules, Preload: preload},
 	}
 }
 

@@ -84,7 +84,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		return plan.fail(err)
 	}
 	defer freeSlot()
-	py, err := s.acquireInterpreter(ctx, sess, req)
+	py, err := s.acquireInterpreter(ctx, sess, plan, req)
 	if err != nil {
 		return plan.fail(err)
 	}
@@ -251,7 +251,7 @@ func (s *Server) warmUp() {
 	}
 	s.background.Go(func() {
 		if image, ok := s.o.Cached(s.life); ok {
-			s.o.Warm(s.process(image, &output.Pipes{}))
+			s.o.Warm(s.process(image, prepared{}, &output.Pipes{}))
 		}
 	})
 }

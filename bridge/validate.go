@@ -28,6 +28,7 @@ type plan struct {
 	order   []string                // the same names, as the request has them
 	policy  *policy.Run             // the rules, as they are at the start
 	network *policy.NetworkGrant    // what may be reached; nil is nothing
+	needs   *Needs                  // of the header; nil if there is none
 	lowered bool                    // the request asked for a longer timeout
 	notes   []string                // for the caller
 }
@@ -53,6 +54,9 @@ func validate(req Request, o Options) (plan, error) {
 		p.order, err = grant(names, p.servers, o.Upstreams)
 		if err == nil {
 			p.network, err = p.policy.GrantNetwork(hosts)
+		}
+		if err == nil {
+			p.needs, err = needsOf(req, p.policy)
 		}
 	}
 	p.granted = make(map[string]bool, len(p.order))

@@ -44,7 +44,7 @@ func Open(l net.Listener, g *policy.NetworkGrant) (*Access, error) {
 	if a.broker, err = egress.Start(l, o); err != nil {
 		return nil, err
 	}
-	a.trust(hostRoots(), a.broker.Certificate())
+	a.trust(HostRoots(), a.broker.Certificate())
 	return a, nil
 }
 
@@ -92,9 +92,9 @@ func (a *Access) trust(roots, broker []byte) {
 // maxRoots bounds the host's certificates; distributions have some 200 KiB.
 const maxRoots = 4 << 20
 
-// hostRoots returns the certificates that this host trusts, nil if there are none in
+// HostRoots returns the certificates that this host trusts, in PEM, nil if there are none in
 // the places that distributions have for them (crypto/x509, root_linux.go).
-func hostRoots() []byte {
+func HostRoots() []byte {
 	for _, file := range []string{
 		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
 		"/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",

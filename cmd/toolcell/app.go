@@ -15,11 +15,13 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/wheels"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"github.com/toolcell/toolcell/rootfs/packages"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
@@ -50,14 +52,18 @@ type app struct {
 	proxy   *mcpproxy.Proxy
 	watcher *discovery.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
+	wheels  *packages.Store
 }
 
 // appOptions are what a command decides about the app, beside the settings.
 type appOptions struct {
 	log          *slog.Logger
 	refreshImage func(ref string, ask bool) // called when there is work to do on the image in the background
-	servers      *discovered                // the user's MCP servers
-	serves       bool                       // for MCP clients: the servers are kept up to date, and sessions recorded
+	// compilePackages is called when the modules of a set of packages are to be compiled
+	// in the background.
+	compilePackages func(image, set string)
+	servers         *discovered // the user's MCP servers
+	serves          bool        // for MCP clients: the servers are kept up to date, and sessions recorded
 }
 
 // openApp wires everything. Nothing is started or fetched yet.
@@ -92,6 +98,10 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		return nil, d.Explain(err)
 	}
 	runtime.Mount(s.Mounts)
+	wheelStore, err := openPackages(d, s)
+	if err != nil {
+		return nil, err
+	}
 	proxy := mcpproxy.New(o.servers.config, mcpproxy.Options{
 		Log: o.log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
 		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(),
@@ -102,8 +112,10 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		upstreams, watcher = o.servers.keepCurrent(proxy)
 	}
 	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
+	scripts := &wheels.Source{Store: wheelStore, Sandboxes: sandboxes{runtime, d}, Limits: s.Limits, Compile: o.compilePackages}
 	server := bridge.New(bridge.Options{
 		Rootfs:      images.Get,
+		Packages:    scripts.Get,
 		Cached:      images.Cached,
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,
@@ -131,7 +143,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         o.log,
 	})
-	return &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store}, nil
+	return &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store, wheels: wheelStore}, nil
 }
 
 // sessionsDir returns the folder of records about sessions. The sessions of a
@@ -149,7 +161,7 @@ func (a *app) Close() error {
 	if a.watcher != nil {
 		a.watcher.Close()
 	}
-	return errors.Join(a.proxy.Close(), a.runtime.Close(), a.store.Close())
+	return errors.Join(a.proxy.Close(), a.runtime.Close(), a.wheels.Close(), a.store.Close())
 }
 
 func openStore(d settings.Dirs, s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {
@@ -168,6 +180,12 @@ func openStoreWith(d settings.Dirs, s settings.Settings, p images.Puller) (*root
 	}
 	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.Bytes, int(s.MaxImage.Files)
 	return store, nil
+}
+
+// openPackages opens the store of packages.
+func openPackages(d settings.Dirs, s settings.Settings) (*packages.Store, error) {
+	store, err := packages.Open(filepath.Join(d.Cache, "packages"), s.UV)
+	return store, d.Explain(err)
 }
 
 // sandboxes wraps the runtime so that errors say how to fix the folders.

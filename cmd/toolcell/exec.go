@@ -182,7 +182,7 @@ func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*
 		return nil, err
 	}
 	found.noteProblems(c, s)
-	return openApp(conf, appOptions{log: log, refreshImage: newDetachedRefresher(c, log).start, servers: found})
+	return openApp(conf, appOptions{log: log, refreshImage: newRefresher(c, log, true).refresh, compilePackages: newCompiler(c, log, true).compile, servers: found})
 }
 
 // quiet reports whether only results and errors are to be printed.

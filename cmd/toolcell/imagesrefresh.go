@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -26,11 +27,12 @@ import (
 
 // Work on an image beyond unpacking happens in a separate process, `toolcell
 // images refresh`, so that no run waits for it: asking the registry whether a
-// tag has moved, and compiling the image's modules, once.
+// tag has moved, and compiling the image's modules, once. So it is with the modules
+// of packages: `toolcell packages compile`.
 
-// A refresher starts that process, one at a time.
+// A refresher starts such a process, one at a time.
 type refresher struct {
-	args     []string // of `toolcell images refresh`, before the reference
+	args     []string // of the command, before what it is about
 	detached bool     // it may outlive this process
 	log      *slog.Logger
 
@@ -42,21 +44,41 @@ type refresher struct {
 // newRefresher returns a refresher whose process ends when it is closed. The process
 // takes over the settings that were given as flags; the others are in the
 // environment.
-func newRefresher(c *cli.Context, log *slog.Logger) *refresher {
+func newRefresher(c *cli.Context, log *slog.Logger, detached bool) *refresher {
 	args := append([]string{"images", "refresh"}, settings.ForProcess(c, settings.ForImages)...)
-	return &refresher{args: args, log: log}
+	return &refresher{args: args, log: log, detached: detached}
 }
 
-// newDetachedRefresher is newRefresher for a process that may outlive this one.
-func newDetachedRefresher(c *cli.Context, log *slog.Logger) *refresher {
-	r := newRefresher(c, log)
-	r.detached = true
+// newCompiler is newRefresher for packages.
+func newCompiler(c *cli.Context, log *slog.Logger, detached bool) *refresher {
+	r := newRefresher(c, log, detached)
+	r.args[0], r.args[1] = "packages", "compile"
 	return r
 }
 
-// start is for image.Source.Refresh. A failure is not reported: a later run tries
-// again.
-func (r *refresher) start(ref string, ask bool) {
+// refresh is for image.Source.Refresh.
+func (r *refresher) refresh(ref string, ask bool) {
+	var flags []string
+	if ask {
+		flags = append(flags, "--ask")
+	}
+	r.start(append(flags, "--", absolute(ref))...)
+}
+
+// compile is for wheels.Source.Compile.
+func (r *refresher) compile(ref, set string) { r.start("--image="+absolute(ref), "--", set) }
+
+// absolute is a reference for a process with another working folder.
+func absolute(ref string) string {
+	if parsed, err := images.Parse(ref); err == nil && parsed.Local() {
+		return parsed.Name // with an absolute path
+	}
+	return ref
+}
+
+// start starts a process unless one is running. A failure is not reported: a later run
+// tries again.
+func (r *refresher) start(arguments ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done != nil {
@@ -66,23 +88,17 @@ func (r *refresher) start(ref string, ask bool) {
 			return // one is running
 		}
 	}
-	if err := r.launch(ref, ask); err != nil {
-		r.log.Debug("not refreshing the image", "reason", err)
+	if err := r.launch(arguments); err != nil {
+		r.log.Debug("not working in the background", "reason", err)
 	}
 }
 
-func (r *refresher) launch(ref string, ask bool) error {
-	args := append([]string(nil), r.args...)
-	if parsed, err := images.Parse(ref); err == nil && parsed.Local() {
-		ref = parsed.Name // with an absolute path
-	}
-	if ask {
-		args = append(args, "--ask")
-	}
+func (r *refresher) launch(arguments []string) error {
+	args := slices.Clone(r.args)
 	if !r.detached {
 		args = append(args, "--until-eof")
 	}
-	cmd := exec.Command("/proc/self/exe", append(args, "--", ref)...)
+	cmd := exec.Command("/proc/self/exe", append(args, arguments...)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it survives the end of the terminal
 	if !r.detached {
@@ -122,14 +138,8 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	if c.NArg() != 1 {
 		return console.Usagef("images refresh takes one reference")
 	}
-	ctx, cancel := context.WithCancel(c.Context)
+	ctx, cancel := untilEOF(c, s)
 	defer cancel()
-	if c.Bool("until-eof") {
-		go func() {
-			_, _ = io.Copy(io.Discard, s.In)
-			cancel()
-		}()
-	}
 	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return err
@@ -154,6 +164,18 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	return compileModules(ctx, d, conf, root)
 }
 
+// untilEOF returns a context that ends with standard input, if the command line says so.
+func untilEOF(c *cli.Context, s *console.Streams) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.Context)
+	if c.Bool("until-eof") {
+		go func() {
+			_, _ = io.Copy(io.Discard, s.In)
+			cancel()
+		}()
+	}
+	return ctx, cancel
+}
+
 // compileTime is far beyond what the largest image needs.
 const compileTime = 20 * time.Minute
 
@@ -175,21 +197,7 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
 	compile := func(binds ...oci.Bind) python.Run {
-		return func(ctx context.Context, args []string, out *os.File) error {
-			sb, err := runtime.Start(ctx, oci.Process{
-				Root: image.SandboxRoot(root), Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, root.Env...),
-				Limits: oci.Limits{Memory: s.Limits.Memory, PIDs: s.Limits.PIDs, CPUs: 1}, Stdout: out,
-			})
-			if err != nil {
-				return err
-			}
-			defer sb.Close()
-			exit, err := sb.Wait()
-			if err == nil && exit.Code != 0 && ctx.Err() == nil {
-				err = fmt.Errorf("the image's Python ended with status %d", exit.Code)
-			}
-			return err
-		}
+		return compilesIn(runtime, image.SandboxRoot(root), root.Env, s.Limits, binds...)
 	}
 	// The runner comes first: it is quick, and every run gains.
 	bind := oci.Bind{Source: runnerDir, Target: runner.Dir}
@@ -197,4 +205,23 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 		root.AddProgramBytecode(ctx, runnerDir, bind.Target, compile(bind)),
 		root.AddBytecode(ctx, compile()),
 	)
+}
+
+// compilesIn returns a function that compiles modules in sandboxes of an image.
+func compilesIn(runtime *oci.Runtime, root oci.Root, env []string, l oci.Limits, binds ...oci.Bind) python.Run {
+	return func(ctx context.Context, args []string, out *os.File) error {
+		sb, err := runtime.Start(ctx, oci.Process{
+			Root: root, Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, env...),
+			Limits: oci.Limits{Memory: l.Memory, PIDs: l.PIDs, CPUs: 1}, Stdout: out,
+		})
+		if err != nil {
+			return err
+		}
+		defer sb.Close()
+		exit, err := sb.Wait()
+		if err == nil && exit.Code != 0 && ctx.Err() == nil {
+			err = fmt.Errorf("the image's Python ended with status %d", exit.Code)
+		}
+		return err
+	}
 }

@@ -89,11 +89,11 @@ func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
 		return p, console.Usagef("images prune takes no arguments, got %q", c.Args().First())
 	}
 	if v := c.String("unused"); v != "" {
-		days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
-		if err != nil || days < 0 || days > 1e5 {
-			return p, console.Usagef("--unused: %q is not a number of days", v)
+		unused, err := parseUnused(v)
+		if err != nil {
+			return p, err
 		}
-		p.Unused = max(1, time.Duration(days*float64(24*time.Hour)))
+		p.Unused = max(1, unused)
 	}
 	if v := c.String("max-size"); v != "" {
 		n, err := settings.ParseBytes(v)
@@ -103,4 +103,13 @@ func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
 		p.Size = n
 	}
 	return p, nil
+}
+
+// parseUnused reads the days of --unused.
+func parseUnused(v string) (time.Duration, error) {
+	days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
+	if err != nil || !(days >= 0 && days <= 1e5) {
+		return 0, console.Usagef("--unused: %q is not a number of days", v)
+	}
+	return time.Duration(days * float64(24*time.Hour)), nil
 }

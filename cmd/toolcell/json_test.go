@@ -15,11 +15,12 @@ import (
 
 // withoutJSON are the commands without --json, and why.
 var withoutJSON = map[string]string{
-	"serve":          "its output is the protocol",
-	"images refresh": "it is started by toolcell, and prints nothing",
-	"completion":     "its output is a script",
-	"__complete":     "its output is for those scripts",
-	"man":            "its output is a manual page",
+	"serve":            "its output is the protocol",
+	"images refresh":   "it is started by toolcell, and prints nothing",
+	"packages compile": "it is started by toolcell, and prints nothing",
+	"completion":       "its output is a script",
+	"__complete":       "its output is for those scripts",
+	"man":              "its output is a manual page",
 }
 
 // printing are command lines of every other command that print to standard output.
@@ -31,6 +32,11 @@ var printing = map[string][]string{
 	"images inspect":  nil,
 	"images rm":       nil,
 	"images verify":   nil,
+	"packages add":    nil,
+	"packages lock":   nil,
+	"packages show":   nil,
+	"packages list":   {"packages list"},
+	"packages prune":  {"packages prune"},
 	"images list":     {"images list"},
 	"images prune":    {"images prune"},
 	"servers list":    {"servers list"},
@@ -57,7 +63,7 @@ var (
 	// failsHere print what they found, and fail since a server does not start.
 	failsHere = []string{"servers check", "servers check gone", "servers tools"}
 	// emptyHere print a note only, since there is nothing to show.
-	emptyHere = []string{"images list", "servers tools", "servers search anything"}
+	emptyHere = []string{"images list", "packages list", "servers tools", "servers search anything"}
 	// textOnly have no --json.
 	textOnly = []string{"--help", "--version", "exec --help", "help", "completion bash", "man", "__complete zsh "}
 )
@@ -67,7 +73,7 @@ var (
 var failing = []string{
 	"exec --image host", "exec no-such-file.py", "exec -c 1 --server nope --image oci:/nope", "exec --timeout soon -c 1", "exec -c",
 	"doctor me", "doctor --no-such-flag", "images pull oci:/nope", "images pull", "images inspect nope", "images rm nope", "images verify nope",
-	"images list x", "images prune --unused x", "servers list --allow-self-server x", "servers check nope", "servers check gone", "servers tools gone",
+	"images list x", "images prune --unused x", "packages add", "packages add -e", "packages lock", "packages list x", "packages show nope", "packages prune --unused x", "servers list --allow-self-server x", "servers check nope", "servers check gone", "servers tools gone",
 	"servers tools nope", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
 	"install nope", "install", "uninstall nope", "uninstall", "version x", "help nope",

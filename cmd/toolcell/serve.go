@@ -36,14 +36,15 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	}
 	limitMemory()
 	log := newLogger(conf, s.Err)
-	refresh := newRefresher(c, log)
+	refresh, compiler := newRefresher(c, log, false), newCompiler(c, log, false)
 	defer refresh.close()
+	defer compiler.close()
 	found, err := discoverServers(conf, log)
 	if err != nil {
 		return err
 	}
 	found.logProblems()
-	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.start, servers: found, serves: true})
+	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found, serves: true})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ from toolcell_runner import (
     errors,
     jsontext,
     pretty,
+    process,
     saved,
     savetool,
     slips,
@@ -233,3 +234,25 @@ def test_slips_of_fingers_are_recognized(typed: str, meant: str) -> None:
 ])
 def test_names_of_other_modules_are_no_slips(wanted: str, other: str) -> None:
     assert not slips.is_slip(wanted, other)
+
+
+@pytest.mark.parametrize(("path", "want"), [
+    (["/workspace", "/usr/lib/python3", "/usr/lib/python3/site-packages"], 2),
+    (["/usr/lib/python3", "/usr/local/lib/dist-packages", "/usr/lib/dist-packages"], 1),
+    (["/usr/lib/python3"], 1),
+])
+def test_packages_come_before_those_of_the_image(
+        path: list[str], want: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "PACKAGES", str(tmp_path))
+    monkeypatch.setattr(sys, "path", path)
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    process.add_packages()
+    assert sys.path.index(str(tmp_path)) == want
+    assert os.environ["PYTHONPATH"] == f"{tmp_path}:/mine"
+
+
+def test_without_packages_the_path_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(process, "PACKAGES", str(tmp_path / "none"))
+    before = list(sys.path)
+    process.add_packages()
+    assert sys.path == before

@@ -67,6 +67,7 @@ def code_of(name: str, path: str) -> CodeType:
 
 own_builtins = {**vars(builtins), "__import__": import_module}
 process = load("process")
+process.add_packages()  # before a template imports what is to be preloaded
 prepare, main, ended = process.prepare, process.main, process.ended
 
 

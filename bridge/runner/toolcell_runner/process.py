@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CONTROL_FD = 3
 OUT = "/workspace/out"  # what is in it outlives the run
 MAX_NAMES = 100  # of those that a run has defined
+PACKAGES = "/run/toolcell/packages"
 
 Module = type(sys)
 
@@ -142,6 +143,21 @@ def set_up_process() -> None:
         os.mkdir(OUT)
     except OSError:
         pass  # this is no sandbox
+
+
+def add_packages() -> None:
+    """Puts the packages of the script into sys.path: behind the standard library, before what the image has."""
+    try:
+        os.stat(PACKAGES)
+    except OSError:
+        return
+    at = 0
+    while at < len(sys.path) and not sys.path[at].endswith(("/site-packages", "/dist-packages")):
+        at += 1
+    sys.path.insert(at, PACKAGES)
+    # For the Pythons that the code starts. There they come before the standard library; nothing else is read by all.
+    others = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{PACKAGES}:{others}" if others else PACKAGES
 
 
 def prepare() -> tuple[Channel, Runtime]:

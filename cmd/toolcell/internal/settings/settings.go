@@ -49,6 +49,7 @@ type Settings struct {
 	AllowSelf   bool
 	Servers     string
 	Policy      string
+	UV          string // path, empty for the pinned one
 	Start       string
 	Preload     []string
 	Files       artifacts.Limits
@@ -117,6 +118,7 @@ var Groups = []Group{
 	{"Servers", []Setting{
 		{"servers-config", "MCP_SERVERS_CONFIG", "", "additional config `FILE` of servers; it takes precedence over all others"},
 		{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml"},
+		{"uv", "MCP_BRIDGE_UV", "", "uv program `FILE` that chooses the versions of packages, instead of one that toolcell fetches"},
 		{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether toolcell itself is listed among the servers, `0|1`"},
 	}},
 	{"The program", []Setting{
@@ -139,7 +141,7 @@ var All = func() (all []Setting) {
 var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files", "log-level"}
 
 // paths are those whose values are paths.
-var paths = []string{"state-dir", "registry-ca", "authfile"}
+var paths = []string{"state-dir", "registry-ca", "authfile", "uv", "policy"}
 
 // ForProcess returns the settings among some that the user chose, as flags of a process
 // that may have another working folder.
@@ -193,6 +195,7 @@ func Read(c *cli.Context) (Settings, error) {
 		AllowSelf:   r.boolean("allow-self-server"),
 		Servers:     r.value("servers-config"),
 		Policy:      r.value("policy"),
+		UV:          r.value("uv"),
 		Start:       r.start("start"),
 		Preload:     r.modules("preload"),
 		Files:       artifacts.Limits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},

@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/script"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/requirement"
+)
+
+// PackagesDir is where a sandbox finds the packages of a run's script. The runner puts
+// it into sys.path, before what the image has.
+const PackagesDir = "/run/toolcell/packages"
+
+// Needs are what the header of a script asks for, and what it may have.
+type Needs struct {
+	Python   requirement.Specifier
+	Packages []requirement.Requirement
+	Grant    *policy.PackageGrant
+	File     string // of the script, if it is one
+}
+
+// Invalid marks an error of Options.Packages as one that the code has to put right.
+func Invalid(err error) error { return withStatus(StatusValidation, err) }
+
+// needsOf returns what the header of the code asks for, nil if there is none, or the
+// error that it may not have that.
+func needsOf(req Request, run *policy.Run) (*Needs, error) {
+	header, err := script.Parse(req.Code)
+	if header == nil || err != nil {
+		return nil, err
+	}
+	grant, err := run.GrantPackages(header.Dependencies)
+	if err != nil {
+		return nil, err
+	}
+	return &Needs{header.Python, header.Dependencies, grant, req.File}, nil
+}
+
+// requirements are the packages as texts, sorted.
+func (n *Needs) requirements() (texts []string) {
+	if n == nil {
+		return nil
+	}
+	for _, r := range n.Packages {
+		texts = append(texts, r.String())
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// prepared are the packages of a sandbox.
+type prepared struct {
+	dir          string // on the host; "" is none
+	requirements []string
+	preload      []string
+}
+
+// preparePackages gets what a script needs. That may take long; it is not the code's
+// time.
+func (s *Server) preparePackages(ctx context.Context, image Image, n *Needs, req Request) (p prepared, err error) {
+	if n == nil {
+		return p, nil
+	}
+	if s.o.Packages == nil {
+		return p, Invalid(errors.New("packages cannot be had here; leave the # /// script header out"))
+	}
+	dir, err := s.o.Packages(ctx, image, *n, req.Progress)
+	if ctx.Err() != nil {
+		return p, withStatus(StatusCancelled, errors.New("the call was cancelled while its packages were made ready"))
+	}
+	if err != nil {
+		return p, withStatus(statusOf(err), err)
+	}
+	return prepared{dir, n.requirements(), n.Grant.Preload}, nil
+}
+
+// checkAdded refuses packages that the sandbox of a session does not have.
+func (p prepared) checkAdded(session string, n *Needs) error {
+	var more []string
+	for _, r := range n.requirements() {
+		if !slices.Contains(p.requirements, r) {
+			more = append(more, r)
+		}
+	}
+	if more == nil {
+		return nil
+	}
+	has := "none"
+	if len(p.requirements) > 0 {
+		has = strings.Join(p.requirements, ", ")
+	}
+	return Invalid(fmt.Errorf("the packages of a session are those of its first run, here %s, so %s cannot be added: use another session, with all packages in the header of its first run; session %q goes on as it is",
+		has, strings.Join(more, ", "), session))
+}

@@ -1,0 +1,172 @@
+// Package wheels gets the packages that scripts name: it connects the store of packages
+// with sandboxes, whose only way out is the package index, and with the bridge.
+package wheels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/mcpproxy/requirement"
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs/packages"
+	"golang.org/x/sys/unix"
+)
+
+// A Source gets packages for runs.
+type Source struct {
+	Store     *packages.Store
+	Sandboxes Sandboxes
+	Limits    oci.Limits // of the resolver's sandbox
+	// Compile starts to compile the modules of a set in the background.
+	Compile func(image, set string)
+}
+
+// Get returns the folder with the packages that a script needs, for bridge.Options.
+func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
+	set, err := s.Ensure(ctx, image, n, Options{}, progress)
+	var unreachable *packages.UnreachableError
+	if errors.As(err, &unreachable) {
+		err = fmt.Errorf("%w; packages can be fetched ahead with: toolcell packages add", err)
+	}
+	if set == nil || err != nil {
+		return "", err
+	}
+	if s.Store.NeedsBytecode(set) {
+		s.Compile(image.Name, set.ID)
+	}
+	return set.Dir, nil
+}
+
+// Options are what a command decides, beside what a script needs.
+type Options struct {
+	Offline bool // use only what is here
+	Anew    bool // choose versions anew
+}
+
+// Ensure returns the set of packages that a script needs, nil if it needs none.
+func (s *Source) Ensure(ctx context.Context, image bridge.Image, n bridge.Needs, o Options, progress func(done, total int64, text string)) (*packages.Set, error) {
+	r, err := s.request(ctx, image, n)
+	if err != nil || len(r.Requirements) == 0 {
+		return nil, err
+	}
+	r.Offline, r.Anew = o.Offline, o.Anew
+	set, err := s.Store.Ensure(ctx, r, func(p packages.Progress) {
+		if progress != nil {
+			progress(p.Done, p.Total, p.Text)
+		}
+	})
+	return set, classify(err)
+}
+
+// Lock returns the lock that the packages of a script lead to.
+func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs) ([]byte, error) {
+	n.File = "" // a lock that is there is written anew
+	r, err := s.request(ctx, image, n)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := s.Store.Resolve(ctx, r)
+	return lock, classify(err)
+}
+
+// classify marks the errors that a script has to put right.
+func classify(err error) error {
+	var wrong *packages.RequestError
+	if errors.As(err, &wrong) {
+		return bridge.Invalid(err)
+	}
+	return err
+}
+
+// request is what the store is asked for.
+func (s *Source) request(ctx context.Context, image bridge.Image, n bridge.Needs) (packages.Request, error) {
+	id, err := imageID(image)
+	if err != nil {
+		return packages.Request{}, err
+	}
+	of := packages.Image{ID: id, Python: image.Python}
+	run := runIn(s.Sandboxes, image.Root, s.Limits)
+	if n.Python.String() != "" {
+		if err := s.checkPython(ctx, of, image.Name, n.Python, run); err != nil {
+			return packages.Request{}, err
+		}
+	}
+	r := packages.Request{
+		Image: of, Ref: image.Name, Run: run, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
+		MaxBytes: n.Grant.MaxBytes, MaxCount: n.Grant.MaxCount, MaxTime: n.Grant.MaxTime, Check: n.Grant.Check,
+	}
+	for _, p := range n.Packages {
+		r.Requirements = append(r.Requirements, p.String())
+	}
+	r.Lock, err = readLock(n.File)
+	return r, err
+}
+
+// checkPython compares the script's requires-python with the image's Python.
+func (s *Source) checkPython(ctx context.Context, of packages.Image, name string, needs requirement.Specifier, run packages.Run) error {
+	text, err := s.Store.PythonVersion(ctx, of, run)
+	if err != nil {
+		return err
+	}
+	version, err := requirement.ParseVersion(text)
+	if err != nil {
+		return err
+	}
+	if needs.Allows(version) {
+		return nil
+	}
+	where := "the image " + name
+	if name == "host" {
+		where = "this host"
+	}
+	return bridge.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set MCP_BRIDGE_IMAGE to another image", needs, where, text))
+}
+
+// imageID names the files of an image: the folder of its root has the digest in its
+// name. The host's Python can change below a root of the host.
+func imageID(image bridge.Image) (string, error) {
+	id := filepath.Base(filepath.Dir(image.Root.Dir))
+	if !strings.HasPrefix(id, "host-") {
+		return id, nil
+	}
+	var st unix.Stat_t
+	for _, b := range image.Root.Binds {
+		if rest, ok := strings.CutPrefix(image.Python, b.Target+"/"); ok {
+			if err := unix.Stat(path.Join(b.Source, rest), &st); err != nil {
+				return "", fmt.Errorf("looking at the host's Python: %w", err)
+			}
+		}
+	}
+	return fmt.Sprintf("%s-%x-%x-%x", id, st.Ino, st.Size, st.Mtim.Nano()), nil
+}
+
+// LockFile is the lock beside a script: pylock.STEM.toml (PEP 751).
+func LockFile(script string) string {
+	stem := strings.TrimSuffix(filepath.Base(script), filepath.Ext(script))
+	return filepath.Join(filepath.Dir(script), "pylock."+strings.ReplaceAll(stem, ".", "_")+".toml")
+}
+
+// maxLock bounds a lock file, in bytes.
+const maxLock = 8 << 20
+
+// readLock returns the lock beside a script, nil if there is none.
+func readLock(script string) ([]byte, error) {
+	if script == "" {
+		return nil, nil
+	}
+	text, err := statefile.ReadRegular(LockFile(script), maxLock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the lock beside the script: %w", err)
+	}
+	return text, nil
+}
