@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -96,4 +98,24 @@ func (p prepared) checkAdded(session string, n *Needs) error {
 	}
 	return Invalid(fmt.Errorf("the packages of a session are those of its first run, here %s, so %s cannot be added: use another session, with all packages in the header of its first run; session %q goes on as it is",
 		has, strings.Join(more, ", "), session))
+}
+
+// missingProgram finds the name in Python's message about a program that is not there.
+var missingProgram = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^FileNotFoundError: \[Errno 2\] No such file or directory: '([A-Za-z0-9._-]{1,100})'$`)
+})
+
+// programHint says how to start a package as a program, if the code has tried to by its
+// name: packages come without their scripts.
+func (p prepared) programHint(failure string) string {
+	found := missingProgram().FindStringSubmatch(failure)
+	if found == nil {
+		return ""
+	}
+	for _, line := range p.requirements {
+		if r, err := requirement.Parse(line); err == nil && r.Name == found[1] {
+			return fmt.Sprintf("packages come without their scripts: run [sys.executable, \"-m\", %q]", strings.ReplaceAll(found[1], "-", "_"))
+		}
+	}
+	return ""
 }

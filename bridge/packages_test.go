@@ -149,3 +149,17 @@ func TestTimeForPackagesIsNotTheCodes(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+func TestPackageIsNoProgram(t *testing.T) {
+	f := &fakeStore{}
+	s := newServerWithPackages(t, f, "")
+	r := runCode(t, s, withHeader("import subprocess; subprocess.run(['pip-audit'])", "pip-audit"))
+	if want := `run [sys.executable, "-m", "pip_audit"]`; !strings.Contains(r.Hint, want) {
+		t.Errorf("got %+v, want the hint %s", r, want)
+	}
+	for _, code := range []string{"open('six')", "import subprocess; subprocess.run(['other'])"} {
+		if r := runCode(t, s, withHeader(code, "pip-audit")); r.Hint != "" {
+			t.Errorf("%s: %+v", code, r)
+		}
+	}
+}

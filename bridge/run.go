@@ -218,6 +218,7 @@ func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 	if r.Error == "" {
 		r.Error = describeExit(code)
 	}
+	r.Hint = py.packages.programHint(r.Error)
 	return r
 }
 

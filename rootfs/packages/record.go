@@ -17,7 +17,7 @@ import (
 )
 
 // maxRecord bounds a RECORD, in bytes.
-const maxRecord = 32 << 20
+const maxRecord = 16 << 20
 
 // A fileHash is what RECORD says of a file. The zero fileHash is that of a file of
 // which it says nothing: itself and its signatures.
@@ -27,7 +27,7 @@ type fileHash struct {
 }
 
 // readRecord reads a wheel's RECORD: which files it has, and their hashes.
-func readRecord(z *zip.ReadCloser, info string) (map[string]fileHash, error) {
+func readRecord(z *zip.Reader, info string) (map[string]fileHash, error) {
 	name := info + "/RECORD"
 	f, err := z.Open(name)
 	if err != nil {

@@ -129,7 +129,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 	if set := s.sets.load(name); set != nil {
 		return set, nil
 	}
-	progress(Progress{Text: fmt.Sprintf("putting %d packages together", len(set.Packages))})
+	progress(Progress{Text: "putting together " + count(len(set.Packages))})
 	err = cachedir.Build(s.sets.dir, name, func(dir string) error {
 		packages := filepath.Join(dir, "packages")
 		if err := os.Mkdir(packages, 0o755); err != nil {
@@ -164,7 +164,7 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	set, b := &Set{Packages: make([]Package, len(lock.packages))}, newBudget(r.MaxBytes)
 	var done atomic.Int64
 	arrived := func(bytes int64) {
-		progress(Progress{Done: done.Add(bytes), Total: total, Text: fmt.Sprintf("fetching %d packages", len(lock.packages))})
+		progress(Progress{Done: done.Add(bytes), Total: total, Text: "fetching " + count(len(lock.packages))})
 	}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(wheelsAtOnce)
@@ -182,6 +182,13 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	set.Bytes, set.Files = r.MaxBytes-b.bytes.Load(), maxFiles-int(b.files.Load())
 	slices.SortFunc(set.Packages, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 	return set, err
+}
+
+func count(packages int) string {
+	if packages == 1 {
+		return "1 package"
+	}
+	return fmt.Sprintf("%d packages", packages)
 }
 
 // linkTree adds the files of a wheel to a set. Of two wheels with a file in one place,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -20,11 +21,11 @@ import (
 // of packaging.python.org, PEP 427): its root, purelib and platlib. Scripts, headers and
 // data for other places stay out. Every file is as RECORD says.
 func unpackWheel(ctx context.Context, file, dir, project string, b *budget) (*wheelRecord, error) {
-	z, err := zip.OpenReader(file)
+	z, closeZip, err := openZip(file)
 	if err != nil {
 		return nil, fmt.Errorf("it is no wheel: %w", err)
 	}
-	defer z.Close()
+	defer closeZip()
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -69,6 +70,42 @@ func unpackWheel(ctx context.Context, file, dir, project string, b *budget) (*wh
 		rec.Files++
 	}
 	return rec, nil
+}
+
+// maxDirectory bounds the directory at the end of a wheel, in bytes. Each entry of 50
+// bytes or more takes some hundreds in memory.
+const maxDirectory = 16 << 20
+
+// openZip opens a zip file whose directory is not too large.
+func openZip(file string) (_ *zip.Reader, closeFile func() error, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	var z *zip.Reader
+	if err == nil {
+		bounded := &boundedReaderAt{f, maxDirectory}
+		z, err = zip.NewReader(bounded, info.Size())
+		bounded.left = math.MaxInt64
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return z, f.Close, nil
+}
+
+// A boundedReaderAt fails when more is read than is left.
+type boundedReaderAt struct {
+	io.ReaderAt
+	left int64
+}
+
+func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, fmt.Errorf("its directory has more than %d bytes", maxDirectory)
+	}
+	return b.ReaderAt.ReadAt(p, at)
 }
 
 // checkEntries returns the files of a wheel. A name that could mean another place is an

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -106,6 +107,17 @@ func TestUnpackRefusesBombs(t *testing.T) {
 		t.Errorf("a lying header: got %q", tree(t, dir))
 	} else if info, err := os.Stat(filepath.Join(dir, "zeros")); err == nil && info.Size() > 2 {
 		t.Errorf("%d bytes were written", info.Size())
+	}
+}
+
+// TestUnpackBoundsTheDirectory of a wheel, which is held in memory.
+func TestUnpackBoundsTheDirectory(t *testing.T) {
+	var files []wheelFile
+	for i := range maxDirectory / 4000 {
+		files = append(files, wheelFile{name: strings.Repeat("x", 3990) + strconv.Itoa(i), unlisted: true})
+	}
+	if _, _, err := unpack(t, makeWheel(t, "a", files...), 1<<20); err == nil || !strings.Contains(err.Error(), "its directory has more than") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"archive/zip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,11 +92,11 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 	if err := s.download(ctx, from, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
 		return err
 	}
-	z, err := zip.OpenReader(file)
+	z, closeZip, err := openZip(file)
 	if err != nil {
 		return err
 	}
-	defer z.Close()
+	defer closeZip()
 	program, err := z.Open("uv-" + uvVersion + ".data/scripts/uv")
 	if err != nil {
 		return err
