@@ -176,6 +176,8 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzWalker -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/rootdir
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzEntries -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/packages
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRequirement -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/requirement
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzBytecode -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/python
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzFind -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/python
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/discovery
@@ -248,6 +250,12 @@ test-data: test-deps
 	@.ci/deps.sh data
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) data plotly
 	TOOLCELL_TEST_DATA=$(TOOLCELL_TEST_IMAGES)/python-data TOOLCELL_TEST_PLOTLY=$(TOOLCELL_TEST_IMAGES)/python-plotly go test -tags $(TAGS),data -count=1 -run 'TestFigures|TestPictures|TestTables|TestPlotly' -v $(E2E)
+
+# Packages with compiled parts, from the real index, on every Python: a gigabyte.
+.PHONY: test-packages
+test-packages: test-deps
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11
+	go test -tags $(TAGS),wheels -count=1 -timeout 40m -run 'TestPackages' -v $(E2E)
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:
