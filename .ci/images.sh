@@ -129,9 +129,10 @@ build() {
 	echo "building python-$version" >&2
 	work=$(mktemp -d "$dir/.build-XXXXXX")
 	case $version in
-	3.14) userland forky python3.14-minimal,python3 ;;
-	3.13) userland trixie python3 ;;
-	3.11) userland bookworm python3 ;;
+	# libstdc++, which wheels may expect, is in the official slim images too.
+	3.14) userland forky python3.14-minimal,python3,libstdc++6 ;;
+	3.13) userland trixie python3,libstdc++6 ;;
+	3.11) userland bookworm python3,libstdc++6 ;;
 	3.9) userland bullseye python3 ;;
 	3.10) userland310 ;;
 	musl) userlandMusl ;;

@@ -113,12 +113,12 @@ func TestSpecifiersAllowVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range strings.Fields(c.yes) {
+		for v := range strings.FieldsSeq(c.yes) {
 			if !s.Allows(version(t, v)) {
 				t.Errorf("%s does not allow %s", c.specifier, v)
 			}
 		}
-		for _, v := range strings.Fields(c.no) {
+		for v := range strings.FieldsSeq(c.no) {
 			if s.Allows(version(t, v)) {
 				t.Errorf("%s allows %s", c.specifier, v)
 			}

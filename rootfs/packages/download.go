@@ -80,7 +80,7 @@ type watchedBody struct {
 func (b *watchedBody) Read(p []byte) (int, error) {
 	b.stalled.Reset(b.after)
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && b.ctx.Err() != nil {
+	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
 		err = context.Cause(b.ctx)
 	}
 	return n, err

@@ -110,7 +110,11 @@ func newIndex(t *testing.T, wheels map[string][]byte) *fakeIndex {
 
 // run stands in for a sandbox with uv.
 func (x *fakeIndex) run(_ context.Context, c Command) (Output, error) {
-	if c.Input == nil {
+	switch {
+	case c.Input != nil:
+	case slices.Contains(c.Args, conflictsScript):
+		return Output{Stdout: []byte("pandas\nmpl_toolkits\n../evil\n")}, nil
+	default:
 		return Output{Stdout: []byte("3.13.1\n")}, nil
 	}
 	x.mu.Lock()

@@ -145,13 +145,13 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d MB", n/1e6)
 }
 
-// sameName reports whether two texts name one package (PEP 503).
-func sameName(a, b string) bool {
-	plain := func(s string) string {
-		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
-	}
-	return plain(a) == plain(b)
+// plainName is the one form of a package's name (PEP 503).
+func plainName(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
 }
+
+// sameName reports whether two texts name one package.
+func sameName(a, b string) bool { return plainName(a) == plainName(b) }
 
 // constraints are requirements that only the packages of a lock meet.
 func (l *Lock) constraints() (lines []string) {

@@ -39,7 +39,7 @@ func readRecord(z *zip.Reader, info string) (map[string]fileHash, error) {
 	hashes := map[string]fileHash{}
 	for {
 		row, err := r.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

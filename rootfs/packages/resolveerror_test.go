@@ -16,32 +16,58 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 		refused            string
 		network            bool // it is not the script's error
 	}{
-		{"unknown", noSolution + "Because thispackagedoesnotexist-xyz was not found in the package registry and you require thispackagedoesnotexist-xyz, we can conclude that your requirements are unsatisfiable.",
-			`there is no package "thispackagedoesnotexist-xyz" in the index https://index.example/simple`, "", "", false},
-		{"version", noSolution + "Because there is no version of pandas==99 and you require pandas==99, we can conclude that your requirements are unsatisfiable.",
-			"there is no version of pandas==99", "", "", false},
-		{"only", noSolution + "Because only six<=1.17.0 is available and you require six>=9999, we can conclude that your requirements are unsatisfiable.",
-			"only six<=1.17.0 is available, and the script needs six>=9999", "", "", false},
-		{"source", noSolution + "Because all versions of docopt have no usable wheels and you require docopt, we can conclude that your requirements are unsatisfiable.\n\nhint: Wheels are required for `docopt` because building from source is disabled for all packages (i.e., with `--no-build`)",
-			"docopt has no wheel for the Python of this image, and nothing is built from source", "", "", false},
-		{"python", noSolution + "Because tensorflow==2.10.0 has no wheels with a matching Python ABI tag (e.g., `cp311`) and you require tensorflow==2.10.0, we can conclude that your requirements are unsatisfiable.\n\nhint: You require CPython 3.11",
-			"tensorflow==2.10.0 has no wheel for the Python of this image, and nothing is built from source", "", "", false},
-		{"platform", noSolution + "Because pywin32<=302 has no wheels with a matching Python ABI tag (e.g., `cp311`) and only the following versions of pywin32 are available:\n             pywin32<=302\n             pywin32>=303\n         we can conclude that pywin32<303 cannot be used.\n         And because pywin32>=303 has no wheels with a matching platform tag (e.g., `manylinux_2_36_x86_64`) and you require pywin32, we can conclude that your requirements are unsatisfiable.",
-			"pywin32 has no wheel for the Python of this image, and nothing is built from source", "", "", false},
-		{"age", noSolution + "Because there are no versions of httpx and you require httpx, we can conclude that your requirements are unsatisfiable.\n\nhint: `httpx` was filtered by `exclude-newer` to only include packages uploaded before 2010-01-01T00:00:00Z.",
-			"the versions of httpx that would do were published within the last 3 days, and so do not count ([packages] excludeNewer)", "", "", false},
-		{"conflict", noSolution + "Because pandas>=3.1.1 depends on numpy{python_full_version < '3.14'}>=2.0.2 and you require pandas==3.1.1, we can conclude that you require numpy>=2.0.2.\n         And because you require numpy==1.26.4, we can conclude that your requirements are unsatisfiable.",
-			"no versions go together for numpy==1.26.4, pandas==3.1.1: pandas>=3.1.1 needs numpy>=2.0.2", "numpy==1.26.4 pandas==3.1.1 six", "", false},
-		{"marker", "error: Couldn't parse requirement in `requirements.txt` at position 0\n  cause: Expected a valid marker operator (such as `>=` or `not in`), found `===`\n         six ; sys_platform === \"x\"\n               ^^^",
-			"a dependency of the script is not understood: Expected a valid marker operator (such as `>=` or `not in`), found `===`", "", "", false},
-		{"busy", "error: Request failed after 1 retry in 1.5s\n  cause: Failed to fetch: http://127.0.0.1/simple/six/\n  cause: HTTP status client error (429 Too Many Requests) for url (http://127.0.0.1/simple/six/)",
-			"the package index https://index.example/simple cannot be reached: it answers 429 Too Many Requests", "", "", true},
-		{"login", noSolution + "Because six was not found in the package registry and you require six, we can conclude that your requirements are unsatisfiable.\n\nhint: An index (http://127.0.0.1:8898/simple) returned a 403 Forbidden error. Check that the index URL is correct and the credentials are valid.",
-			"the package index https://index.example/simple cannot be reached: it answers 403 Forbidden", "", "", true},
-		{"dns", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tunnel error: unsuccessful",
-			"the package index https://index.example/simple cannot be reached: looking up x: there is no such host", "", "looking up x: there is no such host", true},
-		{"connection", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tcp connect error\n  cause: Connection refused (os error 111)",
-			"the package index https://index.example/simple cannot be reached: Connection refused (os error 111)", "", "", true},
+		{
+			"unknown", noSolution + "Because thispackagedoesnotexist-xyz was not found in the package registry and you require thispackagedoesnotexist-xyz, we can conclude that your requirements are unsatisfiable.",
+			`there is no package "thispackagedoesnotexist-xyz" in the index https://index.example/simple`, "", "", false,
+		},
+		{
+			"version", noSolution + "Because there is no version of pandas==99 and you require pandas==99, we can conclude that your requirements are unsatisfiable.",
+			"there is no version of pandas==99", "", "", false,
+		},
+		{
+			"only", noSolution + "Because only six<=1.17.0 is available and you require six>=9999, we can conclude that your requirements are unsatisfiable.",
+			"only six<=1.17.0 is available, and the script needs six>=9999", "", "", false,
+		},
+		{
+			"source", noSolution + "Because all versions of docopt have no usable wheels and you require docopt, we can conclude that your requirements are unsatisfiable.\n\nhint: Wheels are required for `docopt` because building from source is disabled for all packages (i.e., with `--no-build`)",
+			"docopt has no wheel for the Python of this image, and nothing is built from source", "", "", false,
+		},
+		{
+			"python", noSolution + "Because tensorflow==2.10.0 has no wheels with a matching Python ABI tag (e.g., `cp311`) and you require tensorflow==2.10.0, we can conclude that your requirements are unsatisfiable.\n\nhint: You require CPython 3.11",
+			"tensorflow==2.10.0 has no wheel for the Python of this image, and nothing is built from source", "", "", false,
+		},
+		{
+			"platform", noSolution + "Because pywin32<=302 has no wheels with a matching Python ABI tag (e.g., `cp311`) and only the following versions of pywin32 are available:\n             pywin32<=302\n             pywin32>=303\n         we can conclude that pywin32<303 cannot be used.\n         And because pywin32>=303 has no wheels with a matching platform tag (e.g., `manylinux_2_36_x86_64`) and you require pywin32, we can conclude that your requirements are unsatisfiable.",
+			"pywin32 has no wheel for the Python of this image, and nothing is built from source", "", "", false,
+		},
+		{
+			"age", noSolution + "Because there are no versions of httpx and you require httpx, we can conclude that your requirements are unsatisfiable.\n\nhint: `httpx` was filtered by `exclude-newer` to only include packages uploaded before 2010-01-01T00:00:00Z.",
+			"the versions of httpx that would do were published within the last 3 days, and so do not count ([packages] excludeNewer)", "", "", false,
+		},
+		{
+			"conflict", noSolution + "Because pandas>=3.1.1 depends on numpy{python_full_version < '3.14'}>=2.0.2 and you require pandas==3.1.1, we can conclude that you require numpy>=2.0.2.\n         And because you require numpy==1.26.4, we can conclude that your requirements are unsatisfiable.",
+			"no versions go together for numpy==1.26.4, pandas==3.1.1: pandas>=3.1.1 needs numpy>=2.0.2", "numpy==1.26.4 pandas==3.1.1 six", "", false,
+		},
+		{
+			"marker", "error: Couldn't parse requirement in `requirements.txt` at position 0\n  cause: Expected a valid marker operator (such as `>=` or `not in`), found `===`\n         six ; sys_platform === \"x\"\n               ^^^",
+			"a dependency of the script is not understood: Expected a valid marker operator (such as `>=` or `not in`), found `===`", "", "", false,
+		},
+		{
+			"busy", "error: Request failed after 1 retry in 1.5s\n  cause: Failed to fetch: http://127.0.0.1/simple/six/\n  cause: HTTP status client error (429 Too Many Requests) for url (http://127.0.0.1/simple/six/)",
+			"the package index https://index.example/simple cannot be reached: it answers 429 Too Many Requests", "", "", true,
+		},
+		{
+			"login", noSolution + "Because six was not found in the package registry and you require six, we can conclude that your requirements are unsatisfiable.\n\nhint: An index (http://127.0.0.1:8898/simple) returned a 403 Forbidden error. Check that the index URL is correct and the credentials are valid.",
+			"the package index https://index.example/simple cannot be reached: it answers 403 Forbidden", "", "", true,
+		},
+		{
+			"dns", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tunnel error: unsuccessful",
+			"the package index https://index.example/simple cannot be reached: looking up x: there is no such host", "", "looking up x: there is no such host", true,
+		},
+		{
+			"connection", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tcp connect error\n  cause: Connection refused (os error 111)",
+			"the package index https://index.example/simple cannot be reached: Connection refused (os error 111)", "", "", true,
+		},
 		{"other", "\x1b[31merror: something\x00 new\nhappened\xff", "the resolver failed: something new happened?", "", "", true},
 	} {
 		out := Output{Code: 1, Stderr: []byte(c.stderr)}

@@ -116,8 +116,14 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 		return nil, err
 	}
 	defer keep()
+	var hidden []string
+	asking, inner := errgroup.WithContext(ctx)
+	asking.Go(func() (err error) {
+		hidden, err = s.conflicts(inner, r, lock)
+		return err
+	})
 	set, err := s.fetchWheels(ctx, r, lock, progress)
-	if err != nil {
+	if err = errors.Join(err, asking.Wait()); err != nil {
 		return nil, err
 	}
 	set.Format, set.ID, set.Image, set.Ref = setFormat, name, r.Image, r.Ref
@@ -140,7 +146,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 				return fmt.Errorf("adding %s: %w", p.Name, err)
 			}
 		}
-		return errors.Join(cachedir.WriteJSON(filepath.Join(dir, "set.json"), set), os.Chmod(packages, 0o755), os.Chmod(dir, 0o755))
+		return errors.Join(writeHidden(packages, hidden), cachedir.WriteJSON(filepath.Join(dir, "set.json"), set), os.Chmod(packages, 0o755), os.Chmod(dir, 0o755))
 	})
 	if err != nil {
 		return nil, err

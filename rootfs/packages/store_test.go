@@ -28,7 +28,7 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a/__init__.py", "a/tool", "a-1.0.dist-info/METADATA", "a-1.0.dist-info/RECORD", "b-1.0.dist-info/METADATA", "b-1.0.dist-info/RECORD", "b.py", "shared/__init__.py"}
+	want := []string{".toolcell-hidden", "a/__init__.py", "a/tool", "a-1.0.dist-info/METADATA", "a-1.0.dist-info/RECORD", "b-1.0.dist-info/METADATA", "b-1.0.dist-info/RECORD", "b.py", "shared/__init__.py"}
 	if got := tree(t, set.Dir); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -39,6 +39,9 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(set.Dir, name)); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(set.Dir, HiddenName)); string(text) != "pandas\nmpl_toolkits\n" {
+		t.Errorf("hidden: %q", text)
 	}
 	if len(set.Packages) != 2 || set.Packages[0].Name != "a" || set.Bytes == 0 || last.Text == "" {
 		t.Errorf("got %+v, %+v", set, last)

@@ -25,7 +25,7 @@ func unpackWheel(ctx context.Context, file, dir, project string, b *budget) (*wh
 	if err != nil {
 		return nil, fmt.Errorf("it is no wheel: %w", err)
 	}
-	defer closeZip()
+	defer func() { _ = closeZip() }() // it was only read
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 	if err != nil {
 		return err
 	}
-	defer closeZip()
+	defer func() { _ = closeZip() }() // it was only read
 	program, err := z.Open("uv-" + uvVersion + ".data/scripts/uv")
 	if err != nil {
 		return err

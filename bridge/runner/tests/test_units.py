@@ -19,6 +19,7 @@ from toolcell_runner import (
     completion,
     content,
     errors,
+    hidden,
     jsontext,
     pretty,
     process,
@@ -256,3 +257,21 @@ def test_without_packages_the_path_stays(monkeypatch: pytest.MonkeyPatch, tmp_pa
     before = list(sys.path)
     process.add_packages()
     assert sys.path == before
+
+
+def test_hidden_modules_come_from_the_packages_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages, image = tmp_path / "packages", tmp_path / "image"
+    (packages / "spaced_name").mkdir(parents=True)
+    (packages / "spaced_name" / "part.py").write_text("FROM = 'packages'")
+    for name in ("spaced_name", "stale_name", "fine_name"):
+        (image / name).mkdir(parents=True)
+        (image / name / "__init__.py").write_text("FROM = 'image'")
+    monkeypatch.setattr(sys, "path", [str(packages), str(image), *sys.path])
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setitem(sys.modules, "spaced_name", math)  # as a .pth file may have left it
+    hidden.hide(["spaced_name", "stale_name"], str(packages))
+    import fine_name  # type: ignore[import-not-found]
+    import spaced_name.part  # type: ignore[import-not-found]
+    assert (spaced_name.part.FROM, fine_name.FROM) == ("packages", "image")
+    with pytest.raises(ModuleNotFoundError, match="'stale_name': the one of the image does not go together"):
+        import stale_name  # type: ignore[import-not-found] # noqa: F401

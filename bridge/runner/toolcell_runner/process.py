@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 import os
 import sys
+from io import FileIO
 
 from .channel import Channel
 from .execute import Executor
@@ -28,6 +29,7 @@ CONTROL_FD = 3
 OUT = "/workspace/out"  # what is in it outlives the run
 MAX_NAMES = 100  # of those that a run has defined
 PACKAGES = "/run/toolcell/packages"
+HIDDEN = PACKAGES + "/.toolcell-hidden"  # modules that are not taken from the image
 
 Module = type(sys)
 
@@ -155,6 +157,14 @@ def add_packages() -> None:
     while at < len(sys.path) and not sys.path[at].endswith(("/site-packages", "/dist-packages")):
         at += 1
     sys.path.insert(at, PACKAGES)
+    try:
+        with FileIO(HIDDEN) as file:
+            names = file.read().decode("ascii").split()
+    except OSError:
+        names = []
+    if names:
+        from .hidden import hide
+        hide(names, PACKAGES)
     # For the Pythons that the code starts. There they come before the standard library; nothing else is read by all.
     others = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{PACKAGES}:{others}" if others else PACKAGES

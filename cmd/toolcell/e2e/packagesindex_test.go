@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -66,9 +67,7 @@ func (x *index) put(t *testing.T, name string, files map[string]string) {
 		info + "METADATA": "Metadata-Version: 2.1\nName: " + name + "\nVersion: 1.0\n", info + "WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
 		name + ".py": "NAME = __name__\n",
 	}
-	for file, content := range files {
-		all[file] = content
-	}
+	maps.Copy(all, files)
 	for file, content := range all {
 		w, err := z.Create(file)
 		if err == nil {

@@ -1,0 +1,57 @@
+package packages
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// The image keeps its own packages behind those of a set. Some of them would break: what
+// was compiled for another NumPy crashes or fails with the one of the set, and packages
+// that could do without it import it all the same. So such modules are not found in runs
+// that have the set.
+
+//go:embed conflicts.py
+var conflictsScript string
+
+// HiddenName is the file at the top of a set with the modules that are not taken from
+// the image, a name a line.
+const HiddenName = ".toolcell-hidden"
+
+// maxHidden bounds the modules that an image hides.
+const maxHidden = 5000
+
+var moduleName = regexp.MustCompile(`^[A-Za-z_]\w{0,100}$`)
+
+// conflicts asks the image which of its modules do not go together with the packages of
+// a lock. An image that gives no answer has none.
+func (s *Store) conflicts(ctx context.Context, r Request, lock *Lock) (hidden []string, err error) {
+	// With the packages of the image, and not with the user's.
+	args := []string{r.Image.Python, "-I", "-B", "-c", conflictsScript}
+	for _, p := range lock.packages {
+		args = append(args, plainName(p.Name)+"=="+p.Version)
+	}
+	out, err := r.Run(ctx, Command{Args: args})
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.FieldsSeq(string(out.Stdout)) {
+		if moduleName.MatchString(name) && len(hidden) < maxHidden {
+			hidden = append(hidden, name)
+		}
+	}
+	return hidden, nil
+}
+
+// writeHidden writes the file of a set.
+func writeHidden(packages string, hidden []string) error {
+	if hidden == nil {
+		return nil
+	}
+	file := filepath.Join(packages, HiddenName)
+	return errors.Join(os.WriteFile(file, []byte(strings.Join(hidden, "\n")+"\n"), 0o644), os.Chmod(file, 0o644))
+}
