@@ -127,7 +127,9 @@ func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Pr
 	preload := s.o.Preload
 	if packages.dir != "" {
 		binds = append(binds, oci.Bind{Source: packages.dir, Target: PackagesDir})
-		preload = slices.Concat(preload, packages.preload)
+		// Nothing else: a template, which is isolated less, would import from the packages
+		// what the user had meant to come from the image.
+		preload = packages.preload
 	}
 	return oci.Process{
 		Root:    image.Root,

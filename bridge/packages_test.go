@@ -46,7 +46,7 @@ func newServerWithPackages(t *testing.T, f *fakeStore, policyText string) *Serve
 			f.mu.Unlock()
 			return inner.Start(ctx, p)
 		})
-		o.Sessions = 2
+		o.Sessions, o.Preload = 2, []string{"of_the_image"}
 		if policyText != "" {
 			file := filepath.Join(t.TempDir(), "policy.toml")
 			if err := os.WriteFile(file, []byte(policyText), 0o600); err != nil {
@@ -78,7 +78,7 @@ func TestScriptGetsItsPackages(t *testing.T) {
 	if got := f.mounts[0].Python.Preload; !slices.Equal(got, []string{"six"}) {
 		t.Errorf("preload: %q", got)
 	}
-	if r := runCode(t, s, "print(1)"); r.IsError() || f.mounted() || len(f.mounts[1].Python.Preload) > 0 {
+	if r := runCode(t, s, "print(1)"); r.IsError() || f.mounted() || !slices.Equal(f.mounts[1].Python.Preload, []string{"of_the_image"}) {
 		t.Errorf("without a header: %+v, mounted: %v", r, f.mounted())
 	}
 }

@@ -195,3 +195,17 @@ func exists(file string) bool {
 	_, err := os.Lstat(file)
 	return err == nil
 }
+
+// count returns how many requests there were.
+func (x *fakeIndex) count() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.asked
+}
+
+// answers sets what answers requests before the wheels do.
+func (x *fakeIndex) answers(f func(w http.ResponseWriter, r *http.Request) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answer = f
+}

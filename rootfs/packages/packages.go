@@ -96,17 +96,17 @@ type Store struct {
 }
 
 // Open opens the store in dir, which is made if it does not exist, and removes what
-// killed processes have left there. uv is the path of the user's own uv, or empty.
+// killed processes have left there. If it cannot be made, that is an error of the first
+// request: most runs have none. uv is the path of the user's own uv, or empty.
 func Open(dir, uv string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
-	if err == nil {
-		err = makeFolders(dir)
-	}
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the store of packages: %w", err)
+	}
+	if makeFolders(dir) == nil {
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return nil, fmt.Errorf("opening the store of packages: %w", err)
+		}
 	}
 	locks := cachedir.NewLocks(filepath.Join(dir, "locks"), func() error { return makeFolders(dir) })
 	leases := cachedir.NewLeases(locks)

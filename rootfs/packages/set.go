@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
@@ -168,9 +168,13 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 		total += p.Wheels[0].Size
 	}
 	set, b := &Set{Packages: make([]Package, len(lock.packages))}, newBudget(r.MaxBytes)
-	var done atomic.Int64
+	var mu sync.Mutex
+	var done int64
 	arrived := func(bytes int64) {
-		progress(Progress{Done: done.Add(bytes), Total: total, Text: "fetching " + count(len(lock.packages))})
+		mu.Lock() // progress is not called from several places at once
+		defer mu.Unlock()
+		done += bytes
+		progress(Progress{Done: done, Total: total, Text: "fetching " + count(len(lock.packages))})
 	}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(wheelsAtOnce)

@@ -72,7 +72,7 @@ func TestOfflineSaysWhatToDo(t *testing.T) {
 	if _, err := s.Ensure(t.Context(), r, nil); !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), "toolcell packages add") {
 		t.Errorf("got %v", err)
 	}
-	if x.asked+x.solved > 0 {
+	if x.count()+x.solved > 0 {
 		t.Error("the network was asked")
 	}
 }
@@ -120,8 +120,8 @@ func TestConcurrentRequestsShareTheWork(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if x.solved != 1 || x.asked != 2 {
-		t.Errorf("resolved %d times, %d requests", x.solved, x.asked)
+	if x.solved != 1 || x.count() != 2 {
+		t.Errorf("resolved %d times, %d requests", x.solved, x.count())
 	}
 }
 
@@ -255,15 +255,15 @@ func TestRedirectsStayWithTheIndex(t *testing.T) {
 	evil := newIndex(t, twoWheels(t))
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
 	to := evil.URL
-	x.answer = func(w http.ResponseWriter, r *http.Request) bool {
+	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/files/") {
 			http.Redirect(w, r, to+"/elsewhere/"+filepath.Base(r.URL.Path), http.StatusFound)
 			return true
 		}
 		return false
-	}
-	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || evil.asked > 0 {
-		t.Errorf("got %v, and the other host %d requests", err, evil.asked)
+	})
+	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || evil.count() > 0 {
+		t.Errorf("got %v, and the other host %d requests", err, evil.count())
 	}
 	to = x.URL
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
@@ -275,7 +275,7 @@ func TestBusyServersAreAskedAgain(t *testing.T) {
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
 	var mu sync.Mutex
 	tries := map[string]int{}
-	x.answer = func(w http.ResponseWriter, r *http.Request) bool {
+	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		tries[r.URL.Path]++
@@ -293,30 +293,30 @@ func TestBusyServersAreAskedAgain(t *testing.T) {
 			return false
 		}
 		return true
-	}
+	})
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
 		t.Error(err)
 	}
-	x.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+	x.answers(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
-	}
-	before := x.asked
-	if _, err := newStore(t).Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "429") || x.asked > before+2 {
-		t.Errorf("asked to wait for an hour: %v, %d requests", err, x.asked-before)
+	})
+	before := x.count()
+	if _, err := newStore(t).Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "429") || x.count() > before+2 {
+		t.Errorf("asked to wait for an hour: %v, %d requests", err, x.count()-before)
 	}
 }
 
 func TestStalledDownloadsAreGivenUp(t *testing.T) {
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
 	s.stall = 20 * time.Millisecond
-	x.answer = func(w http.ResponseWriter, r *http.Request) bool {
+	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write([]byte("PK"))
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 		return true
-	}
+	})
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "sent nothing for") {
 		t.Errorf("got %v", err)
 	}
@@ -359,5 +359,19 @@ func TestVersionOfPythonIsAskedOnce(t *testing.T) {
 	says := func(context.Context, Command) (Output, error) { return Output{Stdout: []byte("3.13; evil")}, nil }
 	if v, err := s.PythonVersion(t.Context(), Image{ID: "other"}, says); err == nil {
 		t.Errorf("got %q", v)
+	}
+}
+
+func TestStoreThatCannotBeMadeIsAnErrorOfRequests(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, s := newIndex(t, twoWheels(t)), openStore(t, filepath.Join(file, "packages"))
+	if all, err := s.List(); len(all) != 0 || err != nil {
+		t.Errorf("listed %v, %v", all, err)
+	}
+	if set, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "not a directory") {
+		t.Errorf("got %v, %v", set, err)
 	}
 }

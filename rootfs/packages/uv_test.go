@@ -13,14 +13,14 @@ func TestFilesAreFoundOnBothKindsOfPages(t *testing.T) {
 		{"text/html; charset=utf-8", `<html><a href="/no/other.whl">other.whl</a> <A data-x="1" HREF='../../files/` + file + `#sha256=00' rel="x&amp;y">` + file + `</a>`},
 	} {
 		x, s := newIndex(t, nil), newStore(t)
-		x.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.Header.Get("Accept"), "application/vnd.pypi.simple.v1+json") {
 				t.Error("it does not ask for JSON")
 			}
 			w.Header().Set("Content-Type", page.kind)
 			_, _ = w.Write([]byte(page.text))
 			return true
-		}
+		})
 		from, err := newOrigins(x.URL+"/simple", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestUVIsWhatWasPinned(t *testing.T) {
 	for _, wheel := range uvWheels {
 		x.wheels[wheel.file] = []byte("another program")
 	}
-	x.answer = func(w http.ResponseWriter, r *http.Request) bool {
+	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/uv/") {
 			return false
 		}
@@ -48,7 +48,7 @@ func TestUVIsWhatWasPinned(t *testing.T) {
 			_, _ = w.Write([]byte(`<a href="` + wheel.file + `">`))
 		}
 		return true
-	}
+	})
 	_, err := s.Ensure(t.Context(), x.request("a"), nil)
 	if err == nil || !strings.Contains(err.Error(), "its SHA-256 is") || !strings.Contains(err.Error(), "MCP_BRIDGE_UV") || x.solved > 0 {
 		t.Errorf("got %v, started %d times", err, x.solved)
