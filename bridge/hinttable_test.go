@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,6 +50,9 @@ func newHintServer(t *testing.T, change func(*Options, *Image)) *Server {
 	return newServer(t, up.fakeUpstreams, func(o *Options) {
 		image := Image{Name: "python:3.14-slim", Python: python}
 		o.Upstreams, o.Sessions = up, 4
+		o.Packages = func(context.Context, Image, Needs, func(int64, int64, string)) (string, error) {
+			return "", errors.New("no code here has a header")
+		}
 		if change != nil {
 			change(o, &image)
 		}

@@ -119,3 +119,17 @@ func (p prepared) programHint(failure string) string {
 	}
 	return ""
 }
+
+// packageNamer returns what tells hints which packages a header may name.
+func (s *Server) packageNamer(p plan) func(name string) bool {
+	if s.o.Packages == nil {
+		return nil
+	}
+	return func(name string) bool {
+		r, err := requirement.Parse(name)
+		if err == nil {
+			_, err = p.policy.GrantPackages([]requirement.Requirement{r})
+		}
+		return err == nil
+	}
+}

@@ -235,6 +235,7 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
 		Stdout: r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
+		Packages: s.packageNamer(p), Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,
 	})

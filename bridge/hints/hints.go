@@ -25,6 +25,10 @@ type Run struct {
 	Stderr    []string // lines
 	Code      string
 	Image     string // its name, "host" for the host's Python
+	// Packages reports whether the code would get a package that its header names. It
+	// is nil if no code gets any.
+	Packages func(name string) bool
+	Network  bool // the run could reach some host
 
 	Lookup     func(nameOrAlias string) (config.Server, error) // finds a server
 	Granted    map[string]bool                                 // names of the servers that the run could call

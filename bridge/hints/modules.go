@@ -63,7 +63,7 @@ func missingModule(r Run) string {
 	case top == "mcp":
 		return ownModule(r, rest)
 	case slices.Contains([]string{"pip", "ensurepip", "micropip", "piplite"}, top):
-		return cannotInstall
+		return installing(r)
 	case top == "mcp_servers":
 		return `mcp_servers needs no import: mcp_servers["name"] is a server`
 	case strings.HasPrefix(top, "mcp_"):
@@ -87,11 +87,15 @@ func notInImage(r Run, module string) string {
 	}
 	top, _, _ := strings.Cut(module, ".")
 	what := top
-	if name := Distribution(dottedImport(r.Code, module)); name != top {
+	name := Distribution(dottedImport(r.Code, module))
+	if name != top {
 		what = fmt.Sprintf("%s (package %s)", top, name)
 	}
-	if forNetwork[top] {
+	if forNetwork[top] && !r.Network {
 		return fmt.Sprintf("%s does not have %s, and there is no network in the sandbox to use it with: call one of the user's MCP servers instead", where, what)
+	}
+	if r.Packages != nil && r.Packages(name) {
+		return fmt.Sprintf("%s does not have %s: %s", where, what, withHeader(r, name))
 	}
 	hint := fmt.Sprintf("%s does not have %s, and nothing can be installed in a run: there is no network. "+
 		"The user can set MCP_BRIDGE_IMAGE to an image that has it", where, what)

@@ -30,15 +30,40 @@ var (
 		`|^ERROR: (?:No matching distribution found for|Could not find a version that satisfies the requirement|Could not install packages due to an OSError)\b`)
 )
 
+// installing is the hint for code that would install a package.
+func installing(r Run) string {
+	name := "NAME"
+	if found := installed().FindStringSubmatch(r.Code); found != nil {
+		name = found[1]
+	}
+	if r.Packages == nil || !r.Packages(name) {
+		return cannotInstall
+	}
+	return "packages come before the code runs, and not by an installer: " + withHeader(r, name)
+}
+
+// installed finds the first package in a command, also where that is a list.
+var installed = pattern(`\binstall['"]?(?:[,\s]+['"]?-[\w-]+['"]?)*[,\s]+['"]?([A-Za-z0-9][A-Za-z0-9._-]{0,99})`)
+
+// withHeader says how code names a package (PEP 723).
+func withHeader(r Run, name string) string {
+	if scriptHeader().MatchString(r.Code) {
+		return fmt.Sprintf("add %q to the dependencies in the header of the code", name)
+	}
+	return fmt.Sprintf("begin the code with three lines, # /// script, # dependencies = [%q] and # ///", name)
+}
+
+var scriptHeader = pattern(`(?m)^# /// script$`)
+
 // installer is for code that tries to install packages, which may fail without an
 // exception.
 func installer(r Run) string {
 	failed := installFailed().MatchString
 	switch {
 	case r.Failed && failed(r.Error):
-		return cannotInstall
+		return installing(r)
 	case usesInstaller().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, failed) || slices.ContainsFunc(r.Stderr, failed)):
-		return cannotInstall
+		return installing(r)
 	}
 	return ""
 }
@@ -89,7 +114,7 @@ func ipythonLine(r Run) string {
 	case found == nil:
 		return ""
 	case usesInstaller().MatchString(line) && strings.Contains(line, "install"):
-		return cannotInstall
+		return installing(r)
 	case found[1] == "!":
 		return fmt.Sprintf("lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run(%q, shell=True)",
 			text.Bound(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "!")), 200))
