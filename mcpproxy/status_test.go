@@ -70,4 +70,11 @@ func TestFailuresAreRememberedUntilTheServerWorks(t *testing.T) {
 	if got := statuses(); got["late"] != "idle " || !strings.HasPrefix(got["broken"], "failed ") {
 		t.Errorf("later: %v", got)
 	}
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	list() // its tools are known by now
+	if got := statuses(); !strings.Contains(got["late"], "failed ") || !strings.Contains(got["late"], missing) {
+		t.Errorf("with its tools known: %v", got)
+	}
 }

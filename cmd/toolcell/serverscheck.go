@@ -108,7 +108,7 @@ func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
 
 func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	began := time.Now()
-	tools, err := p.Tools(ctx, r.Name)
+	tools, err := p.Refresh(ctx, r.Name) // what is known of it says nothing about today
 	r.Tools, r.Millis, r.Status, r.Error = len(tools), time.Since(began).Milliseconds(), "ready", ""
 	if err != nil {
 		r.Status, r.Error = "failed", err.Error()

@@ -60,10 +60,11 @@ func (r *Record) Remember(change func(*ServerInfo)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look()
-	was := r.head.Info
-	change(&r.head.Info)
-	if r.head.Info != was {
-		r.load()
+	info := r.head.Info
+	change(&info)
+	if info != r.head.Info {
+		r.load() // which reads the head again, so only then
+		change(&r.head.Info)
 		r.save()
 	}
 }

@@ -124,6 +124,7 @@ func TestLoginFromAShell(t *testing.T) {
 		want string
 	}{
 		{[]string{"logout", "guarded"}, 0, `forgot the login to "guarded"`},
+		{[]string{"check", "guarded"}, 1, "toolcell servers login guarded"}, // though its tools are known
 		{[]string{"logout", "guarded"}, 0, `there was no login to "guarded"`},
 		{[]string{"login", "command"}, 1, "is a command and takes no login"},
 		{[]string{"login"}, 2, "takes the name of one server"},

@@ -183,6 +183,28 @@ func TestServersCheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// TestServersCheckStartsServersWhoseToolsAreKnown: a server that worked once and is broken
+// since then is not ready.
+func TestServersCheckStartsServersWhoseToolsAreKnown(t *testing.T) {
+	w := newWorkshop(t)
+	good := "exec FAKE_SERVER"
+	script := w.put(t, "server.sh", good)
+	w.put(t, "home/.cursor/mcp.json", fmt.Sprintf(`{"mcpServers": {"fresh": {"command": "sh", "args": [%q], "env": {"FAKE_ENV": "jira"}}}}`, script))
+	w.must(t, "ready", "servers", "check", "fresh")
+	w.put(t, "server.sh", "echo API key missing >&2; exit 3")
+	if out, errs, code := w.run(t, w.env, "servers", "check", "fresh"); code != exitFail || !strings.Contains(out, "failed") || !strings.Contains(out, "API key missing") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, _ := w.run(t, w.env, "servers", "list"); !strings.Contains(out, "failed") {
+		t.Errorf("the failure is not in the list:\n%s", out)
+	}
+	w.put(t, "server.sh", good)
+	w.must(t, "ready", "servers", "check", "fresh")
+	if out, _, _ := w.run(t, w.env, "servers", "list"); !strings.Contains(out, "idle") {
+		t.Errorf("the failure is still in the list:\n%s", out)
+	}
+}
+
 // A pty is a pseudo-terminal with the program at its other end.
 type pty struct {
 	*os.File
