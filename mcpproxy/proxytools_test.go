@@ -43,7 +43,7 @@ func TestCallErrors(t *testing.T) {
 		name, server, tool, args string
 		want                     []string
 	}{
-		{"unknown server", "fkae", "echo", "{}", []string{`no server "fkae"`, `nearest is "fake"`, "discovered_servers"}},
+		{"unknown server", "fkae", "echo", "{}", []string{`no server "fkae"`, `did you mean "fake"? Servers: "fake"`}},
 		{"unknown tool", "fake", "ehco", "{}", []string{`no tool "ehco"`, `"echo"`}},
 		{"arguments are a list", "fake", "echo", "[1]", []string{"not a JSON object"}},
 		{"arguments are not JSON", "fake", "echo", "{", []string{"not a JSON object"}},

@@ -118,13 +118,29 @@ type UnknownServerError struct {
 	Known []string
 }
 
-func (e *UnknownServerError) Error() string {
+func (e *UnknownServerError) Error() string { return e.Describe("runtime.discovered_servers()") }
+
+// Describe returns the text of the error. lister is what lists the servers that do not
+// fit into it.
+func (e *UnknownServerError) Describe(lister string) string {
+	said := fmt.Sprintf("there is no server %q", e.Name)
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no server %q: no servers are configured", e.Name)
+		return said + ": no servers are configured"
 	}
-	return fmt.Sprintf("there is no server %q; the nearest is %s, known are %s (runtime.discovered_servers() lists them)",
-		e.Name, text.QuoteList(match.Nearest(e.Name, e.Known, 1), 1), text.QuoteList(e.Known, 20))
+	if meant := match.Meant(e.Name, e.Known); meant != "" {
+		said += fmt.Sprintf("; did you mean %q? Servers: ", meant)
+	} else {
+		said += "; servers: "
+	}
+	said += text.QuoteList(e.Known, maxNamed)
+	if len(e.Known) > maxNamed {
+		said += " (" + lister + " lists them)"
+	}
+	return said
 }
+
+// maxNamed is how many servers an error names.
+const maxNamed = 20
 
 // statuses returns the state of every server, and after them the entries left out.
 func (now snapshot) statuses() []ServerStatus {

@@ -28,7 +28,7 @@ func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 	_, err := p.Lookup("web")
 	mcptest.WantError(t, err, `"web" cannot be used`, "not supported")
 	_, err = p.Lookup("files")
-	mcptest.WantError(t, err, `nearest is "my-files"`)
+	mcptest.WantError(t, err, `did you mean "my-files"?`)
 	_, err = p.Lookup("")
 	mcptest.WantError(t, err, "no server")
 }

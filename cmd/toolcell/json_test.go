@@ -248,8 +248,8 @@ func TestEmptyAnswersAreSentences(t *testing.T) {
 		"images list":        "toolcell: there are no images here yet\nhint: toolcell images pull python:3.14-slim\n",
 		"images verify":      "toolcell: there are no images here to verify\nhint: toolcell images pull python:3.14-slim\n",
 		"servers search hi":  "toolcell: no tool of your servers fits \"hi\"\nhint: toolcell servers tools lists all of them\n",
-		"servers tools nope": "toolcell: there is no server \"nope\" (have: theirs, gone, remote); see: toolcell servers list\n",
-		"servers tools gne":  "toolcell: there is no server \"gne\"; the nearest is \"gone\" (have: theirs, gone, remote); see: toolcell servers list\n",
+		"servers tools nope": "toolcell: there is no server \"nope\"; servers: \"theirs\", \"gone\", \"remote\"\n",
+		"servers tools gne":  "toolcell: there is no server \"gne\"; did you mean \"gone\"? Servers: \"theirs\", \"gone\", \"remote\"\n",
 	} {
 		if r := typeIn(t, line); r.out != "" || !strings.HasSuffix(r.errs, want) {
 			t.Errorf("%s: %q, %q", line, r.out, r.errs)

@@ -11,8 +11,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -76,18 +74,7 @@ func forShell(err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	return &shellError{strings.Replace(err.Error(), unknown.Error(), unknownServer(unknown), 1), err}
-}
-
-func unknownServer(e *mcpproxy.UnknownServerError) string {
-	what := fmt.Sprintf("there is no server %q", e.Name)
-	if near := match.Nearest(e.Name, e.Known, 1); len(near) > 0 && match.EditDistance(e.Name, near[0]) <= len(near[0])/3 {
-		what += "; the nearest is " + text.QuoteList(near, 1)
-	}
-	if len(e.Known) == 0 {
-		return what + ": no servers are configured; see: toolcell servers list"
-	}
-	return what + " (have: " + text.Bound(strings.Join(e.Known, ", "), 500) + "); see: toolcell servers list"
+	return &shellError{strings.Replace(err.Error(), unknown.Error(), unknown.Describe("toolcell servers list"), 1), err}
 }
 
 // A shellError is an error in the words of the shell.

@@ -18,7 +18,7 @@ func Nearest(want string, names []string, n int) []string {
 	for _, name := range names {
 		low := fold(name)
 		d := 2 * EditDistance(want, low)
-		if want != "" && (strings.Contains(low, want) || strings.Contains(want, low)) {
+		if contains(low, want) || contains(want, low) {
 			d /= 4 // "issue" means "create_issue" more than it means "tissue"
 		}
 		all = append(all, scored{name, d})
@@ -30,6 +30,22 @@ func Nearest(want string, names []string, n int) []string {
 	}
 	return best
 }
+
+// Meant returns the name that want probably stands for: it is part of it, or a third of
+// it at most is wrong. Without one it returns "".
+func Meant(want string, names []string) string {
+	for _, near := range Nearest(want, names, 3) {
+		a, b := fold(want), fold(near)
+		if contains(a, b) || contains(b, a) || EditDistance(a, b) <= len(b)/3 {
+			return near
+		}
+	}
+	return ""
+}
+
+// contains reports whether part is in whole and says something: a letter or two are in
+// many names.
+func contains(whole, part string) bool { return len(part) > 2 && strings.Contains(whole, part) }
 
 // maxCompared is how many bytes of a name are compared, as the time for it grows with
 // the square.

@@ -35,6 +35,32 @@ func TestMatchGlob(t *testing.T) {
 	}
 }
 
+func TestMeant(t *testing.T) {
+	for _, tt := range []struct {
+		want  string
+		names []string
+		meant string
+	}{
+		{"taks", []string{"a", "tasks"}, "tasks"},
+		{"github", []string{"tasks"}, ""},
+		{"files", []string{"a", "my-files"}, "my-files"},
+		{"GitHub-Server", []string{"github"}, "github"},
+		{"jira", []string{"filesystem", "github", "a", "j"}, ""},
+		{"", []string{"tasks"}, ""},
+		{"tasks", nil, ""},
+	} {
+		if got := Meant(tt.want, tt.names); got != tt.meant {
+			t.Errorf("%q of %q: %q, want %q", tt.want, tt.names, got, tt.meant)
+		}
+	}
+}
+
+func TestShortNamesAreNearestOnlyIfTheyAreLike(t *testing.T) {
+	if got := Nearest("taks", []string{"a", "tasks"}, 1)[0]; got != "tasks" {
+		t.Errorf("nearest is %q", got)
+	}
+}
+
 func TestEditDistance(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string

@@ -214,7 +214,7 @@ func TestServersCommands(t *testing.T) {
 		{[]string{"github", "nope"}, "create_issue", 1},
 		{[]string{"github", "create_issue", "[]"}, "[] is not a JSON object\n", 2},
 		{[]string{"github", "create_issue", "{path: 1}"}, "{path: 1} is not a JSON object: ", 2},
-		{[]string{"gitub", "create_issue"}, `there is no server "gitub"; the nearest is "github" (have: `, 1},
+		{[]string{"gitub", "create_issue"}, `there is no server "gitub"; did you mean "github"? Servers: `, 1},
 		{[]string{"github"}, "takes a server", 2},
 	} {
 		out, errs, code = h.run(t, env{"MCP_SERVERS_CONFIG": extra}, append([]string{"servers", "call"}, tt.args...)...)

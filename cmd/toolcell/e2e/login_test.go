@@ -128,7 +128,7 @@ func TestLoginFromAShell(t *testing.T) {
 		{[]string{"logout", "guarded"}, 0, `there was no login to "guarded"`},
 		{[]string{"login", "command"}, 1, "is a command and takes no login"},
 		{[]string{"login"}, 2, "takes the name of one server"},
-		{[]string{"login", "gaurded"}, 1, `the nearest is "guarded"`},
+		{[]string{"login", "gaurded"}, 1, `did you mean "guarded"`},
 	} {
 		out, errs, code := h.run(t, e, append([]string{"servers"}, tt.args...)...)
 		if code != tt.code || !strings.Contains(out+errs, tt.want) {

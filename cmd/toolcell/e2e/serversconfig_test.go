@@ -178,7 +178,7 @@ func TestServersCheckSaysWhatIsWrong(t *testing.T) {
 	if out, _, code := w.run(t, w.env, "servers", "check", "off"); code != exitFail || !strings.Contains(out, "disabled") {
 		t.Errorf("check off: exit %d\n%s", code, out)
 	}
-	if _, errs, code := w.run(t, w.env, "servers", "check", "goood"); code != exitFail || !strings.Contains(errs, `nearest is "good"`) {
+	if _, errs, code := w.run(t, w.env, "servers", "check", "goood"); code != exitFail || !strings.Contains(errs, `did you mean "good"`) {
 		t.Errorf("check goood: exit %d\n%s", code, errs)
 	}
 }
