@@ -56,6 +56,8 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	missing := fake(t)
 	missing.Command = "no-such-command-anywhere"
+	echoes := fake(t)
+	echoes.Command = "cat"
 	for _, tt := range []struct {
 		name   string
 		server config.Server
@@ -63,11 +65,12 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	}{
 		{"dies", fake(t, "FAKE_DIE_AT_START", "1", "FAKE_STARTS", starts), []string{`server "fake" exited: exit status 7`, "its stderr ended: API_KEY is missing"}},
 		{"missing", missing, []string{`command "no-such-command-anywhere"`, "test.json"}},
-		{"never ready", fake(t, "FAKE_SLOW_START", "1h"), []string{"was not ready within 300ms"}},
+		{"never ready", fake(t, "FAKE_SLOW_START", "1h"), []string{"was not ready within 300ms", "does not answer as an MCP server", "test.json"}},
+		{"echoes", echoes, []string{"does not speak MCP", "to initialize"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := proxyFor(t, Options{StartTimeout: 300 * time.Millisecond}, tt.server)
-			if tt.name == "dies" {
+			if tt.name == "dies" || tt.name == "echoes" {
 				p = proxyFor(t, Options{}, tt.server)
 			}
 			_, err := p.Tools(t.Context(), "fake")

@@ -63,7 +63,7 @@ var imports = map[string][]string{
 	"mcpproxy/statefile":         {},
 	"mcpproxy/text":              {},
 	"mcpproxy/toolvalue":         {"mcpproxy/rawjson"},
-	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/transport/..."},
+	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/..."},
 	"mcpproxy/transport/message": {"mcpproxy/rawjson", "mcpproxy/text"},
 	"mcpproxy/transport/remote":  {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/text", "mcpproxy/transport/message"},
 	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/message"},

@@ -2,11 +2,14 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
@@ -15,7 +18,7 @@ import (
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
 func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
-	tooLong := fmt.Errorf("was not ready within %v", d.options.StartTimeout)
+	tooLong := d.tooLong()
 	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.options.StartTimeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -25,6 +28,28 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (
 	}
 	return d.overHTTP(ctx, cancel, t, legacy)
 }
+
+// tooLong says that the server did not answer in time, and where to look.
+func (d *Dialer) tooLong() error {
+	said := fmt.Sprintf("was not ready within %v", d.options.StartTimeout)
+	if d.server.Command == "" {
+		return errors.New(said)
+	}
+	return fmt.Errorf("%s: %q runs, but does not answer as an MCP server; check its command and arguments in %s",
+		said, text.Printable(d.server.Command, maxCommandShown), d.server.Source)
+}
+
+// notMCP says so of a server that does not know the first request of a session.
+func notMCP(err error) error {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound {
+		return fmt.Errorf("it does not speak MCP: it answered %q to initialize", text.Printable(wire.Message, maxCommandShown))
+	}
+	return err
+}
+
+// maxCommandShown bounds what an error quotes, in characters.
+const maxCommandShown = 200
 
 // overProcess is attempt for a command. A server that ended without having
 // read server/discover had another reason to.
@@ -88,7 +113,7 @@ func explainProcess(proc *stdio.Process, err, cause error) error {
 	if cause != nil {
 		err = cause
 	}
-	return proc.WithOutput(err)
+	return proc.WithOutput(notMCP(err))
 }
 
 // newClient makes a client for one session. It offers the server nothing:
