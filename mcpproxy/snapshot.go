@@ -108,20 +108,33 @@ func noServer(name string, servers []config.Server, problems []config.Problem) e
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	return &UnknownServerError{text.Printable(name, config.MaxNameLength), names}
+	unknown := &UnknownServerError{Name: text.Printable(name, config.MaxNameLength), Known: names}
+	for _, p := range problems {
+		if p.Server == "" && !p.Skipped {
+			unknown.Unread = append(unknown.Unread, p)
+		}
+	}
+	return unknown
 }
 
 // An UnknownServerError says that there is no server of a name. Its text is for code; a
 // shell has another command that lists them.
 type UnknownServerError struct {
-	Name  string
-	Known []string
+	Name   string
+	Known  []string
+	Unread []config.Problem // files that could not be read: it may be in one of them
 }
 
-func (e *UnknownServerError) Error() string { return e.Describe("runtime.discovered_servers()") }
+func (e *UnknownServerError) Error() string {
+	said := e.Describe("runtime.discovered_servers()")
+	for _, p := range e.Unread[:min(len(e.Unread), maxUnread)] {
+		said += "; not used: " + p.String()
+	}
+	return said
+}
 
-// Describe returns the text of the error. lister is what lists the servers that do not
-// fit into it.
+// Describe returns the text of the error without the files that could not be read.
+// lister is what lists the servers that do not fit into it.
 func (e *UnknownServerError) Describe(lister string) string {
 	said := fmt.Sprintf("there is no server %q", e.Name)
 	if len(e.Known) == 0 {
@@ -139,8 +152,11 @@ func (e *UnknownServerError) Describe(lister string) string {
 	return said
 }
 
-// maxNamed is how many servers an error names.
-const maxNamed = 20
+// How many servers, and files, an error names.
+const (
+	maxNamed  = 20
+	maxUnread = 3
+)
 
 // statuses returns the state of every server, and after them the entries left out.
 func (now snapshot) statuses() []ServerStatus {

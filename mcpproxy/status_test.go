@@ -33,6 +33,14 @@ func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 	mcptest.WantError(t, err, "no server")
 }
 
+func TestUnknownServerNamesTheFilesThatCouldNotBeRead(t *testing.T) {
+	o := mcptest.Site(t, map[string]string{"project/.mcp.json": "{\n\"mcpServers\": "})
+	p := New(discovery.Discover(o), Options{})
+	defer p.Close()
+	_, err := p.Lookup("syntax")
+	mcptest.WantError(t, err, `no server "syntax"`, "not used: ", ".mcp.json: ", "line 2")
+}
+
 // TestFailuresAreRememberedUntilTheServerWorks: servers list and describe_servers
 // start nothing, and show why a server failed in an earlier process.
 func TestFailuresAreRememberedUntilTheServerWorks(t *testing.T) {

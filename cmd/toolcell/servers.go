@@ -132,11 +132,7 @@ func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []config.P
 	for _, st := range all {
 		count[st.Status]++
 	}
-	for _, p := range problems {
-		if p.Server == "" {
-			fmt.Fprintf(w, "toolcell: %s\n", p)
-		}
-	}
+	printUnread(w, problems)
 	for _, c := range []struct{ status, one, more, cure string }{
 		{config.StatusUntrusted, "server is", "servers are", "in files of this project that may not start commands yet: toolcell servers trust FILE"},
 		{config.StatusNeedsValue, "server needs", "servers need", "a value: toolcell servers set NAME INPUT"},
@@ -145,6 +141,15 @@ func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []config.P
 			fmt.Fprintf(w, "toolcell: 1 %s %s\n", c.one, c.cure)
 		} else if n > 1 {
 			fmt.Fprintf(w, "toolcell: %d %s %s\n", n, c.more, c.cure)
+		}
+	}
+}
+
+// printUnread names the files that cannot be read.
+func printUnread(w io.Writer, problems []config.Problem) {
+	for _, p := range problems {
+		if p.Server == "" {
+			fmt.Fprintf(w, "toolcell: %s\n", p)
 		}
 	}
 }

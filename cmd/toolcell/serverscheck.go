@@ -44,6 +44,7 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(p.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Name == name || st.Alias == name }) {
+			printUnread(s.Err, p.Problems()) // it may be in one of them
 			_, err := p.Lookup(name)
 			return err
 		}

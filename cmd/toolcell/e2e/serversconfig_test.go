@@ -181,6 +181,12 @@ func TestServersCheckSaysWhatIsWrong(t *testing.T) {
 	if _, errs, code := w.run(t, w.env, "servers", "check", "goood"); code != exitFail || !strings.Contains(errs, `did you mean "good"`) {
 		t.Errorf("check goood: exit %d\n%s", code, errs)
 	}
+	file := w.put(t, "home/MCPs/cut.json", `{"mcpServers": {"cut": {`)
+	for _, command := range []string{"check", "tools"} {
+		if _, errs, code := w.run(t, w.env, "servers", command, "cut"); code != exitFail || strings.Count(errs, file) != 1 || !strings.Contains(errs, "column") {
+			t.Errorf("%s cut: exit %d\n%s", command, code, errs)
+		}
+	}
 }
 
 // TestServersCheckStartsServersWhoseToolsAreKnown: a server that worked once and is broken
