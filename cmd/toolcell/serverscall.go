@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/toolvalue"
 	"github.com/urfave/cli/v2"
@@ -46,6 +48,9 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	defer progress.Close()
 	server, tool := c.Args().Get(0), c.Args().Get(1)
 	progress.Show("calling " + server + "/" + tool)
+	if arguments, err = bindArguments(c.Context, p, server, tool, arguments); err != nil {
+		return err
+	}
 	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
 		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(conf, shellLogger(c, conf, s.Err)).NewRun(),
 	})
@@ -59,6 +64,20 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	return errors.Join(printAnswer(c, s, answer, value, failed), asFailure(failed))
+}
+
+// bindArguments checks the arguments as those of a call from code are, so that a wrong
+// name is not left to the words of the server.
+func bindArguments(ctx context.Context, p *mcpproxy.Proxy, server, tool string, given json.RawMessage) (json.RawMessage, error) {
+	named, err := signature.ParseArguments(given)
+	if err != nil {
+		return nil, err
+	}
+	found, sig, err := p.Signature(ctx, server, tool, true)
+	if err != nil {
+		return nil, err
+	}
+	return sig.Bind(server+"."+found.Alias, nil, named)
 }
 
 // asFailure returns the error that ends the program as a tool's own error asks for.
