@@ -84,6 +84,10 @@ func imagesPrune(c *cli.Context, s *console.Streams) error {
 	return errors.Join(d.Explain(err), printErr)
 }
 
+// leastBytes is the smallest size without a unit that is taken for bytes: every image is
+// larger, so that a smaller one removes them all.
+const leastBytes = 1 << 20
+
 func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
 	if c.Args().Present() {
 		return p, console.Usagef("images prune takes no arguments, got %q", c.Args().First())
@@ -99,6 +103,9 @@ func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
 		n, err := settings.ParseBytes(v)
 		if err != nil {
 			return p, console.Usagef("--max-size: %q is %v", v, err)
+		}
+		if _, err := strconv.ParseFloat(v, 64); err == nil && n < leastBytes { // a unit was forgotten
+			return p, console.Usagef("--max-size: %q is %s; to keep so many GiB: --max-size %sg", v, text.Plural(int(n), "byte"), v)
 		}
 		p.Size = n
 	}

@@ -73,7 +73,7 @@ var (
 var failing = []string{
 	"exec --image host", "exec no-such-file.py", "exec -c 1 --server nope --image oci:/nope", "exec --timeout soon -c 1", "exec -c",
 	"doctor me", "doctor --no-such-flag", "images pull oci:/nope", "images pull", "images inspect nope", "images rm nope", "images verify nope",
-	"images list x", "images prune --unused x", "packages add", "packages add -e", "packages lock", "packages list x", "packages show nope", "packages prune --unused x", "servers list --allow-self-server x", "servers check nope", "servers check gone", "servers tools gone",
+	"images list x", "images prune --unused x", "images prune --max-size 5", "packages add", "packages add -e", "packages lock", "packages list x", "packages show nope", "packages prune --unused x", "servers list --allow-self-server x", "servers check nope", "servers check gone", "servers tools gone",
 	"servers tools nope", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
 	"install nope", "install", "uninstall nope", "uninstall", "version x", "help nope",
@@ -245,11 +245,12 @@ func read(t *testing.T, f *os.File) string {
 // TestEmptyAnswersAreSentences with what to type next, and no heads of empty tables.
 func TestEmptyAnswersAreSentences(t *testing.T) {
 	for line, want := range map[string]string{
-		"images list":        "toolcell: there are no images here yet\nhint: toolcell images pull python:3.14-slim\n",
-		"images verify":      "toolcell: there are no images here to verify\nhint: toolcell images pull python:3.14-slim\n",
-		"servers search hi":  "toolcell: no tool of your servers fits \"hi\"\nhint: toolcell servers tools lists all of them\n",
-		"servers tools nope": "toolcell: there is no server \"nope\"; servers: \"theirs\", \"gone\", \"remote\"\n",
-		"servers tools gne":  "toolcell: there is no server \"gne\"; did you mean \"gone\"? Servers: \"theirs\", \"gone\", \"remote\"\n",
+		"images list":               "toolcell: there are no images here yet\nhint: toolcell images pull python:3.14-slim\n",
+		"images verify":             "toolcell: there are no images here to verify\nhint: toolcell images pull python:3.14-slim\n",
+		"servers search hi":         "toolcell: no tool of your servers fits \"hi\"\nhint: toolcell servers tools lists all of them\n",
+		"images prune --max-size 5": "toolcell: --max-size: \"5\" is 5 bytes; to keep so many GiB: --max-size 5g\nhint: toolcell images prune --help\n",
+		"servers tools nope":        "toolcell: there is no server \"nope\"; servers: \"theirs\", \"gone\", \"remote\"\n",
+		"servers tools gne":         "toolcell: there is no server \"gne\"; did you mean \"gone\"? Servers: \"theirs\", \"gone\", \"remote\"\n",
 	} {
 		if r := typeIn(t, line); r.out != "" || !strings.HasSuffix(r.errs, want) {
 			t.Errorf("%s: %q, %q", line, r.out, r.errs)
