@@ -34,9 +34,8 @@ func findCommand(app *cli.App, args []string) typedCommand {
 
 // flagsFirst returns the command line with the command's flags before its arguments:
 // people write them in any order, and the cli package wants them first. What follows
-// "--" stays where it is. For exec so does all that follows the file, and the "--"
-// itself, which separates its own arguments from those of the code. It fails if there is
-// no such flag, or if one lacks its value: the cli package would take the next flag for
+// "--" stays where it is, and for exec so does all that follows the file: it is the
+// code's, also a "--". It fails if there is no such flag, or if one lacks its value: the cli package would take the next flag for
 // it, or our own "--".
 func (t typedCommand) flagsFirst() ([]string, error) {
 	if t.parsed != nil && t.parsed.SkipFlagParsing {
@@ -46,10 +45,7 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 	for at := t.at; at < len(t.args); at++ {
 		arg := t.args[at]
 		if arg == "--" {
-			if t.parsed == nil || t.parsed.Name != execName {
-				at++
-			}
-			rest = append(rest, t.args[at:]...)
+			rest = append(rest, t.args[at+1:]...)
 			break
 		}
 		switch isFlag := arg != "-" && strings.HasPrefix(arg, "-"); {
@@ -124,10 +120,17 @@ func (t typedCommand) noFlag(arg string) error {
 	}
 	more := ""
 	if t.parsed != nil && t.parsed.Name == execName {
-		more = "; arguments for the code come after the file, or after --"
+		more = "arguments for the code come after the file, or after -c CODE --"
 	}
 	given, _, _ := strings.Cut(arg, "=")
-	return console.Usagef("%s has no flag %s%s%s", t.path, given, didYouMean(dashed(flagName(arg)), names), more)
+	near := didYouMean(dashed(flagName(arg)), names)
+	switch {
+	case more != "" && near != "":
+		more = " (" + more + ")"
+	case more != "":
+		more = "; " + more
+	}
+	return console.Usagef("%s has no flag %s%s%s", t.path, given, near, more)
 }
 
 // noCommand returns the error for a command that is not among those given.

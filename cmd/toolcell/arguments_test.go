@@ -78,7 +78,7 @@ func TestSlipsAreNamed(t *testing.T) {
 		"images list --jsno":    "toolcell images list has no flag --jsno; did you mean --json?",
 		"images list --xyzzy":   "toolcell images list has no flag --xyzzy",
 		"doctor -imag x":        "toolcell doctor has no flag -imag; did you mean --image?",
-		"exec --sever=a x":      "toolcell exec has no flag --sever; did you mean --server?; arguments for the code come after the file, or after --",
+		"exec --sever=a x":      "toolcell exec has no flag --sever; did you mean --server? (arguments for the code come after the file, or after -c CODE --)",
 		"--verison":             "toolcell has no flag --verison; did you mean --version?",
 		"-x":                    "toolcell has no flag -x",
 		"-v":                    "toolcell has no flag -v; did you mean -V?",

@@ -116,11 +116,11 @@ func newCommandLine(s *console.Streams) *cli.App {
 }
 
 func usageError(_ *cli.Context, err error, _ bool) error {
-	return &console.ExitError{Code: console.ExitUsage, Err: err}
+	return &console.ExitError{Code: console.ExitUsage, Err: err, Help: true}
 }
 
-// printError prints err for the user, with its cure or the command whose help tells
-// more, and returns the exit code.
+// printError prints err for the user, with its hint or, if flags or arguments are wrong,
+// the command that prints help, and returns the exit code.
 func printError(w *os.File, err error, command string) int {
 	if err == nil {
 		return console.ExitOK
@@ -141,7 +141,7 @@ func printError(w *os.File, err error, command string) int {
 	if advice := oci.Advice(err); advice != "" {
 		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), console.Shown(w, advice))
 	}
-	if code == console.ExitUsage {
+	if exit != nil && exit.Help {
 		fmt.Fprintln(w, color.Cyan("hint:"), command+" --help")
 	}
 	return code

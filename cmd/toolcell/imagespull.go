@@ -119,7 +119,7 @@ func readLogin(c *cli.Context, s *console.Streams) (*images.Login, error) {
 	}
 	user, password, known := strings.Cut(given, ":")
 	if user == "" {
-		return nil, console.Usagef("--creds is USER[:PASSWORD], and this one has no user")
+		return nil, console.Invalidf("--creds is USER[:PASSWORD], and this one has no user")
 	}
 	if !known {
 		var err error

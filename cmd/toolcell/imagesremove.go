@@ -102,7 +102,7 @@ func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
 	if v := c.String("max-size"); v != "" {
 		n, err := settings.ParseBytes(v)
 		if err != nil {
-			return p, console.Usagef("--max-size: %q is %v", v, err)
+			return p, console.Invalidf("--max-size: %q is %v", v, err)
 		}
 		if _, err := strconv.ParseFloat(v, 64); err == nil && n < leastBytes { // a unit was forgotten
 			return p, console.Usagef("--max-size: %q is %s; to keep so many GiB: --max-size %sg", v, text.Plural(int(n), "byte"), v)
@@ -116,7 +116,7 @@ func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
 func parseUnused(v string) (time.Duration, error) {
 	days, err := strconv.ParseFloat(strings.TrimSuffix(v, "d"), 64)
 	if err != nil || !(days >= 0 && days <= 1e5) {
-		return 0, console.Usagef("--unused: %q is not a number of days", v)
+		return 0, console.Invalidf("--unused: %q is not a number of days", v)
 	}
 	return time.Duration(days * float64(24*time.Hour)), nil
 }

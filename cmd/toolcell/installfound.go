@@ -29,7 +29,7 @@ func installInFound(c *cli.Context, s *console.Streams) error {
 	}
 	found := slices.DeleteFunc(installer.Clients(o.Discovery), func(r installer.Client) bool { return !r.Found })
 	if len(found) == 0 && !o.JSON {
-		return console.Usagef("no MCP client was found on this machine; name one: %s", strings.Join(installer.ClientNames(), ", "))
+		return console.Invalidf("no MCP client was found on this machine; name one: %s", strings.Join(installer.ClientNames(), ", "))
 	}
 	if err := printClients(o, found); err != nil || o.JSON {
 		return err
@@ -50,7 +50,7 @@ func installInFound(c *cli.Context, s *console.Streams) error {
 		return nil
 	}
 	if !console.Terminal(s.In) || !console.Terminal(s.Err) {
-		return console.Usagef("name the clients that are to get toolcell: toolcell install %s, or toolcell install --all", strings.Join(without, " "))
+		return console.Invalidf("name the clients that are to get toolcell: toolcell install %s, or toolcell install --all", strings.Join(without, " "))
 	}
 	clients, err := askClients(c, o, without)
 	if err != nil {

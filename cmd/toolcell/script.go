@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -29,15 +32,12 @@ const maxScript = 16 << 20
 // if it says nothing.
 func readScript(c *cli.Context, in *os.File) (script, error) {
 	source, arguments := "", c.Args().Slice()
-	if !c.IsSet("c") && len(arguments) > 0 && arguments[0] != "--" {
+	if !c.IsSet("c") && len(arguments) > 0 {
 		source, arguments = arguments[0], arguments[1:]
-	}
-	if len(arguments) > 0 && arguments[0] == "--" {
-		arguments = arguments[1:]
 	}
 	for _, arg := range arguments {
 		if !utf8.ValidString(arg) {
-			return script{}, console.Usagef("the argument %q is not text in UTF-8", arg)
+			return script{}, console.Invalidf("the argument %q is not text in UTF-8", arg)
 		}
 	}
 	argv := func(name string) []string { return append([]string{name}, arguments...) }
@@ -60,12 +60,21 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 
 func readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.Open(name)
-	if err != nil {
-		return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %w", err)}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && looksLikeCode(name):
+		return "", console.Invalidf("there is no file %q; for code on the command line: toolcell exec -c %s", name, text.ShellWord(name))
+	case errors.Is(err, fs.ErrNotExist):
+		return "", console.Invalidf("there is no file %q", name)
+	case err != nil:
+		return "", console.Invalidf("reading the code: %w", err)
 	}
 	defer f.Close()
 	return readText(ctx, f, name)
 }
+
+// looksLikeCode reports whether a word that names no file has a character that code
+// has and the paths of scripts rarely have.
+func looksLikeCode(word string) bool { return strings.ContainsAny(word, "()[]{}=;:\"'\n") }
 
 // readText reads a file that may be a pipe or a terminal, where the end may be
 // long in coming: it returns early when ctx ends.
@@ -85,14 +94,14 @@ func readText(ctx context.Context, f *os.File, name string) (string, error) {
 	case o := <-read:
 		switch {
 		case o.err != nil:
-			return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %w", o.err)}
+			return "", console.Invalidf("reading the code: %w", o.err)
 		case len(o.body) > maxScript:
-			return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %s has more than %d MiB", name, maxScript>>20)}
+			return "", console.Invalidf("reading the code: %s has more than %d MiB", name, maxScript>>20)
 		}
 		// Editors of another world put a mark in front, which Python takes too.
 		text := string(bytes.TrimPrefix(o.body, []byte("\ufeff")))
 		if !utf8.ValidString(text) {
-			return "", &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("reading the code: %s is not text in UTF-8", name)}
+			return "", console.Invalidf("reading the code: %s is not text in UTF-8", name)
 		}
 		return text, nil
 	}

@@ -35,9 +35,9 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		var syntax *json.SyntaxError
 		switch err := json.Unmarshal(arguments, &object); {
 		case errors.As(err, &syntax):
-			return console.Usagef("%s is not a JSON object: %w", text.Printable(c.Args().Get(2), 200), err)
+			return console.Invalidf("%s is not a JSON object: %w", text.Printable(c.Args().Get(2), 200), err)
 		case err != nil || object == nil:
-			return console.Usagef("%s is not a JSON object", text.Printable(c.Args().Get(2), 200))
+			return console.Invalidf("%s is not a JSON object", text.Printable(c.Args().Get(2), 200))
 		}
 	}
 	conf, err := settings.Read(c)

@@ -109,7 +109,7 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	case len(all) == 0:
 		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
 	case id == "" && len(ids) > 1:
-		return config.Input{}, console.Usagef("say which of %s to set for server %q", strings.Join(ids, ", "), server)
+		return config.Input{}, console.Invalidf("say which of %s to set for server %q", strings.Join(ids, ", "), server)
 	}
 	return all[0], nil
 }

@@ -29,15 +29,19 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 	}{
 		"none":                {[]string{"-c", show}, "", "['-c']\n", ""},
 		"of -c":               {[]string{"-c", show, "--", "a", "-c", "--timeout", "", "é x"}, "", "['-c', 'a', '-c', '--timeout', '', 'é x']\n", ""},
-		"of a file":           {[]string{file, "--", "1", "--", "2"}, "", "['" + file + "', '1', '--', '2']\n", ""},
-		"of standard input":   {[]string{"-", "--", "a"}, show, "['-', 'a']\n", ""},
-		"of nothing named":    {[]string{"--", "a"}, show, "['-', 'a']\n", ""},
+		"of a file":           {[]string{file, "--", "1", "--", "2"}, "", "['" + file + "', '--', '1', '--', '2']\n", ""},
+		"of a file after --":  {[]string{"--timeout", "20", "--", file, "--", "a"}, "", "['" + file + "', '--', 'a']\n", ""},
+		"of standard input":   {[]string{"-", "--", "a"}, show, "['-', '--', 'a']\n", ""},
+		"of - after --":       {[]string{"--", "-", "a"}, show, "['-', 'a']\n", ""},
 		"of a file, plain":    {[]string{"--timeout", "20", file, "a", "b"}, "", "['" + file + "', 'a', 'b']\n", ""},
 		"flags, theirs":       {[]string{file, "--theirs", "--timeout", "-c", "-i", "--", "x"}, "", "['" + file + "', '--theirs', '--timeout', '-c', '-i', '--', 'x']\n", ""},
 		"of -c, plain":        {[]string{"-c", show, "a", "--json"}, "", "['-c', 'a', '--json']\n", ""},
 		"of -, plain":         {[]string{"-", "a", "-b"}, show, "['-', 'a', '-b']\n", ""},
 		"a flag that is none": {[]string{"--theirs", file}, "", "", "--theirs; arguments for the code come after the file"},
 		"not text":            {[]string{"-c", show, "--", "\xff"}, "", "", `"\xff" is not text in UTF-8`},
+		"no file":             {[]string{"gone.py"}, "", "", "toolcell: there is no file \"gone.py\"\n"},
+		"no file after --":    {[]string{"--", "a"}, show, "", "toolcell: there is no file \"a\"\n"},
+		"code, not a file":    {[]string{"print(1)"}, "", "", "there is no file \"print(1)\"; for code on the command line: toolcell exec -c 'print(1)'\n"},
 		"a file that is none": {[]string{"-"}, "x = '\xff'", "", "standard input is not text in UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {

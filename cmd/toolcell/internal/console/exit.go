@@ -6,7 +6,7 @@ import "fmt"
 const (
 	ExitOK    = 0
 	ExitFail  = 1 // the run's own failure
-	ExitUsage = 2 // wrong usage
+	ExitUsage = 2 // wrong usage, or a value or file that cannot be used
 	ExitHost  = 3 // the host cannot run sandboxes
 )
 
@@ -15,6 +15,7 @@ const (
 type ExitError struct {
 	Code int
 	Err  error
+	Help bool // the help of the command answers the error
 }
 
 func (e *ExitError) Error() string {
@@ -25,7 +26,14 @@ func (e *ExitError) Error() string {
 }
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef returns an error of wrong usage, which ends the program with ExitUsage.
+// Usagef returns an error of wrong flags or arguments, which ends the program with
+// ExitUsage and names the command's help.
 func Usagef(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...), Help: true}
+}
+
+// Invalidf returns an error of a value or file that cannot be used, which ends the
+// program with ExitUsage. The error says what is wrong with it, and help would not.
+func Invalidf(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }

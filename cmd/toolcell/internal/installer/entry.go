@@ -49,7 +49,7 @@ func (i *Installer) entry() (install.Entry, error) {
 	for _, pair := range i.Env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsAny(name, " \t\n\x00") || strings.ContainsRune(value, 0) {
-			return entry, console.Usagef("--env %q is not KEY=VALUE", pair)
+			return entry, console.Invalidf("--env %q is not KEY=VALUE", pair)
 		}
 		if err := settings.Check(name, value); err != nil {
 			return entry, err

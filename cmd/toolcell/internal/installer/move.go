@@ -46,7 +46,7 @@ func (c *change) confirmMove(ctx context.Context) error {
 		return nil
 	}
 	if !console.Terminal(c.Streams.In) || !console.Terminal(c.Streams.Err) {
-		return console.Usagef("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
+		return console.Invalidf("nothing was moved: there is no terminal to ask on; look with --dry-run, then add --yes")
 	}
 	if err := c.show(c.Streams.Err); err != nil {
 		return err

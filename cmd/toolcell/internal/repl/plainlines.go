@@ -3,7 +3,6 @@ package repl
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -56,7 +55,7 @@ func (l *plainLines) next(ctx context.Context, mark string) (string, error) {
 	case text, ok := <-l.read:
 		switch {
 		case ok && !utf8.ValidString(text):
-			return "", &console.ExitError{Code: console.ExitUsage, Err: errors.New("reading the code: standard input is not text in UTF-8")}
+			return "", console.Invalidf("reading the code: standard input is not text in UTF-8")
 		case ok:
 			return text, nil
 		case l.err != nil:

@@ -30,7 +30,7 @@ func FindDirs(one string) (Dirs, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil && (os.Getenv("XDG_CACHE_HOME") == "" || os.Getenv("XDG_STATE_HOME") == "") {
-		return Dirs{}, &console.ExitError{Code: console.ExitUsage, Err: errors.New("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")}
+		return Dirs{}, console.Invalidf("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")
 	}
 	d := Dirs{
 		Cache: filepath.Join(xdg("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),

@@ -120,7 +120,7 @@ func CheckMounts(s Settings, d Dirs) error {
 	home, _ := os.UserHomeDir()
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
-			return console.Usagef("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
+			return console.Invalidf("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
 		}
 		if m.Source == "/" {
 			return refuse("it is the whole host")

@@ -45,7 +45,7 @@ func (r *reader) fail(name, format string, args ...any) {
 	}
 	for _, k := range All {
 		if k.Name == name {
-			r.err = console.Usagef("setting --%s (%s): %q is %s", name, k.Env, r.value(name), fmt.Sprintf(format, args...))
+			r.err = console.Invalidf("setting --%s (%s): %q is %s", name, k.Env, r.value(name), fmt.Sprintf(format, args...))
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (r *reader) fail(name, format string, args ...any) {
 func (r *reader) refuse(name string, err error) {
 	for _, k := range All {
 		if k.Name == name && r.err == nil {
-			r.err = console.Usagef("setting --%s (%s): %w", name, k.Env, err)
+			r.err = console.Invalidf("setting --%s (%s): %w", name, k.Env, err)
 		}
 	}
 }

@@ -214,7 +214,7 @@ func Check(name, value string) error {
 	i := slices.IndexFunc(All, func(s Setting) bool { return s.Env == name })
 	if i < 0 {
 		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
-			return console.Usagef("--env %s: there is no such setting; toolcell help settings lists them", name)
+			return console.Invalidf("--env %s: there is no such setting; toolcell help settings lists them", name)
 		}
 		return nil
 	}

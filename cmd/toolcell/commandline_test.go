@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHelpIsNamedForWrongFlagsAndArgumentsOnly: a value or a file that cannot be used is
+// nothing that help explains.
+func TestHelpIsNamedForWrongFlagsAndArgumentsOnly(t *testing.T) {
+	t.Setenv("MCP_BRIDGE_STATE_DIR", t.TempDir())
+	for args, want := range map[string]string{
+		"exec --no-such-flag":           "hint: toolcell exec --help\n",
+		"images rm":                     "hint: toolcell images rm --help\n",
+		"nope":                          "hint: toolcell --help\n",
+		"exec no-such-file.py":          "",
+		"exec print(1)":                 "",
+		"exec --timeout soon -c 1":      "",
+		"exec .":                        "",
+		"images prune --max-size large": "",
+		"servers call a b c":            "",
+	} {
+		file := filepath.Join(t.TempDir(), "stderr")
+		stderr, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := runCommandLine(append([]string{"toolcell"}, strings.Fields(args)...), os.Stdin, os.Stdout, stderr)
+		stderr.Close()
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code != 2 || strings.Contains(string(got), "--help") != (want != "") || !strings.HasSuffix(string(got), want) {
+			t.Errorf("%s: exit %d\n%s", args, code, got)
+		}
+	}
+}
