@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/hostapi"
@@ -27,6 +28,23 @@ type discovered struct {
 	values  discovery.Values
 	log     *slog.Logger
 	config  config.Config
+}
+
+// discoverForShell is discoverServers for a command that the user of a shell typed: a
+// file that the user named must exist. serve starts without it, since clients do not
+// show why a server ended, and its log names the file.
+func discoverForShell(s settings.Settings, log *slog.Logger) (*discovered, error) {
+	f, err := discoverServers(s, log)
+	if err != nil {
+		return nil, err
+	}
+	if s.Servers != "" {
+		err = settings.MustExist("servers-config", f.options.Files().Absolute(s.Servers))
+	}
+	if file, named := s.PolicyFile(); named && err == nil {
+		err = settings.MustExist("policy", file)
+	}
+	return f, err
 }
 
 // discoverServers reads the config files of all MCP clients.
@@ -56,7 +74,7 @@ func (f *discovered) logProblems() { logProblems(f.log, f.config) }
 func logProblems(log *slog.Logger, cfg config.Config) {
 	for _, p := range cfg.Problems {
 		if !p.Skipped && p.Status != config.StatusUntrusted {
-			log.Warn("leaving out a server", "reason", p.String())
+			log.Warn(leftOut(p), "reason", p.String())
 		}
 	}
 	for _, p := range cfg.Projects {
@@ -65,25 +83,56 @@ func logProblems(log *slog.Logger, cfg config.Config) {
 	}
 }
 
-// noteProblems tells the user of a shell what is left out, unless it is to be quiet or
-// the log has it.
-func (f *discovered) noteProblems(c *cli.Context, s *console.Streams) {
+func leftOut(p config.Problem) string {
+	if p.Server == "" {
+		return "leaving out a file"
+	}
+	return "leaving out a server"
+}
+
+// noteProblems tells the user of a shell in one line what is left out, unless it is to
+// be quiet or the log has it. If the command needs a server that is left out, its error
+// says why, so more lines would only be in the way.
+func (f *discovered) noteProblems(c *cli.Context, s *console.Streams, named []string) {
 	if c.Bool("quiet") || c.IsSet("log-level") {
 		f.logProblems()
 		return
 	}
+	var notes []string
+	var files, servers int
 	for _, p := range f.config.Problems {
-		if !p.Skipped && p.Status != config.StatusUntrusted {
-			console.Note(s.Err, "leaving out a server: "+p.String())
+		if p.Skipped || p.Status == config.StatusUntrusted || slices.Contains(named, p.Server) {
+			continue
 		}
+		if p.Server == "" {
+			files++
+		} else {
+			servers++
+		}
+		notes = append(notes, leftOut(p)+": "+p.String())
 	}
 	for _, p := range f.config.Projects {
+		if slices.ContainsFunc(p.Starts, func(st config.Start) bool { return slices.Contains(named, st.Server) }) {
+			continue
+		}
 		why := "is not trusted"
 		if p.Changed {
 			why = "has changed since you trusted it"
 		}
-		console.Note(s.Err, fmt.Sprintf("%s %s, so its %s left out; read it, then: toolcell servers trust %s",
+		servers += len(p.Starts)
+		notes = append(notes, fmt.Sprintf("%s %s, so its %s left out; read it, then: toolcell servers trust %s",
 			p.Path, why, pluralAre(len(p.Starts), "server"), p.Path))
+	}
+	switch {
+	case len(notes) == 0:
+	case len(notes) == 1:
+		console.Note(s.Err, notes[0])
+	case files == 0:
+		console.Note(s.Err, pluralAre(servers, "server")+" left out: toolcell servers list")
+	case servers == 0:
+		console.Note(s.Err, pluralAre(files, "file")+" left out: toolcell servers list")
+	default:
+		console.Note(s.Err, text.Plural(files, "file")+" and "+text.Plural(servers, "server")+" are left out: toolcell servers list")
 	}
 }
 

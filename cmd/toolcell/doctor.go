@@ -132,10 +132,11 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 	}
 }
 
-// tryPython runs one line of Python in a sandbox.
+// tryPython runs one line of Python in a sandbox. What is wrong with the policy has a
+// check of its own, so it is not logged.
 func tryPython(ctx context.Context, conf settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
 	noRefresh := func(string, bool) {}
-	a, err := openApp(conf, appOptions{log: slog.New(console.NewNoteHandler(s.Err)), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
+	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
 	if err != nil {
 		return "", "", 0, err
 	}

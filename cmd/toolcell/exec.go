@@ -174,14 +174,14 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 // openForShell opens the app to run code for the user of a shell.
 func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*app, error) {
 	log := shellLogger(c, conf, s.Err)
-	found, err := discoverServers(conf, log)
+	found, err := discoverForShell(conf, log)
 	if err != nil {
 		return nil, err
 	}
 	if err := found.askTrust(c.Context, s); err != nil {
 		return nil, err
 	}
-	found.noteProblems(c, s)
+	found.noteProblems(c, s, c.StringSlice("server"))
 	return openApp(conf, appOptions{log: log, refreshImage: newRefresher(c, log, true).refresh, compilePackages: newCompiler(c, log, true).compile, servers: found})
 }
 

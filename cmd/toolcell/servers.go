@@ -51,7 +51,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		return err
 	}
 	log := shellLogger(c, conf, s.Err)
-	found, err := discoverServers(conf, log)
+	found, err := discoverForShell(conf, log)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		return err
 	}
 	if name := c.Command.Name; name != "list" && name != "check" { // which say it themselves
-		found.noteProblems(c, s)
+		found.noteProblems(c, s, c.Args().Slice())
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
 		Log: log, ClientVersion: version, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(),
@@ -71,7 +71,8 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 // forShell makes the error about a name that no server has say where a shell lists them.
 func forShell(err error) error {
 	var unknown *mcpproxy.UnknownServerError
-	if !errors.As(err, &unknown) {
+	var done *shellError
+	if !errors.As(err, &unknown) || errors.As(err, &done) {
 		return err
 	}
 	return &shellError{strings.Replace(err.Error(), unknown.Error(), unknown.Describe("toolcell servers list"), 1), err}

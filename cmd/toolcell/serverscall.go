@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
@@ -52,7 +53,7 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
-		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(conf, shellLogger(c, conf, s.Err)).NewRun(),
+		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(conf, slog.New(slog.DiscardHandler)).NewRun(), // the error of the call says what is wrong with it
 	})
 	progress.Close()
 	if err != nil {

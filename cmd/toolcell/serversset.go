@@ -35,7 +35,7 @@ func serversSet(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := discoverServers(conf, shellLogger(c, conf, s.Err))
+	found, err := discoverForShell(conf, shellLogger(c, conf, s.Err))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 		out = io.Discard
 	}
 	for _, arg := range c.Args().Slice() {
-		found, err := discoverServers(conf, shellLogger(c, conf, s.Err))
+		found, err := discoverForShell(conf, shellLogger(c, conf, s.Err))
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 		code int
 	}{
 		"exec":          {[]string{"exec", "--policy", file, "--server", "github", "-c", call}, `[servers.github] allow = []: using server "github" is not allowed`, exitFail},
-		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "policy.tomlx: there is no such file; write it, or name another; nothing may be called until this is fixed", exitFail},
+		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "setting --policy (MCP_BRIDGE_POLICY): " + file + "x does not exist", exitUsage},
 		"servers call":  {[]string{"servers", "call", "--policy", file, "github", "create_issue", `{"title": "t"}`}, `[servers.github] allow = []`, exitFail},
 		"a slip":        {[]string{"servers", "list", "--policy", slip}, slip + ", [servers.gihub] is about none of these servers", exitOK},
 		"other server":  {[]string{"servers", "call", "--policy", file, "odd", "pid"}, "", exitOK},

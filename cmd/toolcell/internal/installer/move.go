@@ -23,7 +23,9 @@ func (c *change) planMove(ctx context.Context) error {
 		return fmt.Errorf("%s %w", c.target.File, err)
 	}
 	if len(c.move.Servers) == 0 {
-		c.reportMove(c.Streams.Err)
+		if !c.DryRun { // which shows it
+			c.reportMove(c.Streams.Err)
+		}
 		return nil
 	}
 	if c.moved, err = openEdited(c.target.MovedFile()); err != nil {

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -122,6 +123,15 @@ func (s Settings) PolicyFile() (file string, named bool) {
 		return "", false
 	}
 	return filepath.Join(dir, "policy.toml"), false
+}
+
+// MustExist refuses a setting that names a file which does not exist.
+func MustExist(name, file string) error {
+	r := reader{}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		r.refuse(name, fmt.Errorf("%s does not exist", file))
+	}
+	return r.err
 }
 
 // ConfigDir returns the folder of the user's own files, which toolcell only reads,
