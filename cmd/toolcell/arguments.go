@@ -142,12 +142,20 @@ func noCommand(commands []*cli.Command, given string) error {
 	return console.Usagef("there is no command %q%s", given, didYouMean(given, names))
 }
 
-// didYouMean names the one that was probably meant, if there is one: a third of it may
-// be wrong.
+// didYouMean names the one that was probably meant, if there is one.
 func didYouMean(given string, names []string) string {
+	if near := probablyMeant(given, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
+// probablyMeant returns the name that was probably meant, or "": a third of it may be
+// wrong.
+func probablyMeant(given string, names []string) string {
 	for _, near := range match.Nearest(given, names, 3) {
 		if strings.EqualFold(given, near) || match.EditDistance(given, near) <= len(near)/3 {
-			return "; did you mean " + near + "?"
+			return near
 		}
 	}
 	return ""

@@ -66,7 +66,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	checks = slices.Concat(checks, servers, clients)
+	checks = slices.Concat(checks, slipChecks(), servers, clients)
 	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
 	if count(checks, oci.CheckFatal) == 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)

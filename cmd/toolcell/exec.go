@@ -181,6 +181,7 @@ func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*
 	if err := found.askTrust(c.Context, s); err != nil {
 		return nil, err
 	}
+	warnOfSlips(log)
 	found.noteProblems(c, s, c.StringSlice("server"))
 	return openApp(conf, appOptions{log: log, refreshImage: newRefresher(c, log, true).refresh, compilePackages: newCompiler(c, log, true).compile, servers: found})
 }

@@ -43,6 +43,7 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	if err != nil {
 		return err
 	}
+	warnOfSlips(log)
 	found.logProblems()
 	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found, serves: true})
 	if err != nil {

@@ -58,6 +58,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 	if err := found.askTrust(c.Context, s); err != nil {
 		return err
 	}
+	warnOfSlips(log)
 	if name := c.Command.Name; name != "list" && name != "check" { // which say it themselves
 		found.noteProblems(c, s, c.Args().Slice())
 	}
