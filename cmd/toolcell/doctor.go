@@ -160,7 +160,8 @@ func printChecks(w io.Writer, color console.Colors, checks []oci.Check) {
 		pad := strings.Repeat(" ", len("degraded ")-len(c.Status))
 		fmt.Fprintf(w, "%s%s %-*s %s\n", color.Status(c.Status), pad, width, c.Code, c.Text)
 		if c.Cure != "" {
-			fmt.Fprintf(w, "%scure: %s\n", indent, strings.ReplaceAll(c.Cure, "\n", "\n"+indent+"      "))
+			fix := strings.TrimPrefix(c.Cure, "# ") // beside "fix:" nothing is typed into a shell
+			fmt.Fprintf(w, "%sfix: %s\n", indent, strings.ReplaceAll(fix, "\n", "\n"+indent+"     "))
 		}
 	}
 	fmt.Fprintln(w, summary(checks))
@@ -171,13 +172,13 @@ func summary(checks []oci.Check) string {
 	case fatal > 0:
 		i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal })
 		if code := checks[i].Code; code == "RC-IMAGE" || code == "RC-REGISTRY" {
-			return "this host can run sandboxes, but not with this image; first cure " + code
+			return "this host can run sandboxes, but not with this image; first fix " + code
 		}
-		return "this host cannot run sandboxes; first cure " + checks[i].Code
+		return "this host cannot run sandboxes; first fix " + checks[i].Code
 	case missing == 1:
-		return "this host can run sandboxes, with 1 thing missing"
+		return "this host can run sandboxes, with 1 problem"
 	case missing > 1:
-		return fmt.Sprintf("this host can run sandboxes, with %d things missing", missing)
+		return fmt.Sprintf("this host can run sandboxes, with %d problems", missing)
 	}
 	return "this host can run sandboxes"
 }

@@ -19,9 +19,9 @@ func TestDoctorSummary(t *testing.T) {
 		code   int
 	}{
 		{[]oci.Check{ok}, "this host can run sandboxes", console.ExitOK},
-		{[]oci.Check{ok, missing}, "this host can run sandboxes, with 1 thing missing", console.ExitFail},
-		{[]oci.Check{missing, missing, ok}, "this host can run sandboxes, with 2 things missing", console.ExitFail},
-		{[]oci.Check{missing, fatal, ok}, "this host cannot run sandboxes; first cure RC-PROC", console.ExitHost},
+		{[]oci.Check{ok, missing}, "this host can run sandboxes, with 1 problem", console.ExitFail},
+		{[]oci.Check{missing, missing, ok}, "this host can run sandboxes, with 2 problems", console.ExitFail},
+		{[]oci.Check{missing, fatal, ok}, "this host cannot run sandboxes; first fix RC-PROC", console.ExitHost},
 	} {
 		if got, code := summary(tt.checks), doctorExit(tt.checks); got != tt.want || code != tt.code {
 			t.Errorf("got %q and %d, want %q and %d", got, code, tt.want, tt.code)
@@ -50,9 +50,9 @@ func TestPrintChecks(t *testing.T) {
 	})
 	const want = "ok        RC-A      well\n" +
 		"degraded  RC-LONGER not well\n" +
-		"                    cure: do this\n" +
-		"                          and this\n" +
-		"this host can run sandboxes, with 1 thing missing\n"
+		"                    fix: do this\n" +
+		"                         and this\n" +
+		"this host can run sandboxes, with 1 problem\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}

@@ -45,9 +45,17 @@ func checkClients(o discovery.Options) (checks []oci.Check) {
 		}
 	}
 	if len(current) > 0 && len(checks) == 0 {
-		checks = append(checks, oci.Check{Code: "RC-CLIENT", Status: oci.CheckOK, Text: "this program is what is started by " + strings.Join(current, ", ")})
+		checks = append(checks, oci.Check{Code: "RC-CLIENT", Status: oci.CheckOK, Text: startThis(current)})
 	}
 	return checks
+}
+
+func startThis(clients []string) string {
+	if len(clients) == 1 {
+		return clients[0] + " starts this program"
+	}
+	last := len(clients) - 1
+	return strings.Join(clients[:last], ", ") + " and " + clients[last] + " start this program"
 }
 
 // reinstall writes the command that brings an entry up to date.

@@ -41,8 +41,8 @@ func TestClientChecks(t *testing.T) {
 		want string // CODE, and a part of the text
 		cure string
 	}{
-		"this":               {entry("toolcell", "", self), 0o600, "RC-CLIENT this program is what is started by Cursor", ""},
-		"a copy":             {entry("toolcell", "", same), 0o600, "RC-CLIENT this", ""},
+		"this":               {entry("toolcell", "", self), 0o600, "RC-CLIENT Cursor starts this program", ""},
+		"a copy":             {entry("toolcell", "", same), 0o600, "RC-CLIENT Cursor", ""},
 		"gone":               {entry("toolcell", "", gone), 0o600, `RC-CLIENT-GONE the entry "toolcell" of Cursor in ` + cursor + " starts " + gone + ", which does not exist", self + " install cursor"},
 		"not in PATH":        {entry("toolcell", `"env":{"PATH":"/nonexistent"},`, "toolcell"), 0o600, "RC-CLIENT-GONE", self + " install cursor"},
 		"another":            {entry("toolcell", "", other), 0o600, "RC-CLIENT-OTHER the entry", self + " install cursor"},

@@ -170,13 +170,13 @@ func (h *helpText) settings(c *cli.Command) {
 	const where = "see toolcell help settings"
 	switch {
 	case all:
-		h.lines("  ", "Settings: "+where+"; all are flags of this command")
+		h.lines("  ", where+"; all are flags of this command")
 	case len(other) > 0 && len(set) > 0:
 		h.lines("  ", "Other settings: "+where+" for "+joinFlags(other))
 	case len(other) > 0:
-		h.lines("  ", "Settings: "+where+" for "+joinFlags(other))
+		h.lines("  ", where+" for "+joinFlags(other))
 	default:
-		h.lines("  ", "Settings: "+where)
+		h.lines("  ", where)
 	}
 }
 

@@ -28,7 +28,7 @@ func installCommand(s *console.Streams) *cli.Command {
 		&cli.BoolFlag{Name: "undo", Usage: "take the entry out again, and put back what was moved"},
 	}
 	return &cli.Command{
-		Name: "install", Usage: "put toolcell into the config of MCP clients", ArgsUsage: "[CLIENT...]",
+		Name: "install", Usage: "put toolcell into the config of MCP clients", ArgsUsage: "[CLIENT…]",
 		Description: "Without a client it shows those that are found on this machine, and asks which. Clients: " +
 			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +

@@ -29,9 +29,9 @@ func serversCommand(s *console.Streams) *cli.Command {
 		Subcommands: []*cli.Command{
 			command("list", "list the servers that were found, and what is wrong with any", "",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }, "policy"),
-			command("check", "start servers and report what is wrong with any", "[NAME]…",
+			command("check", "start servers and report what is wrong with any", "[NAME…]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCheck(c, s, p) }),
-			command("tools", "start servers and list their tools", "[NAME]…",
+			command("tools", "start servers and list their tools", "[NAME…]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
 			serversLoginCommand(s), serversLogoutCommand(s),
 			command("search", "search the tools of all servers", "QUERY",
@@ -90,7 +90,7 @@ func (e *shellError) Unwrap() error { return e.err }
 
 func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
-	printProblems(s.Err, all, p.Problems())
+	printUnread(s.Err, p.Problems())
 	printUnmatchedSections(c, s.Err, all)
 	if c.Bool("json") {
 		return console.PrintJSON(s, all)
@@ -127,27 +127,8 @@ func remark(st mcpproxy.ServerStatus) string {
 	return ""
 }
 
-// printProblems names the files that cannot be read, and counts the servers
-// that cannot be used until the user does something.
-func printProblems(w io.Writer, all []mcpproxy.ServerStatus, problems []config.Problem) {
-	count := map[string]int{}
-	for _, st := range all {
-		count[st.Status]++
-	}
-	printUnread(w, problems)
-	for _, c := range []struct{ status, one, more, cure string }{
-		{config.StatusUntrusted, "server is", "servers are", "in files of this project that may not start commands yet: toolcell servers trust FILE"},
-		{config.StatusNeedsValue, "server needs", "servers need", "a value: toolcell servers set NAME INPUT"},
-	} {
-		if n := count[c.status]; n == 1 {
-			fmt.Fprintf(w, "toolcell: 1 %s %s\n", c.one, c.cure)
-		} else if n > 1 {
-			fmt.Fprintf(w, "toolcell: %d %s %s\n", n, c.more, c.cure)
-		}
-	}
-}
-
-// printUnread names the files that cannot be read.
+// printUnread names the files that cannot be read. What is wrong with a server, and
+// what to type, is in its remark.
 func printUnread(w io.Writer, problems []config.Problem) {
 	for _, p := range problems {
 		if p.Server == "" {

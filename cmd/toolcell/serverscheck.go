@@ -31,7 +31,7 @@ type checked struct {
 func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	names := c.Args().Slice()
 	if len(names) == 0 {
-		printProblems(s.Err, p.Servers(), p.Problems())
+		printUnread(s.Err, p.Problems())
 	}
 	var rows []checked
 	for _, st := range p.Servers() {

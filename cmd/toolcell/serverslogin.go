@@ -30,8 +30,8 @@ func serversLoginCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "log in to a remote server with OAuth, in a browser", ArgsUsage: "NAME",
 		Description: "A page of the service opens in your browser; when you have agreed there, the tokens are kept in the\n" +
-			"state folder, in a file that only you can read, and all toolcell processes use and renew them. A login\n" +
-			"that a server has refused something to asks for the scopes that were missing, too.",
+			"state folder, in a file that only you can read, and all toolcell processes use and renew them. If a\n" +
+			"server has refused a request for lack of scopes, logging in again asks for them.",
 		Flags: append(flags, settings.Flags(loginSettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			return withProxy(c, s, func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogin(c, s, p) })

@@ -19,7 +19,7 @@ import (
 func serversSetCommand(s *console.Streams) *cli.Command {
 	flags := []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "forget the value"}, jsonFlag()}
 	return &cli.Command{
-		Name: "set", Usage: "give a server a value that its config file asks for or names", ArgsUsage: "NAME INPUT",
+		Name: "set", Usage: "store a value, such as a token, that a server's config asks for", ArgsUsage: "NAME INPUT",
 		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
 			"folder, in a file that only you can read. A variable of the environment goes before it.",
 		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
@@ -105,7 +105,7 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	}
 	switch {
 	case len(ids) == 0:
-		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("no server %q names anything to set; toolcell servers list shows the servers", server)}
+		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q asks for no value; toolcell servers list shows the servers", server)}
 	case len(all) == 0:
 		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
 	case id == "" && len(ids) > 1:

@@ -65,7 +65,7 @@ func usable(p *mcpproxy.Proxy) (names []string) {
 
 func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if !c.Args().Present() {
-		return console.Usagef("servers search takes what to search for")
+		return console.Usagef("servers search needs a query")
 	}
 	query := strings.Join(c.Args().Slice(), " ")
 	docs, err := searchShown(c.Context, c, s, p, query)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +26,7 @@ func serversTrustCommand(s *console.Streams) *cli.Command {
 
 func serversUntrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
-		Name: "untrust", Usage: "take that back", ArgsUsage: "FILE…",
+		Name: "untrust", Usage: "stop trusting a project's config file", ArgsUsage: "FILE…",
 		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return eachProjectFile(c, s, untrustFile) },
 	}
@@ -79,7 +80,7 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 
 func trustFile(out io.Writer, f *discovered, file string) (trustRow, error) {
 	if _, err := os.Stat(file); err != nil {
-		return trustRow{}, fmt.Errorf("trusting %s: %w", file, err)
+		return trustRow{}, fmt.Errorf("trusting %s: %w", file, errors.Unwrap(err)) // without the path again
 	}
 	f.options.Dir = discovery.ProjectOf(file)
 	if f.options.Dir == "" {

@@ -38,7 +38,7 @@ func toolsCommand(s *console.Streams) *cli.Command {
 			command("list", "show the saved tools of this project", "", toolsList),
 			command("show", "show saved tools with their source", "NAME…", toolsShow),
 			command("rm", "remove saved tools", "NAME…", toolsRemove),
-			command("export", "print saved tools, or all of them, as one Python module", "[NAME]…", toolsExport),
+			command("export", "print saved tools, or all of them, as one Python module", "[NAME…]", toolsExport),
 		},
 	}
 }

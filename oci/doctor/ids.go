@@ -21,7 +21,7 @@ func idChecks(f *hostFacts) []Check {
 	switch {
 	case !oneIDMapped && h.OwnUIDs.Size > 0:
 		last := h.OwnUIDs.Start + h.OwnUIDs.Size - 1
-		return []Check{okay("RC-IDS", fmt.Sprintf("each sandbox has a user id of its own, from %d to %d", h.OwnUIDs.Start, last))}
+		return []Check{okay("RC-IDS", fmt.Sprintf("each sandbox has a user ID of its own, from %d to %d", h.OwnUIDs.Start, last))}
 	case !oneIDMapped && h.EUID == 0:
 		return []Check{okay("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.UIDs.Root, h.UIDs.User))}
 	case !oneIDMapped:

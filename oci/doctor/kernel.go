@@ -29,7 +29,7 @@ func kernelCheck(f *hostFacts) Check {
 	case olderThan(f, 4, 6):
 		return fatal("RC-KERNEL", text+" is too old: cgroup namespaces came with 4.6", "# start this machine with a newer kernel, best 5.14 or later")
 	case olderThan(f, 5, 14) && !f.host.Cgroup.PIDs:
-		return degraded("RC-KERNEL", text+": before 5.14 the limit on processes counts all that run under one user id, so that busy sandboxes "+
+		return degraded("RC-KERNEL", text+": before 5.14 the limit on processes counts all that run under one user ID, so that busy sandboxes "+
 			"hold each other up; here no cgroup counts them instead", "# start this machine with a kernel of 5.14 or later")
 	}
 	return okay("RC-KERNEL", text)

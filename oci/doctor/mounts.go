@@ -18,10 +18,10 @@ func mountChecks(h spec.Host) (checks []Check) {
 		if denied == "" {
 			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
 			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
-				text += "; it has your own user id for that (isolation: one-id)"
+				text += "; it has your own user ID for that (isolation: one-id)"
 			}
 			if m.Mapped && h.OwnUIDs.Size > 0 {
-				text += "; runs of one server may share a user id for that"
+				text += "; runs of one server may share a user ID for that"
 			}
 			checks = append(checks, okay(code, text))
 			continue

@@ -137,7 +137,7 @@ func (c *change) report(w io.Writer) {
 		}
 	}
 	if _, others, err := othersOf(p, c.file.after); err == nil && others > 0 && !c.MoveServers && !p.Project {
-		fmt.Fprintf(w, "  its %d other server%s cost tokens in every request: toolcell install %s --move-servers --dry-run\n", others, plural(others), p.Client)
+		fmt.Fprintf(w, "  its %s tokens in every request: toolcell install %s --move-servers --dry-run\n", othersCost(others), p.Client)
 	}
 }
 
@@ -147,6 +147,13 @@ func scopeFlag(t install.Target) string {
 		return " --project"
 	}
 	return ""
+}
+
+func othersCost(n int) string {
+	if n == 1 {
+		return "1 other server costs"
+	}
+	return fmt.Sprintf("%d other servers cost", n)
 }
 
 func plural(n int) string {

@@ -77,7 +77,7 @@ func parseDuration(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("not a time; write 30, 30s or 2m")
 	}
 	if d <= 0 {
-		return 0, fmt.Errorf("not more than 0")
+		return 0, fmt.Errorf("too short: a time must be greater than 0")
 	}
 	return d, nil
 }
