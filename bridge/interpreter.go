@@ -19,7 +19,8 @@ import (
 	"github.com/toolcell/toolcell/oci"
 )
 
-// An interpreter is a Python in a sandbox, that of one run or of a session.
+// An interpreter is a Python process in a sandbox. It belongs to one run or to a
+// session.
 type interpreter struct {
 	image    Image
 	packages prepared
@@ -53,7 +54,7 @@ func (s *Server) acquireInterpreter(ctx context.Context, sess *session, p plan, 
 	if in := s.sessions.resume(sess); in != nil {
 		return in, in.packages.checkAdded(sess.name, p.needs)
 	}
-	// A first pull of the image may take long; that is not the code's time.
+	// The first pull of an image may take long, and does not count as time of the code.
 	image, err := s.o.Rootfs(ctx, req.Progress)
 	if ctx.Err() != nil {
 		return nil, withStatus(StatusCancelled, errors.New("the call was cancelled while the image was made ready"))
@@ -144,8 +145,8 @@ func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Pr
 	}
 }
 
-// commonModules are those that many runs import, or the runner for them: for
-// awaiting and for tracebacks.
+// commonModules are modules that many runs import, and those that the runner imports
+// to await coroutines and to format tracebacks.
 var commonModules = []string{
 	"asyncio", "linecache", "traceback", "textwrap", "re", "random", "datetime", "math", "collections", "itertools",
 	"functools", "statistics", "dataclasses", "typing", "pathlib", "subprocess", "threading", "time",
@@ -182,7 +183,8 @@ func ownVariables(env []string) []string {
 // with the answer for the processor.
 const afterAnswer = 2 * time.Millisecond
 
-// A runnerSandbox is the sandbox of an interpreter as its connection sees it.
+// A runnerSandbox is the sandbox of an interpreter, with the methods that its
+// connection uses.
 type runnerSandbox struct{ in *interpreter }
 
 func (s runnerSandbox) Connect() (net.Conn, error) {
@@ -195,8 +197,8 @@ func (s runnerSandbox) Connect() (net.Conn, error) {
 
 func (s runnerSandbox) Signal() bool { return s.in.signal(syscall.SIGURG) }
 
-// An interrupter raises KeyboardInterrupt in the code of one run. Python would miss
-// a signal that comes before the code begins, so that one waits.
+// An interrupter raises KeyboardInterrupt in the code of one run. Python would miss a
+// signal that arrives before the code begins, so the interrupter holds it until then.
 type interrupter struct {
 	in *interpreter
 
@@ -212,7 +214,7 @@ func (i *interrupter) interrupt() {
 	}
 }
 
-// begin takes note that the code begins.
+// begin records that the code begins, and sends the signal if one was held.
 func (i *interrupter) begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -256,8 +258,8 @@ func (in *interpreter) passOnOutput(req Request, progress *progress, files *arti
 	in.pipes.Tee(stdout, req.Stderr)
 }
 
-// typedInput returns what answers the code's wish for a line of input: one after
-// the other, below all that the code has written before.
+// typedInput returns the function that reads a line of input for the code. It reads
+// one line at a time, after the output that the code has already written.
 func (in *interpreter) typedInput(read func(context.Context) (string, error)) func(context.Context) (string, error) {
 	var turn sync.Mutex
 	return func(ctx context.Context) (string, error) {
@@ -306,7 +308,7 @@ func (in *interpreter) freeze() {
 	}
 }
 
-// thaw lets it go on.
+// thaw resumes what freeze has stopped.
 func (in *interpreter) thaw() {
 	if in.frozen {
 		in.sandbox.Thaw()

@@ -33,13 +33,14 @@ type Request struct {
 	// Stdout and Stderr receive the code's whole output as it is written, in
 	// addition to the result. They may be nil.
 	Stdout, Stderr io.Writer
-	// Stdin is what the code finds in its standard input; nothing if nil. It is
-	// read ahead of the code by no more than a pipe holds. A session keeps that of
-	// its first run.
+	// Stdin is the code's standard input, which is empty if nil. Reading is ahead of
+	// the code by no more than a pipe holds. A session keeps the Stdin of its first
+	// run.
 	Stdin io.Reader
-	// Input, if it is not nil, stands behind sys.stdin instead. It is called when
-	// the code wants a line, and returns one with its end, io.EOF or ErrInterrupted,
-	// which raises KeyboardInterrupt. The time it takes is not the run's.
+	// Input, if it is not nil, is used for sys.stdin instead. It is called when the
+	// code reads a line, and returns the line with its line end, io.EOF, or
+	// ErrInterrupted, which raises KeyboardInterrupt. The time that it takes does not
+	// count as time of the run.
 	Input func(ctx context.Context) (string, error)
 	// Running, if it is not nil, is called when the code is about to run, with a
 	// function that raises KeyboardInterrupt in it.
@@ -67,7 +68,7 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 	return r
 }
 
-// run is the story of one call, from top to bottom.
+// run has the steps of one call, from top to bottom.
 func (s *Server) run(ctx context.Context, req Request) *Result {
 	req.Code = withoutFence(req.Code)
 	plan, err := validate(req, s.o)
@@ -133,8 +134,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	return r
 }
 
-// pictureGrace is how long pictures may still be decoded when the run's time is
-// up: the answer comes within a second of it.
+// pictureGrace bounds the decoding of pictures after the run's time is up. The answer
+// comes within a second of the timeout.
 const pictureGrace = 750 * time.Millisecond
 
 // takeSlot waits for one of the slots for concurrent runs, and returns a
@@ -205,7 +206,8 @@ func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 		return r.fail(err)
 	}
 	if e.err != nil {
-		// The code is done; a sandbox that is hard to remove is not its fault.
+		// The code has ended, so an error in removing the sandbox is not an error of
+		// the run.
 		s.o.Log.Error("ending a sandbox", "err", e.err)
 	}
 	code := e.exit.Code

@@ -11,7 +11,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// What Result.Session says.
+// These are the values of Result.Session.
 const (
 	sessionNew       = "new"
 	sessionContinued = "continued"
@@ -36,11 +36,11 @@ type session struct {
 	turn chan struct{} // has room for one: the active run
 	old  bool          // interpreter has run code before
 
-	// Nil before the first run and after the end. It belongs to the call that
-	// has the turn.
+	// It is nil before the first run and after the end. Only the call that has the
+	// turn may use it.
 	interpreter *interpreter
 
-	// Guarded by sessions.mu.
+	// The fields below are guarded by sessions.mu.
 	calls int // that have the turn or wait for it
 	used  time.Time
 	timer *time.Timer // ends it, when no call has it
@@ -132,7 +132,8 @@ func (a *sessions) release(sess *session) {
 	a.leave(sess)
 }
 
-// leave removes a call from a session. Without any it stands still.
+// leave removes a call from a session. If no call is left, the session is frozen, or
+// forgotten if it has no interpreter.
 func (a *sessions) leave(sess *session) {
 	sess.calls--
 	switch {
@@ -140,7 +141,7 @@ func (a *sessions) leave(sess *session) {
 	case sess.interpreter == nil:
 		delete(a.live, sess.name)
 	default:
-		// What earlier runs have left must not compete with the user's programs.
+		// Processes that earlier runs left must not compete with the user's programs.
 		sess.interpreter.freeze()
 		used := time.Now()
 		sess.used = used
@@ -159,8 +160,8 @@ func (a *sessions) endIdle(sess *session, meant func() bool, why string) {
 	}
 }
 
-// isLive reports whether there is a session of that name, with variables or about to
-// have some.
+// isLive reports whether there is a session of that name that has variables or is
+// about to have some.
 func (a *sessions) isLive(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
