@@ -33,9 +33,9 @@ type Request struct {
 	// Stdout and Stderr receive the code's whole output as it is written, in
 	// addition to the result. They may be nil.
 	Stdout, Stderr io.Writer
-	// Stdin is the code's standard input, which is empty if nil. Reading is ahead of
-	// the code by no more than a pipe holds. A session keeps the Stdin of its first
-	// run.
+	// Stdin is the code's standard input, which is empty if Stdin is nil. No more than a
+	// pipe holds is read before the code asks for it. A session keeps the Stdin of its
+	// first run.
 	Stdin io.Reader
 	// Input, if it is not nil, is used for sys.stdin instead. It is called when the
 	// code reads a line, and returns the line with its line end, io.EOF, or
