@@ -135,6 +135,9 @@ func (t typedCommand) noFlag(arg string) error {
 
 // noCommand returns the error for a command that is not among those given.
 func noCommand(commands []*cli.Command, given string) error {
+	if given == settingsTopic {
+		return console.Usagef("there is no command %q; did you mean help settings?", given)
+	}
 	var names []string
 	for _, c := range shown(commands) {
 		names = append(names, c.Names()...)
