@@ -64,7 +64,7 @@ func readFile(ctx context.Context, name string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist) && looksLikeCode(name):
 		return "", console.Invalidf("there is no file %q; for code on the command line: toolcell exec -c %s", name, text.ShellWord(name))
 	case errors.Is(err, fs.ErrNotExist):
-		return "", console.Invalidf("there is no file %q", name)
+		return "", console.Invalidf("there is no such file: %q", name)
 	case err != nil:
 		return "", console.Invalidf("reading the code: %w", err)
 	}

@@ -39,8 +39,8 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 		"of -, plain":         {[]string{"-", "a", "-b"}, show, "['-', 'a', '-b']\n", ""},
 		"a flag that is none": {[]string{"--theirs", file}, "", "", "--theirs; arguments for the code come after the file"},
 		"not text":            {[]string{"-c", show, "--", "\xff"}, "", "", `"\xff" is not text in UTF-8`},
-		"no file":             {[]string{"gone.py"}, "", "", "toolcell: there is no file \"gone.py\"\n"},
-		"no file after --":    {[]string{"--", "a"}, show, "", "toolcell: there is no file \"a\"\n"},
+		"no file":             {[]string{"gone.py"}, "", "", "toolcell: there is no such file: \"gone.py\"\n"},
+		"no file after --":    {[]string{"--", "a"}, show, "", "toolcell: there is no such file: \"a\"\n"},
 		"code, not a file":    {[]string{"print(1)"}, "", "", "there is no file \"print(1)\"; for code on the command line: toolcell exec -c 'print(1)'\n"},
 		"a file that is none": {[]string{"-"}, "x = '\xff'", "", "standard input is not text in UTF-8"},
 	} {
