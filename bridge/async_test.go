@@ -18,6 +18,7 @@ type asyncCase struct {
 	err        string // how its error begins; empty if it succeeds
 	stderr     string // that stderr has; empty: stderr is empty
 	in         string // "fresh", "session" or, without an await, "sync", if it is not the same everywhere
+	hint       string // of the result
 	from       int    // the first minor version of Python with what it uses
 }
 
@@ -35,6 +36,8 @@ async def say(what):
     print(what)
 def called(what): return what()
 `
+
+const notAwaited = "mcp_up.echo() is a coroutine: write await mcp_up.echo(…)"
 
 var asyncCases = []asyncCase{
 	{name: "create_task", code: "t = asyncio.create_task(say('task'))", out: "task", in: "fresh"},
@@ -103,7 +106,18 @@ var asyncCases = []asyncCase{
 	{name: "a function of runtime", code: "from mcp import runtime\nprint(runtime.search_tool_docs('x') is None)", out: "False", err: "RuntimeError: runtime.search_tool_docs() was never awaited", stderr: "search_tool_docs"},
 	{name: "in a function", code: "def g(): return str(mcp_up.echo(a=1))\nx = g()", err: "RuntimeError: mcp_up.echo() was never awaited", stderr: "in g"},
 	{name: "in a coroutine", code: "async def g(): mcp_up.echo(a=1)\ng()", err: "RuntimeError: mcp_up.echo() was never awaited", stderr: "in g"},
-	{name: "used as its value", code: "for x in mcp_up.echo(a=1): pass", err: "TypeError: 'coroutine' object is not iterable", stderr: "write await mcp_up.echo(…)"},
+	{name: "used as its value", code: "for x in mcp_up.echo(a=1): pass", err: "TypeError: 'coroutine' object is not iterable", stderr: "for x in", hint: notAwaited},
+	{name: "kept and used", code: "r = mcp_up.echo(a=1)\nprint(r['a'])", err: "TypeError: 'coroutine' object is not subscriptable", stderr: "r['a']", hint: notAwaited},
+	{name: "an attribute of it", code: "mcp_up.echo(a=1).a", err: "AttributeError: 'coroutine' object has no attribute 'a'", stderr: "echo", hint: notAwaited},
+	{name: "an attribute of it when kept", code: "r = mcp_up.echo(a=1)\nr.a", err: "AttributeError: 'coroutine' object has no attribute 'a'", stderr: "r.a", hint: notAwaited},
+	{name: "kept and looped over", code: "r = mcp_up.echo(a=1)\nfor x in r: pass", err: "TypeError: 'coroutine' object is not iterable", stderr: "in r", hint: notAwaited},
+	{name: "its length", code: "r = mcp_up.echo(a=1)\nlen(r)", err: "TypeError: object of type 'coroutine' has no len()", stderr: "len", hint: notAwaited},
+	{name: "given to a library", code: "import json\nr = mcp_up.echo(a=1)\njson.dumps(r)", err: "TypeError: Object of type coroutine is not JSON serializable", stderr: "dumps", hint: notAwaited},
+	{name: "kept in a function", code: "def g():\n    r, other = mcp_up.echo(a=1), 1\n    return r['a']\ng()", err: "TypeError: 'coroutine' object is not subscriptable", stderr: "in g", hint: notAwaited},
+	{name: "in what is given to a library", code: "import json\nr = {'a': mcp_up.echo(a=1)}\njson.dumps(r)", err: "TypeError: Object of type coroutine is not JSON serializable", stderr: "dumps", hint: notAwaited},
+	{name: "kept in a list", code: "rs = [mcp_up.other(), mcp_up.echo(a=1)]\nrs[1]['a']", err: "TypeError: 'coroutine' object is not subscriptable", stderr: "rs[1]", hint: notAwaited},
+	{name: "a function of runtime used as its value", code: "from mcp import runtime\nhits = runtime.search_tool_docs('x')\nhits[0]", err: "TypeError: 'coroutine' object is not subscriptable", stderr: "hits[0]", hint: "runtime.search_tool_docs() is a coroutine: write await runtime.search_tool_docs(…)"},
+	{name: "the code's own used as its value", code: "async def own(): pass\nr = own()\ntry: r[0]\nfinally: r.close()", err: "TypeError: 'coroutine' object is not subscriptable", stderr: "r[0]"},
 	{name: "an error that has nothing to do with it", code: "calls = [mcp_up.echo(a=1)]\n1/0", err: "ZeroDivisionError", stderr: "1/0"},
 	{name: "a coroutine of the code's own", code: "f()\nx = 1", stderr: "RuntimeWarning: coroutine 'f' was never awaited"},
 	{name: "one that is kept", code: "c = f()\nx = 1", stderr: "RuntimeWarning: coroutine 'f' was never awaited", in: "fresh"},
@@ -157,6 +171,9 @@ func (c asyncCase) check(t *testing.T, r *Result) {
 	if !strings.Contains(stderr, c.stderr) || c.stderr == "" && stderr != "" {
 		t.Errorf("stderr is %q, want %q", stderr, c.stderr)
 	}
+	if r.Hint != c.hint {
+		t.Errorf("the hint is %q, want %q", r.Hint, c.hint)
+	}
 	for _, ours := range []string{"toolcell", "runner-", "tracemalloc", "asyncio/"} {
 		if strings.Contains(stderr+stdout, ours) {
 			t.Errorf("it shows %q:\n%s%s", ours, stdout, stderr)
@@ -183,6 +200,9 @@ func TestTasksLiveOnInASession(t *testing.T) {
 			{"try: await t\nexcept ValueError as e: print(e)", "bad", ""},
 			{"asyncio.create_task(fail()) and None", "", ""},
 			{"await asyncio.sleep(0.01)", "", "ValueError: bad"},
+			{"c = mcp.runtime.list_tools('x')", "", ""},
+			{"c[0]", "", "TypeError: 'coroutine' object is not subscriptable"},
+			{"c = 1", "", ""}, // that it was explained is enough
 			{"c = f()", "", ""},
 			{"await c", "ran", ""},
 			{"t = asyncio.create_task(f()); t.add_done_callback(lambda _: print('at its end')); mcp.runtime.end_session(); for_ever.cancel() and None", "at its end", ""},

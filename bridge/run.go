@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/hints"
@@ -236,11 +237,21 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	}
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
-		Stdout: r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
+		Unawaited: after(runner.CauseUnawaited, e.done.Cause),
+		Stdout:    r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
 		Packages: s.packageNamer(p), Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,
 	})
+}
+
+// after returns what follows a prefix, or "".
+func after(prefix, s string) string {
+	rest, found := strings.CutPrefix(s, prefix)
+	if !found {
+		return ""
+	}
+	return rest
 }
 
 // cleanFiles removes the files of old runs in the background.

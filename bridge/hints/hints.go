@@ -21,6 +21,7 @@ type Run struct {
 	Failed    bool     // by an error of its code
 	Error     string   // the exception, with what Python or the runner suggests
 	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
+	Unawaited string   // the call that the code takes for its value
 	Stdout    []string // lines
 	Stderr    []string // lines
 	Code      string
@@ -42,7 +43,7 @@ type Run struct {
 func For(r Run) string {
 	if r.Failed {
 		for _, rule := range []func(Run) string{
-			missingModule, missingMember, missingName, toolValue, callShape, ipythonLine,
+			missingModule, missingMember, missingName, toolValue, unawaited, callShape, ipythonLine,
 		} {
 			if hint := rule(r); hint != "" {
 				return hint
@@ -95,3 +96,13 @@ func toolValue(r Run) string {
 	return "a tool returns its value, not the protocol's result: use it as it is, without .content or [\"content\"]; " +
 		"the server's whole answer is at .raw"
 }
+
+// unawaited is for a call without await, where its value is needed.
+func unawaited(r Run) string {
+	if !callName().MatchString(r.Unawaited) {
+		return ""
+	}
+	return fmt.Sprintf("%s() is a coroutine: write await %[1]s(…)", r.Unawaited)
+}
+
+var callName = pattern(`^[[:print:]]{1,200}$`)

@@ -85,7 +85,7 @@ type Done struct {
 	ExitCode int      // of the code
 	Result   string   // repr of a trailing expression
 	Error    string   // last line of the traceback
-	Cause    string   // of the error, if it is one that the runner recognizes: CauseToolValue
+	Cause    string   // of the error, if it is one that the runner recognizes
 	Names    []string // that the code has defined
 	Limit    string   // name of a limit that the code hit
 	Kept     bool     // the session continues: Run may be called again
@@ -94,9 +94,15 @@ type Done struct {
 	Stack []string // the code's stack at the timeout, outermost first
 }
 
-// CauseToolValue is the cause of an error in code that takes the value of a tool for
-// the result that the protocol wraps it in.
-const CauseToolValue = "tool value"
+// Causes of an error.
+const (
+	// CauseToolValue: the code takes the value of a tool for the result that the
+	// protocol wraps it in.
+	CauseToolValue = "tool value"
+	// CauseUnawaited, with the name of a call behind it: the code takes the call for
+	// its value.
+	CauseUnawaited = "unawaited "
+)
 
 // A Conn is the host's end of the connection to one runner. Runs follow each
 // other: it is not safe for concurrent use.

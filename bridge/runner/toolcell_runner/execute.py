@@ -59,10 +59,8 @@ class Executor:
             return exit_code(stop), None, None, None
         except BaseException as error:
             suggestion = report(error, self._runtime.sources)
-            self.cause = cause_of(error, self._runtime.sources)
-            never_awaited = self._unawaited.error()
-            if never_awaited and "coroutine" in str(error):
-                report(never_awaited, self._runtime.sources)  # what it could not do was done to a call
+            self.cause = (self._unawaited.cause_of(error, self._runtime.sources)
+                          or cause_of(error, self._runtime.sources))
             return 1, None, described(error, suggestion), limit_hit(error)
         finally:
             if not self._continues():

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 BUILTINS = vars(builtins)
 MAX_MEMBERS = 1000  # of a list or the like that are looked at
+CAUSE = "unawaited "  # before the name of a call, in the cause of an error
+MAX_NAME = 200  # characters
+EXPLAINED = "explained"  # the __name__ of a call that a hint was given about; no tool is shown by it
 
 
 async def nothing() -> None:
@@ -44,8 +47,10 @@ class Unawaited:
         frame: FrameType | None = sys._getframe(1)
         while frame and is_runner(frame.f_code.co_filename):
             frame = frame.f_back
-        if is_runner(coroutine.cr_code.co_filename) and not self.over:
-            self._calls.append((coroutine.__qualname__.replace("Runtime.", "runtime.", 1), entry_of(frame)))
+        if coroutine.__name__ == EXPLAINED:
+            return  # in a session, the next run overwrites it with what it should have been
+        if is_call(coroutine) and not self.over:
+            self._calls.append((name_of(coroutine), entry_of(frame)))
         else:
             warn(coroutine, frame)
 
@@ -60,6 +65,26 @@ class Unawaited:
         error = RuntimeError(f"{name}() was never awaited, so it did not run: write await {name}(…){more}")
         return error.with_traceback(entry)
 
+    def cause_of(self, error: BaseException, sources: Sources) -> str | None:
+        """Returns the cause of an error that treats a call as its value, for a hint; or None.
+
+        The calls that were dropped before the error are not reported any more: the code failed before it could await
+        them.
+        """
+        dropped, self._calls = [name for name, _ in self._calls], []
+        try:
+            if not isinstance(error, (AttributeError, TypeError)) or "coroutine" not in str(error):
+                return None
+            call = coroutine_of(error, sources)
+            if call:
+                if not is_call(call):
+                    return None
+                call.__name__ = EXPLAINED
+                return CAUSE + name_of(call)[:MAX_NAME]
+        except Exception:
+            pass  # it looks into objects of the code's, which may do anything
+        return CAUSE + dropped[0][:MAX_NAME] if dropped else None
+
     def end(self, values: Iterable[Any]) -> None:
         """Takes in what the code holds at its end, when nothing can await it any more. What is dropped later can only
         be warned of.
@@ -69,6 +94,16 @@ class Unawaited:
                 self._dropped(value)
                 value.close()
         self.over = True
+
+
+def is_call(value: Any) -> bool:
+    return is_coroutine(value) and is_runner(value.cr_code.co_filename)
+
+
+def name_of(call: Any) -> str:
+    """Returns the name of what was called, as the code writes it."""
+    name: str = call.__qualname__
+    return name.replace("Runtime.", "runtime.", 1)
 
 
 def warn(coroutine: Any, frame: FrameType | None) -> None:
@@ -115,3 +150,17 @@ def held(namespace: dict[str, Any], *more: Any) -> list[Any]:
         elif kind is dict and value is not BUILTINS:
             values += [*value.values()][:MAX_MEMBERS]
     return values
+
+
+def coroutine_of(error: BaseException, sources: Sources) -> Any:
+    """Returns the coroutine that an error is about, if the error has it or the line that failed names it; or None."""
+    import ast
+
+    from .suggestions import failing_line, resolved
+    frame, nodes = failing_line(error, sources)
+    named = [value for node in nodes if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+             for value in resolved(node, frame)]
+    for value in (getattr(error, "obj", None), *named, *held({}, *named)):
+        if type(value) is COROUTINE and has_not_begun(value):
+            return value
+    return None
