@@ -43,7 +43,7 @@ type Run struct {
 func For(r Run) string {
 	if r.Failed {
 		for _, rule := range []func(Run) string{
-			missingModule, missingMember, missingName, toolValue, unawaited, callShape, ipythonLine,
+			missingModule, missingMember, missingName, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
 		} {
 			if hint := rule(r); hint != "" {
 				return hint
@@ -103,6 +103,14 @@ func unawaited(r Run) string {
 		return ""
 	}
 	return fmt.Sprintf("%s() is a coroutine: write await %[1]s(…)", r.Unawaited)
+}
+
+// noInput is for input() when there is nothing to read.
+func noInput(r Run) string {
+	if !strings.HasPrefix(r.Error, "EOFError: EOF when reading a line") {
+		return ""
+	}
+	return "input() has nothing to read, and the user cannot type an answer: put the value into the code, or ask the user first"
 }
 
 var callName = pattern(`^[[:print:]]{1,200}$`)

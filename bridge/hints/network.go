@@ -73,6 +73,9 @@ var (
 	// reach: resolvers of glibc and musl, the kernel, curl, wget, Node.js.
 	unreachable = pattern(`Temporary failure in name resolution|Name or service not known|Name does not resolve|No address associated with hostname` +
 		`|\[Errno -3\]|Network (?:is )?unreachable|\[Errno 101\]|Could not resolve host|unable to resolve host|EAI_AGAIN|getaddrinfo ENOTFOUND`)
+	// noClient finds what Python and shells say if curl or wget is not in the image.
+	noClient = pattern(`^FileNotFoundError: \[Errno 2\] No such file or directory: '(?:[\w./-]*/)?(?:curl|wget)'$` +
+		`|^(?:/bin/|/usr/bin/)?(?:sh|bash|ash|dash): (?:line )?(?:\d+: )?(?:curl|wget): (?:command )?not found`)
 	// usesNetwork finds code that would go to the network by itself, and not through a
 	// server.
 	usesNetwork = pattern(`(?m)(?:^|[;:])[ \t]*(?:import|from)[ \t]+[\w., \t]{0,200}\b(?:urllib3?|requests|http|httplib2|httpx|aiohttp|socket|websockets?|` +
@@ -89,6 +92,10 @@ func network(r Run) string {
 		return unreachable().MatchString(line) && !strings.Contains(line, "MCPError: ")
 	}
 	switch {
+	case r.Failed && noClient().MatchString(r.Error):
+		return noNetwork
+	case usesNetwork().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, noClient().MatchString) || slices.ContainsFunc(r.Stderr, noClient().MatchString)):
+		return noNetwork
 	case r.Failed && (says(r.Error) || slices.ContainsFunc(r.Stderr, says)):
 		return noNetwork // also if what it led to is another error
 	case usesNetwork().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, says) || slices.ContainsFunc(r.Stderr, says)):

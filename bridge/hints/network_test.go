@@ -16,6 +16,10 @@ func TestNetworkIsNamed(t *testing.T) {
 		"caught":    {Code: "x = 1; import os, requests", Stdout: []string{"failed: [Errno -3] Temporary failure in name resolution"}},
 		"curl":      {Code: "subprocess.run(['curl', url])", Stderr: []string{"curl: (6) Could not resolve host: example.com"}},
 		"wget":      {Code: "os.system('wget ' + url)", Stderr: []string{"wget: unable to resolve host address 'example.com'"}},
+		"no curl":   {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl'"},
+		"no wget":   {Code: "os.system('wget -q ' + url)", Stderr: []string{"sh: 1: wget: not found"}},
+		"in bash":   {Code: "os.system('curl ' + url)", Stderr: []string{"bash: line 1: curl: command not found"}},
+		"busybox":   {Code: "os.system('curl ' + url)", Stderr: []string{"/bin/sh: curl: not found"}},
 		"node":      {Code: "subprocess.run(['node', '-e', 'fetch(url)'])", Stderr: []string{"Error: getaddrinfo EAI_AGAIN example.com"}},
 	} {
 		if got := For(r); got != noNetwork {
@@ -28,6 +32,8 @@ func TestNetworkIsNamed(t *testing.T) {
 		"a log of a failed run": {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
 		"a tool that fetches":   {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
 		"a log that was read":   {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
+		"a file's name":         {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
+		"a log without curl":    {Code: "print(await mcp_ci.log())", Stdout: []string{"sh: 1: curl: not found"}},
 		"a refused connection":  {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
 		"a timeout of its own":  {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
 	} {
