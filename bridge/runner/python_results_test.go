@@ -89,6 +89,11 @@ func TestRunnerSaysWhatWasMeant(t *testing.T) {
 		{"key, popped", "row = {'title': 1}\nrow.pop('tilte')", "Did you mean: 'title'?"},
 		{"key, in a function", "def f(row):\n    return row['tilte']\nfor r in [{'title': 1}]: f(r)", "Did you mean: 'title'?"},
 		{"key, nothing near", "row = {'title': 1, 'body': 2}\nrow['zzz']", "KeyError: 'zzz'; there are: title, body"},
+		{"key of an answer without a name", "(await mcp_github.echo(total=3))['argumnets']", "KeyError: 'argumnets'. Did you mean: 'arguments'?"},
+		{"index of an answer", "(await mcp_github.echo(total=3))[0]", "KeyError: 0: this is a mapping, not a list; its keys are: "},
+		{"loop over an answer", "for t in await mcp_github.echo(total=3):\n    t['title']", "; t is 'arguments': a loop over a mapping gives its keys"},
+		{"attribute in a loop over a mapping", "found = {'tasks': 1}\nfor t in found: t.id", "; t is 'tasks': a loop over a mapping gives its keys"},
+		{"loop over a mapping with a name", "found = {'tasks': 1}\nfor t in found:\n    t['id']", "; t is 'tasks': a loop over a mapping gives its keys"},
 		{"key of a server's answer", "answer = await mcp_github.echo(total=3)\nanswer['arguments']['totla']", "Did you mean: 'total'?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

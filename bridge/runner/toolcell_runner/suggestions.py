@@ -29,7 +29,9 @@ def suggestion(error: BaseException, sources: Sources) -> str:
     if isinstance(error, NameError):
         return suggested_name(missing_name(error), last_entry(error).tb_frame)
     if isinstance(error, AttributeError):
-        return suggested_attribute(error, sources)
+        return suggested_attribute(error, sources) or key_for_record(error, sources)
+    if isinstance(error, TypeError):
+        return key_for_record(error, sources)
     if isinstance(error, KeyError) and not isinstance(error, UnknownServerError):
         return suggested_key(error, sources)
     return ""
@@ -131,8 +133,13 @@ def suggested_attribute(error: AttributeError, sources: Sources) -> str:
 def suggested_key(error: BaseException, sources: Sources) -> str:
     """Looks for the mapping in the line that failed: the error has the key alone."""
     wanted = error.args[0] if len(error.args) == 1 else None
+    holder: Any = getattr(error, "holder", None)
+    if isinstance(wanted, (int, slice)) and hasattr(holder, "keys"):
+        return f": this is a mapping, not a list; its keys are: {shortened(holder.keys())}"
     if not isinstance(wanted, str):
         return ""
+    if hasattr(holder, "keys"):
+        return suggested_of(holder, wanted)
     frame, nodes = failing_line(error, sources)
     for node in nodes:
         if type(node).__name__ == "Subscript":
@@ -143,8 +150,32 @@ def suggested_key(error: BaseException, sources: Sources) -> str:
             continue
         for holder in holders:
             if hasattr(holder, "keys") and wanted not in holder.keys():
-                keys = list(holder.keys())
-                return did_you_mean(wanted, keys) or (f"; there are: {shortened(keys)}" if keys else "")
+                return suggested_of(holder, wanted)
+    return ""
+
+
+def suggested_of(holder: Any, wanted: str) -> str:
+    keys = list(holder.keys())
+    return did_you_mean(wanted, keys) or (f"; there are: {shortened(keys)}" if keys else "")
+
+
+def key_for_record(error: BaseException, sources: Sources) -> str:
+    """Explains t["title"] and t.title in a loop over a mapping, where t is one of its keys.
+
+    If the loop goes over what it awaits, as in `for t in await f()`, that is gone: it may have been a list of texts.
+    """
+    import ast
+    if not str(error).startswith(("string indices must be", "'str' object has no attribute")):
+        return ""
+    frame, nodes = failing_line(error, sources)
+    used = [node.value for node in nodes if isinstance(node, (ast.Subscript, ast.Attribute))]
+    keys = {node.id: value for node in used if isinstance(node, ast.Name) for value in resolved(node, frame)
+            if isinstance(value, str)}
+    for node in ast.walk(ast.parse(sources.texts[frame.f_code.co_filename])) if keys else ():
+        if isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.target, ast.Name):
+            name, over = node.target.id, resolved(node.iter, frame)
+            if name in keys and (isinstance(node.iter, ast.Await) or any(isinstance(value, dict) for value in over)):
+                return f"; {name} is {keys[name][:60]!r}: a loop over a mapping gives its keys"
     return ""
 
 

@@ -14,6 +14,11 @@ class Record(dict):  # type: ignore[type-arg]
     answer.
     """
 
+    def __missing__(self, key: Any) -> Any:
+        error: Any = KeyError(key)
+        error.holder = self  # for what is suggested: a value that was never in a variable is found nowhere else
+        raise error
+
     def __getattr__(self, name: str) -> Any:
         if not is_dunder(name) and name in self:
             return self[name]
