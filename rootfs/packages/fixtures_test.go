@@ -30,7 +30,7 @@ type wheelFile struct {
 }
 
 // makeWheel returns the bytes of NAME-1.0-py3-none-any.whl with these files.
-func makeWheel(t *testing.T, name string, files ...wheelFile) []byte {
+func makeWheel(t testing.TB, name string, files ...wheelFile) []byte {
 	t.Helper()
 	info := name + "-1.0.dist-info/"
 	files = append(files, wheelFile{name: info + "METADATA", content: "Name: " + name})

@@ -122,8 +122,7 @@ func TestUnpackBoundsTheDirectory(t *testing.T) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	t := &testing.T{}
-	f.Add(makeWheel(t, "a", wheelFile{name: "a/x.py", content: "x"}))
+	f.Add(makeWheel(f, "a", wheelFile{name: "a/x.py", content: "x"}))
 	f.Fuzz(func(t *testing.T, wheel []byte) {
 		_, _, _ = unpack(t, wheel, 1<<20)
 	})
