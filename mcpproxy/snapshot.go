@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/match"
@@ -126,11 +127,11 @@ type UnknownServerError struct {
 }
 
 func (e *UnknownServerError) Error() string {
-	said := e.Describe("runtime.discovered_servers()")
+	said := []string{e.Describe("runtime.discovered_servers()")}
 	for _, p := range e.Unread[:min(len(e.Unread), maxUnread)] {
-		said += "; not used: " + p.String()
+		said = append(said, "not used: "+p.String())
 	}
-	return said
+	return strings.Join(said, "; ")
 }
 
 // Describe returns the text of the error without the files that could not be read.

@@ -109,7 +109,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 	var took time.Duration
 	var version, cure string
 	if err == nil {
-		version, cure, took, err = tryPython(ctx, conf, s)
+		version, cure, took, err = tryPython(ctx, conf)
 	}
 	switch c := (oci.Check{Code: "RC-SANDBOX"}); {
 	case err == nil:
@@ -134,7 +134,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Stream
 
 // tryPython runs one line of Python in a sandbox. What is wrong with the policy has a
 // check of its own, so it is not logged.
-func tryPython(ctx context.Context, conf settings.Settings, s *console.Streams) (version, cure string, took time.Duration, err error) {
+func tryPython(ctx context.Context, conf settings.Settings) (version, cure string, took time.Duration, err error) {
 	noRefresh := func(string, bool) {}
 	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
 	if err != nil {

@@ -108,7 +108,7 @@ func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, s *con
 		}
 	}
 	conf.Pull, conf.ImageNamed = rootfs.PullNever, true
-	f.version, f.runCure, f.took, f.runErr = tryPython(ctx, conf, s)
+	f.version, f.runCure, f.took, f.runErr = tryPython(ctx, conf)
 }
 
 // oldestPython is the oldest 3.N that the runner works with.
