@@ -67,7 +67,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	checks = slices.Concat(checks, slipChecks(), servers, clients)
-	checks = append(checks, sandboxCheck(c.Context, conf, s, checks, needs.PythonErr))
+	checks = append(checks, sandboxCheck(c.Context, conf, checks, needs.PythonErr))
 	if count(checks, oci.CheckFatal) == 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)
 	}
@@ -103,7 +103,7 @@ func count(checks []oci.Check, status string) (n int) {
 
 // sandboxCheck runs Python in a real sandbox, on the host's own /usr, since
 // doctor examines the host, not a registry.
-func sandboxCheck(ctx context.Context, conf settings.Settings, s *console.Streams, checks []oci.Check, pythonErr error) oci.Check {
+func sandboxCheck(ctx context.Context, conf settings.Settings, checks []oci.Check, pythonErr error) oci.Check {
 	conf.Image, conf.ImageNamed = "host", true
 	err := pythonErr
 	var took time.Duration

@@ -32,11 +32,11 @@ func TestDoctorSummary(t *testing.T) {
 // TestDoctorWithoutPython: a host without Python can still run images.
 func TestDoctorWithoutPython(t *testing.T) {
 	none := errors.New("no python3")
-	c := sandboxCheck(t.Context(), settings.Settings{}, nil, []oci.Check{{Status: oci.CheckDegraded}}, none)
+	c := sandboxCheck(t.Context(), settings.Settings{}, []oci.Check{{Status: oci.CheckDegraded}}, none)
 	if c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, " exec -c ") {
 		t.Errorf("got %+v", c)
 	}
-	c = sandboxCheck(t.Context(), settings.Settings{}, nil, []oci.Check{{Code: "RC-USERNS-CLONE", Status: oci.CheckFatal}}, none)
+	c = sandboxCheck(t.Context(), settings.Settings{}, []oci.Check{{Code: "RC-USERNS-CLONE", Status: oci.CheckFatal}}, none)
 	if c.Status != oci.CheckFatal || !strings.Contains(c.Text, "RC-USERNS-CLONE") {
 		t.Errorf("got %+v", c)
 	}

@@ -87,13 +87,13 @@ func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, d setti
 		f.here = f.found.Here
 	}
 	if f.here {
-		f.examine(ctx, conf, s, store)
+		f.examine(ctx, conf, store)
 	}
 	return nil
 }
 
 // examine compares an image that is here with its digests, and runs its Python.
-func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, s *console.Streams, store *rootfs.Store) {
+func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, store *rootfs.Store) {
 	ctx = context.WithoutCancel(ctx) // the patience was for the registry
 	name := f.ref
 	if f.found.Digest != "" {

@@ -141,6 +141,9 @@ class ToolSource:
 
         Raises ValueError for what cannot be had again.
         """
+        undefined = self._undefined()
+        if undefined:
+            raise ValueError(f"{self._name} uses {', '.join(undefined)}, which is not defined yet: define it above")
         lines, missing = [], []
         for name in sorted(self._free_names()):
             value = self._module_names[name]
@@ -158,6 +161,13 @@ class ToolSource:
         """Returns the names of the code outside that the source reads when it is defined or called."""
         names = names_read(self._node, skip_annotations=bool(self._future()))
         return names.intersection(self._module_names).difference([self._name])
+
+    def _undefined(self) -> list[str]:
+        """Returns the names that the source reads and nothing has defined yet, without its own globals."""
+        import ast
+        made = {name for node in ast.walk(self._node) if isinstance(node, ast.Global) for name in node.names}
+        names = names_read(self._node, skip_annotations=bool(self._future())) - made - {self._name, "__class__"}
+        return sorted(name for name in names if name not in self._module_names and not is_builtin(name))
 
     def _comes_by_itself(self, name: str, value: Any) -> bool:
         given = vars(self._runtime.tools.module)
