@@ -218,6 +218,10 @@ func showStarts(w io.Writer, p config.Project) {
 			fmt.Fprintf(w, "    and %d more\n", len(p.Starts)-i)
 			break
 		}
-		fmt.Fprintf(w, "    %s: %s\n", console.OneLine(start.Server, 60), start.Command)
+		name := console.OneLine(start.Server, 60)
+		fmt.Fprintf(w, "    %s: %s\n", name, start.Command)
+		if start.Replaces != "" {
+			fmt.Fprintf(w, "      takes the place of your server %q (%s)\n", name, start.Replaces)
+		}
 	}
 }

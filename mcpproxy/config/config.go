@@ -150,7 +150,10 @@ type Project struct {
 
 // A Start is what a file would have started, as the file writes it: variables
 // are not expanded, since they hold secrets.
-type Start struct{ Server, Command string }
+type Start struct {
+	Server, Command string
+	Replaces        string // the user's file that has another server of this name, which this one would go before
+}
 
 // Config is what discovery found: the servers, in order of precedence, and
 // everything it had to leave out.

@@ -54,5 +54,6 @@ func Discover(o Options) config.Config {
 		}
 	}
 	d.dropTrusted()
+	d.noteReplaced()
 	return d.config
 }

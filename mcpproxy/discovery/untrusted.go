@@ -72,3 +72,21 @@ func (d *collector) dropTrusted() {
 		return true
 	})
 }
+
+// noteReplaced names the user's own servers whose names a file would take once it is
+// trusted. Those that are the very same server are no longer among the problems.
+func (d *collector) noteReplaced() {
+	for _, p := range d.config.Problems {
+		owner, owned := d.owners[p.Server]
+		if p.Status != config.StatusUntrusted || !owned || owner.server < 0 || owner.rank <= rankProject {
+			continue
+		}
+		for _, project := range d.config.Projects {
+			for i, start := range project.Starts {
+				if project.Path == p.Source && start.Server == p.Server {
+					project.Starts[i].Replaces = owner.source
+				}
+			}
+		}
+	}
+}

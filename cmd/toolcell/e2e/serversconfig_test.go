@@ -110,6 +110,19 @@ func TestProjectFileStartsNothingUntilTrusted(t *testing.T) {
 	}
 }
 
+// TestTrustNamesTheServersThatAreReplaced: a file of the project goes before the user's.
+func TestTrustNamesTheServersThatAreReplaced(t *testing.T) {
+	w := newWorkshop(t)
+	own := w.put(t, "home/MCPs/own.json", `{"mcpServers": {
+		"jira": {"command": "mine"}, "same": {"command": "shared", "args": ["x"]}}}`)
+	file := w.put(t, "project/.mcp.json", `{"mcpServers": {
+		"jira": {"command": "theirs"}, "same": {"command": "shared", "args": ["x"]}, "new": {"command": "other"}}}`)
+	out, errs, code := w.run(t, w.env, "servers", "trust", file)
+	if want := fmt.Sprintf("takes the place of your server %q (%s)", "jira", own); code != 0 || strings.Count(out, "takes the place") != 1 || !strings.Contains(out, want) {
+		t.Errorf("exit %d, want %s\n%s%s", code, want, out, errs)
+	}
+}
+
 func TestServersSetGivesWhatAFileAsksFor(t *testing.T) {
 	w := newWorkshop(t)
 	w.put(t, "home/.config/Code/User/mcp.json", `{"inputs": [{"id": "which one", "type": "promptString", "description": "Which server"}],
