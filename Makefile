@@ -1,6 +1,6 @@
 # make run       build, and show the main job
 # make check     unit tests that need no root, network or images: under a minute
-# make test      unit tests and the end-to-end tests of the main job: some minutes
+# make test      most unit tests and the end-to-end tests of the main job: some minutes
 # make test-all  every test that this machine can run: what the gate runs
 # See README.md. Missing Debian packages are installed with apt where that is allowed.
 
@@ -49,14 +49,19 @@ UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 MAIN_JOB := ^Test(Exec|ExecReadsStandardInput|ExecGivesTheCodeItsArguments|SandboxedPython|Promises|VersionAndUsage|SettingsFromTheEnvironment|$\
 ServersCommands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|InstallKeepsWhatIsThere|EverythingOverHTTPAndSSE|$\
 OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
-TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|DocumentLinksLead)$$
+TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|NetworkNeedsThePolicyAndTheCall|DocumentLinksLead)$$
+
+# Unit tests that take the longest: test-all runs them with the race detector.
+LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|RunnerSaysWhatWasMeant|RunnerErrorsSurviveHostileObjects|$\
+RunnerEndsWithTheCodesStatus|RunnerBoundsLongValues|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
+SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo)$$
 
 check: test-py | deps
 	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
 
 test: test-deps
-	@$(MAKE) --no-print-directory -j5 test-images test-npm test-pypi test-py vet # each waits much
-	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
+	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
+	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) -skip '$(LONG)' $(UNIT)
 	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
 
 # With SKIP_TESTED=1 without what `make test` has run already. The race detector

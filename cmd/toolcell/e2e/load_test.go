@@ -184,7 +184,7 @@ func TestDisconnectDuringARun(t *testing.T) {
 
 // TestStalledClient sends calls and reads no answer for a long time.
 func TestStalledClient(t *testing.T) {
-	const calls, size = 120, 1 << 20
+	const calls, size = 400, 1 << 20 // answers for more than a pipe holds
 	c := firstHost(t).serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
 	sent := make(chan struct{})
 	go func() {
