@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -254,10 +255,11 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 func TestRedirectsStayWithTheIndex(t *testing.T) {
 	evil := newIndex(t, twoWheels(t))
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
-	to := evil.URL
+	var to atomic.Value
+	to.Store(evil.URL)
 	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/files/") {
-			http.Redirect(w, r, to+"/elsewhere/"+filepath.Base(r.URL.Path), http.StatusFound)
+			http.Redirect(w, r, to.Load().(string)+"/elsewhere/"+filepath.Base(r.URL.Path), http.StatusFound)
 			return true
 		}
 		return false
@@ -265,7 +267,7 @@ func TestRedirectsStayWithTheIndex(t *testing.T) {
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || evil.count() > 0 {
 		t.Errorf("got %v, and the other host %d requests", err, evil.count())
 	}
-	to = x.URL
+	to.Store(x.URL)
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
 		t.Errorf("within the index: %v", err)
 	}

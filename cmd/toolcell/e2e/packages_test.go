@@ -153,6 +153,6 @@ func TestPackagesCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(e, "the lock beside the script does not have six 1.15.0", "exec", file)
-	run(e, "0 sets removed", "packages", "prune")
-	run(e, "1 sets removed", "packages", "prune", "--unused", "0")
+	run(e, "nothing to remove", "packages", "prune")
+	run(e, "removed 1 set, freed", "packages", "prune", "--unused", "0")
 }
