@@ -105,7 +105,11 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	}
 	switch {
 	case len(ids) == 0:
-		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q asks for no value; toolcell servers list shows the servers", server)}
+		what := fmt.Sprintf("there is no server %q", server)
+		if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == server }) {
+			what = fmt.Sprintf("server %q asks for no value", server)
+		}
+		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: errors.New(what + "; see: toolcell servers list")}
 	case len(all) == 0:
 		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
 	case id == "" && len(ids) > 1:
