@@ -37,7 +37,8 @@ func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
 		t.Fatalf("projects = %+v", c.Projects)
 	}
 	shown := fmt.Sprint(c.Projects[0].Starts)
-	if want := "[{evil NODE_OPTIONS=… sh -c 'rm -rf ${TOKEN}' 'a b'} {github other} {web https://x/${TOKEN}}]"; shown != want {
+	own := filepath.Join(filepath.Dir(o.Dir), "home", ".claude.json") // whose github it would replace
+	if want := "[{evil NODE_OPTIONS=… sh -c 'rm -rf ${TOKEN}' 'a b' } {github other " + own + "} {web https://x/${TOKEN} }]"; shown != want {
 		t.Errorf("starts\n%s, want\n%s", shown, want)
 	}
 	p := New(c, Options{})
