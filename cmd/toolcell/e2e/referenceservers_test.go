@@ -27,7 +27,7 @@ func TestGuideWithReferenceServers(t *testing.T) {
 	for _, s := range referenceServers {
 		program := filepath.Join(os.Getenv(s.variable), s.folder, s.program)
 		if _, err := os.Stat(program); err != nil {
-			t.Skip("needs the servers of .ci/npm.sh and .ci/pypi.sh: make test")
+			t.Skip("needs the servers of .ci/npm.sh and .ci/pypi.sh: make test-all")
 		}
 		launchers[s.launcher] += fmt.Sprintf("%s) shift; exec '%s' \"$@\" ;;\n", s.name, program)
 	}
