@@ -46,6 +46,8 @@ elif [ "${1:-build}" != build ]; then
 	[ -e /usr/lib/python3/dist-packages/matplotlib ] || need python3-matplotlib
 	[ -e /usr/lib/python3/dist-packages/cairosvg ] || need python3-cairosvg
 	[ -e /usr/lib/python3/dist-packages/pandas ] || need python3-pandas
+	# One of the HTTP clients that are tried in a sandbox.
+	command -v curl >/dev/null || need curl
 	# What we unpack is compared with what it does.
 	command -v umoci >/dev/null || need umoci
 	# Completion is tried in the shells, and the manual page is checked.
