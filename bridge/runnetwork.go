@@ -37,7 +37,7 @@ func (in *interpreter) closeNetwork() network.Report {
 	return report
 }
 
-// networkStart is what the runner is told of the way out.
+// networkStart returns what the runner needs to know about the way out.
 func (in *interpreter) networkStart() *runner.Network {
 	if in.network == nil {
 		return nil

@@ -118,7 +118,7 @@ func comparePart(a, b *big.Int, without int) int {
 	return a.Cmp(b)
 }
 
-// compareReleases compares numbers, of which missing ones are 0.
+// compareReleases compares lists of numbers; missing numbers are 0.
 func compareReleases(a, b []*big.Int) int {
 	zero := new(big.Int)
 	for i := range max(len(a), len(b)) {

@@ -43,7 +43,7 @@ func addCredentials(h http.Header, credentials []Credential) {
 	}
 }
 
-// errPartOfText is an answer of which secrets could be asked piece by piece.
+// errPartOfText refuses a part of a text: code could ask for a secret piece by piece.
 var errPartOfText = errors.New("a part of a text (status 206) does not pass from a host with a credential; ask without the header Range")
 
 // hideSecrets replaces credentials that a server sends back, in headers and in texts.

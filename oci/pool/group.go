@@ -71,7 +71,7 @@ func (g *group) discardOne() {
 	g.ready = slices.Delete(g.ready, 0, 1)
 }
 
-// fill begins to make what is missing, and lets go what is too much.
+// fill discards standbys beyond the target, and begins to make those that are missing.
 func (g *group) fill() {
 	want := g.target()
 	for len(g.ready) > want {

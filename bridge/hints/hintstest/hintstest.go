@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A Row is one line of a table: code, with what else it takes in words, and the hint
+// A Row is one line of a table: code, in words what else it needs, and the hint
 // that it leads to.
 type Row struct{ Code, Words, Hint string }
 

@@ -46,7 +46,7 @@ class EventLoop:
         return self._loop if self._chosen.is_closed() else self._chosen
 
     def choose(self, loop: Any) -> Any:
-        """Takes in which loop is to be the current one, of this thread. Returns the one that has to be."""
+        """Notes the loop that this thread is to have as its current one. Returns the loop to set in its place."""
         if self._is_elsewhere():
             return loop
         if loop is None:

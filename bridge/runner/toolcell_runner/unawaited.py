@@ -86,7 +86,7 @@ class Unawaited:
         return CAUSE + dropped[0][:MAX_NAME] if dropped else None
 
     def end(self, values: Iterable[Any]) -> None:
-        """Takes in what the code holds at its end, when nothing can await it any more. What is dropped later can only
+        """Notes what the code holds at its end, when nothing can await it any more. What is dropped later can only
         be warned of.
         """
         for value in values:

@@ -13,7 +13,7 @@ import (
 )
 
 // libraryWords are those of Go's network packages, of libcontainer and of our
-// protocol, which help nobody who reads an error.
+// protocol, which do not help the reader of an error.
 var libraryWords = regexp.MustCompile(`dial tcp|lookup|Get "|proxyconnect|runc|nsexec|unable to start|sandbox_error|validation_error|openat|EOF|%!`)
 
 // answering is a registry that gives one answer.

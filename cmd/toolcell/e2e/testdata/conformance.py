@@ -29,7 +29,7 @@ LISTED = {"json-schema-ref-no-deref"}
 
 LOGIN = "toolcell servers login conf"
 
-# A user who is told to log in does so. One who is told so for ever gives up.
+# A user logs in when asked, but gives up when asked again and again.
 MOST_LOGINS = 4
 
 # Calls each tool of the server, with the arguments of the suite, or with some that fit.
