@@ -9,6 +9,7 @@ import builtins
 import marshal
 import sys
 from _frozen_importlib_external import MAGIC_NUMBER
+from _thread import RLock
 from io import FileIO
 
 TYPE_CHECKING = False
@@ -22,7 +23,9 @@ FOLDER = __file__.rpartition("/")[0] + "/"
 BYTECODE = f"{FOLDER}__pycache__/%s.{sys.implementation.cache_tag}.pyc"
 Module = type(sys)
 python_import = builtins.__import__
-package = Module("toolcell_runner")
+package = Module("toolcell_runner")  # it has the modules that are loaded
+loading: dict[str, ModuleType] = {}  # and this those that are not whole yet
+loading_lock = RLock()
 
 
 def import_module(
@@ -40,15 +43,26 @@ def import_module(
 def load(name: str) -> ModuleType:
     """Returns a module of the runner."""
     module = package.__dict__.get(name)
-    if module is None:
+    return load_first(name) if module is None else module
+
+
+def load_first(name: str) -> ModuleType:
+    """Loads a module. Other threads wait until it is whole; this one may import it again meanwhile."""
+    with loading_lock:
+        module = package.__dict__.get(name) or loading.get(name)
+        if module is not None:
+            return module
         path = f"{FOLDER}{name}.py"
         code = code_of(name, path)
         # Pickle and tracebacks name a class by its module: users meet ours as mcp.runtime.
-        module = Module("mcp.runtime")
+        loading[name] = module = Module("mcp.runtime")
         module.__dict__.update(__file__=path, __builtins__=own_builtins)
-        setattr(package, name, module)
-        exec(code, module.__dict__)
-    return module
+        try:
+            exec(code, module.__dict__)
+            setattr(package, name, module)
+        finally:
+            del loading[name]
+        return module
 
 
 def code_of(name: str, path: str) -> CodeType:
