@@ -136,6 +136,9 @@ func TestDocsGiveSchemaOnlyInFull(t *testing.T) {
 		if err != nil || len(docs) != 1 || docs[0].Tool != "get-pid" || docs[0].ToolAlias != "get_pid" {
 			t.Fatalf("docs = %+v, %v", docs, err)
 		}
+		if docs[0].Signature != "get_pid(**more)" {
+			t.Errorf("full = %v: signature %s", full, docs[0].Signature)
+		}
 		if (docs[0].InputSchema != nil) != full {
 			t.Errorf("full = %v: schema %s", full, docs[0].InputSchema)
 		}

@@ -21,20 +21,21 @@ type ToolDoc struct {
 	// Score, from 0 to 1, is there after a search only: the first one's is how likely
 	// the tool is an answer, the others' how near they come to it.
 	Score float64 `json:"score,omitempty"`
-	// Only where full was asked for: how the tool is called from Python, which
-	// is the shorter, and its schema.
+	// Signature is how the tool is called from Python: in at most a few words a
+	// parameter, or as it is documented if full was asked for.
 	Signature   string          `json:"signature,omitempty"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // only if full was asked for
 }
 
 // newDoc makes the document of a whole tool.
 func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
 	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
+	sig := signature.New(t.InputSchema, t.OutputSchema)
 	if !full {
-		doc.Description = text.Summary(t.Description)
+		doc.Description, doc.Signature = text.Summary(t.Description), sig.Brief(t.Alias)
 		return doc
 	}
-	doc.Signature, doc.InputSchema = signature.New(t.InputSchema, t.OutputSchema).Doc(t.Alias), t.InputSchema
+	doc.Signature, doc.InputSchema = sig.Doc(t.Alias), t.InputSchema
 	return doc
 }
 

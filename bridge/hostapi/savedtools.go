@@ -147,6 +147,7 @@ func savedDoc(t savedtools.Tool, full bool) mcpproxy.ToolDoc {
 	if !full {
 		first, _, _ := strings.Cut(t.Doc, "\n\n")
 		d.Description = text.OneLine("Saved tool (from user_tools import "+t.Name+"). "+first, 400)
+		d.Signature = text.OneLine(t.Name+t.Signature, 200)
 		return d
 	}
 	d.Signature, d.InputSchema = t.Name+t.Signature, t.Schema

@@ -203,6 +203,12 @@ func TestRunnerShowsDocs(t *testing.T) {
 		switch {
 		case method == "stubs":
 			return fmt.Sprint("# stubs of ", params["server"], params["tools"]), nil
+		case params["server"] == "brief" || params["limit"] == float64(7):
+			return []rtObject{
+				{"serverAlias": "brief", "tool": "add", "signature": "add(a: int, b: int = None) -> int", "description": "Adds.\nAnd no more."},
+				{"serverAlias": "brief", "tool": "ping", "signature": "ping()"},
+				{"serverAlias": "user_tools", "tool": "f", "signature": "f() -> str", "description": "Saved."},
+			}, nil
 		case params["detail"] == "full":
 			return []rtObject{doc, doc}, nil
 		case params["detail"] == "schema":
@@ -227,6 +233,14 @@ both = await runtime.search_tool_docs('x', detail='full')
 assert isinstance(both, list) and str(both) == text + '\n\n' + text and both[1].tool == 'create-issue'
 assert str(runtime.query_tool_docs_sync('github', detail='full')) == str(both)
 assert runtime.search_tool_docs_sync('x', detail='full')[0] == doc`},
+		{name: "summaries show signatures, a line each", code: `
+import json, pickle
+from mcp import runtime
+docs = await runtime.query_tool_docs('brief')
+assert str(docs) == "mcp_brief.add(a: int, b: int = None) -> int  # Adds. And no more.\nmcp_brief.ping()\nf() -> str  # Saved.", docs
+assert isinstance(docs, list) and docs[0].tool == 'add' and json.loads(json.dumps(docs))[1]['signature'] == 'ping()'
+assert str(await runtime.query_tool_docs('brief', 'add')) == str(docs[0]) and pickle.loads(pickle.dumps(docs)) == docs
+assert str(await runtime.search_tool_docs('x', limit=7)) == str(docs)`},
 		{name: "schema shows the schema", code: `
 from mcp import runtime
 doc = await runtime.query_tool_docs('github', 'create_issue', detail='schema')

@@ -22,6 +22,8 @@ const (
 	maxCollected     = 50_000  // names of parameters read, those read again included
 	lineAnnotation   = 160     // bytes of one type where a signature is one line
 	docAnnotation    = 1000    // and where each parameter has a line
+	briefAnnotation  = 40      // of one type or default where many tools are listed
+	briefParameters  = 160     // and of all parameters there
 )
 
 // A Signature is how a tool is called from Python: its input schema as
@@ -127,6 +129,30 @@ func (p *Parameter) declaration(annotation string) string {
 // Line writes the signature on one line, with at most limit bytes of
 // parameters.
 func (s *Signature) Line(name string, limit int) string {
+	returns := ""
+	if s.Returns != nil {
+		returns = s.Returns.Text
+	}
+	return s.line(name, limit, returns, func(p *Parameter) string { return p.declaration(p.Text) })
+}
+
+// Brief writes the signature for a list of tools: on one line, with the parameters
+// that must be given and as many others as there is room for.
+func (s *Signature) Brief(name string) string {
+	returns := ""
+	if s.Returns != nil {
+		returns = s.Returns.typ.fit(briefAnnotation)
+	}
+	return s.line(name, briefParameters, returns, func(p *Parameter) string {
+		short := *p
+		if len(short.value) > briefAnnotation {
+			short.value = "..."
+		}
+		return short.declaration(p.typ.fit(briefAnnotation))
+	})
+}
+
+func (s *Signature) line(name string, limit int, returns string, declaration func(*Parameter) string) string {
 	var b strings.Builder
 	b.WriteString(name + "(")
 	for i := range s.Parameters {
@@ -137,7 +163,7 @@ func (s *Signature) Line(name string, limit int) string {
 			fmt.Fprintf(&b, "… and %d more", len(s.Parameters)-i)
 			break
 		}
-		b.WriteString(s.Parameters[i].declaration(s.Parameters[i].Text))
+		b.WriteString(declaration(&s.Parameters[i]))
 	}
 	if s.Extra {
 		if len(s.Parameters) > 0 {
@@ -146,8 +172,8 @@ func (s *Signature) Line(name string, limit int) string {
 		b.WriteString("**more")
 	}
 	b.WriteByte(')')
-	if s.Returns != nil {
-		b.WriteString(" -> " + s.Returns.Text)
+	if returns != "" {
+		b.WriteString(" -> " + returns)
 	}
 	return b.String()
 }

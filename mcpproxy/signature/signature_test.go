@@ -360,6 +360,31 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 	}
 }
 
+// TestBriefSignatureIsShort is about lists of many tools: what must be given comes
+// first, and the rest is bounded whatever a server sends.
+func TestBriefSignatureIsShort(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	var many, hostile []string
+	for i := range 40 {
+		many = append(many, fmt.Sprintf(`"p%02d":{"type":"string"}`, i))
+		hostile = append(hostile, fmt.Sprintf(`"%s%02d":{"enum":["%s","%s"],"default":"%s"}`, long, i, long, long+"y", long))
+	}
+	for schema, want := range map[string]string{
+		issueSchema: `f(owner: str, repo: str, title: str, body: str = None, state: Literal["open", "closed"] = None, limit: int = 30, from_: str = None, milestone: int | None = None)`,
+		`{"properties":{"filter":{"type":"object","properties":{"labels":{"type":"array","items":{"type":"string"}},"assignee":{"type":"string"},"milestone":{}}}},"required":["filter"]}`: "f(filter: dict)",
+		`{"properties":{},"additionalProperties":false}`:                      "f()",
+		`{"properties":{"text":{"type":"string","default":"` + long + `"}}}`:  "f(text: str = ...)",
+		`{"properties":{` + strings.Join(many, ",") + `},"required":["p39"]}`: "f(p39: str, p00: str = None, p01: str = None, p02: str = None, p03: str = None, p04: str = None, p05: str = None, p06: str = None, p07: str = None, p08: str = None, … and 30 more)",
+	} {
+		if got := signed(schema).Brief("f"); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", schema, got, want)
+		}
+	}
+	if got := signed(`{"properties":{` + strings.Join(hostile, ",") + `}}`).Brief("f"); len(got) > 600 {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
 func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {

@@ -102,10 +102,10 @@ class ResourceLink(Record):
 
 def publish(runtime: Runtime) -> None:
     """Makes the classes part of mcp.runtime, where pickle looks for them."""
-    from .documentation import Docs, ToolDoc
+    from .documentation import Docs, ToolDoc, ToolSummary
     from .mcpmodules import hide_types
     ResourceLink.runtime = runtime
-    for kind in (Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, Docs):
+    for kind in (Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, ToolSummary, Docs):
         setattr(sys.modules["mcp.runtime"], kind.__name__, kind)
         hide_types(kind)
 

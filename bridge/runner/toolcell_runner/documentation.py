@@ -21,11 +21,23 @@ class ToolDoc(Record):
         return text + quoted_text(self.get("description") or "")
 
 
+class ToolSummary(Record):
+    """The short documentation of a tool. Printed, it is one line: the signature, and what the tool does."""
+
+    def __repr__(self) -> str:
+        text = f"mcp_{self.get('serverAlias')}.{self.get('signature')}"
+        if self.get("serverAlias") == "user_tools":
+            text = str(self.get("signature"))
+        about = " ".join((self.get("description") or "").split())
+        return f"{text}  # {about}" if about else text
+
+
 class Docs(list):  # type: ignore[type-arg]
     """Documentation of several tools, one below the other when it is printed."""
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self)) or "[]"
+        short = all(isinstance(doc, ToolSummary) for doc in self)
+        return ("\n" if short else "\n\n").join(map(repr, self)) or "[]"
 
 
 def quoted_text(text: str) -> str:
@@ -42,8 +54,12 @@ def cut(text: str, most: int = 4000) -> str:
     return text if len(text) <= most else f"{text[:most]}… cut: {len(text)} characters in all"
 
 
-def full_docs(docs: Any) -> Docs:
-    return Docs(ToolDoc(doc) if "signature" in doc else doc for doc in docs)
+def shown_docs(docs: Any, full: bool) -> Any:
+    """Returns docs so that they print as signatures, if they have some."""
+    kind = ToolDoc if full else ToolSummary
+    if not full and not any("signature" in doc for doc in docs):
+        return docs
+    return Docs(kind(doc) if "signature" in doc else doc for doc in docs)
 
 
 def tool_help(about: Any) -> str:

@@ -180,8 +180,8 @@ class Runtime:
     async def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         """Returns the docs of a server's tools, or of one tool, whose name or alias may be in any case.
 
-        Detail "full" adds the whole description, inputSchema, and signature, which print shows; "schema" is the same
-        without signature. query_tool_docs_sync returns a list also of one tool.
+        Each has a short description and the signature in short, which print shows. Detail "full" has both in full, and
+        inputSchema; "schema" is the same without signature. query_tool_docs_sync returns a list also of one tool.
         """
         docs = self._docs(await self.host.ask_async(*self._query(server, tool, detail)), detail)
         return docs[0] if tool and docs else docs
@@ -197,11 +197,11 @@ class Runtime:
         return "query_tool_docs", params
 
     def _docs(self, docs: Any, detail: str) -> Any:
-        if detail != "full":
+        if detail == "schema":
             return docs
         self.content()
-        from .documentation import full_docs
-        return full_docs(docs)
+        from .documentation import shown_docs
+        return shown_docs(docs, detail == "full")
 
     async def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
         """Searches the tools of all servers and returns the docs of those that fit the query best, or [] if none does.
