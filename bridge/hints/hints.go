@@ -43,7 +43,7 @@ type Run struct {
 func For(r Run) string {
 	if r.Failed {
 		for _, rule := range []func(Run) string{
-			missingModule, missingMember, missingName, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
+			missingModule, missingMember, missingName, noTool, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
 		} {
 			if hint := rule(r); hint != "" {
 				return hint

@@ -78,3 +78,45 @@ func missingMember(r Run) string {
 	}
 	return notInMCP(r, found[1])
 }
+
+var (
+	missingTool = pattern(`^MCPError: server ("(?:[^"\\]|\\.){1,300}") has no tool "(\w{1,60})"`)
+	// runtimeForms are the functions of runtime that take a server, and how each is
+	// called. Their names are written as foldName does.
+	runtimeForms = map[string]string{
+		"calltool":              `await runtime.call_tool(%s, "tool", {"name": value})`,
+		"listtoolssync":         `runtime.list_tools_sync(%s)`,
+		"describeserver":        `runtime.describe_server(%s)`,
+		"querytooldocs":         `await runtime.query_tool_docs(%s)`,
+		"stubs":                 `runtime.stubs(%s)`,
+		"listresources":         `await runtime.list_resources(%s)`,
+		"listresourcetemplates": `await runtime.list_resource_templates(%s)`,
+		"readresource":          `await runtime.read_resource(%s, uri)`,
+		"listprompts":           `await runtime.list_prompts(%s)`,
+		"getprompt":             `await runtime.get_prompt(%s, "name", {"argument": "text"})`,
+	}
+)
+
+// noTool is for mcp_x.list_resources() and the like: clients of the SDK have such
+// methods, and here they are functions of runtime.
+func noTool(r Run) string {
+	found := missingTool().FindStringSubmatch(r.Error)
+	if found == nil {
+		return ""
+	}
+	name := foldName(found[2])
+	form, known := runtimeForms[name]
+	if !known {
+		form, known = runtimeForms[strings.TrimSuffix(name, "sync")]
+	}
+	if !known {
+		return ""
+	}
+	hint := found[2] + " is a function of runtime, not of a server: " + fmt.Sprintf(form, found[1])
+	if !strings.Contains(r.Code, "runtime") {
+		hint += ", after from mcp import runtime"
+	}
+	return hint
+}
+
+func foldName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .suggestions import suggestion
+from .suggestions import is_about_runtime, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def print_report(error: BaseException, sources: Sources) -> str:
     shorten(summary, sources, shortened_stack(traceback))
     lines = [bounded_message(line) for line in summary.format()]
     offered = offer_in(lines[-1])
+    if offered and is_about_runtime(error):
+        lines[-1], offered = lines[-1].replace(offered, ""), ""
     if hint and not offered:
         lines[-1] = lines[-1].rstrip("\n") + hint + "\n"
     sys.stderr.write("".join(lines))

@@ -23,6 +23,8 @@ def suggestion(error: BaseException, sources: Sources) -> str:
         from .slips import intended
         module = intended(missing_name(error), module_names(error))
         return f". Did you mean: {module!r}?" if module else ""
+    if is_about_runtime(error):
+        return runtime_function(error)
     if isinstance(error, ImportError):
         wanted, module = quoted_names(error, 2)
         return did_you_mean(wanted, dir(sys.modules[module]))
@@ -35,6 +37,43 @@ def suggestion(error: BaseException, sources: Sources) -> str:
     if isinstance(error, KeyError) and not isinstance(error, UnknownServerError):
         return suggested_key(error, sources)
     return ""
+
+
+# What models call the functions of mcp.runtime, where its name is not like theirs.
+OTHER_NAMES = {
+    "call": "call_tool", "callmcptool": "call_tool", "executetool": "call_tool", "invoke": "call_tool",
+    "invoketool": "call_tool", "runtool": "call_tool", "usetool": "call_tool",
+    "findtool": "search_tool_docs", "findtools": "search_tool_docs", "search": "search_tool_docs",
+    "searchtools": "search_tool_docs", "describetool": "query_tool_docs", "docs": "query_tool_docs",
+    "gettool": "query_tool_docs", "gettooldocs": "query_tool_docs", "gettoolschema": "query_tool_docs",
+    "help": "capability_summary", "manual": "capability_summary", "getservers": "list_servers", "servers": "list_servers",
+    "gettools": "list_tools", "tools": "list_tools", "getresource": "read_resource", "resources": "list_resources",
+    "prompts": "list_prompts", "deletetool": "remove_tool",
+}
+
+
+def is_about_runtime(error: BaseException) -> bool:
+    """Reports whether mcp.runtime lacks a name. Of its functions, Python's own suggestion is often the wrong one."""
+    if isinstance(error, ImportError):
+        return str(error).startswith("cannot import name ") and quoted_names(error, 2)[1] == "mcp.runtime"
+    return isinstance(error, AttributeError) and str(error).startswith("module 'mcp.runtime' has no attribute ")
+
+
+def runtime_function(error: BaseException) -> str:
+    """Suggests a function of mcp.runtime, and says how it is called."""
+    import inspect
+    wanted = quoted_names(error, 2)[0 if isinstance(error, ImportError) else 1]
+    module: Any = sys.modules["mcp.runtime"]
+    name = wanted[:-len("_sync")] if wanted.endswith("_sync") else wanted
+    if name not in module.__all__:
+        name = OTHER_NAMES.get(fold(name)) or nearest(wanted, module.__all__)
+    if name is None or isinstance(error, ImportError):
+        return f". Did you mean: {name!r}?" if name else ""
+    function = getattr(module, name)
+    if not inspect.isroutine(function):
+        return f". Did you mean: runtime.{name}?"
+    awaited = "await " if inspect.iscoroutinefunction(function) else ""
+    return f". Did you mean: {awaited}runtime.{name}{inspect.signature(function)}?"
 
 
 def did_you_mean(wanted: str, names: Iterable[Any]) -> str:
