@@ -81,6 +81,11 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 		runCode(t, s, "table = [1]")
 		return runCode(t, s, code)
 	},
+	"a saved tool that uses `FACTOR` and does not define it": func(t *testing.T, code string) *Result {
+		s := newHintServer(t, nil)
+		runCode(t, s, "from mcp import runtime\n@runtime.save_tool\ndef h(x): return eval('FACTOR * x')")
+		return runCode(t, s, "FACTOR = 3\n"+code)
+	},
 	"while the server does not answer": func(t *testing.T, code string) *Result {
 		s := newHintServer(t, func(o *Options, _ *Image) { o.Upstreams = o.Upstreams.(hintServers).proxy })
 		return s.Run(t.Context(), Request{Code: code, Servers: []string{"github"}, Timeout: 3 * time.Second})

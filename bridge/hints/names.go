@@ -64,7 +64,41 @@ func missingName(r Run) string {
 			return err.Error()
 		}
 	}
+	if tool := failedIn(r.Stderr); tool != "" {
+		return definedInSavedTool(r, tool, name)
+	}
 	return definedEarlier(r, name)
+}
+
+var (
+	frameLine     = pattern(`^ +File "([^"]{1,300})", line \d`)
+	savedToolFile = pattern(`^<user_tools\.(\w{1,100})>$`)
+)
+
+// failedIn returns the saved tool that the innermost frame of a traceback is in, or
+// "". Frames of what the tool itself gave to eval or exec are in the tool.
+func failedIn(stderr []string) string {
+	for _, line := range slices.Backward(stderr) {
+		frame := frameLine().FindStringSubmatch(line)
+		if frame == nil || frame[1] == "<string>" {
+			continue
+		}
+		if tool := savedToolFile().FindStringSubmatch(frame[1]); tool != nil {
+			return tool[1]
+		}
+		return ""
+	}
+	return ""
+}
+
+// definedInSavedTool is for a name that a saved tool lacks: it sees none of the code
+// that calls it, so what is true of that code's variables does not help.
+func definedInSavedTool(r Run, tool, name string) string {
+	verb := "define"
+	if strings.Contains(r.Error, "Did you forget to import") {
+		verb = "import"
+	}
+	return fmt.Sprintf("the saved tool %s does not see the variables of the code that calls it: %s %s inside %[1]s and save it again", tool, verb, name)
 }
 
 // definedEarlier is for a variable of an earlier run.

@@ -2,6 +2,7 @@ package hints
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +45,30 @@ func TestEarlierVariableIsNamedOnlyIfThatHelps(t *testing.T) {
 		r := Run{Failed: true, Error: "NameError: name '" + tt.name + "' is not defined", Earlier: &n, Session: tt.session, Live: tt.live}
 		if got := For(r); got != tt.want {
 			t.Errorf("%s in session %q: %q", tt.name, tt.session, got)
+		}
+	}
+}
+
+// TestSavedToolIsNamed: a saved tool does not see the code that calls it, also if an
+// earlier call defined what it lacks.
+func TestSavedToolIsNamed(t *testing.T) {
+	earlier := &Names{}
+	earlier.Add("", []string{"FACTOR"})
+	const here, tool = `  File "<run_python>", line 1, in <module>`, `  File "<user_tools.h>", line 2, in h`
+	for name, tt := range map[string]struct {
+		err    string
+		frames []string
+		want   string
+	}{
+		"in the tool":          {"NameError: name 'FACTOR' is not defined", []string{here, tool}, "define FACTOR inside h and save it again"},
+		"in what it evaluates": {"NameError: name 'FACTOR' is not defined", []string{here, tool, `  File "<string>", line 1, in <module>`}, "define FACTOR inside h and save it again"},
+		"a module":             {"NameError: name 'json' is not defined. Did you forget to import 'json'?", []string{here, tool}, "import json inside h and save it again"},
+		"in a callback":        {"NameError: name 'FACTOR' is not defined", []string{here, tool, here}, "an earlier call defined FACTOR"},
+		"not in a tool":        {"NameError: name 'FACTOR' is not defined", []string{here}, "an earlier call defined FACTOR"},
+	} {
+		got := For(Run{Failed: true, Error: tt.err, Stderr: append(tt.frames, tt.err), Earlier: earlier})
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
