@@ -20,7 +20,7 @@ import (
 
 // An Entry is how this program is to be started by a client.
 type Entry struct {
-	Name    string // of the entry; empty takes the one that is there, or "toolcell"
+	Name    string // of a new entry; empty is "toolcell"
 	Command string // an absolute path
 	Env     map[string]string
 }
@@ -38,24 +38,23 @@ type Result struct {
 	Did  string
 	Was  string // what an entry that was updated started before
 	Off  bool   // the file has it switched off
+	// NotNamed is the name that was asked for, if an entry that was there has another.
+	NotNamed string
 }
 
 // Install puts an entry for this program into the text of the file. One that is
-// there is brought up to date: its command, and what Env has; the rest of it
-// is the user's.
+// there, under whatever name, is brought up to date: its command, and what Env has; the
+// rest of it is the user's. A second one would have the client offer the tool twice.
 func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 	text, key, all, err := p.read(data)
 	if err != nil {
 		return nil, Result{}, err
 	}
 	put := Result{Name: self.Name, Did: Added}
-	i := slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == self.Name })
-	if self.Name == "" {
+	if put.Name == "" {
 		put.Name = discovery.ProgramName
-		if i = slices.IndexFunc(all, p.starts); i < 0 {
-			i = slices.IndexFunc(all, func(e clientfile.Entry) bool { return e.Name == discovery.ProgramName })
-		}
 	}
+	i := p.indexOf(all, self.Name, put.Name)
 	if i < 0 {
 		if err := config.CheckName(put.Name); err != nil {
 			return nil, put, fmt.Errorf("naming it %q: %w", put.Name, err)
@@ -69,6 +68,9 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 	}
 	e := all[i]
 	put.Name, put.Off = e.Name, e.Disabled
+	if self.Name != "" && self.Name != e.Name {
+		put.NotNamed = self.Name
+	}
 	if e.Disabled {
 		return nil, put, fmt.Errorf("has a server %q that is switched off: switch it on there, or choose another name with --name", e.Name)
 	}
@@ -86,6 +88,22 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 		put.Did, put.Was = Updated, e.Server.Command
 	}
 	return text.Bytes(), put, nil
+}
+
+// indexOf finds the entry to bring up to date: the one that was asked for, if it is for
+// this program, else another that is, else what has the name of a new one. It returns -1
+// if there is none. Beside an entry that is switched off, the user may want a second.
+func (p Target) indexOf(all []clientfile.Entry, asked, name string) int {
+	for _, is := range []func(clientfile.Entry) bool{
+		func(e clientfile.Entry) bool { return e.Name == asked && p.starts(e) },
+		func(e clientfile.Entry) bool { return p.starts(e) && (asked == "" || !e.Disabled) },
+		func(e clientfile.Entry) bool { return e.Name == name },
+	} {
+		if i := slices.IndexFunc(all, is); i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 func oneOf(text, otherwise string) string {

@@ -249,6 +249,28 @@ func TestInstallSaysThatAnEntryIsSwitchedOff(t *testing.T) {
 	}
 }
 
+// TestInstallFindsItsEntryUnderAnotherName: with two entries, a client would offer the
+// tool twice.
+func TestInstallFindsItsEntryUnderAnotherName(t *testing.T) {
+	p, err := TargetOf(mcptest.Site(t, nil), "cursor", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ file, asked, name, did, notNamed string }{
+		"no name":                         {`{"mcpServers": {"x": {"command": "true"}, "py": {"command": "/gone/toolcell", "args": ["serve"]}}}`, "", "py", Updated, ""},
+		"another":                         {`{"mcpServers": {"x": {"command": "true"}, "py": {"command": "/gone/toolcell", "args": ["serve"]}}}`, "new", "py", Updated, "new"},
+		"one that is taken":               {`{"mcpServers": {"x": {"command": "true"}, "py": {"command": "/gone/toolcell", "args": ["serve"]}}}`, "x", "py", Updated, "x"},
+		"one of two":                      {`{"mcpServers": {"py": {"command": "/gone/toolcell"}, "py2": {"command": "/gone/toolcell", "args": ["serve"]}}}`, "py2", "py2", Updated, ""},
+		"beside one that is switched off": {`{"mcpServers": {"py": {"command": "/gone/toolcell", "disabled": true}}}`, "new", "new", Added, ""},
+		"none":                            {`{"mcpServers": {"x": {"command": "true"}}}`, "new", "new", Added, ""},
+	} {
+		_, got, err := p.Install([]byte(tt.file), Entry{Name: tt.asked, Command: "/opt/toolcell"})
+		if err != nil || got.Name != tt.name || got.Did != tt.did || got.NotNamed != tt.notNamed {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 // TestInstallSaysThatTheFileSwitchesItOff: Gemini's list of allowed servers is
 // not the entry's to change.
 func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {

@@ -235,7 +235,8 @@ func TestInstallBringsAnEntryUpToDate(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	w.must(t, "already there", "install", "cursor", "--env", "MCP_BRIDGE_MEMORY=1g")
-	w.must(t, "added", "install", "cursor", "--name", "second")
+	w.must(t, `already there: "py"`, "install", "cursor", "--name", "second", "--env", "MCP_BRIDGE_MEMORY=1g")
+	w.must(t, `Cursor starts toolcell already, as "py": no entry "a b" was added`, "install", "cursor", "--name", "a b")
 	w.must(t, `"py"`, "install", "cursor", "--name", "py")
 
 	file = w.put(t, "home/.codex/config.toml", "[mcp_servers.toolcell]\ncommand = '/gone/toolcell' # mine\nargs = ['serve']\n[mcp_servers.toolcell.env]\nA = 'b'\n")

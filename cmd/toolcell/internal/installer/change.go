@@ -117,6 +117,9 @@ func (c *change) report(w io.Writer) {
 	case install.Unchanged:
 		fmt.Fprintf(w, "already there: %q in %s\n", c.result.Name, p.File)
 	}
+	if note := c.notNamed(); note != "" {
+		fmt.Fprintf(w, "  %s\n", note)
+	}
 	if c.result.Off {
 		fmt.Fprintf(w, "  it is switched off in that file: switch it on there\n")
 	}
@@ -139,6 +142,14 @@ func (c *change) report(w io.Writer) {
 	if _, others, err := othersOf(p, c.file.after); err == nil && others > 0 && !c.MoveServers && !p.Project {
 		fmt.Fprintf(w, "  its %s tokens in every request: toolcell install %s --move-servers --dry-run\n", othersCost(others), p.Client)
 	}
+}
+
+// notNamed says why the entry does not have the name that was asked for, or nothing.
+func (c *change) notNamed() string {
+	if c.result.NotNamed == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s starts toolcell already, as %q: no entry %q was added", c.target.Title, c.result.Name, c.result.NotNamed)
 }
 
 // scopeFlag returns the flag that names a file of the same scope.
@@ -169,6 +180,9 @@ func (c *change) show(w *os.File) error {
 	var text strings.Builder
 	if !c.file.changed() {
 		fmt.Fprintf(&text, "nothing would change: %q is in %s\n", c.result.Name, c.target.File)
+	}
+	if note := c.notNamed(); note != "" {
+		fmt.Fprintln(&text, note)
 	}
 	printDiff(&text, console.ColorsFor(w), c.diff())
 	c.reportMove(&text)

@@ -1,6 +1,8 @@
 package installer
 
 import (
+	"strings"
+
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
@@ -72,6 +74,9 @@ func (c *change) summary() *Report {
 		r.Diff = c.diff()
 	} else if c.file.changed() {
 		r.Note = c.target.Note()
+	}
+	if note := c.notNamed(); note != "" {
+		r.Note = strings.TrimPrefix(r.Note+"; "+note, "; ")
 	}
 	if c.result.Did == install.Updated && c.result.Was+" serve" == c.command {
 		r.Was = ""
