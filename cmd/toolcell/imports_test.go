@@ -44,7 +44,7 @@ var imports = map[string][]string{
 
 	"mcpproxy":                   {"mcpproxy/..."},
 	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
-	"mcpproxy/clientfile":        {"mcpproxy/config", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/clientfile":        {"mcpproxy/config", "mcpproxy/match", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/config":            {"mcpproxy/text"},
 	"mcpproxy/discovery":         {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/inplace":           {},

@@ -118,7 +118,7 @@ func (r *fieldReader) stdio(f *File, s *config.Server) {
 		shell.raw = true
 		r.x = &shell
 	}
-	s.Args = append(s.Args, r.list("args")...)
+	s.Args = append(s.Args, r.list(r.optional("args"))...)
 	r.x = o
 	s.Env = r.passed(r.environment(f))
 	if s.Dir = r.expanded("cwd"); s.Dir != "" && !o.raw {
@@ -150,7 +150,7 @@ func (r *fieldReader) command(s *config.Server) {
 
 // environment reads the variables of the entry, and of the file it names.
 func (r *fieldReader) environment(f *File) map[string]string {
-	env := r.table(r.name(r.dialect.Fields.Env, "env"))
+	env := r.table(r.optional(r.name(r.dialect.Fields.Env, "env")))
 	if len(r.dialect.Fields.envFile) == 0 || r.x.raw {
 		return env
 	}

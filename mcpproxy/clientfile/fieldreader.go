@@ -2,7 +2,6 @@ package clientfile
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -231,11 +230,11 @@ func (r *fieldReader) transport() (t config.Transport, urlKey string) {
 	switch {
 	case r.err != nil:
 	case t == config.Stdio && !hasCommand && kind == "":
-		r.err = errors.New(`has no "command" and no "url"`)
+		r.err = r.lacking(r.name(r.dialect.Fields.Command, "command"), urlKey)
 	case t == config.Stdio && !hasCommand:
-		r.err = fmt.Errorf("has no %q", r.name(r.dialect.Fields.Command, "command"))
+		r.err = r.lacking(r.name(r.dialect.Fields.Command, "command"))
 	case t != config.Stdio && !hasURL:
-		r.err = fmt.Errorf("has no %q", urlKey)
+		r.err = r.lacking(urlKey)
 	}
 	return t, urlKey
 }

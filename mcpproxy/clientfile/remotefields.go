@@ -14,7 +14,7 @@ import (
 // remote reads the fields of a server that is reached.
 func (r *fieldReader) remote(urlKey string, s *config.Server) {
 	s.URL = strings.TrimSpace(r.expanded(urlKey))
-	s.Headers = r.table(r.name(r.dialect.Fields.headers, "headers"))
+	s.Headers = r.table(r.optional(r.name(r.dialect.Fields.headers, "headers")))
 	set := func(name, value string) {
 		if s.Headers == nil {
 			s.Headers = map[string]string{}
