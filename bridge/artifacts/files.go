@@ -75,6 +75,7 @@ func (f *runFiles) create() (*os.File, error) {
 // keep adds a whole file if there is room, and returns its path, which is valid
 // until publish.
 func (f *runFiles) keep(k keptFile, from io.Reader) (path string, err error) {
+	defer func() { err = f.store.explain(err) }()
 	file, err := f.create()
 	if err != nil {
 		return "", err
@@ -134,7 +135,7 @@ func (f *runFiles) publish() (left Published) {
 		left.Folder, err = f.store.publish(f.id)
 	}
 	if err != nil {
-		left.Notes = append(left.Notes, fmt.Sprintf("the files of this run could not be kept: %v", err))
+		left.Notes = append(left.Notes, fmt.Sprintf("the files of this run could not be kept: %v", f.store.explain(err)))
 		return left
 	}
 	f.dir = ""

@@ -52,6 +52,17 @@ type Store struct {
 	cleaning sync.Mutex
 }
 
+// explain names the folder in an error that its disk is full. The error itself names a
+// file that has another name in the sandbox.
+func (s *Store) explain(err error) error {
+	for _, full := range []unix.Errno{unix.ENOSPC, unix.EDQUOT} {
+		if errors.Is(err, full) {
+			return fmt.Errorf("the disk with %s, where files of runs are kept, is full: %w", s.dir, full)
+		}
+	}
+	return err
+}
+
 // New makes a store. Its folder is made with the first file.
 func New(o Options) *Store {
 	if o.Limits.Age <= 0 {

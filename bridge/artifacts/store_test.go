@@ -1,6 +1,8 @@
 package artifacts
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/sys/unix"
 )
 
 // putRun makes the folder of a run that ended some time ago.
@@ -189,5 +192,16 @@ func TestSizesAreWrittenForPeople(t *testing.T) {
 		if got := text.Size(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
+	}
+}
+
+func TestFullDiskIsNamed(t *testing.T) {
+	s := New(Options{Dir: "/state/runs"})
+	err := s.explain(fmt.Errorf("copying: %w", &os.PathError{Op: "write", Path: "/state/runs/.x/.part-1", Err: unix.ENOSPC}))
+	if !errors.Is(err, unix.ENOSPC) || err.Error() != "the disk with /state/runs, where files of runs are kept, is full: no space left on device" {
+		t.Error(err)
+	}
+	if err := s.explain(os.ErrPermission); err != os.ErrPermission {
+		t.Error(err)
 	}
 }

@@ -114,8 +114,11 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
 	scripts := &wheels.Source{Store: wheelStore, Sandboxes: sandboxes{runtime, d}, Limits: s.Limits, Compile: o.compilePackages}
 	server := bridge.New(bridge.Options{
-		Rootfs:      images.Get,
-		Packages:    scripts.Get,
+		Rootfs: images.Get,
+		Packages: func(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
+			dir, err := scripts.Get(ctx, image, n, progress)
+			return dir, d.Explain(err)
+		},
 		Cached:      images.Cached,
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,

@@ -29,13 +29,16 @@ func (l Limits) SocketBuffers() int64 {
 }
 
 // Words says in words what l and the limits that hold in every sandbox allow,
-// by the name of what is limited: memory, pids, files (descriptors) and space
-// (in the file systems that can be written).
+// by the name of what is limited: memory, pids, files (descriptors), space
+// (in the file systems that can be written), and the folders of these, if one is full.
 func (l Limits) Words() map[string]string {
 	words := map[string]string{
 		"files": fmt.Sprintf("%d open files in one process", maxFiles),
 		"space": fmt.Sprintf("/tmp holds %d MiB in %d files, /workspace %d MiB in %d, /dev/shm %d MiB in %d",
 			tmpSize>>20, tmpFiles, workspaceSize>>20, workspaceFiles, shmSize>>20, shmFiles),
+		"/tmp":       fmt.Sprintf("/tmp holds %d MiB in %d files, and is full", tmpSize>>20, tmpFiles),
+		"/workspace": fmt.Sprintf("/workspace holds %d MiB in %d files, and is full", workspaceSize>>20, workspaceFiles),
+		"/dev/shm":   fmt.Sprintf("/dev/shm holds %d MiB in %d files, and is full", shmSize>>20, shmFiles),
 	}
 	if l.Memory > 0 {
 		words["memory"] = fmt.Sprintf("%d MiB of memory", l.Memory>>20)

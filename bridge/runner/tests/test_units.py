@@ -9,6 +9,7 @@ import math
 import os
 import socket
 import sys
+import types
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -155,7 +156,20 @@ def test_limits_behind_errors() -> None:
     assert tracebacks.limit_hit(RuntimeError("can't start new thread")) == "pids"
     assert tracebacks.limit_hit(OSError(24, "Too many open files")) == "files"
     assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "space"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device", "/dev/shm/a/b")) == "/dev/shm"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device", "/nowhere/a")) == "space"
     assert tracebacks.limit_hit(OSError(2, "No such file")) is None
+
+
+def test_the_full_folder_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = {"/workspace": (5, 100, 5), "/tmp": (0, 100, 5), "/dev/shm": (5, 100, 5)}
+    monkeypatch.setattr(tracebacks.os, "statvfs", lambda folder: types.SimpleNamespace(
+        **dict(zip(("f_bavail", "f_files", "f_favail"), room[folder]))))
+    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "/tmp"
+    room["/tmp"] = (5, 100, 0)  # of files
+    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "/tmp"
+    room["/tmp"] = (5, 0, 0)  # which has no number of them
+    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "space"
 
 
 def test_stacks_begin_at_the_code() -> None:

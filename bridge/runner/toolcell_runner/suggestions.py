@@ -46,9 +46,9 @@ OTHER_NAMES = {
     "findtool": "search_tool_docs", "findtools": "search_tool_docs", "search": "search_tool_docs",
     "searchtools": "search_tool_docs", "describetool": "query_tool_docs", "docs": "query_tool_docs",
     "gettool": "query_tool_docs", "gettooldocs": "query_tool_docs", "gettoolschema": "query_tool_docs",
-    "help": "capability_summary", "manual": "capability_summary", "getservers": "list_servers", "servers": "list_servers",
-    "gettools": "list_tools", "tools": "list_tools", "getresource": "read_resource", "resources": "list_resources",
-    "prompts": "list_prompts", "deletetool": "remove_tool",
+    "help": "capability_summary", "manual": "capability_summary", "getservers": "list_servers",
+    "servers": "list_servers", "gettools": "list_tools", "tools": "list_tools", "getresource": "read_resource",
+    "resources": "list_resources", "prompts": "list_prompts", "deletetool": "remove_tool",
 }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .sources import Sources
 
 MAX_ERROR = 2000
+WRITABLE = "/workspace", "/tmp", "/dev/shm"  # each with a limit of its own
 
 
 def describe(error: BaseException) -> str:
@@ -53,8 +54,25 @@ def limit_hit(error: BaseException) -> str | None:
     # A socket may have to be tried again too: only what forks has hit a limit.
     if error.errno == errno.EAGAIN and any("fork" in name or "spawn" in name for name in names_at(error)):
         return "pids"
-    limits = {errno.EMFILE: "files", errno.ENFILE: "files", errno.ENOSPC: "space", errno.EDQUOT: "space"}
-    return limits.get(error.errno or 0)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return full_folder(error.filename) or "space"
+    return "files" if error.errno in (errno.EMFILE, errno.ENFILE) else None
+
+
+def full_folder(file: Any) -> str | None:
+    """Returns which folder that code can write to is full, or None if that cannot be known, since it has room again."""
+    try:
+        at = os.path.abspath(file) if isinstance(file, str) else ""
+        for folder in WRITABLE:
+            if at.startswith(folder + "/") or not at and is_full(os.statvfs(folder)):
+                return folder
+    except OSError:  # the code may have removed its directory
+        pass
+    return None
+
+
+def is_full(system: Any) -> bool:
+    return bool(system.f_bavail == 0 or (system.f_files > 0 and system.f_favail == 0))
 
 
 def names_at(error: BaseException) -> tuple[str, ...]:

@@ -89,15 +89,15 @@ var limitCases = []limitCase{
 		code: "import signal, time\nfor s in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(s, signal.SIG_IGN)\nwhile True: time.sleep(1)",
 	},
 	{
-		name: "full /tmp", group: "space", says: "/tmp holds 64 MiB", big: true, status: []string{"error"},
+		name: "full /tmp", group: "space", says: "/tmp holds 64 MiB in 32768 files, and is full", big: true, status: []string{"error"},
 		code: "f = open('/tmp/a', 'wb')\nwhile True: f.write(b'x' * (1 << 20)); f.flush()",
 	},
 	{
-		name: "full /workspace", group: "space", says: "/workspace 128 MiB", big: true, status: []string{"error"},
+		name: "full /workspace", group: "space", says: "/workspace holds 128 MiB in 65536 files, and is full", big: true, status: []string{"error"},
 		code: "f = open('a', 'wb')\nwhile True: f.write(b'x' * (1 << 20)); f.flush()",
 	},
 	{
-		name: "100,000 files", group: "space", says: "in 32768 files", big: true, status: []string{"error"},
+		name: "100,000 files", group: "space", says: "/tmp holds 64 MiB in 32768 files, and is full", big: true, status: []string{"error"},
 		code: "for i in range(100_000): open(f'/tmp/{i}', 'w').close()",
 	},
 	{

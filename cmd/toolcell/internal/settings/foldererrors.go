@@ -26,13 +26,16 @@ func (d Dirs) Explain(err error) error {
 	}
 	var path *fs.PathError
 	var link *os.LinkError
+	file := ""
 	switch {
 	case errors.As(err, &path) && d.contain(path.Path):
+		file = path.Path
 	case errors.As(err, &link) && d.contain(link.New):
+		file = link.New
 	default:
 		return err
 	}
-	if explained := oci.ExplainFolders(err, d.Cache, d.State, d.Run); errors.As(explained, &hint) {
+	if explained := oci.ExplainFolders(err, d.from(file)...); errors.As(explained, &hint) {
 		return explained
 	}
 	return &oci.HintError{Err: err, Hint: "toolcell keeps its files in " + d.String() + ": put right or free what the error names, " +
@@ -45,6 +48,22 @@ func (d Dirs) contain(path string) bool {
 	return !filepath.IsAbs(path) || slices.ContainsFunc([]string{d.Cache, d.State, d.Run}, func(dir string) bool {
 		return within(path, dir) || within(dir, path)
 	})
+}
+
+// from returns the folders, and first the one that a file is in: if a disk was full and
+// has room again, that is the one to name.
+func (d Dirs) from(file string) []string {
+	dirs := []string{d.Cache, d.State, d.Run}
+	slices.SortStableFunc(dirs, func(a, b string) int {
+		switch {
+		case within(file, a) == within(file, b):
+			return 0
+		case within(file, a):
+			return -1
+		}
+		return 1
+	})
+	return dirs
 }
 
 func within(path, dir string) bool {
