@@ -43,10 +43,27 @@ func (s *Store) Find(name string) (*Image, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, fmt.Errorf("there is no image %q here; `toolcell images list` shows what is", name)
+		return nil, &UnknownError{name, refsOf(all)}
 	default:
 		return nil, fmt.Errorf("%d images begin with %q; give more of the digest", len(found), name)
 	}
+}
+
+// An UnknownError says that the store has no image of this name.
+type UnknownError struct {
+	Name string
+	Refs []string // of the images that are here
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("there is no image %q here; `toolcell images list` shows what is", e.Name)
+}
+
+func refsOf(all []Image) (refs []string) {
+	for _, i := range all {
+		refs = append(refs, i.Refs...)
+	}
+	return refs
 }
 
 // Remove removes an image, named as for Find. Named by one of several

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -42,7 +44,7 @@ func imagesCommand(s *console.Streams) *cli.Command {
 				Action: func(c *cli.Context) error { return imagesList(c, s) },
 			},
 			{
-				Name: "inspect", Usage: "print everything about images, as JSON",
+				Name: "inspect", Aliases: []string{"show"}, Usage: "print everything about images, as JSON",
 				ArgsUsage: "REF|DIGEST…", Flags: withSettings(storeSettings), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesInspect(c, s) },
 			},
@@ -159,11 +161,23 @@ func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err
 	for _, name := range c.Args().Slice() {
 		i, err := store.Find(name)
 		if err != nil {
-			return nil, err
+			return nil, nearImage(err)
 		}
 		found = append(found, i)
 	}
 	return found, nil
+}
+
+// nearImage adds to the error of an image that is not here the name that was meant.
+func nearImage(err error) error {
+	var unknown *rootfs.UnknownError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	if meant := match.Meant(unknown.Name, unknown.Refs); meant != "" {
+		return fmt.Errorf("there is no image %q here; did you mean %q?", unknown.Name, meant)
+	}
+	return err
 }
 
 // openImages opens the store for a command that looks at images.

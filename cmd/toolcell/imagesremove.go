@@ -35,6 +35,7 @@ func imagesRemove(c *cli.Context, s *console.Streams) error {
 	for _, name := range c.Args().Slice() {
 		row := removedImage{Name: name}
 		if row.Freed, err = store.Remove(name); err != nil {
+			err = nearImage(err)
 			failures = append(failures, d.Explain(err))
 			row.Error = err.Error()
 		} else if !c.Bool("json") {

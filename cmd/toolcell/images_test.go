@@ -1,0 +1,25 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/toolcell/toolcell/rootfs"
+)
+
+func TestNearImageIsNamed(t *testing.T) {
+	here := []string{"python:3.14-slim", "docker.io/library/python:3.11", "oci:/srv/science"}
+	for name, want := range map[string]string{
+		"pyhton:3.14-slim": `there is no image "pyhton:3.14-slim" here; did you mean "python:3.14-slim"?`,
+		"python:3.14-slm":  `there is no image "python:3.14-slm" here; did you mean "python:3.14-slim"?`,
+		"science":          `there is no image "science" here; did you mean "oci:/srv/science"?`,
+		"alpine:latest":    "there is no image \"alpine:latest\" here; `toolcell images list` shows what is",
+	} {
+		if got := nearImage(&rootfs.UnknownError{Name: name, Refs: here}); got.Error() != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if other := errors.New("reading the store"); nearImage(other) != other {
+		t.Error("another error was changed")
+	}
+}
