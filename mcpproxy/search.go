@@ -23,6 +23,9 @@ const (
 	// searchPatience is how long a search waits for servers to start. A run
 	// has 30 s by default, and one hanging server must not use it up.
 	searchPatience = 15 * time.Second
+	// othersPatience is how long it waits for the rest once some servers can be
+	// searched, if these have not taken longer themselves.
+	othersPatience = 2 * time.Second
 	// failureHolds is how long a search takes a failed start as the answer,
 	// so that it does not start a broken server again and again.
 	failureHolds = 5 * time.Minute
@@ -113,24 +116,53 @@ func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*cata
 	failures := make([]error, len(upstreams))
 	brief := len(unknown) > startsAtOnce // so many are not all kept warm
 	var all sync.WaitGroup
+	over, listed := make(chan struct{}), make(chan bool, len(unknown))
 	for _, i := range unknown {
-		all.Go(func() { lists[i], failures[i] = c.firstList(ctx, upstreams[i], brief) })
+		all.Go(func() {
+			lists[i], failures[i] = c.firstList(ctx, upstreams[i], brief, over)
+			listed <- failures[i] == nil
+		})
 	}
 	for _, i := range changed {
 		all.Go(func() { lists[i], failures[i] = upstreams[i].tools(ctx) })
 	}
+	c.wait(listed, len(unknown), len(unknown) < len(upstreams), over)
 	all.Wait()
 	return lists, failures
 }
 
+// wait waits for n lists, of which listed says whether they could be had, and closes
+// over when a search should wait no longer. Until there is something to search, that is
+// the whole patience. Then the others get as long again as the slowest took, since what
+// is slow for one, as npm is, may be slow for all.
+func (c *knownTools) wait(listed <-chan bool, n int, some bool, over chan<- struct{}) {
+	begun, patience := time.Now(), c.patience
+	if some {
+		patience = min(othersPatience, patience)
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for ; n > 0; n-- {
+		select {
+		case has := <-listed:
+			if taken := time.Since(begun); has {
+				timer.Reset(min(max(othersPatience, taken), c.patience-taken))
+			}
+		case <-timer.C:
+			close(over)
+			return
+		}
+	}
+}
+
 // firstList lists the tools of a server that no process has listed yet. It does
 // not try again what just failed.
-func (c *knownTools) firstList(ctx context.Context, u *upstream, brief bool) (*catalog.List, error) {
+func (c *knownTools) firstList(ctx context.Context, u *upstream, brief bool, over <-chan struct{}) (*catalog.List, error) {
 	if err := u.failedJustNow(); err != nil {
 		return nil, err
 	}
 	key, listing := u.scheduleListing(c.turns, 0, brief)
-	return u.await(ctx, key, listing, c.patience)
+	return u.await(ctx, key, listing, over)
 }
 
 const (

@@ -30,7 +30,9 @@ func (u *upstream) tools(ctx context.Context) (*catalog.List, error) {
 	}
 	if s := u.running(); changed && s != nil {
 		key, listing := u.startListing(s)
-		if newer, err := u.await(ctx, key, listing, changePatience); err == nil {
+		over, stop := context.WithTimeout(context.WithoutCancel(ctx), changePatience)
+		defer stop()
+		if newer, err := u.await(ctx, key, listing, over.Done()); err == nil {
 			list = newer
 		}
 	}
@@ -109,23 +111,23 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 // errNotYet is for a list that is under way.
 var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
 
-// await waits for a list with patience, but only once for each: after one caller's
-// patience ran out, the next callers do not lose the same time again.
-func (u *upstream) await(ctx context.Context, key string, listing <-chan singleflight.Result, patience time.Duration) (*catalog.List, error) {
+// await waits for a list until over is closed, but only once for each: after one
+// caller's patience ran out, the next callers do not lose the same time again.
+func (u *upstream) await(ctx context.Context, key string, listing <-chan singleflight.Result, over <-chan struct{}) (*catalog.List, error) {
 	u.mu.Lock()
 	if u.underway[key] {
-		patience = 0
+		closed := make(chan struct{})
+		close(closed)
+		over = closed
 	}
 	u.mu.Unlock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case done := <-listing:
 		list, _ := done.Val.(*catalog.List)
 		return list, done.Err
 	case <-ctx.Done():
 		return nil, u.gaveUp(ctx)
-	case <-timer.C:
+	case <-over:
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

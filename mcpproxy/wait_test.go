@@ -32,7 +32,9 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 				return list, nil
 			})
 			synctest.Wait()
-			got, err := u.await(t.Context(), "list", listing, patience)
+			over := make(chan struct{})
+			time.AfterFunc(patience, func() { close(over) })
+			got, err := u.await(t.Context(), "list", listing, over)
 			return got, time.Since(begun), err
 		}
 		if _, took, err := await(2 * time.Second); !errors.Is(err, errNotYet) || took != 2*time.Second {
@@ -50,6 +52,47 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 			t.Errorf("under way: %v", u.underway)
 		}
 	})
+}
+
+// TestASearchWaitsForWhatIsLikelyToCome: a server that hangs costs a search two seconds
+// if others can be searched, and as long again as the slowest of them took if that is
+// more.
+func TestASearchWaitsForWhatIsLikelyToCome(t *testing.T) {
+	const ok, bad = true, false
+	for name, tt := range map[string]struct {
+		some   bool // other servers are known
+		after  []time.Duration
+		listed []bool
+		took   time.Duration
+		over   bool
+	}{
+		"all others are known":      {true, []time.Duration{time.Hour}, []bool{ok}, 2 * time.Second, true},
+		"nothing is known":          {false, []time.Duration{time.Hour}, []bool{ok}, 15 * time.Second, true},
+		"all come":                  {false, []time.Duration{time.Second, 2500 * time.Millisecond}, []bool{ok, ok}, 2500 * time.Millisecond, false},
+		"one comes at once":         {false, []time.Duration{0, time.Hour}, []bool{ok, ok}, 2 * time.Second, true},
+		"one after another":         {false, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, time.Hour}, []bool{ok, ok, ok, ok}, 6 * time.Second, true},
+		"slow ones":                 {false, []time.Duration{10 * time.Second, time.Hour}, []bool{ok, ok}, 15 * time.Second, true},
+		"what fails is not a model": {false, []time.Duration{time.Second, time.Hour}, []bool{bad, ok}, 15 * time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := knownTools{patience: searchPatience}
+			listed, over := make(chan bool, len(tt.after)), make(chan struct{})
+			for i, d := range tt.after {
+				time.AfterFunc(d, func() { listed <- tt.listed[i] })
+			}
+			begun := time.Now()
+			c.wait(listed, len(tt.after), tt.some, over)
+			took, closed := time.Since(begun), false
+			select {
+			case <-over:
+				closed = true
+			default:
+			}
+			if took != tt.took || closed != tt.over {
+				t.Errorf("%s: over is %v after %v, want %v after %v", name, closed, took, tt.over, tt.took)
+			}
+		})
+	}
 }
 
 func TestSharedWorkIsNotBegunAtTheEnd(t *testing.T) {
