@@ -22,7 +22,7 @@ type Process struct {
 	// end is Sandbox.Conn.
 	Control bool
 	// Session says that the process outlives its first work and waits for more;
-	// it does not count as running. Its sandbox can be frozen.
+	// it does not count as running.
 	Session bool
 	// Python says how to start the process ahead of its use; nil if that is not
 	// possible.

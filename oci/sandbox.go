@@ -25,8 +25,8 @@ type Sandbox struct {
 	kill      context.CancelFunc // ends the context
 	conn      net.Conn
 	workspace *os.File
-	freezer   *container.Freezer // nil unless it is of a session
-	finished  chan int           // has room for one exit code
+	freezer   *container.Freezer
+	finished  chan int // has room for one exit code
 	closeOnce sync.Once
 
 	ended chan struct{} // closed once exit and err are known
@@ -64,19 +64,15 @@ func (s *Sandbox) Signal(sig unix.Signal) {
 	}
 }
 
-// Freeze stops every process in the sandbox of a session, until Thaw or the end of
-// the sandbox. Its limits and the end of its context go on.
+// Freeze stops every process in the sandbox, until Thaw or the end of the sandbox. Its
+// limits and the end of its context go on.
 func (s *Sandbox) Freeze() {
-	if s.freezer != nil {
-		_ = s.freezer.Freeze() // a sandbox that is gone is still
-	}
+	_ = s.freezer.Freeze() // a sandbox that is gone is still
 }
 
 // Thaw lets the processes go on.
 func (s *Sandbox) Thaw() {
-	if s.freezer != nil {
-		_ = s.freezer.Thaw()
-	}
+	_ = s.freezer.Thaw()
 }
 
 // Finished says that the process, which was started ahead of its use, has

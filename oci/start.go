@@ -60,9 +60,7 @@ func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, 
 	sb, ctx := newSandbox(ctx, s)
 	sb.keepLimits(ctx, p.Limits, h)
 	sb.conn, sb.workspace, sb.line = s.Conn, s.Workspace, s.Lifeline
-	if p.Session {
-		sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
-	}
+	sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
 	go sb.supervise(ctx, func() error {
 		r.containers.Later(container.AfterAnswer, func() { _ = s.Destroy() })
 		release()
@@ -87,9 +85,7 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 			sb.conn, sb.workspace = conn, workspace
 		}
 	}
-	if p.Session {
-		sb.freezer = container.NewFreezer(c, line, h.Cgroup)
-	}
+	sb.freezer = container.NewFreezer(c, line, h.Cgroup)
 	go sb.supervise(ctx, func() error {
 		defer release()
 		defer line.Close()

@@ -2,82 +2,121 @@ package container
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/pid1"
 )
 
-// A Freezer stops the program of a sandbox, and everything that it started, between
-// the runs of a session.
+// A Freezer stops everything in a sandbox but pid 1: between the runs of a session,
+// and while the user is asked about a call. It costs nothing before it is used.
 //
-// pid 1 goes on: it ends the sandbox when the host is gone. So with cgroup v2 the
-// program gets a cgroup of its own below the sandbox's. Elsewhere pid 1 stops it by
+// pid 1 goes on: it ends the sandbox when the host is gone. So with cgroup v2 all
+// others move to a frozen cgroup below the sandbox's. Elsewhere pid 1 stops them by
 // signals, which the code sees, and with effort can resist. In the freezer of cgroup
 // v1 SIGKILL would wait until someone thaws it.
 type Freezer struct {
-	state string // cgroup.freeze of the program's cgroup; "" if pid 1 has to stop it
-	line  pid1.Lifeline
+	s       Sandbox
+	line    pid1.Lifeline
+	cgroups bool // the host has cgroups that freeze
+
+	mu      sync.Mutex
+	dir     string // the cgroup that is frozen; "" before its first use
+	stopped bool   // pid 1 was told to stop processes
 }
 
-// NewFreezer returns the freezer of a sandbox whose program has begun and runs no
-// code of the user's yet.
+// NewFreezer returns the freezer of a sandbox that has started.
 func NewFreezer(s Sandbox, line pid1.Lifeline, c host.Cgroup) *Freezer {
-	f := &Freezer{line: line}
-	if c.Freezes() {
-		if dir, err := moveProgram(s); err == nil {
-			f.state = filepath.Join(dir, "cgroup.freeze")
-		}
-		// Otherwise it has ended, or cannot have a cgroup: signals do as well.
-	}
-	return f
+	return &Freezer{s: s, line: line, cgroups: c.Freezes()}
 }
 
-// moveProgram moves the program to a new cgroup below that of its sandbox, which
-// is removed with it.
-func moveProgram(s Sandbox) (dir string, err error) {
-	m, err := s.Cgroup()
-	if err != nil {
-		return "", err
-	}
-	program, err := awaitFirstChild(s.PID())
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(m.Path(""), "program")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", err
-	}
-	return dir, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(program)), 0)
-}
-
-// awaitFirstChild returns the first child of pid 1, which in a fresh container may
-// not be there yet.
-func awaitFirstChild(pid int) (int, error) {
-	for wait := time.Millisecond / 8; ; wait *= 2 {
-		child, err := firstChild(pid)
-		if err == nil || wait > time.Second || errors.Is(err, os.ErrNotExist) {
-			return child, err
-		}
-		time.Sleep(wait)
-	}
-}
-
-// Freeze stops the program.
+// Freeze stops the processes. They may go on for a moment after it has returned.
 func (f *Freezer) Freeze() error {
-	if f.state == "" {
-		return f.line.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cgroups && f.freezeCgroup() == nil {
+		return nil
 	}
-	return os.WriteFile(f.state, []byte("1"), 0)
+	// The sandbox has no cgroup, or what is in there starts processes faster than they
+	// can be moved.
+	f.stopped = true
+	return f.line.Stop()
 }
 
-// Thaw lets it go on.
-func (f *Freezer) Thaw() error {
-	if f.state == "" {
-		return f.line.Continue()
+// Thaw lets the processes go on.
+func (f *Freezer) Thaw() (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dir != "" {
+		err = f.setFrozen("0")
 	}
-	return os.WriteFile(f.state, []byte("0"), 0)
+	if f.stopped {
+		f.stopped = false
+		err = errors.Join(err, f.line.Continue())
+	}
+	return err
+}
+
+func (f *Freezer) setFrozen(state string) error {
+	return os.WriteFile(filepath.Join(f.dir, "cgroup.freeze"), []byte(state), 0)
+}
+
+// freezeCgroup freezes the cgroup, and moves the processes that are not in it yet.
+// What a process of it starts is in it too, so later there is none to move.
+func (f *Freezer) freezeCgroup() error {
+	if f.dir == "" {
+		m, err := f.s.Cgroup()
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(m.Path(""), "program") // removed with that of the sandbox
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		f.dir = dir
+	}
+	if err := f.setFrozen("1"); err != nil {
+		return err
+	}
+	return f.moveProcesses()
+}
+
+// movePatience bounds how long processes are moved that start others meanwhile.
+const movePatience = 100 * time.Millisecond
+
+// moveProcesses moves every process but pid 1. A process that was moved starts no
+// other; those that are not there yet may.
+func (f *Freezer) moveProcesses() error {
+	pid1 := strconv.Itoa(f.s.PID())
+	from, to := filepath.Join(filepath.Dir(f.dir), "cgroup.procs"), filepath.Join(f.dir, "cgroup.procs")
+	target, err := os.OpenFile(to, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	for end := time.Now().Add(movePatience); ; {
+		procs, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		left := 0
+		for pid := range strings.FieldsSeq(string(procs)) {
+			if pid != pid1 {
+				left++
+				_, _ = target.WriteString(pid) // it may have ended
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d processes are not frozen", left)
+		}
+	}
 }

@@ -28,8 +28,8 @@ func (s tree) Cgroup() (cgroups.Manager, error) { return s, nil }
 func (s tree) Path(string) string               { return s.dir }
 func (s tree) Destroy() error                   { return nil }
 
-// newTree starts a shell with a child in a cgroup of its own.
-func newTree(t *testing.T) tree {
+// newTree starts a shell that runs a command in a child, in a cgroup of its own.
+func newTree(t *testing.T, command string) tree {
 	t.Helper()
 	root := "/sys/fs/cgroup"
 	if !cgroups.IsCgroup2UnifiedMode() {
@@ -45,7 +45,7 @@ func newTree(t *testing.T) tree {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	c := exec.Command("/bin/sh", "-c", "sleep 600 & wait")
+	c := exec.Command("/bin/sh", "-c", "("+command+") & wait")
 	c.SysProcAttr = &unix.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -57,40 +57,77 @@ func newTree(t *testing.T) tree {
 	return tree{pid: c.Process.Pid, dir: dir}
 }
 
-// TestFreezerOfCgroup2 stops all but the first process, and lets it be killed.
+// newFreezer returns a freezer of the tree that uses its cgroup.
+func (s tree) newFreezer() *Freezer {
+	return NewFreezer(s, pid1.Lifeline{}, host.Cgroup{Driver: host.CgroupFS, V2: true})
+}
+
+// procs returns the processes of the tree's own cgroup, and isFrozen whether one below
+// it is frozen.
+func (s tree) procs(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.dir, "cgroup.procs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (s tree) isFrozen() bool {
+	b, _ := os.ReadFile(filepath.Join(s.dir, "program", "cgroup.events"))
+	return strings.Contains(string(b), "frozen 1")
+}
+
+func (s tree) awaitFrozen(t *testing.T, want bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); s.isFrozen() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("frozen: %t, want %t", !want, want)
+		}
+	}
+}
+
+// TestFreezerOfCgroup2 stops all but the first process, also what is started between
+// two freezes.
 func TestFreezerOfCgroup2(t *testing.T) {
-	s := newTree(t)
-	f := NewFreezer(s, pid1.Lifeline{}, host.Cgroup{Driver: host.CgroupFS, V2: true})
-	if f.state == "" {
-		t.Fatal("it uses no cgroup")
-	}
-	frozen := func(dir string) bool {
-		b, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Contains(string(b), "frozen 1")
-	}
-	program := filepath.Dir(f.state)
-	await := func(want bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); frozen(program) != want; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("frozen: %t, want %t", !want, want)
-			}
-		}
-	}
-	for range 2 {
+	s := newTree(t, "while :; do sleep 0.01 & done")
+	f := s.newFreezer()
+	for range 3 {
 		if err := f.Freeze(); err != nil {
 			t.Fatal(err)
 		}
-		await(true)
-		if procs, err := os.ReadFile(filepath.Join(s.dir, "cgroup.procs")); err != nil || string(procs) != fmt.Sprintln(s.pid) || frozen(s.dir) {
-			t.Errorf("beside it are %q, %v", procs, err)
+		s.awaitFrozen(t, true)
+		if procs := s.procs(t); procs != fmt.Sprintln(s.pid) {
+			t.Errorf("%q are not frozen; the first process is %d", procs, s.pid)
 		}
 		if err := f.Thaw(); err != nil {
 			t.Fatal(err)
 		}
-		await(false)
+		s.awaitFrozen(t, false)
+	}
+}
+
+// TestFreezerCostsNothingBeforeItsUse: most runs never ask.
+func TestFreezerCostsNothingBeforeItsUse(t *testing.T) {
+	s := newTree(t, "sleep 600")
+	s.newFreezer()
+	if _, err := os.Stat(filepath.Join(s.dir, "program")); !os.IsNotExist(err) {
+		t.Errorf("there is a cgroup: %v", err)
+	}
+}
+
+// TestFrozenCgroup2CanBeKilled, and the cgroup that its Freezer made be removed with
+// that of the sandbox.
+func TestFrozenCgroup2CanBeKilled(t *testing.T) {
+	s := newTree(t, "sleep 600")
+	if err := s.newFreezer().Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitFrozen(t, true)
+	if err := os.WriteFile(filepath.Join(s.dir, "cgroup.kill"), []byte("1"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := RetryRemove(func() error { return cgroups.RemovePath(s.dir) }); err != nil {
+		t.Error(err)
 	}
 }
