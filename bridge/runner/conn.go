@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -62,7 +63,7 @@ type Start struct {
 	Session string        // name of the session; if it is empty, the runner ends with the run
 	Printed []string      // streams of the session's last run that the code can read in PrintedDir
 	Network *Network      // nil if the run may not use the network
-	Timeout time.Duration // from the call of Run on, without the time that ReadInput takes
+	Timeout time.Duration // from the call of Run on, without the time that ReadInput and pauses take
 	Input   bool          // sys.stdin asks the host for lines (ReadInput)
 	Begun   func()        // called when the code begins, from when on a signal reaches it; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
@@ -105,16 +106,17 @@ const (
 )
 
 // A Conn is the host's end of the connection to one runner. Runs follow each
-// other: it is not safe for concurrent use.
+// other: but for Pause, it is not safe for concurrent use.
 type Conn struct {
 	sandbox Sandbox
 	hostDir string
 	budget  *Budget
-	conn    net.Conn      // nil before the first run
-	in      *bufio.Reader // of conn: short frames come several at once
-	ready   bool          // Python has said that it is up
-	runs    int           // that have begun
-	writing chan struct{} // full while a frame is written
+	conn    net.Conn              // nil before the first run
+	in      *bufio.Reader         // of conn: short frames come several at once
+	ready   bool                  // Python has said that it is up
+	runs    int                   // that have begun
+	writing chan struct{}         // full while a frame is written
+	active  atomic.Pointer[Clock] // of the active run; nil if there is none
 }
 
 // NewConn makes a connection to the runner in a sandbox. hostDir is the folder
@@ -136,12 +138,14 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	if s.Complete == "" {
 		c.runs++
 	}
-	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount()}
-	r.dump = newStackDump(s.Timeout, func(d *stackDump) {
-		d.ask(ctx, c.sandbox.Signal)
+	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount(), dump: newStackDump()}
+	r.clock = NewClock(s.Timeout, func() {
+		r.dump.ask(ctx, c.sandbox.Signal)
 		cancel(ErrTimeout)
 	})
-	defer r.dump.stop()
+	defer r.clock.Stop()
+	c.active.Store(r.clock)
+	defer c.active.Store(nil)
 	killing := context.AfterFunc(ctx, func() { c.sandbox.Kill(context.Cause(ctx)) })
 	defer killing()
 
@@ -155,7 +159,7 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	}
 	// A run whose time was up is not kept: a stack that comes late would be taken
 	// for part of the next one.
-	if r.kept() && r.dump.stop() && killing() {
+	if r.kept() && r.clock.Stop() && killing() {
 		return r.result(true), nil
 	}
 	if r.broken != nil {
@@ -165,6 +169,15 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 		<-c.sandbox.Ended()
 	}
 	return r.result(false), r.why(ctx)
+}
+
+// Pause makes the time of the active run stand still until resume is called once. It
+// may be called at any time.
+func (c *Conn) Pause() (resume func()) {
+	if clock := c.active.Load(); clock != nil {
+		return clock.Pause()
+	}
+	return func() {}
 }
 
 // Close closes the connection. The sandbox has ended.

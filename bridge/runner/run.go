@@ -31,6 +31,7 @@ type run struct {
 	*Conn
 	start   Start
 	host    Host
+	clock   *Clock
 	dump    *stackDump
 	account *account
 	stopped func() bool // the sandbox is being killed
@@ -170,7 +171,7 @@ func (r *run) awaitRoom(ctx context.Context, n int) (release func(), err error) 
 func (r *run) nextSize() (int, error) {
 	var head [4]byte
 	_, err := io.ReadFull(r.in, head[:])
-	if err == nil && isText(head) && r.dump.asked() {
+	if err == nil && isText(head) && r.clock.Up() {
 		head, err = r.dump.readText(r.in, head)
 	}
 	if err != nil {
@@ -204,7 +205,7 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 		r.done.ExitCode, r.ended = f.ExitCode, true
 		r.mu.Unlock()
 		return true, nil
-	case f.Type == "where" && r.ready && r.dump.asked():
+	case f.Type == "where" && r.ready && r.clock.Up():
 		r.mu.Unlock()
 		return false, r.dump.addFrames(f.Frames)
 	}
@@ -224,7 +225,7 @@ func (r *run) sendStart() error {
 // call's frame is no longer needed.
 func (r *run) answer(ctx context.Context, call *frame, release func()) {
 	if call.Method == ReadInput && r.start.Input {
-		defer r.dump.pause()()
+		defer r.clock.Pause()()
 	}
 	answer, err := r.host.Call(ctx, call.Method, call.Params)
 	if r.stopped() {
@@ -290,7 +291,7 @@ func (r *run) kept() bool {
 // why returns what ended the run before its time, if anything did.
 func (r *run) why(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.dump.asked():
+	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.clock.Up():
 		return ErrTimeout // the answer to the request for a stack may be anything
 	case r.broken != nil:
 		return r.broken

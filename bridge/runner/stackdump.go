@@ -41,58 +41,12 @@ type stackDump struct {
 	came chan struct{} // has room for one: something was received
 
 	mu       sync.Mutex
-	timer    *time.Timer
-	deadline time.Time
-	pauses   int           // that have begun
-	left     time.Duration // to the deadline, when they are over
-	text     []stackFrame  // innermost first, as faulthandler writes it
-	frames   []stackFrame  // outermost first
-	complete bool          // nothing more will come: the frame is there, or the code has ended
+	text     []stackFrame // innermost first, as faulthandler writes it
+	frames   []stackFrame // outermost first
+	complete bool         // nothing more will come: the frame is there, or the code has ended
 }
 
-// newStackDump calls atEnd when the time is up.
-func newStackDump(timeout time.Duration, atEnd func(*stackDump)) *stackDump {
-	d := &stackDump{deadline: time.Now().Add(timeout), came: make(chan struct{}, 1)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.timer = time.AfterFunc(timeout, func() { atEnd(d) })
-	return d
-}
-
-// stop ends the run's time, and reports whether it was not up.
-func (d *stackDump) stop() bool { return d.timer.Stop() }
-
-// pause stops the clock until resume is called, unless the time is up.
-func (d *stackDump) pause() (resume func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.pauses == 0 {
-		if !d.timer.Stop() {
-			return func() {}
-		}
-		d.left = time.Until(d.deadline)
-		d.deadline = time.Now().Add(forever)
-	}
-	d.pauses++
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.pauses--; d.pauses == 0 {
-			d.deadline = time.Now().Add(d.left)
-			d.timer.Reset(d.left)
-		}
-	}
-}
-
-// forever is longer than any person thinks about a line of input.
-const forever = 100 * 365 * 24 * time.Hour
-
-// asked reports whether the run may be asked, and so may answer.
-func (d *stackDump) asked() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !time.Now().Before(d.deadline)
-}
+func newStackDump() *stackDump { return &stackDump{came: make(chan struct{}, 1)} }
 
 // ask sends the signal and waits for the answer.
 func (d *stackDump) ask(ctx context.Context, signal func() bool) {
