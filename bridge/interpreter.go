@@ -32,9 +32,12 @@ type interpreter struct {
 	started   chan struct{}        // then these two are known
 	sandbox   Sandbox              // nil if it did not start
 	workspace *artifacts.Workspace // nil if there is none
-	frozen    bool                 // between the runs of a session
+	thawIdle  func()               // ends the freeze between the runs of a session; nil in a run
 	printed   printed              // by the last run of a session
 	network   *network.Access      // of the active run; nil if it has none
+
+	freezes  freezes
+	pictures pictureTime
 
 	ended chan struct{} // then these two are
 	exit  oci.Exit
@@ -300,19 +303,41 @@ func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.P
 	return files.Finish()
 }
 
-// freeze stops everything in the sandbox until thaw.
+// hold stops the code of the active run and its clock until release is called: the
+// user is being asked. Holds nest.
+func (in *interpreter) hold() (release func()) {
+	resume, resumePictures, thaw := in.conn.Pause(), in.pictures.pause(), in.freezeSandbox()
+	return sync.OnceFunc(func() {
+		thaw()
+		resumePictures()
+		resume()
+	})
+}
+
+// freezeSandbox stops everything in the sandbox until thaw is called.
+func (in *interpreter) freezeSandbox() (thaw func()) {
+	select {
+	case <-in.started:
+		if in.sandbox != nil {
+			return in.freezes.begin(in.sandbox)
+		}
+	default: // no code runs
+	}
+	return func() {}
+}
+
+// freeze stops everything in the sandbox until thaw, between the runs of a session.
 func (in *interpreter) freeze() {
-	if in.sandbox != nil && !in.frozen {
-		in.sandbox.Freeze()
-		in.frozen = true
+	if in.thawIdle == nil {
+		in.thawIdle = in.freezeSandbox()
 	}
 }
 
 // thaw resumes what freeze has stopped.
 func (in *interpreter) thaw() {
-	if in.frozen {
-		in.sandbox.Thaw()
-		in.frozen = false
+	if in.thawIdle != nil {
+		in.thawIdle()
+		in.thawIdle = nil
 	}
 }
 

@@ -98,11 +98,11 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 
 	progress := &progress{report: req.Progress}
 	defer progress.end()
-	forPictures, cancel := ctx, context.CancelFunc(func() {})
+	forPictures, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if req.Input == nil { // with it the run may take as long as a person takes to type
-		forPictures, cancel = context.WithTimeout(ctx, plan.timeout+pictureGrace)
+		defer py.pictures.limit(plan.timeout+pictureGrace, cancel)()
 	}
-	defer cancel()
 	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
 	api := s.hostAPI(plan, py, req, progress, files.Display)

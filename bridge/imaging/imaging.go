@@ -134,7 +134,7 @@ func (r *Renderer) Render(ctx context.Context, picture io.ReaderAt) (Rendered, e
 
 // stopped says why a picture was left when ctx ended.
 func stopped(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return ErrTime
 	}
 	return ctx.Err()

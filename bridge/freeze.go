@@ -1,0 +1,54 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/runner"
+)
+
+// freezes counts for how many reasons a sandbox is frozen.
+type freezes struct {
+	mu sync.Mutex
+	n  int
+}
+
+// begin freezes the sandbox until end is called. If it is called again meanwhile, the
+// last end thaws the sandbox.
+func (f *freezes) begin(sb Sandbox) (end func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n++; f.n == 1 {
+		sb.Freeze()
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.n--; f.n == 0 {
+			sb.Thaw()
+		}
+	}
+}
+
+// A pictureTime bounds the time in which the pictures of the active run are decoded.
+type pictureTime struct{ clock atomic.Pointer[runner.Clock] }
+
+// limit cancels the decoding in d, unless stop is called before.
+func (p *pictureTime) limit(d time.Duration, cancel context.CancelCauseFunc) (stop func()) {
+	clock := runner.NewClock(d, func() { cancel(context.DeadlineExceeded) })
+	p.clock.Store(clock)
+	return func() {
+		p.clock.Store(nil)
+		clock.Stop()
+	}
+}
+
+// pause makes the time stand still until resume is called.
+func (p *pictureTime) pause() (resume func()) {
+	if clock := p.clock.Load(); clock != nil {
+		return clock.Pause()
+	}
+	return func() {}
+}
