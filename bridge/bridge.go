@@ -35,6 +35,7 @@ type Sandbox interface {
 	Signal(sig syscall.Signal)
 	Freeze()
 	Thaw()
+	AddHeld(d time.Duration)
 	Finished(code int)
 	Wait() (oci.Exit, error)
 	Close() error

@@ -11,24 +11,30 @@ import (
 
 // freezes counts for how many reasons a sandbox is frozen.
 type freezes struct {
-	mu sync.Mutex
-	n  int
+	mu    sync.Mutex
+	n     int
+	since time.Time
 }
 
 // begin freezes the sandbox until end is called. If it is called again meanwhile, the
-// last end thaws the sandbox.
-func (f *freezes) begin(sb Sandbox) (end func()) {
+// last end thaws the sandbox. held says that the time is not to count for the code.
+func (f *freezes) begin(sb Sandbox) (end func(held bool)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.n++; f.n == 1 {
 		sb.Freeze()
+		f.since = time.Now()
 	}
-	return func() {
+	return func(held bool) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.n--; f.n == 0 {
-			sb.Thaw()
+		if f.n--; f.n > 0 {
+			return
 		}
+		if held {
+			sb.AddHeld(time.Since(f.since)) // before the code looks at its timers
+		}
+		sb.Thaw()
 	}
 }
 

@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 )
 
 // heldIn gives a server whose tool up.f is answered while the run of session a is held.
-func heldIn(t *testing.T, while func(in *interpreter)) *Server {
+func heldIn(t *testing.T, while func(in *interpreter)) *Server { return heldOn(t, nil, while) }
+
+func heldOn(t *testing.T, change func(*Options), while func(in *interpreter)) *Server {
 	var s *Server
 	s = newSessionServer(t, fakeUpstreams{"up": {"f": func(context.Context, json.RawMessage) (string, error) {
 		s.sessions.mu.Lock()
@@ -19,7 +23,7 @@ func heldIn(t *testing.T, while func(in *interpreter)) *Server {
 		s.sessions.mu.Unlock()
 		while(in)
 		return "ok", nil
-	}}}, nil)
+	}}}, change)
 	return s
 }
 
@@ -107,4 +111,57 @@ func TestHoldMayOutliveItsRun(t *testing.T) {
 	}
 	release()
 	s.in(t, "a", "print(1)").says(t, "1")
+}
+
+// TestTimersStandStillInAHold: what the code gives its calls is not used up by the user.
+func TestTimersStandStillInAHold(t *testing.T) {
+	const setup = `
+import asyncio, time
+async def timed(limit):
+    loop = asyncio.get_running_loop()
+    begun, begun_outside = loop.time(), time.monotonic()
+    fired = []
+    loop.call_later(limit, fired.append, 1)
+    try:
+        got = await asyncio.wait_for(asyncio.gather(mcp_up.f(), asyncio.sleep(0.001, 'slept')), limit)
+    except asyncio.TimeoutError:
+        got = 'timeout'
+    took, outside = loop.time() - begun, time.monotonic() - begun_outside
+    return got, 'fired' if fired else 'waits', took < limit, outside > limit, outside > took
+`
+	const want = "(['ok', 'slept'], 'waits', True, True, True)"
+	all := bridgetest.Pythons(t)
+	for i, c := range []struct{ name, code, want string }{
+		{"top level", "print(await timed(2))", want},
+		{"run", "print(asyncio.run(timed(2)))", want},
+		{"run in a coroutine", "async def main(): return asyncio.run(timed(2))\nprint(await main())", want},
+		{"the same loop again", "async def main(): return asyncio.get_event_loop().run_until_complete(timed(2))\nprint(await main())", want},
+		{"a loop of its own", "loop = asyncio.new_event_loop()\nprint(loop.run_until_complete(timed(2)))", want},
+		{"another thread", "import threading\nt = threading.Thread(target=lambda: print(asyncio.run(timed(2))))\nt.start(); t.join()", want},
+		{"a timer that ran out", "t = asyncio.create_task(asyncio.sleep(0.1))\nprint(await timed(2), end=' '); await t; print(t.done())", want + " True"},
+		{"twice", "await timed(2)\nprint(await timed(2))", want},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
+				// The versions between the oldest and the newest share the cases.
+				if py != all[0] && py != all[len(all)-1] && i%3 != py.Minor%3 {
+					return
+				}
+				s := heldOn(t, onPython(py.Path), func(in *interpreter) {
+					defer in.hold()()
+					time.Sleep(2500 * time.Millisecond)
+				})
+				s.Run(t.Context(), Request{Code: setup + c.code, Session: "a", Servers: []string{"up"}, Timeout: time.Minute}).says(t, c.want)
+			})
+		})
+	}
+}
+
+// TestTimersGoOnBetweenRuns: a task that waits has waited by the next run.
+func TestTimersGoOnBetweenRuns(t *testing.T) {
+	s := newSessionServer(t, nil, nil)
+	s.in(t, "a", "import asyncio\nbegun = asyncio.get_running_loop().time()")
+	time.Sleep(time.Second)
+	s.in(t, "a", "print(asyncio.get_running_loop().time() - begun >= 1)").says(t, "True")
 }

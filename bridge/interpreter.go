@@ -32,7 +32,7 @@ type interpreter struct {
 	started   chan struct{}        // then these two are known
 	sandbox   Sandbox              // nil if it did not start
 	workspace *artifacts.Workspace // nil if there is none
-	thawIdle  func()               // ends the freeze between the runs of a session; nil in a run
+	thawIdle  func(held bool)      // ends the freeze between the runs of a session; nil in a run
 	printed   printed              // by the last run of a session
 	network   *network.Access      // of the active run; nil if it has none
 
@@ -308,14 +308,14 @@ func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.P
 func (in *interpreter) hold() (release func()) {
 	resume, resumePictures, thaw := in.conn.Pause(), in.pictures.pause(), in.freezeSandbox()
 	return sync.OnceFunc(func() {
-		thaw()
+		thaw(true)
 		resumePictures()
 		resume()
 	})
 }
 
 // freezeSandbox stops everything in the sandbox until thaw is called.
-func (in *interpreter) freezeSandbox() (thaw func()) {
+func (in *interpreter) freezeSandbox() (thaw func(held bool)) {
 	select {
 	case <-in.started:
 		if in.sandbox != nil {
@@ -323,7 +323,7 @@ func (in *interpreter) freezeSandbox() (thaw func()) {
 		}
 	default: // no code runs
 	}
-	return func() {}
+	return func(bool) {}
 }
 
 // freeze stops everything in the sandbox until thaw, between the runs of a session.
@@ -336,7 +336,7 @@ func (in *interpreter) freeze() {
 // thaw resumes what freeze has stopped.
 func (in *interpreter) thaw() {
 	if in.thawIdle != nil {
-		in.thawIdle()
+		in.thawIdle(false)
 		in.thawIdle = nil
 	}
 }

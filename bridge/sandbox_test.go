@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/toolcell/toolcell/oci"
+	"golang.org/x/sys/unix"
 )
 
 // hostSandboxes start none: they run the host's python3, so that the bridge is
@@ -88,6 +90,18 @@ func (f *fakeSandbox) Finished(code int) { f.finished <- code }
 
 func (f *fakeSandbox) Freeze() { f.signal(syscall.SIGSTOP) }
 func (f *fakeSandbox) Thaw()   { f.signal(syscall.SIGCONT) }
+
+func (f *fakeSandbox) AddHeld(d time.Duration) {
+	var limit unix.Rlimit
+	if f.process == nil || unix.Prlimit(f.process.Pid, unix.RLIMIT_LOCKS, nil, &limit) != nil {
+		return
+	}
+	if limit.Cur == unix.RLIM_INFINITY {
+		limit.Cur = 0
+	}
+	limit.Cur += uint64(d.Microseconds())
+	_ = unix.Prlimit(f.process.Pid, unix.RLIMIT_LOCKS, &limit, nil)
+}
 
 // signal sends a signal to all that the process has started.
 func (f *fakeSandbox) signal(sig syscall.Signal) {

@@ -1,7 +1,10 @@
 package oci
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/ocitest"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,19 +67,22 @@ func used(sb *Sandbox) (ticks int) {
 	return ticks
 }
 
-// still reports whether all processes of a sandbox but pid 1 are stopped, or in a
-// frozen cgroup. One that waits for a child of vfork(2) is in state D until then.
+// still reports whether all processes of a sandbox but pid 1 stand still.
 func still(sb *Sandbox) bool {
-	return !slices.ContainsFunc(tree(sb.sandbox.PID())[1:], func(pid int) bool {
-		f := statFields(pid)
-		if f == nil || strings.Contains("TZXD", f[0]) {
-			return false
-		}
-		cgroup, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-		_, path, _ := strings.Cut(strings.TrimSpace(string(cgroup)), "0::")
-		events, _ := os.ReadFile(filepath.Join("/sys/fs/cgroup", path, "cgroup.events"))
-		return !strings.Contains(string(events), "frozen 1")
-	})
+	return !slices.ContainsFunc(tree(sb.sandbox.PID())[1:], func(pid int) bool { return !stands(pid) })
+}
+
+// stands reports whether a process is stopped, or in a frozen cgroup. One that waits
+// for a child of vfork(2) is in state D until then.
+func stands(pid int) bool {
+	f := statFields(pid)
+	if f == nil || strings.Contains("TZXD", f[0]) {
+		return true
+	}
+	cgroup, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	_, path, _ := strings.Cut(strings.TrimSpace(string(cgroup)), "0::")
+	events, _ := os.ReadFile(filepath.Join("/sys/fs/cgroup", path, "cgroup.events"))
+	return strings.Contains(string(events), "frozen 1")
 }
 
 // tree returns a process and all that stem from it.
@@ -98,9 +105,7 @@ func TestFrozenSandboxUsesNoProcessor(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
 		for name, code := range restless {
 			t.Run(name, func(t *testing.T) {
-				p := l.p
-				p.Session = true
-				sb, _ := l.start(t.Context(), t, p, begin+code+"\n"+sleep)
+				sb, _ := l.start(t.Context(), t, l.p, begin+code+"\n"+sleep)
 				moved := func() bool {
 					before := used(sb)
 					time.Sleep(300 * time.Millisecond)
@@ -124,4 +129,83 @@ func TestFrozenSandboxUsesNoProcessor(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestProcessIsToldHowLongItWasHeld before it goes on.
+func TestProcessIsToldHowLongItWasHeld(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		sb, out := l.start(t.Context(), t, l.p, `
+import resource, time
+def told(): return max(0, resource.getrlimit(10)[0])
+while not told(): time.sleep(0.001)
+print(told(), flush=True)
+while told() == 1500000: time.sleep(0.001)
+print(told(), flush=True)
+`+sleep)
+		lines := bufio.NewScanner(out)
+		for _, want := range []string{"1500000", "1500001"} {
+			sb.Freeze()
+			if want == "1500000" {
+				sb.AddHeld(1500 * time.Millisecond)
+			} else {
+				sb.AddHeld(time.Microsecond)
+			}
+			sb.Thaw()
+			if lines.Scan(); lines.Text() != want {
+				t.Errorf("the process was told %s, want %s", lines.Text(), want)
+			}
+		}
+	})
+}
+
+// TestFrozenSandboxEndsAtOnce, whatever ends it, and what is done with it afterwards
+// does no harm.
+func TestFrozenSandboxEndsAtOnce(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		for name, end := range map[string]func(sb *Sandbox, cancel func()){
+			"close":   func(sb *Sandbox, _ func()) { _ = sb.Close() },
+			"context": func(_ *Sandbox, cancel func()) { cancel() },
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			sb, out := l.start(ctx, t, l.p, begin+restless["spinning"]+"\n"+sleep)
+			sb.Freeze()
+			waitFor(t, "the sandbox to stand still", func() bool { return still(sb) })
+			start := time.Now()
+			end(sb, cancel)
+			if exit, err := sb.Wait(); err != nil || exit.Signal != unix.SIGKILL || exit.OOM || exit.PIDs {
+				t.Errorf("%s: exit %+v, %v", name, exit, err)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("%s: it took %s", name, took)
+			}
+			if _, err := io.ReadAll(out); err != nil {
+				t.Errorf("%s: a process is left: %v", name, err)
+			}
+			sb.AddHeld(time.Second)
+			sb.Freeze()
+			sb.Thaw()
+		}
+	})
+}
+
+// TestKilledServerLeavesNoFrozenSandbox: pid 1 is not frozen, and ends it.
+func TestKilledServerLeavesNoFrozenSandbox(t *testing.T) {
+	ocitest.NeedNamespaces(t)
+	marker := "31536002." + strconv.Itoa(os.Getpid())
+	helper := startHelper(t, filepath.Join(t.TempDir(), "run"), ocitest.HostRoot(t).Dir, marker)
+	waitFor(t, "the sandbox to start", func() bool { return alive(t, marker) })
+	if err := helper.Process.Signal(unix.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "it to be frozen", func() bool {
+		return slices.ContainsFunc(tree(helper.Process.Pid), func(pid int) bool {
+			cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			return strings.Contains(string(cmdline), "sleep\x00"+marker) && stands(pid)
+		})
+	})
+	if err := helper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the frozen process to end", func() bool { return !alive(t, marker) })
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"testing"
 
 	"github.com/toolcell/toolcell/oci/spec"
+	"golang.org/x/sys/unix"
 )
 
 // helperEnv makes the test binary act as a server that runs one sandbox.
@@ -21,7 +23,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// helper runs a sandbox, which it freezes at SIGUSR1.
 func helper(dir, root, marker string) {
+	freeze := make(chan os.Signal, 1)
+	signal.Notify(freeze, unix.SIGUSR1)
 	r, err := Open(dir, 65534, 65534)
 	if err == nil {
 		var sb *Sandbox
@@ -30,6 +35,10 @@ func helper(dir, root, marker string) {
 			Args: []string{"/bin/sleep", marker},
 		})
 		if err == nil {
+			go func() {
+				<-freeze
+				sb.Freeze()
+			}()
 			_, err = sb.Wait()
 		}
 	}

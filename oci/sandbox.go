@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
@@ -73,6 +74,12 @@ func (s *Sandbox) Freeze() {
 // Thaw lets the processes go on.
 func (s *Sandbox) Thaw() {
 	_ = s.freezer.Thaw()
+}
+
+// AddHeld adds d to the time that the process is told it was held: its soft
+// RLIMIT_LOCKS, in microseconds. It is for a frozen sandbox.
+func (s *Sandbox) AddHeld(d time.Duration) {
+	_ = container.AddHeld(s.sandbox, d) // timers run out in the code
 }
 
 // Finished says that the process, which was started ahead of its use, has

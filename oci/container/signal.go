@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,25 @@ func Signal(s Sandbox, sig unix.Signal) error {
 		return fmt.Errorf("process %d has ended", child)
 	}
 	return os.NewSyscallError("pidfd_send_signal", unix.PidfdSendSignal(fd, sig, nil, 0))
+}
+
+// AddHeld adds to the time that the process which pid 1 of s has started is told that
+// it was held: its soft RLIMIT_LOCKS, in microseconds. Linux has not used that limit
+// since 2.4.25 (getrlimit(2)), and the process can look at it whenever it goes on.
+func AddHeld(s Sandbox, d time.Duration) error {
+	child, err := firstChild(s.PID())
+	if err != nil {
+		return err
+	}
+	var limit unix.Rlimit
+	if err := unix.Prlimit(child, unix.RLIMIT_LOCKS, nil, &limit); err != nil {
+		return os.NewSyscallError("prlimit", err)
+	}
+	if limit.Cur == unix.RLIM_INFINITY {
+		limit.Cur = 0
+	}
+	limit.Cur += uint64(d.Microseconds())
+	return os.NewSyscallError("prlimit", unix.Prlimit(child, unix.RLIMIT_LOCKS, &limit, nil))
 }
 
 // firstChild returns the oldest child of a single-threaded process (proc(5)).

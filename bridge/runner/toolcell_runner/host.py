@@ -63,6 +63,8 @@ class Host:
     async def ask_async(self, method: str, params: Any) -> Any:
         """ask for tasks: the event loop keeps running meanwhile."""
         import asyncio
+
+        from . import looptime  # noqa: F401  # before the user can be asked
         loop = asyncio.get_running_loop()
         future = loop.create_future()
 

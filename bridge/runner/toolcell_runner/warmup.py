@@ -37,7 +37,7 @@ def warm_up() -> None:
         toolvalues,
     )
     if "asyncio" in sys.modules:
-        from . import eventloop  # noqa: F401
+        from . import eventloop, looptime  # noqa: F401
     modules, finders, argv = dict(sys.modules), list(sys.meta_path), list(sys.argv)
     host, ours = _socket.socketpair()
     try:
