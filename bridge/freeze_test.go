@@ -165,3 +165,27 @@ func TestTimersGoOnBetweenRuns(t *testing.T) {
 	time.Sleep(time.Second)
 	s.in(t, "a", "print(asyncio.get_running_loop().time() - begun >= 1)").says(t, "True")
 }
+
+// TestAnswersComeWholeAfterAHold, also those that a frozen run left in the middle.
+func TestAnswersComeWholeAfterAHold(t *testing.T) {
+	text := strings.Repeat("0123456789", 1<<20)
+	var s *Server
+	s = newSessionServer(t, fakeUpstreams{"up": {
+		"hold": func(context.Context, json.RawMessage) (string, error) {
+			s.sessions.mu.Lock()
+			in := s.sessions.live["a"].interpreter
+			s.sessions.mu.Unlock()
+			defer in.hold()()
+			in.awaitStopped(t, true)
+			time.Sleep(2 * time.Second) // by then what is not read is in files
+			return "ok", nil
+		},
+		"large": func(context.Context, json.RawMessage) (string, error) { return text, nil },
+	}}, func(o *Options) { o.RunsDir = t.TempDir() })
+	r := s.Run(t.Context(), Request{
+		Code: "import asyncio\nanswers = await asyncio.gather(*(mcp_up.large() for _ in range(8)), mcp_up.hold(), *(mcp_up.large() for _ in range(8)))\n" +
+			"print(answers.pop(8), all(a == '0123456789' * (1 << 20) for a in answers), len(answers))",
+		Session: "a", Servers: []string{"up"}, Timeout: time.Minute,
+	})
+	r.says(t, "ok True 16")
+}

@@ -126,10 +126,21 @@ func (a *sessions) release(sess *session) {
 		}
 		return
 	}
+	if a.isLast(sess) {
+		sess.interpreter.freeze() // leave finds it done: others need not wait for it
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	<-sess.turn
 	a.leave(sess)
+}
+
+// isLast reports whether a session has an interpreter, and no call but that which has
+// the turn.
+func (a *sessions) isLast(sess *session) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return sess.calls == 1 && sess.interpreter != nil
 }
 
 // leave removes a call from a session. If no call is left, the session is frozen, or

@@ -194,15 +194,16 @@ func TestKilledServerLeavesNoFrozenSandbox(t *testing.T) {
 	ocitest.NeedNamespaces(t)
 	marker := "31536002." + strconv.Itoa(os.Getpid())
 	helper := startHelper(t, filepath.Join(t.TempDir(), "run"), ocitest.HostRoot(t).Dir, marker)
-	waitFor(t, "the sandbox to start", func() bool { return alive(t, marker) })
+	sleeps := func(pid int) bool {
+		cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return strings.HasPrefix(string(cmdline), "/bin/sleep\x00"+marker)
+	}
+	waitFor(t, "the process to start", func() bool { return slices.ContainsFunc(tree(helper.Process.Pid), sleeps) })
 	if err := helper.Process.Signal(unix.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "it to be frozen", func() bool {
-		return slices.ContainsFunc(tree(helper.Process.Pid), func(pid int) bool {
-			cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			return strings.Contains(string(cmdline), "sleep\x00"+marker) && stands(pid)
-		})
+		return slices.ContainsFunc(tree(helper.Process.Pid), func(pid int) bool { return sleeps(pid) && stands(pid) })
 	})
 	if err := helper.Process.Kill(); err != nil {
 		t.Fatal(err)

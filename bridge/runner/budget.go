@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"slices"
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -27,8 +25,8 @@ const (
 
 // A Budget bounds the memory for frames and answers of all runs. A frame waits
 // until there is room for it. An answer does not wait, since the memory is already
-// taken when its size is known: if there is no room, it goes to a file until the
-// code reads it.
+// taken when its size is known: if there is no room, or the code does not read it
+// soon, it goes to a file until the code does.
 type Budget struct {
 	shared *semaphore.Weighted
 	makers *semaphore.Weighted
@@ -96,13 +94,23 @@ func (a *account) acquireShared(ctx context.Context, size int64) (release func()
 	return func() { a.releaseShared(size) }, nil
 }
 
-// tryAcquire takes room for n bytes if there is any now.
-func (a *account) tryAcquire(n int) (release func(), ok bool) {
+// tryOwn takes room for n bytes in the run's own part if there is any now.
+func (a *account) tryOwn(n int) (release func(), ok bool) {
 	switch size := int64(n); {
 	case n <= freeSize:
 		return func() {}, true
 	case a.own.TryAcquire(size):
 		return func() { a.own.Release(size) }, true
+	}
+	return nil, false
+}
+
+// tryAcquire takes room for n bytes if there is any now.
+func (a *account) tryAcquire(n int) (release func(), ok bool) {
+	if release, ok := a.tryOwn(n); ok {
+		return release, true
+	}
+	switch size := int64(n); {
 	case !a.share.TryAcquire(size):
 		return nil, false
 	case !a.shared.TryAcquire(size):
@@ -149,9 +157,18 @@ func (a *account) hold(result json.RawMessage, err error) held {
 	return h
 }
 
-// moveToFile moves an answer to a file.
+// spill moves an answer that is in memory to a file, if that works, and gives its room
+// back.
+func (a *account) spill(h *held) {
+	release := h.release
+	if h.file == nil && len(h.text) > freeSize && a.moveToFile(h) == nil {
+		release()
+	}
+}
+
+// moveToFile moves what is left of an answer to a file.
 func (a *account) moveToFile(h *held) (err error) {
-	size := int64(h.size)
+	size := int64(len(h.text))
 	defer func() {
 		if err != nil {
 			a.inFile.Add(-size)
@@ -169,26 +186,6 @@ func (a *account) moveToFile(h *held) (err error) {
 		a.inFile.Add(-size)
 	}
 	return nil
-}
-
-// writeBetween writes the answer between head and tail, in one write if it is short.
-func (h held) writeBetween(w io.Writer, head, tail []byte) error {
-	if h.file == nil {
-		parts := net.Buffers{head, h.text, tail}
-		if h.size <= freeSize {
-			parts = net.Buffers{slices.Concat(parts...)}
-		}
-		_, err := parts.WriteTo(w)
-		return err
-	}
-	if _, err := w.Write(head); err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, h.file); err != nil {
-		return err
-	}
-	_, err := w.Write(tail)
-	return err
 }
 
 // writeFile writes an answer to an unnamed file, which the kernel removes when its

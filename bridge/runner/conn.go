@@ -111,12 +111,12 @@ type Conn struct {
 	sandbox Sandbox
 	hostDir string
 	budget  *Budget
-	conn    net.Conn              // nil before the first run
-	in      *bufio.Reader         // of conn: short frames come several at once
-	ready   bool                  // Python has said that it is up
-	runs    int                   // that have begun
-	writing chan struct{}         // full while a frame is written
-	active  atomic.Pointer[Clock] // of the active run; nil if there is none
+	conn    net.Conn            // nil before the first run
+	in      *bufio.Reader       // of conn: short frames come several at once
+	ready   bool                // Python has said that it is up
+	runs    int                 // that have begun
+	writing chan struct{}       // full while a frame is written
+	active  atomic.Pointer[run] // nil if no run is active
 }
 
 // NewConn makes a connection to the runner in a sandbox. hostDir is the folder
@@ -138,13 +138,13 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	if s.Complete == "" {
 		c.runs++
 	}
-	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount(), dump: newStackDump()}
+	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
 	r.clock = NewClock(s.Timeout, func() {
 		r.dump.ask(ctx, c.sandbox.Signal)
 		cancel(ErrTimeout)
 	})
 	defer r.clock.Stop()
-	c.active.Store(r.clock)
+	c.active.Store(r)
 	defer c.active.Store(nil)
 	killing := context.AfterFunc(ctx, func() { c.sandbox.Kill(context.Cause(ctx)) })
 	defer killing()
@@ -171,13 +171,20 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	return r.result(false), r.why(ctx)
 }
 
-// Pause makes the time of the active run stand still until resume is called once. It
-// may be called at any time.
+// Pause makes the time of the active run stand still until resume is called once,
+// which must happen after the sandbox goes on if it is stopped in between. It waits
+// while a frame arrives that takes room of other runs. It may be called at any time.
 func (c *Conn) Pause() (resume func()) {
-	if clock := c.active.Load(); clock != nil {
-		return clock.Pause()
+	r := c.active.Load()
+	if r == nil {
+		return func() {}
 	}
-	return func() {}
+	end := r.pauses.begin()
+	resumeClock := r.clock.Pause()
+	return func() {
+		resumeClock()
+		end()
+	}
 }
 
 // Close closes the connection. The sandbox has ended.
@@ -210,6 +217,22 @@ func (r *run) codeFile() string {
 func (c *Conn) beginWriting() (end func()) {
 	c.writing <- struct{}{}
 	return func() { <-c.writing }
+}
+
+// tryWriting is beginWriting, but waits no longer than d.
+func (c *Conn) tryWriting(d time.Duration) (end func(), ok bool) {
+	end = func() { <-c.writing }
+	select {
+	case c.writing <- struct{}{}:
+		return end, true
+	default:
+	}
+	select {
+	case c.writing <- struct{}{}:
+		return end, true
+	case <-time.After(d):
+		return nil, false
+	}
 }
 
 func (c *Conn) send(m *message) error {

@@ -34,7 +34,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
@@ -216,18 +215,6 @@ func writeFrame(w io.Writer, m *message) error {
 	binary.BigEndian.PutUint32(frame, uint32(len(body)))
 	_, err = w.Write(append(frame, body...))
 	return err
-}
-
-// writeReply sends a reply. Its answer was checked when it was made, and is neither
-// encoded again nor, if it is large, copied.
-func writeReply(w io.Writer, id int64, answer held) error {
-	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"%s":`, id, answer.member)
-	size := len(head) - 4 + answer.size + 1
-	if size > math.MaxUint32 {
-		return errors.New("encoding a reply frame: it is too large")
-	}
-	binary.BigEndian.PutUint32(head, uint32(size))
-	return answer.writeBetween(w, head, []byte("}"))
 }
 
 // maxDoneText bounds the JSON of a text in a done frame: 64 KiB, every byte escaped.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,15 +31,17 @@ type run struct {
 	start   Start
 	host    Host
 	clock   *Clock
+	pauses  *pauses
 	dump    *stackDump
 	account *account
 	stopped func() bool // the sandbox is being killed
 
 	mu     sync.Mutex
 	done   *frame
-	begun  bool  // the runner said that the code begins
-	ended  bool  // the runner said that it has ended
-	broken error // the violation of the protocol, if any
+	begun  bool      // the runner said that the code begins
+	ended  bool      // the runner said that it has ended
+	broken error     // the violation of the protocol, if any
+	late   time.Time // when writing fails for good; zero if it does not
 }
 
 // serve reads frames and answers calls until the runner is done or gone, or ctx
@@ -54,12 +55,12 @@ func (r *run) serve(ctx context.Context) {
 	err := r.readFrames(calling, &calls)
 	cancel() // before the wait: the answers have no reader any more
 	if r.kept() {
-		_ = r.conn.SetWriteDeadline(time.Now().Add(lateReplies))
+		r.endWritingAt(time.Now().Add(lateReplies))
 	} else {
 		r.conn.Close()
 	}
 	calls.Wait()
-	_ = r.conn.SetWriteDeadline(time.Time{})
+	r.endWritingAt(time.Time{})
 	if errors.Is(err, ErrProtocol) {
 		r.breakOff(err)
 	}
@@ -130,14 +131,15 @@ func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	if release, err = r.awaitRoom(ctx, n); err != nil {
+	release, done, err := r.awaitRoom(ctx, n)
+	if err != nil {
 		return nil, nil, err
 	}
+	defer done()
 	if n > freeSize {
-		_ = r.conn.SetReadDeadline(time.Now().Add(frameTime))
+		defer r.pauses.reading(r.conn)()
 	}
 	f, err = readFrame(r.in, n)
-	_ = r.conn.SetReadDeadline(time.Time{})
 	if err == nil {
 		return f, release, nil
 	}
@@ -149,10 +151,13 @@ func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err erro
 }
 
 // awaitRoom waits until there is room for n bytes of this run. It fails when ctx
-// or the sandbox ends.
-func (r *run) awaitRoom(ctx context.Context, n int) (release func(), err error) {
-	if release, ok := r.account.tryAcquire(n); ok {
-		return release, nil
+// or the sandbox ends. The caller calls done when it has read them.
+//
+// A frame that takes room of other runs keeps the run from being paused until it is
+// read: otherwise it would keep the room for as long as the user is asked.
+func (r *run) awaitRoom(ctx context.Context, n int) (release, done func(), err error) {
+	if release, ok := r.account.tryOwn(n); ok {
+		return release, func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -163,7 +168,18 @@ func (r *run) awaitRoom(ctx context.Context, n int) (release func(), err error) 
 		case <-ctx.Done():
 		}
 	}()
-	return r.account.acquire(ctx, n)
+	for {
+		if release, err = r.account.acquire(ctx, n); err != nil {
+			return nil, nil, err
+		}
+		if done, ok := r.pauses.prevent(); ok {
+			return release, done, nil
+		}
+		release()
+		if err := r.pauses.wait(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 // nextSize reads the length in front of a frame, and the text that may come
@@ -245,33 +261,6 @@ func (r *run) answer(ctx context.Context, call *frame, release func()) {
 	case err != nil:
 		r.conn.Close() // half a frame may be written; most often the runner is gone
 	}
-}
-
-// reply sends an answer or an error. It takes room until the code has read it.
-func (r *run) reply(id int64, result json.RawMessage, err error) error {
-	h := r.account.hold(result, err)
-	defer h.release()
-	defer r.beginWriting()()
-	return writeReply(r.conn, id, h)
-}
-
-// replyMade makes an answer and sends it. It makes it only when the connection is
-// free, so each run has at most one that waits to be read.
-func (r *run) replyMade(ctx context.Context, id int64, result func() (json.RawMessage, error), release func()) error {
-	defer r.beginWriting()()
-	h := r.makeAnswer(ctx, result)
-	release()
-	defer h.release()
-	return writeReply(r.conn, id, h)
-}
-
-// makeAnswer makes an answer when it is the run's turn, unless the run has ended.
-func (r *run) makeAnswer(ctx context.Context, result func() (json.RawMessage, error)) held {
-	if err := r.account.makers.Acquire(ctx, 1); err != nil {
-		return r.account.hold(nil, err)
-	}
-	defer r.account.makers.Release(1)
-	return r.account.hold(result())
 }
 
 // breakOff records that the runner has violated the protocol.

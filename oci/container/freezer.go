@@ -31,7 +31,7 @@ type Freezer struct {
 	stopped bool   // pid 1 was told to stop processes
 }
 
-// NewFreezer returns the freezer of a sandbox that has started.
+// NewFreezer returns the freezer of a sandbox. It is used once the program has begun.
 func NewFreezer(s Sandbox, line pid1.Lifeline, c host.Cgroup) *Freezer {
 	return &Freezer{s: s, line: line, cgroups: c.Freezes()}
 }
