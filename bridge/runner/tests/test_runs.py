@@ -183,3 +183,29 @@ def test_the_code_has_a_file(run: Any) -> None:
     assert result.stdout == "dir/script.py\n"
     assert 'File "dir/script.py", line 2' in result.stderr
     assert run("'__file__' in globals()").done[0]["result"] == "False"
+
+
+def test_the_time_that_the_host_held_the_run_is_none_for_event_loops(run: Any) -> None:
+    result = run("""
+import asyncio, resource, time
+async def main():
+    loop = asyncio.get_running_loop()
+    await mcp_github.get()
+    begun = loop.time()
+    time.sleep(0.01)  # the code stands still, and the host says for how long
+    _, hard = resource.getrlimit(10)
+    resource.setrlimit(10, (3_000_000, hard))
+    return round(begun - loop.time())
+print(asyncio.run(main()))
+""")
+    assert result.stdout == "3\n", result.stderr
+
+
+def test_a_module_named_resource_breaks_no_event_loop(run: Any) -> None:
+    result = run("""
+import asyncio
+open("resource.py", "w").write("")
+async def main(): return (await mcp_github.get()).tool, asyncio.get_running_loop().time() > 0
+print(asyncio.run(main()))
+""")
+    assert result.stdout == "('get', True)\n", result.stderr

@@ -1,8 +1,8 @@
 """The time of event loops, which stands still while the user is asked about a call.
 
-Their timers must not run out then: a loop that goes on looks at the time before anything else. So the host says how long
-the code stood still before it lets it go on, where code can look it up at any time, and no message has to be read first:
-as the limit on file locks of this process, in microseconds. Linux has not used that limit since 2.4.25 (getrlimit(2)).
+Their timers must not run out then: a loop that goes on looks at the time before anything else. So the host says how
+long the code stood still before it lets it go on, where code can look it up at any time, and no message has to be read
+first: as the limit on file locks of this process, in microseconds. Linux has not used it since 2.4.25 (getrlimit(2)).
 """
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-try:
-    from resource import RLIM_INFINITY, getrlimit
-except Exception:  # a Python that was built without, or a module of the code's that has its name
-    RLIM_INFINITY = 0
-
-    def getrlimit(resource: int, /) -> tuple[int, int]:
-        return RLIM_INFINITY, RLIM_INFINITY
-
 RLIMIT_LOCKS = 10
 NOTICEABLE = 0.001  # seconds: looking takes ten times as long as reading the clock
 
@@ -28,7 +20,7 @@ NOTICEABLE = 0.001  # seconds: looking takes ten times as long as reading the cl
 def told() -> float:
     """Returns what the host has said, in seconds."""
     limit, _ = getrlimit(RLIMIT_LOCKS)
-    return 0.0 if limit == RLIM_INFINITY else limit / 1e6
+    return 0.0 if limit == infinity else limit / 1e6
 
 
 def loop_time(loop: Any) -> float:
@@ -41,5 +33,12 @@ def loop_time(loop: Any) -> float:
     return now - held
 
 
-before, held, last = told(), 0.0, monotonic()
-BaseEventLoop.time = loop_time  # type: ignore[method-assign]
+before, held, last = 0.0, 0.0, monotonic()
+try:
+    from resource import RLIM_INFINITY as infinity
+    from resource import getrlimit
+except Exception:
+    pass  # a Python that was built without, or a module of the code's that has its name
+else:
+    before = told()
+    BaseEventLoop.time = loop_time  # type: ignore[assignment,method-assign]
