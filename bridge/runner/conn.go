@@ -171,9 +171,9 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	return r.result(false), r.why(ctx)
 }
 
-// Pause makes the time of the active run stand still until resume is called once,
-// which must happen after the sandbox goes on if it is stopped in between. It waits
-// while a frame arrives that takes room of other runs. It may be called at any time.
+// Pause makes the time of the active run stand still until resume is called, which must
+// be called once. In between the sandbox may be stopped: if a frame arrives that takes
+// room of other runs, Pause first waits for its end. It may be called at any time.
 func (c *Conn) Pause() (resume func()) {
 	r := c.active.Load()
 	if r == nil {

@@ -162,7 +162,9 @@ func TestUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 // answers is a host with one answer.
 type answers Answer
 
-func (a answers) Call(context.Context, string, json.RawMessage) (Answer, error) { return Answer(a), nil }
+func (a answers) Call(context.Context, string, json.RawMessage) (Answer, error) {
+	return Answer(a), nil
+}
 
 // readAhead reads n bytes, which receive gets later.
 func (f *fakeRunner) readAhead(t *testing.T, n int) {
