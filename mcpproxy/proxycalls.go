@@ -27,8 +27,12 @@ type CallRequest struct {
 	// Progress is called with what the server reports while it works on the call;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
-	Run      *policy.Run          // whose policy and limits the call is under; nil may call everything
-	Sent     func(t catalog.Tool) // is called just before the call goes out; may be nil
+	Run      *policy.Run // whose policy and limits the call is under; nil may call everything
+	// Allowed reports whether the user has allowed what the policy wants to be asked
+	// about; nil is nothing. Call returns an *policy.Ask that it does not allow, before
+	// anything is sent and with nothing held. The caller asks, and calls again.
+	Allowed func(*policy.Ask) bool
+	Sent    func(t catalog.Tool) // is called just before the call goes out; may be nil
 }
 
 // A CallResult is what a tool answered.
@@ -46,10 +50,13 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 	return with(p, r.Server, func(u *upstream) (CallResult, error) { return u.callInTurn(ctx, r, args) })
 }
 
-// authorize asks the policy whether the call may be made, and reports to Sent
-// that it goes out.
-func (r CallRequest) authorize(s config.Server, t catalog.Tool) error {
-	if err := r.Run.Authorize(policyNames(s), policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()}); err != nil {
+// authorize asks the policy whether the call may be made with these arguments, and
+// reports to Sent that it goes out.
+func (r CallRequest) authorize(s config.Server, t catalog.Tool, args json.RawMessage) error {
+	err := r.Run.Authorize(policy.Call{
+		Server: policyNames(s), Tool: policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()}, Arguments: args, Allowed: r.Allowed,
+	})
+	if err != nil {
 		return err
 	}
 	if r.Sent != nil {

@@ -43,7 +43,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err != nil {
 		return CallResult{}, err
 	}
-	if err := r.authorize(u.server, t); err != nil {
+	if err := r.authorize(u.server, t, args); err != nil {
 		return CallResult{}, err
 	}
 	res, err := s.Request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})

@@ -53,7 +53,7 @@ var imports = map[string][]string{
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
 	"mcpproxy/oauth":             {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport/remote"},
 	"mcpproxy/plainjson":         {"mcpproxy/text"},
-	"mcpproxy/policy":            {"mcpproxy/config", "mcpproxy/match", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/policy":            {"mcpproxy/config", "mcpproxy/match", "mcpproxy/rawjson", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/pyname":            {},
 	"mcpproxy/rawjson":           {},
 	"mcpproxy/redact":            {"mcpproxy/config"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (
@@ -33,14 +34,14 @@ func readRules(file, name string) (*rules, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("policy %s: it is not a regular file", name)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxPolicySize+1))
+	source, err := io.ReadAll(io.LimitReader(f, maxPolicySize+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("policy %s: %s", name, statefile.Reason(err))
-	case len(text) > maxPolicySize:
+	case len(source) > maxPolicySize:
 		return nil, fmt.Errorf("policy %s: it has more than %d bytes", name, maxPolicySize)
 	}
-	return parseRules(string(text), name)
+	return parseRules(string(source), name)
 }
 
 // A fault is something wrong at one key of the file.
@@ -63,19 +64,19 @@ func place(key toml.Key) string {
 
 // lineAndColumn counts from 1. The library's own column is wrong at the start
 // of a line.
-func lineAndColumn(text string, at int) string {
-	before := text[:min(max(at, 0), len(text))] // the library gives -1 for the very start
+func lineAndColumn(source string, at int) string {
+	before := source[:min(max(at, 0), len(source))] // the library gives -1 for the very start
 	line := strings.LastIndexByte(before, '\n') + 1
 	return fmt.Sprintf(":%d:%d", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[line:])+1)
 }
 
 // parseRules reads the text of a policy file.
-func parseRules(text, name string) (*rules, error) {
+func parseRules(source, name string) (*rules, error) {
 	var top map[string]any
-	meta, err := toml.Decode(text, &top)
+	meta, err := toml.Decode(source, &top)
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("policy %s%s: %s", name, lineAndColumn(text, syntax.Position.Start), syntax.Message)
+		return nil, fmt.Errorf("policy %s%s: %s", name, lineAndColumn(source, syntax.Position.Start), syntax.Message)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -153,6 +154,18 @@ func parseSection(path toml.Key, pattern string, v any) (*section, error) {
 			s.deny, err = parseGlobs(at, v)
 		case "readOnly":
 			s.readOnly, err = parseBool(at, v)
+		case "ask":
+			s.ask, err = parseAsk(at, v)
+		case "unasked":
+			s.unasked, err = parseChoice(at, v, "deny", "allow")
+		case "unaskedAllow":
+			s.unaskedAllow, err = parseGlobs(at, v)
+		case "private":
+			s.private, err = parseBool(at, v)
+		case "open":
+			s.open, err = parseBool(at, v)
+		case "pins":
+			s.pins, err = parseChoice(at, v, PinsWarn, PinsAsk, PinsRefuse)
 		case "callsPerRun":
 			s.limits.perRun, err = parseLimit(at, v)
 		case "callsPerMinute":
@@ -160,7 +173,7 @@ func parseSection(path toml.Key, pattern string, v any) (*section, error) {
 		case "tools":
 			s.tools, err = parseTools(at, v)
 		default:
-			err = unknownKey(at, "allow", "deny", "readOnly", "callsPerRun", "callsPerMinute", "tools")
+			err = unknownKey(at, "allow", "deny", "ask", "readOnly", "callsPerRun", "callsPerMinute", "unasked", "unaskedAllow", "private", "open", "pins", "tools")
 		}
 		if err != nil {
 			return nil, err
@@ -192,8 +205,10 @@ func parseTools(path toml.Key, v any) ([]toolSection, error) {
 				t.limits.perRun, err = parseLimit(at, v)
 			case "callsPerMinute":
 				t.limits.perMinute, err = parseLimit(at, v)
+			case "when":
+				t.when, err = parseConditions(at, v)
 			default:
-				err = unknownKey(at, "callsPerRun", "callsPerMinute")
+				err = unknownKey(at, "callsPerRun", "callsPerMinute", "when")
 			}
 			if err != nil {
 				return nil, err
@@ -210,6 +225,22 @@ func parseBool(path toml.Key, v any) (*bool, error) {
 		return nil, wrongType(path, "true or false", v)
 	}
 	return &b, nil
+}
+
+// parseChoice takes one of some words.
+func parseChoice[T ~string](path toml.Key, v any, words ...T) (T, error) {
+	s, ok := v.(string)
+	if !ok {
+		return "", wrongType(path, "a string", v)
+	}
+	if !slices.Contains(words, T(s)) {
+		known := make([]string, len(words))
+		for i, w := range words {
+			known[i] = string(w)
+		}
+		return "", &fault{path, fmt.Sprintf("%q is none of %s", text.Bound(s, 40), text.QuoteList(known, len(known)))}
+	}
+	return T(s), nil
 }
 
 func parseLimit(path toml.Key, v any) (int, error) {
@@ -253,7 +284,7 @@ func (r *rules) order(keys []toml.Key) {
 		}
 	}
 	slices.SortFunc(r.sections, func(a, b *section) int {
-		aDefault, bDefault := len(a.key) == 1, len(b.key) == 1
+		aDefault, bDefault := a.isDefault(), b.isDefault()
 		switch {
 		case aDefault != bDefault && bDefault:
 			return -1

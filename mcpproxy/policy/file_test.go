@@ -17,11 +17,11 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"twice":                 {"[default]\nreadOnly = true\nreadOnly = true", "policy.toml:3:"},
 		"unknown at the top":    {"\nserver = 1", `policy.toml, server: there is no such key; the keys are default, network, packages, servers`},
 		"unknown table":         {"[default]\n[server.github]\ndeny = '*'", `policy.toml, server: there is no such key`},
-		"unknown in a section":  {"[servers.github]\n  alow = ['x']", `policy.toml, [servers.github] alow: there is no such key; the keys are allow, deny, readOnly, callsPerRun, callsPerMinute, tools`},
+		"unknown in a section":  {"[servers.github]\n  alow = ['x']", `policy.toml, [servers.github] alow: there is no such key; the keys are allow, deny, ask, readOnly,`},
 		"unknown, inline":       {"servers = {a = {deny = 'x', deni = 'y'}}", `policy.toml, [servers.a] deni: there is no such key`},
 		"unknown, dotted":       {"[servers]\na.deny = 'x'\na.readonly = true", `policy.toml, [servers.a] readonly: there is no such key`},
 		"unknown, quoted":       {"[servers.\"a b c\"]\n\"de ny\" = 'x'", `policy.toml, [servers."a b c"] "de ny": there is no such key`},
-		"unknown for a tool":    {"[servers.a.tools.x]\ndeny = '*'", `policy.toml, [servers.a.tools.x] deny: there is no such key; the keys are callsPerRun, callsPerMinute`},
+		"unknown for a tool":    {"[servers.a.tools.x]\ndeny = '*'", `policy.toml, [servers.a.tools.x] deny: there is no such key; the keys are callsPerRun, callsPerMinute, when`},
 		"implied table":         {"[servers.a]\n[servers.a.tols.x]\ncallsPerRun = 1", `policy.toml, [servers.a] tols: there is no such key`},
 		"section of wrong type": {"[servers]\ngithub = 'deny'", `policy.toml, [servers] github: it is a string and must be a table`},
 		"default of wrong type": {"default = true", `policy.toml, default: it is true or false and must be a table`},
@@ -50,7 +50,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if err := p.NewRun().Authorize(Server{Name: "any"}, toolOf("get")); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := p.NewRun().Authorize(Call{Server: Server{Name: "any"}, Tool: toolOf("get")}); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
@@ -112,7 +112,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(Server{Name: "x"}, Tool{Name: "y"})
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
 		}
 	})
 }

@@ -49,36 +49,6 @@ func (f *limitFinder) add(l limits, k limitKey) {
 	}
 }
 
-// count counts a call by all the limits that apply to it, or by none if one of
-// them is reached.
-func (r *Run) count(all []limit) error {
-	if len(all) == 0 {
-		return nil
-	}
-	p := r.policy
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
-	for _, l := range all {
-		if l.perMinute {
-			if wait := p.minute(l.limitKey).wait(now, l.most); wait > 0 {
-				return r.rules.refuse(l.section, l.rule(), "%s was called %s within the last minute; call it again in %d s",
-					l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
-			}
-		} else if r.counts[l.limitKey] >= l.most {
-			return r.rules.refuse(l.section, l.rule(), "this run has called %s %s already", l.what(), times(l.most))
-		}
-	}
-	for _, l := range all {
-		if l.perMinute {
-			p.minute(l.limitKey).add(now)
-		} else {
-			r.counts[l.limitKey]++
-		}
-	}
-	return nil
-}
-
 // minute gives the calls of the last minute. p.mu is held.
 func (p *Policy) minute(k limitKey) *window {
 	w := p.minutes[k]

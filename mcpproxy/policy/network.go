@@ -14,6 +14,7 @@ import (
 // network is the section [network] of a policy: what code may reach over the network.
 type network struct {
 	allow, deny  []netRule
+	ask          []netRule
 	privateHosts []hostPattern
 	privateAddrs []netip.Prefix
 	credentials  []credential
@@ -108,6 +109,8 @@ type Target struct {
 // A NetworkGrant is what one run may reach: what its call asked for and the policy
 // allows. A nil *NetworkGrant reaches nothing.
 type NetworkGrant struct {
+	Ask *Ask // what the user has to allow before anything is reached; nil is nothing
+
 	file    string // that the user can change, as people write it
 	targets []Target
 	rules   *network

@@ -41,6 +41,7 @@ func defaultPackages() packages {
 
 // A PackageGrant is what a script that names packages may get, and from where.
 type PackageGrant struct {
+	Ask          *Ask          // what the user has to allow before any is used; nil is nothing
 	Index        string        // the address of a simple index
 	Files        []string      // hosts, HOST or HOST:PORT, beside the index's own, that files may come from
 	ExcludeNewer time.Duration // files that were uploaded within it do not count; 0 is none
@@ -133,3 +134,5 @@ func (g *PackageGrant) Check(name, version string) error {
 	}
 	return nil
 }
+
+func (p *packages) asks() bool { return false }

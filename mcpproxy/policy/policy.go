@@ -1,10 +1,11 @@
-// Package policy decides what code may call of the user's servers, and how often,
-// by one TOML file of the user's.
+// Package policy decides what code may call of the user's servers, how often, and
+// what only with the user's consent, by one TOML file of the user's.
 //
 // The file is read again when it has changed, and a run keeps the rules that it
 // began with. It fails closed: with a file that cannot be read or understood, or
 // that has vanished, nothing may be called. Every refusal names the file, the
-// section and the rule. Servers and tools are known here by name only.
+// section and the rule. Servers and tools are known here by name only. What the
+// user wants to be asked about is an Ask; asking is the caller's.
 package policy
 
 import (
@@ -22,15 +23,6 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
-
-// A Server names a server.
-type Server struct{ Name, Alias string }
-
-// A Tool names a tool of a server.
-type Tool struct {
-	Name, Alias string
-	ReadOnly    bool // its server says that it changes nothing
-}
 
 // Policy is what the user allows code to call, as one file says it. The file
 // is read again when it has changed, at the next run. A file that cannot be
@@ -105,60 +97,6 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []string) {
 		}
 	}
 	return sections
-}
-
-// A Run is one run under a policy: the rules as they were when it began, and
-// how often it has called what. A nil *Run may call everything.
-type Run struct {
-	policy *Policy
-	rules  *rules // nil allows everything
-	err    error  // not nil allows nothing
-	counts map[limitKey]int
-}
-
-// NewRun begins a run. It looks whether the file has changed.
-func (p *Policy) NewRun() *Run {
-	if p == nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refresh()
-	return &Run{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}}
-}
-
-// AuthorizeServer checks whether something other than tools of a server may be
-// read, such as a resource, and counts it as one call of the server.
-func (r *Run) AuthorizeServer(s Server) error {
-	if err := r.ServerDenied(s); err != nil || r == nil || r.rules == nil {
-		return err
-	}
-	return r.count(r.rules.serverLimits(s))
-}
-
-// ServerDenied returns an error if nothing of a server may be used, so that it is
-// not started for nothing. It counts nothing.
-func (r *Run) ServerDenied(s Server) error {
-	switch {
-	case r == nil:
-		return nil
-	case r.err != nil:
-		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
-	case r.rules == nil:
-		return nil
-	}
-	return r.rules.serverDenied(s)
-}
-
-// Authorize checks whether a tool may be called, and counts the call if it may.
-func (r *Run) Authorize(s Server, t Tool) error {
-	if err := r.ServerDenied(s); err != nil || r == nil || r.rules == nil {
-		return err
-	}
-	if err := r.rules.check(s, t); err != nil {
-		return err
-	}
-	return r.count(append(r.rules.serverLimits(s), r.rules.toolLimits(s, t)...))
 }
 
 // A fileStamp tells one state of a file from another.

@@ -22,16 +22,29 @@ type section struct {
 
 	allow, deny []glob // allow is nil where the section does not have it
 	readOnly    *bool
+	ask         askRule
 	limits      limits
-	tools       []toolSection // what says more about its tools first
+	private     *bool
+	open        *bool
+	pins        PinMode // "" where the section does not have it
+	unasked     string  // "allow", "deny", or "" where the section does not have it
+
+	unaskedAllow []glob        // nil where the section does not have it
+	tools        []toolSection // what says more about its tools first
 }
 
-// A toolSection limits the tools that a glob matches, each of them by itself.
+// A toolSection limits the tools that a glob matches, each of them by itself, and says
+// at which arguments the user is asked.
 type toolSection struct {
 	name   string
 	key    toml.Key
 	tools  glob
 	limits limits
+	when   []condition
+}
+
+func (ts toolSection) about(t Tool) bool {
+	return ts.tools.matches(t.Name) || ts.tools.matches(t.Alias)
 }
 
 // limits are the most calls; 0 is no limit.
@@ -41,6 +54,8 @@ type limits struct{ perRun, perMinute int }
 func (sec *section) about(s Server) bool {
 	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
 }
+
+func (sec *section) isDefault() bool { return len(sec.key) == 1 }
 
 // sectionsFor returns the sections that are about a server.
 func (r *rules) sectionsFor(s Server) []*section {
@@ -118,7 +133,7 @@ func (r *rules) toolLimits(s Server, t Tool) []limit {
 	var l limitFinder
 	for _, sec := range r.sectionsFor(s) {
 		for _, ts := range sec.tools {
-			if ts.tools.matches(t.Name) || ts.tools.matches(t.Alias) {
+			if ts.about(t) {
 				l.add(ts.limits, limitKey{section: ts.name, server: s.Name, tool: t.Name})
 			}
 		}
@@ -129,5 +144,10 @@ func (r *rules) toolLimits(s Server, t Tool) []limit {
 // refuse makes the error of a call that a rule forbids. It names the rule, so
 // that the user can find and change it.
 func (r *rules) refuse(section, rule, format string, args ...any) error {
-	return fmt.Errorf("policy %s, %s %s: %s", r.file, section, rule, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s", r.rule(section, rule), fmt.Sprintf(format, args...))
+}
+
+// rule names a rule, so that the user can find it.
+func (r *rules) rule(section, rule string) string {
+	return fmt.Sprintf("policy %s, %s %s", r.file, section, rule)
 }

@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// An Ask is the error of something that may be done only if the user allows it.
+type Ask struct {
+	Server, Tool string   // names; both empty for the network and packages
+	Reasons      []string // each one line, which names the rule
+	Once         bool     // only this one call can be allowed, not the tool for the rest of the run
+}
+
+func (a *Ask) Error() string {
+	what := "it"
+	switch {
+	case a.Tool != "":
+		what = fmt.Sprintf("calling %q of server %q", a.Tool, a.Server)
+	case a.Server != "":
+		what = fmt.Sprintf("using server %q", a.Server)
+	}
+	return fmt.Sprintf("%s needs the user's consent: %s", what, strings.Join(a.Reasons, "; "))
+}
+
+// A PinMode says what happens when a server changes the definition of a tool.
+type PinMode string
+
+// Modes of pins.
+const (
+	PinsWarn   PinMode = "warn" // the default
+	PinsAsk    PinMode = "ask"
+	PinsRefuse PinMode = "refuse"
+)
+
+// An askRule says which tools of a section's servers the user is asked about.
+type askRule struct {
+	writes bool   // all that their server does not mark as reading only
+	tools  []glob // else these
+}
+
+// parseAsk takes "writes", a glob, or a list of globs.
+func parseAsk(path toml.Key, v any) (a askRule, err error) {
+	if v == "writes" {
+		return askRule{writes: true}, nil
+	}
+	a.tools, err = parseGlobs(path, v)
+	return a, err
+}
+
+// rule returns the rule by which a tool is asked about, as the file has it.
+func (a askRule) rule(t Tool) (rule string, ok bool) {
+	if a.writes {
+		return `ask = "writes"`, !t.ReadOnly
+	}
+	g, ok := firstMatch(a.tools, t)
+	return fmt.Sprintf("ask = %q", g.text), ok
+}
+
+// ask returns what the user has to be asked before a call goes out, or nil. Rules add
+// up over all sections, as those of deny do.
+func (r *rules) ask(c Call) *Ask {
+	a := Ask{Server: c.Server.Name, Tool: c.Tool.Name}
+	for _, sec := range r.sectionsFor(c.Server) {
+		if c.Tool.Name == "" {
+			for _, g := range sec.ask.tools {
+				if g.everything() {
+					a.add(r.rule(sec.name, fmt.Sprintf("ask = %q", g.text)))
+					break
+				}
+			}
+			continue
+		}
+		if rule, ok := sec.ask.rule(c.Tool); ok {
+			a.add(r.rule(sec.name, rule))
+		}
+		for _, ts := range sec.tools {
+			if !ts.about(c.Tool) {
+				continue
+			}
+			for _, w := range ts.when {
+				if found := w.asks(c.Arguments); found != "" {
+					a.Once = true
+					a.add(r.rule("["+ts.name+".when]", w.text) + ": " + found)
+				}
+			}
+		}
+	}
+	if len(a.Reasons) == 0 {
+		return nil
+	}
+	return &a
+}
+
+// maxReasons bounds the reasons of one question.
+const maxReasons = 20
+
+func (a *Ask) add(reason string) {
+	if len(a.Reasons) < maxReasons {
+		a.Reasons = append(a.Reasons, reason)
+	}
+}
+
+// allowedUnasked decides by the section that says most about the server.
+func (r *rules) allowedUnasked(s Server, t Tool) bool {
+	listed := false
+	for _, sec := range r.sections {
+		if !sec.about(s) && (s.Name != "" || !sec.isDefault()) {
+			continue
+		}
+		if sec.unaskedAllow != nil && !listed {
+			if _, ok := firstMatch(sec.unaskedAllow, t); ok {
+				return true
+			}
+			listed = true
+		}
+		if sec.unasked != "" {
+			return sec.unasked == "allow"
+		}
+	}
+	return false
+}
+
+// asks reports whether some rule can lead to a question.
+func (r *rules) asks() bool {
+	private, open := false, false
+	for _, sec := range r.sections {
+		if sec.ask.writes || len(sec.ask.tools) > 0 || sec.pins == PinsAsk {
+			return true
+		}
+		for _, ts := range sec.tools {
+			if len(ts.when) > 0 {
+				return true
+			}
+		}
+		private = private || sec.private != nil && *sec.private
+		open = open || sec.open != nil && *sec.open
+	}
+	return private && open || len(r.network.ask) > 0 || r.packages.asks()
+}
+
+// flow decides each by the section that says most about the server.
+func (r *rules) flow(s Server) (private, open bool) {
+	first := func(key func(*section) *bool) bool {
+		for _, sec := range r.sections {
+			if v := key(sec); v != nil && sec.about(s) {
+				return *v
+			}
+		}
+		return false
+	}
+	return first(func(sec *section) *bool { return sec.private }), first(func(sec *section) *bool { return sec.open })
+}
+
+// pins is decided by the section that says most about the server.
+func (r *rules) pins(s Server) PinMode {
+	for _, sec := range r.sections {
+		if sec.pins != "" && sec.about(s) {
+			return sec.pins
+		}
+	}
+	return PinsWarn
+}

@@ -1,0 +1,143 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// A Server names a server.
+type Server struct{ Name, Alias string }
+
+// A Tool names a tool of a server.
+type Tool struct {
+	Name, Alias string
+	ReadOnly    bool // its server says that it changes nothing
+}
+
+// A Call is one call of a tool, as policies see it. Without a tool it reads something
+// else of the server, such as a resource.
+type Call struct {
+	Server    Server
+	Tool      Tool
+	Arguments json.RawMessage // canonical: exactly the bytes that will be sent
+	Allowed   func(*Ask) bool // reports whether the user has allowed what is to be asked; nil: nothing
+}
+
+// A Run is one run under a policy: the rules as they were when it began, and
+// how often it has called what. A nil *Run may call everything.
+type Run struct {
+	policy *Policy
+	rules  *rules // nil allows everything
+	err    error  // not nil allows nothing
+	counts map[limitKey]int
+}
+
+// NewRun begins a run. It looks whether the file has changed.
+func (p *Policy) NewRun() *Run {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refresh()
+	return &Run{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}}
+}
+
+// AuthorizeServer checks whether something other than tools of a server may be
+// read, such as a resource, and counts it as one call of the server.
+func (r *Run) AuthorizeServer(s Server) error { return r.Authorize(Call{Server: s}) }
+
+// ServerDenied returns an error if nothing of a server may be used, so that it is
+// not started for nothing. It counts nothing.
+func (r *Run) ServerDenied(s Server) error {
+	switch {
+	case r == nil:
+		return nil
+	case r.err != nil:
+		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
+	case r.rules == nil:
+		return nil
+	}
+	return r.rules.serverDenied(s)
+}
+
+// Authorize checks whether a call may go out, and counts it if it may. The error is an
+// *Ask if it may go out once the user has allowed it.
+func (r *Run) Authorize(c Call) error {
+	if err := r.ServerDenied(c.Server); err != nil || r == nil || r.rules == nil {
+		return err
+	}
+	limits := r.rules.serverLimits(c.Server)
+	if c.Tool.Name != "" {
+		if err := r.rules.check(c.Server, c.Tool); err != nil {
+			return err
+		}
+		limits = append(limits, r.rules.toolLimits(c.Server, c.Tool)...)
+	}
+	if ask := r.rules.ask(c); ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
+		if err := r.count(limits, 0); err != nil {
+			return err // the user need not be asked about what is refused then
+		}
+		return ask
+	}
+	return r.count(limits, 1)
+}
+
+// AllowedUnasked reports whether something that has to be asked may be done when no
+// user can be. A server without a name stands for the network and packages.
+func (r *Run) AllowedUnasked(s Server, t Tool) bool {
+	return r != nil && r.rules != nil && r.rules.allowedUnasked(s, t)
+}
+
+// Asks reports whether some rule of the file can lead to a question.
+func (r *Run) Asks() bool { return r != nil && r.rules != nil && r.rules.asks() }
+
+// Flow reports whether what is read from a server is private, and whether what is sent
+// to it may get to others.
+func (r *Run) Flow(s Server) (private, open bool) {
+	if r == nil || r.rules == nil {
+		return false, false
+	}
+	return r.rules.flow(s)
+}
+
+// Pins returns what happens when a server changes the definition of a tool.
+func (r *Run) Pins(s Server) PinMode {
+	if r == nil || r.rules == nil {
+		return PinsWarn
+	}
+	return r.rules.pins(s)
+}
+
+// count counts n calls by all the limits that apply to them, or none if one of the
+// limits is reached.
+func (r *Run) count(all []limit, n int) error {
+	if len(all) == 0 {
+		return nil
+	}
+	p := r.policy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	for _, l := range all {
+		if l.perMinute {
+			if wait := p.minute(l.limitKey).wait(now, l.most); wait > 0 {
+				return r.rules.refuse(l.section, l.rule(), "%s was called %s within the last minute; call it again in %d s",
+					l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
+			}
+		} else if r.counts[l.limitKey] >= l.most {
+			return r.rules.refuse(l.section, l.rule(), "this run has called %s %s already", l.what(), times(l.most))
+		}
+	}
+	for range n {
+		for _, l := range all {
+			if l.perMinute {
+				p.minute(l.limitKey).add(now)
+			} else {
+				r.counts[l.limitKey]++
+			}
+		}
+	}
+	return nil
+}
