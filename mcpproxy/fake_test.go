@@ -105,6 +105,7 @@ func (f *fakeServer) run() {
 			}
 			return
 		}
+		appendLine("FAKE_LINES", strings.TrimSuffix(string(line), "\n"))
 		var r fakeRequest
 		if err := json.Unmarshal(line, &r); err != nil {
 			panic(err)

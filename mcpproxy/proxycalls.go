@@ -43,7 +43,7 @@ type CallResult struct {
 
 // Call calls a tool.
 func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
-	args, err := checkArguments(r.Arguments)
+	args, err := canonicalArguments(r.Arguments)
 	if err != nil {
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
 	}
@@ -170,16 +170,27 @@ func (e *RemoteError) Error() string {
 	return e.Message
 }
 
-func checkArguments(args json.RawMessage) (json.RawMessage, error) {
+// canonicalArguments returns the one form of the arguments that is checked, shown to the
+// user, and sent: a check of what the server reads differently would be none.
+func canonicalArguments(args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || rawjson.IsNull(args) {
 		return json.RawMessage("{}"), nil
 	}
-	if args[0] != '{' || !json.Valid(args) {
-		return nil, errors.New("the arguments are not a JSON object")
+	if args[0] != '{' {
+		return nil, errNoObject
+	}
+	args, err := rawjson.Canonical(args)
+	switch {
+	case errors.Is(err, rawjson.ErrNotJSON):
+		return nil, errNoObject
+	case err != nil:
+		return nil, fmt.Errorf("the arguments cannot be sent: %w", err)
 	}
 	return args, nil
 }
+
+var errNoObject = errors.New("the arguments are not a JSON object")
 
 // policyNames is a server as policies know it.
 func policyNames(s config.Server) policy.Server { return policy.Server{Name: s.Name, Alias: s.Alias} }

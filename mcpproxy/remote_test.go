@@ -132,7 +132,7 @@ func kindsOfWeb(t *testing.T, test func(t *testing.T, notes *noteBook, s config.
 func TestRemoteServersOfEveryKindWork(t *testing.T) {
 	kindsOfWeb(t, func(t *testing.T, notes *noteBook, s config.Server) {
 		p := proxyFor(t, Options{}, s)
-		if got := mustCall(t, p, "echo", `{"n":9007199254740993,"text":"größer"}`); !strings.Contains(got, `9007199254740993`) || !strings.Contains(got, "größer") {
+		if got := mustCall(t, p, "echo", `{"n":9007199254740993,"text":"größer"}`); !strings.Contains(got, `9007199254740993`) || !strings.Contains(got, `"gr\u00f6\u00dfer"`) {
 			t.Errorf("echo = %s", got)
 		}
 		var wg sync.WaitGroup

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -9,9 +10,10 @@ import (
 
 // An Ask is the error of something that may be done only if the user allows it.
 type Ask struct {
-	Server, Tool string   // names; both empty for the network and packages
-	Reasons      []string // each one line, which names the rule
-	Once         bool     // only this one call can be allowed, not the tool for the rest of the run
+	Server, Tool string          // names; both empty for the network and packages
+	Reasons      []string        // each one line, which names the rule
+	Arguments    json.RawMessage // of the call, exactly as they will be sent
+	Once         bool            // only this one call can be allowed, not the tool for the rest of the run
 }
 
 func (a *Ask) Error() string {
@@ -62,7 +64,7 @@ func (a askRule) rule(t Tool) (rule string, ok bool) {
 // ask returns what the user has to be asked before a call goes out, or nil. Rules add
 // up over all sections, as those of deny do.
 func (r *rules) ask(c Call) *Ask {
-	a := Ask{Server: c.Server.Name, Tool: c.Tool.Name}
+	a := Ask{Server: c.Server.Name, Tool: c.Tool.Name, Arguments: c.Arguments}
 	for _, sec := range r.sectionsFor(c.Server) {
 		if c.Tool.Name == "" {
 			for _, g := range sec.ask.tools {

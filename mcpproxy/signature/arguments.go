@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // An Argument is one that was given by name.
@@ -15,9 +16,9 @@ type Argument struct {
 	Value json.RawMessage
 }
 
-// ParseArguments splits a JSON object into its members, in their order; of two
-// of one name the last counts. The values may have many megabytes, so they are
-// not read more often than need be.
+// ParseArguments splits a JSON object into its members, in their order. A name that is
+// there twice is an error. The values may have many megabytes, so they are not read more
+// often than need be.
 func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || rawjson.IsNull(raw) {
@@ -26,7 +27,7 @@ func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 	if raw[0] != '{' {
 		return nil, errors.New("the arguments are not a JSON object")
 	}
-	at := map[string]int{}
+	seen := map[string]bool{}
 	s := rawjson.Scanner{Text: raw}
 	ok := s.Object(func(quoted []byte) bool {
 		var a Argument
@@ -35,17 +36,15 @@ func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 		}
 		value, ok := s.Value(rawjson.MaxDepth)
 		a.Value = value
-		if i, again := at[a.Name]; again {
-			all[i] = a
-			return ok
-		}
-		if len(all) == maxArguments {
+		switch {
+		case seen[a.Name]:
+			err = fmt.Errorf("the argument %q is there twice", text.Bound(a.Name, 80))
+		case len(all) == maxArguments:
 			err = errTooManyArguments
-			return false
 		}
-		at[a.Name] = len(all)
+		seen[a.Name] = true
 		all = append(all, a)
-		return ok
+		return ok && err == nil
 	})
 	return whole(all, ok && s.Offset == len(raw), err)
 }
