@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -52,57 +53,59 @@ func parseAsk(path toml.Key, v any) (a askRule, err error) {
 	return a, err
 }
 
-// rule returns the rule by which a tool is asked about, as the file has it.
+// rule returns the rule by which a tool is asked about, as the file has it. What is no
+// tool is asked about where all tools are.
 func (a askRule) rule(t Tool) (rule string, ok bool) {
-	if a.writes {
-		return `ask = "writes"`, !t.ReadOnly
+	var g glob
+	switch {
+	case a.writes:
+		return `ask = "writes"`, t.Name != "" && !t.ReadOnly
+	case t.Name != "":
+		g, ok = firstMatch(a.tools, t)
+	default:
+		if i := slices.IndexFunc(a.tools, glob.everything); i >= 0 {
+			g, ok = a.tools[i], true
+		}
 	}
-	g, ok := firstMatch(a.tools, t)
 	return fmt.Sprintf("ask = %q", g.text), ok
 }
 
 // ask returns what the user has to be asked before a call goes out, or nil. Rules add
 // up over all sections, as those of deny do.
-func (r *rules) ask(c Call) *Ask {
-	a := Ask{Server: c.Server.Name, Tool: c.Tool.Name, Arguments: c.Arguments}
+func (r *rules) ask(c Call) (a *Ask) {
+	once := false
 	for _, sec := range r.sectionsFor(c.Server) {
-		if c.Tool.Name == "" {
-			for _, g := range sec.ask.tools {
-				if g.everything() {
-					a.add(r.rule(sec.name, fmt.Sprintf("ask = %q", g.text)))
-					break
-				}
-			}
-			continue
-		}
 		if rule, ok := sec.ask.rule(c.Tool); ok {
-			a.add(r.rule(sec.name, rule))
+			a = a.with(r.rule(sec.name, rule))
 		}
 		for _, ts := range sec.tools {
 			if !ts.about(c.Tool) {
 				continue
 			}
 			for _, w := range ts.when {
-				if found := w.asks(c.Arguments); found != "" {
-					a.Once = true
-					a.add(r.rule("["+ts.name+".when]", w.text) + ": " + found)
+				if found := w.check(c.Arguments); found.asks {
+					once = true
+					a = a.with(r.rule("[["+ts.key.String()+".when]]", w.text) + found.suffix())
 				}
 			}
 		}
 	}
-	if len(a.Reasons) == 0 {
-		return nil
+	if a != nil {
+		a.Server, a.Tool, a.Arguments, a.Once = c.Server.Name, c.Tool.Name, c.Arguments, once
 	}
-	return &a
+	return a
 }
 
-// maxReasons bounds the reasons of one question.
-const maxReasons = 20
-
-func (a *Ask) add(reason string) {
-	if len(a.Reasons) < maxReasons {
+// with returns the question with one more reason. Without reasons it is nil. All are
+// kept: the user allows what they name.
+func (a *Ask) with(reason string) *Ask {
+	if a == nil {
+		a = &Ask{}
+	}
+	if !slices.Contains(a.Reasons, reason) {
 		a.Reasons = append(a.Reasons, reason)
 	}
+	return a
 }
 
 // allowedUnasked decides by the section that says most about the server.

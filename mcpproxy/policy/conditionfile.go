@@ -18,12 +18,12 @@ const (
 )
 
 func parseConditions(path toml.Key, v any) ([]condition, error) {
-	list, ok := v.([]map[string]any)
+	list, ok := tables(v)
 	if !ok {
 		return nil, &fault{path, "write it as [[" + path.String() + "]], once for each condition"}
 	}
 	if len(list) > maxConditions {
-		return nil, &fault{path, fmt.Sprintf("there are more than %d of them", maxConditions)}
+		return nil, &fault{path, fmt.Sprintf("it is there %d times; the most is %d", len(list), maxConditions)}
 	}
 	all := make([]condition, 0, len(list))
 	for _, keys := range list {
@@ -34,6 +34,19 @@ func parseConditions(path toml.Key, v any) ([]condition, error) {
 		all = append(all, w)
 	}
 	return all, nil
+}
+
+// tables takes a list of tables, with headers or inline.
+func tables(v any) (all []map[string]any, ok bool) {
+	if all, ok = v.([]map[string]any); ok {
+		return all, true
+	}
+	list, ok := v.([]any)
+	for _, v := range list {
+		t, isTable := v.(map[string]any)
+		all, ok = append(all, t), ok && isTable
+	}
+	return all, ok
 }
 
 func parseCondition(path toml.Key, keys map[string]any) (w condition, err error) {
@@ -79,8 +92,11 @@ func (w *condition) parseValues(path toml.Key, v any) error {
 	list, isList := v.([]any)
 	if !isList {
 		list = []any{v}
-	} else if len(list) == 0 || strings.ContainsAny(w.op, "<>") {
+	} else if strings.ContainsAny(w.op, "<>") {
 		return &fault{path, fmt.Sprintf("it is a list and must be one value for the op %q", w.op)}
+	}
+	if len(list) == 0 {
+		return &fault{path, "it is an empty list"}
 	}
 	texts := make([]string, len(list))
 	for i, v := range list {

@@ -14,7 +14,7 @@ import (
 // network is the section [network] of a policy: what code may reach over the network.
 type network struct {
 	allow, deny  []netRule
-	ask          []netRule
+	ask          []netRule // what allow does not cover, and the user may allow for a run
 	privateHosts []hostPattern
 	privateAddrs []netip.Prefix
 	credentials  []credential
@@ -26,6 +26,7 @@ type network struct {
 type netRule struct {
 	text   string
 	deny   bool
+	ask    bool
 	method string // "" is any
 	scheme string // http or https; "" is both
 	host   hostPattern
@@ -141,8 +142,9 @@ func IsTarget(name string) bool { return strings.Contains(name, "://") }
 const maxTargets = 100
 
 // GrantNetwork returns what a run may reach whose call asked for these targets, each
-// https://HOST or https://HOST:PORT. A target that the policy does not allow is an
-// error that names the line to add. Without targets the grant is nil.
+// https://HOST or https://HOST:PORT, once the user has allowed what its Ask names. A
+// target that the policy neither allows nor asks about is an error that names the line to
+// add. Without targets the grant is nil.
 func (r *Run) GrantNetwork(targets []string) (*NetworkGrant, error) {
 	switch {
 	case len(targets) == 0:
@@ -157,7 +159,7 @@ func (r *Run) GrantNetwork(targets []string) (*NetworkGrant, error) {
 		}
 		g.file = r.policy.name()
 		if r.rules != nil {
-			g.rules = &r.rules.network
+			g.rules = r.rules.network.withAsk()
 		}
 	}
 	for _, name := range targets {
@@ -194,6 +196,7 @@ func (g *NetworkGrant) add(t Target) error {
 	if len(allowed) == 0 {
 		return err
 	}
+	g.askAbout(t.Host, allowed)
 	for i, other := range g.targets {
 		if other.Host == t.Host {
 			g.targets[i].Ports = slices.Compact(slices.Sorted(slices.Values(append(other.Ports, allowed...))))
@@ -204,6 +207,24 @@ func (g *NetworkGrant) add(t Target) error {
 	return nil
 }
 
+// askAbout adds to what the user is asked which rules of ask let the run reach a host,
+// beyond what those of allow let it.
+func (g *NetworkGrant) askAbout(host string, ports []uint16) {
+	for _, port := range ports {
+		for _, scheme := range []string{"https", "http"} {
+			about := func(r netRule) bool { return r.about(scheme, host, port) }
+			if slices.ContainsFunc(g.rules.allow, func(r netRule) bool { return !r.ask && r.wholeHost() && about(r) }) {
+				continue
+			}
+			for _, r := range g.rules.allow { // each may let it reach something else
+				if r.ask && about(r) {
+					g.Ask = g.Ask.with(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.file, r.text, Target{host, []uint16{port}}))
+				}
+			}
+		}
+	}
+}
+
 // checkLiteral refuses an address in a host's place, unless it is listed.
 func (n *network) checkLiteral(host string) error {
 	addr, err := netip.ParseAddr(host)
@@ -211,6 +232,13 @@ func (n *network) checkLiteral(host string) error {
 		return nil
 	}
 	return fmt.Errorf("add %q to [network] private: an address in place of a host's name has to be listed there", host)
+}
+
+// withAsk is the network when the user has allowed what ask names.
+func (n *network) withAsk() *network {
+	all := *n
+	all.allow = slices.Concat(n.allow, n.ask)
+	return &all
 }
 
 // allowHost returns the first rule that allows anything at a host and port.

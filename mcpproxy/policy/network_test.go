@@ -215,7 +215,7 @@ value = "Key abcd"
 func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
 	for text, want := range map[string]string{
 		`allow = 1`:                                "[network] allow: it is a number and must be a string or a list of strings",
-		`alow = []`:                                "[network] alow: there is no such key; the keys are allow, deny, private, via, credential",
+		`alow = []`:                                "[network] alow: there is no such key; the keys are allow, deny, ask, private, via, credential",
 		`allow = ["ftp://x.com"]`:                  "the scheme must be https or http",
 		`allow = ["get x.com"]`:                    "not a method in capitals",
 		`allow = ["a*.com"]`:                       "not the name of a host",

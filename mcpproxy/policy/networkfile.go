@@ -26,6 +26,11 @@ func parseNetwork(path toml.Key, v any) (n network, err error) {
 			n.allow, err = parseNetRules(at, v, false)
 		case "deny":
 			n.deny, err = parseNetRules(at, v, true)
+		case "ask":
+			n.ask, err = parseNetRules(at, v, false)
+			for i := range n.ask {
+				n.ask[i].ask = true
+			}
 		case "private":
 			err = n.parsePrivate(at, v)
 		case "via":
@@ -36,7 +41,7 @@ func parseNetwork(path toml.Key, v any) (n network, err error) {
 		case "credential":
 			n.credentials, err = parseCredentials(at, v)
 		default:
-			err = unknownKey(at, "allow", "deny", "private", "via", "credential")
+			err = unknownKey(at, "allow", "deny", "ask", "private", "via", "credential")
 		}
 		if err != nil {
 			return n, err

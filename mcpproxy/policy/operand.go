@@ -1,17 +1,25 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"golang.org/x/text/unicode/norm"
 )
+
+// An operand is what an argument is compared to.
+type operand struct {
+	kind   kind
+	text   string // of a string, a glob, or a folder
+	number decimal
+	truth  bool
+}
 
 // A kind is what a value of JSON is, as messages have it.
 type kind string
@@ -25,6 +33,7 @@ const (
 	aNull    kind = "null"
 )
 
+// kindOf tells by the first byte; raw is JSON.
 func kindOf(raw []byte) kind {
 	if len(raw) == 0 {
 		return aNull
@@ -44,74 +53,29 @@ func kindOf(raw []byte) kind {
 	return aNumber
 }
 
-// textOf decodes a string of JSON.
+// textOf decodes a string of JSON that is in ASCII.
 func textOf(quoted []byte) (s string, ok bool) {
-	if len(quoted) >= 2 && !strings.Contains(string(quoted), `\`) && utf8.Valid(quoted) {
+	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1]), true
 	}
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// An operand is what an argument is compared to.
-type operand struct {
-	kind   kind
-	text   string
-	number decimal
-	truth  bool
+// alike reports whether some programs take two texts for the same.
+func alike(a, b string) bool {
+	if isPlain(a) && isPlain(b) {
+		return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+	}
+	return folded(a) == folded(b)
 }
 
-// maxCompared bounds a text that is compared to a glob, or in a form of its own.
-const maxCompared = 64 << 10
-
-// asksAboutText returns why the user is asked about a text.
-func (w condition) asksAboutText(s string) string {
-	has := func(equal func(v operand) bool) bool {
-		return slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == aString && equal(v) })
-	}
-	switch {
-	case w.op == "!=":
-		if has(func(v operand) bool { return v.text == s }) {
-			return ""
-		}
-	case len(s) > maxCompared:
-		return fmt.Sprintf("it has more than %d bytes", maxCompared)
-	case w.op == "==":
-		form := folded(s)
-		if !has(func(v operand) bool { return folded(v.text) == form }) {
-			return ""
-		}
-	case w.op == "glob":
-		form := []rune(folded(s))
-		if !has(func(v operand) bool { return match.Glob([]rune(folded(v.text)), form) }) {
-			return ""
-		}
-	default:
-		if has(func(v operand) bool { return within(v.text, s) }) {
-			return ""
-		}
-	}
-	return "it is"
+func isPlain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// within reports whether a file is in a folder by its path alone, whatever a server makes
-// of escapes and of characters that look like dots and slashes.
-func within(folder, file string) bool {
-	for _, f := range []string{file} {
-		if !strings.HasPrefix(f, "/") || strings.ContainsAny(f, "\\\x00") || slices.Contains(strings.Split(f, "/"), "..") {
-			return false
-		}
-		if clean := path.Clean(f); folder != "/" && clean != folder && !strings.HasPrefix(clean, folder+"/") {
-			return false
-		}
-	}
-	if plain, err := url.PathUnescape(file); err == nil && plain != file {
-		return within(folder, plain)
-	}
-	return true
-}
-
-// folded is the form in which texts are alike to some programs: without case and
-// without what cannot be seen.
+// folded is a text without what some programs pass over: case, blanks at the ends, what
+// cannot be seen, and in which of several ways a character is written (Unicode Standard
+// Annex 15, NFKC).
 func folded(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if text.IsInvisible(r) {
@@ -119,5 +83,37 @@ func folded(s string) string {
 		}
 		return r
 	}, s)
-	return strings.ToLower(strings.ToUpper(strings.TrimSpace(s)))
+	return strings.TrimSpace(norm.NFKC.String(strings.ToLower(strings.ToUpper(norm.NFKC.String(s)))))
 }
+
+// globMatches reports whether some programs take a text for one that matches a glob.
+func globMatches(pattern, s string) bool {
+	forms := []string{s, strings.TrimSpace(s)}
+	if !isPlain(s) {
+		forms = append(forms, folded(s))
+	}
+	return slices.ContainsFunc(forms, func(form string) bool {
+		return match.Glob([]rune(strings.ToLower(pattern)), []rune(strings.ToLower(form)))
+	})
+}
+
+// within reports whether a file is in a folder by its path alone, in each form that a
+// server may read it in.
+func within(folder, file string) bool {
+	plain, err := url.PathUnescape(file)
+	if err != nil {
+		plain = file
+	}
+	return inFolder(folder, file) && inFolder(folder, plain) && inFolder(norm.NFKC.String(folder), norm.NFKC.String(file))
+}
+
+func inFolder(folder, file string) bool {
+	if !strings.HasPrefix(file, "/") || strings.ContainsFunc(file, notInPath) || slices.Contains(strings.Split(file, "/"), "..") {
+		return false
+	}
+	file = path.Clean(file)
+	return folder == "/" || file == folder || strings.HasPrefix(file, folder+"/")
+}
+
+// notInPath is for characters that end a path for some programs, or are a slash to them.
+func notInPath(r rune) bool { return r == '\\' || r == '\n' || r == '\t' || text.IsInvisible(r) }

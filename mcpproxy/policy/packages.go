@@ -26,6 +26,8 @@ type packages struct {
 	allow        []requirement.Requirement // of names and versions
 	allowListed  bool                      // only those of allow; else any
 	deny         []requirement.Requirement
+	ask          []requirement.Requirement // of those that allow does not list
+	askAny       bool                      // all of those
 	index        string
 	excludeNewer *time.Duration
 	maxBytes     int64
@@ -55,8 +57,9 @@ type PackageGrant struct {
 	file  string
 }
 
-// GrantPackages returns what a script gets that names these packages. One that the
-// policy does not allow is an error that names the rule.
+// GrantPackages returns what a script gets that names these packages, once the user has
+// allowed what its Ask names. One that the policy neither allows nor asks about is an
+// error that names the rule.
 func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, error) {
 	p, file := defaultPackages(), "the policy file"
 	if r != nil {
@@ -86,7 +89,7 @@ func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, er
 			return nil, err
 		}
 	}
-	for _, a := range p.allow {
+	for _, a := range p.bounds() {
 		if s := a.Specifier.String(); s != "" {
 			g.Constraints = append(g.Constraints, a.String())
 		}
@@ -101,10 +104,48 @@ func (g *PackageGrant) checkWanted(w requirement.Requirement) error {
 			return g.denied(w.Name, d)
 		}
 	}
-	if g.rules.allowListed && !slices.ContainsFunc(g.rules.allow, func(a requirement.Requirement) bool { return a.Name == w.Name }) {
+	if _, listed := findPackage(g.rules.allow, w.Name); listed {
+		return nil
+	}
+	if rule, ok := g.rules.askRule(w.Name); ok {
+		g.Ask = g.Ask.with(fmt.Sprintf("policy %s, [packages] ask = %q: the code wants the package %q", g.file, rule, w.Name))
+		return nil
+	}
+	if g.rules.allowListed {
 		return fmt.Errorf("the package %q is not allowed: add it to [packages] allow in %s", w.Name, g.file)
 	}
 	return nil
+}
+
+// asks reports whether some package has to be asked for.
+func (p *packages) asks() bool { return p.askAny || len(p.ask) > 0 }
+
+// askRule returns the entry of ask that names a package.
+func (p *packages) askRule(name string) (rule string, ok bool) {
+	if a, listed := findPackage(p.ask, name); listed {
+		return a.String(), true
+	}
+	return "any", p.askAny
+}
+
+// bounds are the entries that say which versions packages may have. Of two about one
+// package, that of allow counts.
+func (p *packages) bounds() []requirement.Requirement {
+	all := slices.Clone(p.allow)
+	for _, a := range p.ask {
+		if _, listed := findPackage(p.allow, a.Name); !listed {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func findPackage(all []requirement.Requirement, name string) (requirement.Requirement, bool) {
+	i := slices.IndexFunc(all, func(r requirement.Requirement) bool { return r.Name == name })
+	if i < 0 {
+		return requirement.Requirement{}, false
+	}
+	return all[i], true
 }
 
 func (g *PackageGrant) denied(name string, by requirement.Requirement) error {
@@ -127,12 +168,12 @@ func (g *PackageGrant) Check(name, version string) error {
 			return g.denied(name+" "+text.Bound(version, 40), d)
 		}
 	}
-	for _, a := range g.rules.allow {
-		if a.Name == name && !a.Specifier.Allows(v) {
-			return fmt.Errorf("version %s of the package %q is not allowed: %s has [packages] allow = %q", text.Bound(version, 40), name, g.file, a)
+	if a, ok := findPackage(g.rules.bounds(), name); ok && !a.Specifier.Allows(v) {
+		key := "allow"
+		if _, listed := findPackage(g.rules.allow, name); !listed {
+			key = "ask"
 		}
+		return fmt.Errorf("version %s of the package %q is not allowed: %s has [packages] %s = %q", text.Bound(version, 40), name, g.file, key, a)
 	}
 	return nil
 }
-
-func (p *packages) asks() bool { return false }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +27,8 @@ func parsePackages(path toml.Key, v any) (packages, error) {
 			err = p.parseAllow(at, v)
 		case "deny":
 			p.deny, err = parsePackageNames(at, v)
+		case "ask":
+			err = p.parseAsk(at, v)
 		case "index":
 			p.index, err = parseIndex(at, v)
 		case "excludeNewer":
@@ -47,7 +48,7 @@ func parsePackages(path toml.Key, v any) (packages, error) {
 		case "preload":
 			p.preload, err = parseModules(at, v)
 		default:
-			err = unknownKey(at, "allow", "deny", "index", "excludeNewer", "maxBytes", "maxCount", "maxTime", "files", "preload")
+			err = unknownKey(at, "allow", "deny", "ask", "index", "excludeNewer", "maxBytes", "maxCount", "maxTime", "files", "preload")
 		}
 		if err != nil {
 			return p, err
@@ -69,15 +70,35 @@ func (p *packages) parseAllow(path toml.Key, v any) (err error) {
 		return &fault{path, `it must be "any", "none", or a list of packages such as ["pandas", "numpy>=2"]`}
 	}
 	p.allowListed = true
-	if p.allow, err = parsePackageNames(path, v); err != nil {
-		return err
+	p.allow, err = parsePackageList(path, v)
+	return err
+}
+
+// parseAsk takes "any" or a list of packages.
+func (p *packages) parseAsk(path toml.Key, v any) (err error) {
+	if v == "any" {
+		p.askAny = true
+		return nil
 	}
-	for i, a := range p.allow {
-		if slices.ContainsFunc(p.allow[:i], func(b requirement.Requirement) bool { return a.Name == b.Name }) {
-			return &fault{path, fmt.Sprintf("%q is there twice; write its versions as in \"%s>=2,<3\"", a.Name, a.Name)}
+	if _, ok := v.([]any); !ok {
+		return &fault{path, `it must be "any", or a list of packages such as ["pandas", "numpy>=2"]`}
+	}
+	p.ask, err = parsePackageList(path, v)
+	return err
+}
+
+// parsePackageList takes packages, each once.
+func parsePackageList(path toml.Key, v any) ([]requirement.Requirement, error) {
+	all, err := parsePackageNames(path, v)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range all {
+		if _, twice := findPackage(all[:i], a.Name); twice {
+			return nil, &fault{path, fmt.Sprintf("%q is there twice; write its versions as in \"%s>=2,<3\"", a.Name, a.Name)}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // parsePackageNames takes packages, each a name and perhaps versions.

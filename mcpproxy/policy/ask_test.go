@@ -1,0 +1,356 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func serverOf(name string) Server {
+	return Server{Name: name, Alias: strings.ReplaceAll(strings.ToLower(name), "-", "_")}
+}
+
+// reasonsOf returns why a call is asked about, without the name of the file. Another error
+// fails the test.
+func reasonsOf(t *testing.T, err error) (reasons []string) {
+	t.Helper()
+	ask := askOf(err)
+	if err != nil && ask == nil {
+		t.Fatal(err)
+	}
+	if ask != nil {
+		for _, r := range ask.Reasons {
+			_, rule, ok := strings.Cut(r, "policy.toml, ")
+			if !ok || strings.Contains(r, "\n") {
+				t.Errorf("the reason %q names no rule", r)
+			}
+			reasons = append(reasons, rule)
+		}
+	}
+	return reasons
+}
+
+// askOf returns the question in an error, or nil.
+func askOf(err error) (ask *Ask) {
+	errors.As(err, &ask)
+	return ask
+}
+
+func TestPolicyAsks(t *testing.T) {
+	p := parsePolicy(t, `
+[default]
+ask = "delete_*"
+deny = "drop_*"
+
+[servers.bank]
+ask = ["transfer", "DELETE_all"]
+allow = ["get_*", "transfer", "delete_*", "writes"]
+
+[servers."ban?"]
+ask = "trans*"
+
+[servers.mail]
+ask = "writes"
+
+[servers.list]
+ask = ["writes"]
+
+[servers.closed]
+ask = "*"
+deny = "*"
+
+[servers.all]
+ask = ["x", "*"]
+
+[servers.quiet]
+ask = []
+`)
+	for _, tt := range []struct {
+		server, tool string
+		want         []string // reasons
+	}{
+		{"bank", "get_balance", nil},
+		{"bank", "transfer", []string{`[servers.bank] ask = "transfer"`, `[servers."ban?"] ask = "trans*"`}},
+		{"bank", "TRANSFER", []string{`[servers.bank] ask = "transfer"`, `[servers."ban?"] ask = "trans*"`}},
+		{"bank", "delete-all", []string{`[servers.bank] ask = "DELETE_all"`, `[default] ask = "delete_*"`}}, // by its alias
+		{"mail", "get_mail", nil},
+		{"mail", "send", []string{`[servers.mail] ask = "writes"`}},
+		{"mail", "delete_mail", []string{`[servers.mail] ask = "writes"`, `[default] ask = "delete_*"`}},
+		{"list", "send", nil},
+		{"list", "writes", []string{`[servers.list] ask = "writes"`}},
+		{"all", "get_x", []string{`[servers.all] ask = "*"`}},
+		{"quiet", "send", nil},
+		{"quiet", "delete_x", []string{`[default] ask = "delete_*"`}}, // no section takes back what another asks
+		{"other", "send", nil},
+	} {
+		run := p.NewRun()
+		err := run.Authorize(Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool)})
+		if got := reasonsOf(t, err); !slices.Equal(got, tt.want) {
+			t.Errorf("%s.%s: %q, want %q", tt.server, tt.tool, got, tt.want)
+		}
+		err = run.Authorize(Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool), Allowed: func(a *Ask) bool {
+			return a.Server == tt.server && a.Tool == tt.tool && !a.Once
+		}})
+		if err != nil {
+			t.Errorf("%s.%s, allowed by the user: %v", tt.server, tt.tool, err)
+		}
+	}
+	yes := func(*Ask) bool { return true }
+	for call, want := range map[[2]string]string{{"bank", "close"}: "allow", {"bank", "drop_x"}: `deny = "drop_*"`, {"closed", "get_x"}: `deny = "*"`} {
+		err := p.NewRun().Authorize(Call{Server: serverOf(call[0]), Tool: toolOf(call[1]), Allowed: yes})
+		if wantErr(t, err, want); askOf(err) != nil {
+			t.Errorf("%v is asked about: %v", call, err)
+		}
+	}
+	for server, want := range map[string][]string{"all": {`[servers.all] ask = "*"`}, "mail": nil, "bank": nil} {
+		if got := reasonsOf(t, p.NewRun().AuthorizeServer(serverOf(server))); !slices.Equal(got, want) {
+			t.Errorf("a resource of %s: %q, want %q", server, got, want)
+		}
+	}
+}
+
+func TestAskSaysWhatAndWhy(t *testing.T) {
+	p := parsePolicy(t, "[servers.bank]\nask = 'pay'\n[[servers.bank.tools.'p*'.when]]\npath = 'amount'\nop = '>'\nvalue = 100\n[[default.tools.pay.when]]\npath = 'to'\nop = '!='\nvalue = 'me'")
+	err := p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)})
+	ask := askOf(err)
+	if ask == nil || !ask.Once || ask.Server != "bank" || ask.Tool != "pay" || string(ask.Arguments) != `{"amount":7}` {
+		t.Fatalf("%+v, %v", ask, err)
+	}
+	name := p.name()
+	want := fmt.Sprintf(`calling "pay" of server "bank" needs the user's consent: policy %s, [servers.bank] ask = "pay"; policy %s, [[default.tools.pay.when]] to != "me": there is no "to"`, name, name)
+	if err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	err = p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}})
+	if got := reasonsOf(t, err); len(got) != 3 || got[1] != `[[servers.bank.tools."p*".when]] amount > 100: there is no "amount"` {
+		t.Errorf("without arguments: %q", got)
+	}
+}
+
+// TestLimitsCountWhatGoesOut, and the user is not asked about what a limit refuses.
+func TestLimitsCountWhatGoesOut(t *testing.T) {
+	run := parsePolicy(t, "[servers.bank]\nask = 'pay'\ncallsPerRun = 2\ncallsPerMinute = 2").NewRun()
+	pay := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}}
+	asked := 0
+	for range 5 {
+		pay.Allowed = nil
+		if got := reasonsOf(t, run.Authorize(pay)); len(got) != 1 {
+			t.Fatalf("asked %q", got)
+		}
+		pay.Allowed = func(*Ask) bool { asked++; return false }
+		if got := reasonsOf(t, run.Authorize(pay)); len(got) != 1 {
+			t.Fatalf("asked %q", got)
+		}
+	}
+	pay.Allowed = func(*Ask) bool { return true }
+	for range 2 {
+		if err := run.Authorize(pay); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pay.Allowed = nil
+	err := run.Authorize(pay)
+	wantErr(t, err, "callsPerRun = 2")
+	if askOf(err) != nil || asked != 5 {
+		t.Errorf("asked %d times, and then %v", asked, err)
+	}
+}
+
+func TestWhenTheUserCannotBeAsked(t *testing.T) {
+	p := parsePolicy(t, `
+[default]
+unaskedAllow = ["get_*", "note"]
+[servers.open]
+unasked = "allow"
+[servers.shut]
+unasked = "deny"
+[servers.some]
+unaskedAllow = "note-*"
+[servers.none]
+unaskedAllow = []
+`)
+	for call, want := range map[[2]string]bool{
+		{"any", "get_x"}: true, {"any", "note"}: true, {"any", "send"}: false, {"open", "send"}: true, {"shut", "get_x"}: false, {"shut", "send"}: false,
+		{"some", "note-x"}: true, {"some", "get_x"}: false, {"some", "send"}: false, {"none", "note"}: false, {"", ""}: false,
+	} {
+		if got := p.NewRun().AllowedUnasked(serverOf(call[0]), toolOf(call[1])); got != want {
+			t.Errorf("%v: %v", call, got)
+		}
+	}
+	p = parsePolicy(t, "[default]\nunasked = 'allow'\n[servers.'*']\nunasked = 'deny'")
+	for server, want := range map[string]bool{"": true, "any": false} {
+		if got := p.NewRun().AllowedUnasked(serverOf(server), toolOf("x")); got != want {
+			t.Errorf("%q: %v", server, got)
+		}
+	}
+	for name, p := range map[string]*Policy{"none": nil, "empty": parsePolicy(t, ""), "broken": Load(writePolicy(t, "x"), true, nil)} {
+		if p.NewRun().AllowedUnasked(serverOf("x"), toolOf("x")) {
+			t.Errorf("%s policy: allowed", name)
+		}
+	}
+}
+
+func TestFlowAndPinsAreOfTheSectionThatSaysMost(t *testing.T) {
+	run := parsePolicy(t, `
+[default]
+private = true
+pins = "ask"
+[servers."web*"]
+private = false
+open = true
+[servers.web-mail]
+private = true
+pins = "refuse"
+[servers.pinned]
+pins = "warn"
+`).NewRun()
+	for server, want := range map[string]string{
+		"files": "true false ask", "web": "false true ask", "web-mail": "true true refuse", "WEB_MAIL": "true true refuse", "pinned": "true false warn",
+	} {
+		s := Server{Name: server, Alias: strings.ReplaceAll(strings.ToLower(server), "_", "-")}
+		private, open := run.Flow(s)
+		if got := fmt.Sprintln(private, open, run.Pins(s)); got != want+"\n" {
+			t.Errorf("%s: %s, want %s", server, got, want)
+		}
+	}
+	var none *Run
+	if private, open := none.Flow(Server{}); private || open || none.Pins(Server{}) != PinsWarn || none.Asks() {
+		t.Error("without a policy something is guarded")
+	}
+}
+
+func TestPoliciesThatCanAsk(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                            false,
+		"[default]\ndeny = '*'":       false,
+		"[default]\nask = []":         false,
+		"[default]\nask = 'x'":        true,
+		"[servers.a]\nask = 'writes'": true,
+		"[servers.a]\nprivate = true": false,
+		"[servers.a]\nprivate = true\nopen = false":                        false,
+		"[servers.a]\nprivate = true\n[servers.b]\nopen = true":            true,
+		"[servers.a]\npins = 'ask'":                                        true,
+		"[servers.a]\npins = 'refuse'":                                     false,
+		"[network]\nask = 'x.org'":                                         true,
+		"[packages]\nask = 'any'":                                          true,
+		"[packages]\nask = ['numpy']":                                      true,
+		"[packages]\nask = []":                                             false,
+		"[[default.tools.x.when]]\npath = 'a'\nop = '=='\nvalue = 1":       true,
+		"[default.tools.x]\ncallsPerRun = 1\n[network]\nallow = ['x.org']": false,
+	} {
+		if got := parsePolicy(t, text).NewRun().Asks(); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestAskKeysThatAreWrongSayWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"[default]\nask = true":           `[default] ask: it is true or false and must be a string or a list of strings`,
+		"[default]\nask = ''":             `[default] ask: a glob is empty`,
+		"[servers.a]\nask = ['[x]']":      `[servers.a] ask: the glob "[x]" is not understood`,
+		"[servers.a]\nunasked = 'ask'":    `[servers.a] unasked: "ask" is none of "deny", "allow"`,
+		"[servers.a]\nunasked = true":     `[servers.a] unasked: it is true or false and must be a string`,
+		"[servers.a]\nunaskedAllow = 1":   `[servers.a] unaskedAllow: it is a number and must be a string or a list of strings`,
+		"[servers.a]\nprivate = 'yes'":    `[servers.a] private: it is a string and must be true or false`,
+		"[servers.a]\nopen = 1":           `[servers.a] open: it is a number and must be true or false`,
+		"[servers.a]\npins = 'deny'":      `[servers.a] pins: "deny" is none of "warn", "ask", "refuse"`,
+		"[network]\nask = ['x y z']":      `[network] ask: "x y z"`,
+		"[network]\nask = true":           `[network] ask: it is true or false`,
+		"[packages]\nask = 'pandas'":      `[packages] ask: it must be "any", or a list of packages`,
+		"[packages]\nask = ['a', 'A>=2']": `[packages] ask: "a" is there twice`,
+		"[packages]\nask = ['a[b]']":      `[packages] ask: "a[b]"`,
+	} {
+		_, err := parseRules(text, "policy.toml")
+		wantErr(t, err, "policy.toml, "+want)
+	}
+}
+
+// TestNetworkAsks: deny wins, and what allow lets code do anyway is not asked about.
+func TestNetworkAsks(t *testing.T) {
+	const text = `
+[network]
+allow = ["free.test", "GET https://part.test/v1/*"]
+deny = ["no.ask.test", "DELETE part.test"]
+ask = ["*.ask.test", "free.test", "part.test", "POST https://write.test/x", "plain.ask.test:8080"]
+`
+	run := parsePolicy(t, text).NewRun()
+	for target, want := range map[string][]string{
+		"https://free.test":           nil,
+		"https://a.ask.test":          {`[network] ask = "*.ask.test": the code wants to reach a.ask.test`},
+		"https://part.test":           {`[network] ask = "part.test": the code wants to reach part.test`},
+		"https://write.test":          {`[network] ask = "POST https://write.test/x": the code wants to reach write.test`},
+		"https://plain.ask.test:8080": {`[network] ask = "plain.ask.test:8080": the code wants to reach plain.ask.test:8080`},
+	} {
+		g, err := run.GrantNetwork([]string{target})
+		if err != nil {
+			t.Errorf("%s: %v", target, err)
+			continue
+		}
+		var asked error
+		if g.Ask != nil {
+			asked = g.Ask
+		}
+		if got := reasonsOf(t, asked); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", target, got, want)
+		}
+	}
+	for target, want := range map[string]string{"https://no.ask.test": `deny = "no.ask.test"`, "https://other.test": `add "other.test" to [network] allow`} {
+		_, err := run.GrantNetwork([]string{"https://a.ask.test", target})
+		wantErr(t, err, want)
+	}
+	g, err := run.GrantNetwork([]string{"https://part.test", "https://free.test", "https://b.ask.test", "https://a.ask.test"})
+	if err != nil || g.Ask == nil || len(g.Ask.Reasons) != 3 || g.Ask.Server != "" || g.Ask.Tool != "" {
+		t.Fatalf("%+v, %v", g.Ask, err)
+	}
+	for request, want := range map[[2]string]string{
+		{"GET", "part.test"}: "", {"POST", "part.test"}: "", {"DELETE", "part.test"}: `deny = "DELETE part.test"`, {"POST", "a.ask.test"}: "",
+		{"GET", "c.ask.test"}: `add "https://c.ask.test" to the servers of the call`,
+	} {
+		_, err := g.AllowRequest(request[0], "https", request[1], 443, "/v1/x")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", request, err, want)
+		}
+	}
+	if g, err := run.GrantNetwork([]string{"https://free.test"}); err != nil || g.Ask != nil {
+		t.Errorf("the next grant: %+v, %v", g, err)
+	}
+}
+
+func TestPackagesAsk(t *testing.T) {
+	for _, tt := range []struct {
+		policy, name, want string // a reason, or an error
+		denied             bool
+	}{
+		{`ask = "any"`, "pandas", `[packages] ask = "any": the code wants the package "pandas"`, false},
+		{"ask = 'any'\nallow = ['pandas']", "pandas", "", false},
+		{"ask = 'any'\nallow = ['pandas']", "numpy", `ask = "any"`, false},
+		{"ask = 'any'\nallow = 'none'", "numpy", `ask = "any"`, false},
+		{"ask = 'any'\ndeny = 'numpy'", "numpy", `deny = "numpy"`, true},
+		{`ask = ["Num_Py>=2"]`, "num-py", `ask = "num-py>=2"`, false},
+		{`ask = ["numpy>=2"]`, "pandas", "", false}, // allow is "any" unless it is written
+		{"ask = ['numpy']\nallow = 'none'", "pandas", "add it to [packages] allow", true},
+		{"ask = ['numpy']\nallow = ['numpy']", "numpy", "", false},
+		{`ask = []`, "pandas", "", false},
+	} {
+		g, err := parsePolicy(t, "[packages]\n"+tt.policy).NewRun().GrantPackages(wanted(t, tt.name))
+		if tt.denied {
+			wantErr(t, err, tt.want)
+			continue
+		}
+		if err != nil || (g.Ask == nil) != (tt.want == "") || g.Ask != nil && (len(g.Ask.Reasons) != 1 || !strings.Contains(g.Ask.Reasons[0], tt.want)) {
+			t.Errorf("%s: %s: %+v, %v; want %q", tt.policy, tt.name, g, err, tt.want)
+		}
+	}
+	g, err := parsePolicy(t, "[packages]\nallow = ['pandas<3']\nask = ['pandas>=1', 'numpy>=2']").NewRun().GrantPackages(wanted(t, "numpy", "pandas"))
+	if err != nil || !slices.Equal(g.Constraints, []string{"pandas<3", "numpy>=2"}) || len(g.Ask.Reasons) != 1 {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	wantErr(t, g.Check("numpy", "1.26"), `[packages] ask = "numpy>=2"`)
+	if err := g.Check("pandas", "0.9"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,363 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// askedWhen returns why a call of pay with these arguments is asked about, "" if it is not,
+// under one condition in TOML.
+func askedWhen(t *testing.T, condition, arguments string) string {
+	t.Helper()
+	canonical, err := rawjson.Canonical([]byte(arguments))
+	if err != nil {
+		t.Fatalf("%s: %v", arguments, err)
+	}
+	p := parsePolicy(t, "[[servers.bank.tools.pay.when]]\n"+condition)
+	err = p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: canonical})
+	var ask *Ask
+	if err != nil && (!errors.As(err, &ask) || !ask.Once || len(ask.Reasons) != 1) {
+		t.Fatalf("%s: %v, %+v", arguments, err, ask)
+	}
+	if ask == nil {
+		return ""
+	}
+	_, why, _ := strings.Cut(ask.Reasons[0], ", ")
+	return why
+}
+
+func TestConditionsAsk(t *testing.T) {
+	const (
+		over  = `path = "amount", op = ">", value = 100`
+		over2 = `path = "items.*.price", op = ">=", value = 9.5`
+		main_ = `path = "branch", op = "==", value = "main"`
+		mine  = `path = "to", op = "!=", value = ["me@x.org", "Café"]`
+		force = `path = "force", op = "==", value = true`
+		calm  = `path = "force", op = "!=", value = false`
+		word  = `path = "text", op = "glob", value = "*secret*"`
+		home  = `path = "file", op = "outside", value = "/home/me/project/"`
+		files = `path = "files.*", op = "outside", value = ["/a", "/b"]`
+		large = `path = "n", op = "<", value = 9007199254740993`
+		tenth = `path = "n", op = "==", value = 0.1`
+		mixed = `path = "n", op = "==", value = [0, "0", false]`
+		first = `path = "a.0.b", op = "==", value = 1`
+		exact = `path = ["a.b", "c"], op = "==", value = 1`
+	)
+	for _, tt := range []struct {
+		condition, arguments string
+		asked                bool
+	}{
+		{over, `{"amount":100}`, false},
+		{over, `{"amount":1e2}`, false},
+		{over, `{"amount":100.000}`, false},
+		{over, `{"amount":1.0E+2}`, false},
+		{over, `{"amount":-0}`, false},
+		{over, `{"amount":-1e300}`, true}, // beyond what is compared
+		{over, `{"amount":-1e299}`, false},
+		{over, `{"amount":101}`, true},
+		{over, `{"amount":100.00000000000000000000001}`, true}, // which a float64 is not
+		{over, `{"amount":0.000000000101e12}`, true},
+		{over, `{"amount":10001e-2}`, true},
+		{over, `{"amount":1e999999999}`, true},
+		{over, `{"amount":-1e999999999}`, true},
+		{over, `{"amount":1e-999999999}`, true},
+		{over, `{"amount":1e99999999999999999999999}`, true},
+		{over, `{"amount":` + strings.Repeat("9", 1_000_000) + `}`, true},
+		{over, `{"amount":0.` + strings.Repeat("9", 1_000_000) + `}`, false},
+		{over, `{"amount":"100"}`, true},
+		{over, `{"amount":"1"}`, true},
+		{over, `{"amount":null}`, true},
+		{over, `{"amount":true}`, true},
+		{over, `{"amount":[1]}`, true},
+		{over, `{"amount":{"value":1}}`, true},
+		{over, `{}`, true},
+		{over, `{"Amount":1}`, true},
+		{over, `{"amount":1,"Amount":1000}`, true}, // which encoding/json takes
+		{over, `{"AMOUNT":1000,"amount":1}`, true},
+		{over, `{"amount":1,"\uff41mount":1000}`, true},
+		{over, `{"amount":1,"amou\u200bnt":1000}`, true},
+		{over, `{"amount":1,"amount ":1000}`, true},
+		{over, `{"amounts":1000,"amount":1}`, false},
+		{over, `{"\u0061mount":101}`, true},
+		{over, `{"\u0061mount":99}`, false},
+		{over, `{"nested":{"amount":1}}`, true},
+		{over, `{"amount":1,"nested":{"amount":1000}}`, false},
+
+		{over2, `{"items":[{"price":1},{"price":9.49}]}`, false},
+		{over2, `{"items":[{"price":1},{"price":9.5}]}`, true},
+		{over2, `{"items":[{"price":1},{}]}`, true},
+		{over2, `{"items":[{"price":1},5]}`, true},
+		{over2, `{"items":[]}`, false},
+		{over2, `{"items":{"x":{"price":10}}}`, true},
+		{over2, `{"items":"none"}`, true},
+		{over2, `{}`, true},
+		{over2, `{"items":[{"price":9.4999999999999999999999999}]}`, true}, // a float64 is 9.5
+
+		{main_, `{"branch":"main"}`, true},
+		{main_, `{"branch":"Main"}`, true},
+		{main_, `{"branch":" main"}`, true},
+		{main_, `{"branch":"ma\u200bin"}`, true},
+		{main_, `{"branch":"ｍain"}`, true},
+		{main_, `{"branch":"maın"}`, true}, // whose capital is MAIN
+		{main_, `{"branch":"feature"}`, false},
+		{main_, `{"branch":"größer"}`, false},
+		{main_, `{"branch":""}`, false},
+		{main_, `{"branch":["main"]}`, true},
+		{main_, `{"branch":"` + strings.Repeat("x", maxCompared+1) + `"}`, true},
+
+		{mine, `{"to":"me@x.org"}`, false},
+		{mine, `{"to":"m\u0065@x.org"}`, false},
+		{mine, `{"to":"Me@x.org"}`, true},
+		{mine, `{"to":"me@x.org "}`, true},
+		{mine, `{"to":"Caf\u00e9"}`, false},
+		{mine, `{"to":"Cafe\u0301"}`, true},
+		{mine, `{}`, true},
+		{mine, `{"to":null}`, true},
+		{mine, `{"to":["me@x.org"]}`, true},
+
+		{force, `{"force":true}`, true},
+		{force, `{"force":false}`, false},
+		{force, `{"force":"false"}`, true},
+		{force, `{"force":0}`, true},
+		{force, `{"force":null}`, true},
+		{force, `{}`, true},
+		{calm, `{"force":true}`, true},
+		{calm, `{"force":false}`, false},
+
+		{word, `{"text":"no"}`, false},
+		{word, `{"text":"a SECRET word"}`, true},
+		{word, `{"text":"a ſecret word"}`, true}, // which has S as its capital
+		{word, `{"text":"a se\u00adcret word"}`, true},
+		{word, `{"text":"a\nsecret\nword"}`, true},
+		{word, `{"text":"größer"}`, false},
+		{word, `{"text":7}`, true},
+		{word, `{"text":"` + strings.Repeat("s", maxCompared+1) + `"}`, true},
+
+		{home, `{"file":"/home/me/project/a.txt"}`, false},
+		{home, `{"file":"/home/me/project/ä 50%.txt"}`, false},
+		{home, `{"file":"/home/me/project"}`, false},
+		{home, `{"file":"/home/me/project/./a//b/"}`, false},
+		{home, `{"file":"/home/me/project/..a"}`, false},
+		{home, `{"file":"/home/me/projects/a.txt"}`, true},
+		{home, `{"file":"/home/me"}`, true},
+		{home, `{"file":"/Home/me/project/a"}`, true},
+		{home, `{"file":"/home/me/project/../secret"}`, true},
+		{home, `{"file":"/home/me/project/a/../b"}`, true},
+		{home, `{"file":"/home/me/project/%2e%2e/secret"}`, true},
+		{home, `{"file":"/home/me/project/..%2fsecret"}`, true},
+		{home, `{"file":"/home/me/project/..\\secret"}`, true},
+		{home, `{"file":"/home/me/project/\uff0e\uff0e/secret"}`, true},
+		{home, `{"file":"/home/me/project/\u2025/secret"}`, true},
+		{home, `{"file":"/home/me/project/.\u200b./secret"}`, true},
+		{home, `{"file":"/home/me/project/a\u0000b"}`, true},
+		{home, `{"file":"project/a.txt"}`, true},
+		{home, `{"file":"~/project/a.txt"}`, true},
+		{home, `{"file":"file:///home/me/project/a.txt"}`, true},
+		{home, `{"file":" /home/me/project/a.txt"}`, true},
+		{home, `{"file":""}`, true},
+		{home, `{"file":["/home/me/project/a.txt"]}`, true},
+		{home, `{}`, true},
+		{files, `{"files":["/a/x","/b/y"]}`, false},
+		{files, `{"files":["/a/x","/c/y"]}`, true},
+		{files, `{"files":["/a/x",5]}`, true},
+		{`path = "file", op = "outside", value = "/"`, `{"file":"/etc/passwd"}`, false},
+		{`path = "file", op = "outside", value = "/"`, `{"file":"/../etc/passwd"}`, true},
+
+		{large, `{"n":9007199254740992}`, true},
+		{large, `{"n":9007199254740993}`, false},
+		{large, `{"n":9007199254740994}`, false},
+		{tenth, `{"n":0.1}`, true},
+		{tenth, `{"n":10e-2}`, true},
+		{tenth, `{"n":0.1000000000000000000001}`, true}, // a float64 is 0.1
+		{tenth, `{"n":0.11}`, false},
+		{mixed, `{"n":-0}`, true},
+		{mixed, `{"n":0e5}`, true},
+		{mixed, `{"n":"0"}`, true},
+		{mixed, `{"n":false}`, true},
+		{mixed, `{"n":1}`, false},
+		{mixed, `{"n":"1"}`, false},
+		{mixed, `{"n":null}`, true},
+		{first, `{"a":[{"b":2}]}`, false},
+		{first, `{"a":[{"b":1}]}`, true},
+		{first, `{"a":[]}`, true},
+		{first, `{"a":{"0":{"b":2}}}`, false},
+		{`path = "a.01", op = "==", value = 1`, `{"a":[2,2]}`, true},
+		{exact, `{"a.b":{"c":2}}`, false},
+		{exact, `{"a.b":{"c":1}}`, true},
+		{exact, `{"a":{"b":{"c":2}}}`, true},
+	} {
+		condition := strings.ReplaceAll(tt.condition, ", op", "\nop")
+		condition = strings.ReplaceAll(condition, ", value", "\nvalue")
+		if why := askedWhen(t, condition, tt.arguments); (why != "") != tt.asked {
+			t.Errorf("%s with %.100s: asked %v: %q", tt.condition, tt.arguments, why != "", why)
+		}
+	}
+}
+
+// TestConditionsSayWhyTheyAsk, in words that have none of the arguments.
+func TestConditionsSayWhyTheyAsk(t *testing.T) {
+	const over = "path = \"a.b\"\nop = \">\"\nvalue = 100"
+	for arguments, want := range map[string]string{
+		`{"a":{"b":101}}`:           `[[servers.bank.tools.pay.when]] a.b > 100`,
+		`{"a":{"b":"x"}}`:           `[[servers.bank.tools.pay.when]] a.b > 100: it is a string`,
+		`{"a":{"b":null}}`:          `a.b > 100: it is null`,
+		`{"a":{}}`:                  `a.b > 100: there is no "b"`,
+		`{"a":[{"b":1}]}`:           `a.b > 100: there is no "b"`,
+		`{"a":7}`:                   `a.b > 100: a number has no "b"`,
+		`{}`:                        `a.b > 100: there is no "a"`,
+		`{"a":{"b":1,"B":2}}`:       `a.b > 100: another name may be read as "b"`,
+		`{"a":{"b":1e999}}`:         `a.b > 100: it is too large or too small to be compared`,
+		`{"a":{"b":{"c":[1,"x"]}}}`: `a.b > 100: it is an object`,
+	} {
+		if why := askedWhen(t, over, arguments); !strings.HasSuffix(why, want) {
+			t.Errorf("%s: %q, want %q", arguments, why, want)
+		}
+	}
+	why := askedWhen(t, "path = [\"x.y\"]\nop = \"outside\"\nvalue = [\"/a b\", '/c\"d']", `{"x.y":"/e"}`)
+	if want := `x.y outside ["/a b", "/c\"d"]`; !strings.HasSuffix(why, want) {
+		t.Errorf("%q, want %q", why, want)
+	}
+}
+
+func TestConditionThatIsWrongSaysWhere(t *testing.T) {
+	const at = "[servers.bank.tools.pay.when] "
+	for text, want := range map[string]string{
+		"op = '=='\nvalue = 1":                             `[servers.bank.tools.pay] when: a condition needs path, op and value`,
+		"path = 'a'\nvalue = 1":                            `a condition needs path, op and value`,
+		"path = 'a'\nop = '=='":                            `a condition needs path, op and value`,
+		"path = 'a'\nop = '='\nvalue = 1":                  at + `op: "=" is none of "==", "!=", "<", "<=", ">", ">=", "glob", "outside"`,
+		"path = 'a'\nop = 1\nvalue = 1":                    at + `op: it is a number and must be a string`,
+		"path = ''\nop = '=='\nvalue = 1":                  at + `path: "" does not lead to an argument`,
+		"path = 'a..b'\nop = '=='\nvalue = 1":              at + `path: "a..b" does not lead to an argument`,
+		"path = []\nop = '=='\nvalue = 1":                  at + `path: "" does not lead to an argument`,
+		"path = 7\nop = '=='\nvalue = 1":                   at + `path: it is a number and must be a string or a list of strings`,
+		"path = 'a'\nop = '>'\nvalue = '1'":                at + `value: it is a string and must be a number for the op ">"`,
+		"path = 'a'\nop = '>='\nvalue = true":              at + `value: it is true or false and must be a number for the op ">="`,
+		"path = 'a'\nop = '<'\nvalue = [1]":                at + `value: it is a list and must be one value for the op "<"`,
+		"path = 'a'\nop = '=='\nvalue = []":                at + `value: it is an empty list`,
+		"path = 'a'\nop = '=='\nvalue = [[1]]":             at + `value: it is a list and must be a string, a number, true or false`,
+		"path = 'a'\nop = '=='\nvalue = nan":               at + `value: NaN cannot be compared`,
+		"path = 'a'\nop = '<'\nvalue = inf":                at + `value: +Inf cannot be compared`,
+		"path = 'a'\nop = '<'\nvalue = 1e305":              at + `value: 1e+305 cannot be compared`,
+		"path = 'a'\nop = '=='\nvalue = 2026-01-01":        at + `value: it is a date and must be a string`,
+		"path = 'a'\nop = 'glob'\nvalue = '[a]'":           at + `value: the glob "[a]" is not understood`,
+		"path = 'a'\nop = 'glob'\nvalue = 1":               at + `value: it is a number and must be a string for the op "glob"`,
+		"path = 'a'\nop = 'outside'\nvalue = 'project'":    at + `value: "project" is not the full path of a folder`,
+		"path = 'a'\nop = 'outside'\nvalue = '/a/../b'":    at + `value: "/a/../b" is not the full path of a folder`,
+		"path = 'a'\nop = 'outside'\nvalue = ['/a', '~/']": at + `value: "~/" is not the full path of a folder`,
+		"path = 'a'\nop = '=='\nvale = 1":                  at + `vale: there is no such key; the keys are path, op, value`,
+	} {
+		_, err := parseRules("[[servers.bank.tools.pay.when]]\n"+text, "policy.toml")
+		if err == nil || !strings.Contains(err.Error(), "policy.toml, "+want) && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"[servers.bank.tools.pay]\nwhen = 'amount > 100'":                               `[servers.bank.tools.pay] when: write it as [[servers.bank.tools.pay.when]], once for each condition`,
+		"[servers.bank.tools.pay.when]\npath = 'a'":                                     `write it as [[servers.bank.tools.pay.when]]`,
+		"[[servers.bank.when]]\npath = 'a'":                                             `[servers.bank] when: there is no such key`,
+		strings.Repeat("[[default.tools.pay.when]]\npath='a'\nop='=='\nvalue=1\n", 101): `[default.tools.pay] when: it is there 101 times; the most is 100`,
+	} {
+		_, err := parseRules(text, "policy.toml")
+		wantErr(t, err, "policy.toml, ", want)
+	}
+	if _, err := parseRules("[default.tools.pay]\nwhen = [{path = 'a', op = '==', value = 1}]", "policy.toml"); err != nil {
+		t.Errorf("as inline tables: %v", err)
+	}
+}
+
+// FuzzWhen checks that a condition decides about any arguments, soon and always alike, that it
+// asks where the argument is missing, and that < and >= never both let one pass.
+func FuzzWhen(f *testing.F) {
+	for _, s := range []string{`{"a":[{"b":100}]}`, `{"a":1e999999999}`, `{"a":-0}`, `{"A":1}`, `{"a":"x"}`, `{"a":null}`, `{"b":1}`, `{"a":100.0}`, `{"a":0.1e3,"\u0061\u200b":1}`} {
+		f.Add(s, "a", int64(100))
+		f.Add(s, "a.0.b", int64(-1))
+		f.Add(s, "*", int64(0))
+	}
+	f.Fuzz(func(t *testing.T, text, path string, limit int64) {
+		arguments, err := rawjson.Canonical([]byte(text))
+		if err != nil || arguments[0] != '{' {
+			return
+		}
+		ask := func(op string, value any) answer {
+			w, err := parseCondition(nil, map[string]any{"path": path, "op": op, "value": value})
+			if err != nil {
+				t.Skip()
+			}
+			a := w.check(arguments)
+			if again := w.check(arguments); again != a {
+				t.Errorf("%s is %v, and then %v", w.text, a, again)
+			}
+			return a
+		}
+		for _, not := range [][2]string{{"<", ">="}, {"<=", ">"}, {"==", "!="}} {
+			one, other := ask(not[0], limit), ask(not[1], limit)
+			if !one.asks && !other.asks && len(arguments) > 2 && !strings.Contains(path, "*") {
+				t.Errorf("neither %s nor %s %d asks about %s", not[0], not[1], limit, arguments)
+			}
+		}
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(arguments, &all); err != nil {
+			t.Fatal(err)
+		}
+		raw, there := all[path]
+		var n json.Number
+		if a := ask("==", limit); !strings.ContainsAny(path, ".*") && (!there || json.Unmarshal(raw, &n) != nil) && !a.asks {
+			t.Errorf("does not ask about %s at %q", arguments, path)
+		}
+		ask("outside", "/a")
+		ask("glob", "*a*b")
+	})
+}
+
+func TestDecimalsCompareExactly(t *testing.T) {
+	inOrder := []string{"-1e299", "-100.5", "-100", "-99.99", "-1e-299", "0", "1e-299", "0.099", "0.1", "0.10000000000000000000000001", "9", "10", "10.5", "1e2", "1e299"}
+	for i, a := range inOrder {
+		for j, b := range inOrder {
+			x, ok := parseDecimal(a)
+			y, also := parseDecimal(b)
+			if !ok || !also {
+				t.Fatal(a, b)
+			}
+			if got, want := x.compare(y), min(max(i-j, -1), 1); got != want {
+				t.Errorf("%s and %s compare as %d, want %d", a, b, got, want)
+			}
+		}
+	}
+	for _, s := range []string{"100", "1e2", "1E+2", "10000e-2", "100.000", "0.1e3", "0.0000000001e12"} {
+		if d, ok := parseDecimal(s); !ok || d.digits != "1" || d.exponent != 3 {
+			t.Errorf("%s is %+v", s, d)
+		}
+	}
+}
+
+// BenchmarkAuthorize takes a call that a policy with globs, limits and conditions allows.
+func BenchmarkAuthorize(b *testing.B) {
+	text := "[default]\ndeny = ['drop_*', 'delete_*']\nask = 'transfer*'\n[servers.bank]\nask = ['pay_*']\ncallsPerRun = 1000000\n"
+	for i := range 5 {
+		text += fmt.Sprintf("[servers.'other-%d-*']\nreadOnly = true\n", i)
+	}
+	text += "[[servers.bank.tools.pay.when]]\npath = 'amount'\nop = '>'\nvalue = 100\n[[servers.bank.tools.pay.when]]\npath = 'to.name'\nop = '!='\nvalue = ['me', 'you']\n"
+	r, err := parseRules(text, "policy.toml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := &Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}
+	c := Call{
+		Server: Server{Name: "bank", Alias: "bank"}, Tool: Tool{Name: "pay", Alias: "pay"},
+		Arguments: json.RawMessage(`{"to":{"name":"you","account":"DE02120300000000202051"},"amount":99.50,"currency":"EUR","purpose":"Rent of November, as agreed on the phone","urgent":false,"tags":["rent","flat"],"note":null}`),
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		clear(run.counts)
+		if err := run.Authorize(c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
