@@ -37,8 +37,11 @@ func needsOf(req Request, run *policy.Run) (*Needs, error) {
 		return nil, err
 	}
 	grant, err := run.GrantPackages(header.Dependencies)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case grant.Ask != nil:
+		return nil, grant.Ask
 	}
 	return &Needs{header.Python, header.Dependencies, grant, req.File}, nil
 }

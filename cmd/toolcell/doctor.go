@@ -57,7 +57,11 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Config: settings.ConfigDir(), Mounts: conf.Mounts}
 	python, pythonErr := python.FindOnHost(c.Context, "/")
 	needs.Python, needs.PythonErr = python.Exe, pythonErr
-	checks := append(oci.Examine(needs), policyCheck(conf)...)
+	checks := oci.Examine(needs)
+	policy, err := policyCheck(conf)
+	if err != nil {
+		return err
+	}
 	servers, err := serverChecks(conf, d)
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	checks = slices.Concat(checks, slipChecks(), servers, clients)
+	checks = slices.Concat(checks, policy, slipChecks(), servers, clients)
 	checks = append(checks, sandboxCheck(c.Context, conf, checks, needs.PythonErr))
 	if count(checks, oci.CheckFatal) == 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -40,22 +41,41 @@ func printUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.Serv
 }
 
 // policyCheck is doctor's line on the policy, if there is one.
-func policyCheck(s settings.Settings) []oci.Check {
+func policyCheck(s settings.Settings) ([]oci.Check, error) {
 	file, _ := s.PolicyFile()
 	p := loadPolicy(s, slog.New(slog.DiscardHandler))
-	servers, networkRules, ok := p.Sections()
+	found := p.Contents()
 	switch err := p.Err(); {
 	case err != nil:
 		return []oci.Check{{
 			Code: "RC-POLICY", Status: oci.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
 			Cure: "# mend the file, or take it away:\n${EDITOR:-vi} " + text.ShellWord(file),
-		}}
-	case ok:
-		said := fmt.Sprintf("%s says in %s what code may call", file, text.Plural(servers, "section"))
-		if networkRules > 0 {
-			said += fmt.Sprintf(", and in %s what it may reach over the network", text.Plural(networkRules, "rule"))
-		}
-		return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: said}}
+		}}, nil
+	case found == nil:
+		return nil, nil
 	}
-	return nil
+	servers, err := discoverServers(s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]policy.Server, len(servers.config.Servers))
+	for i, s := range servers.config.Servers {
+		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
+	}
+	return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: describePolicy(file, *found, p.UnmatchedSections(names))}}, nil
+}
+
+// describePolicy says what is in a policy, and which sections of it protect nothing.
+func describePolicy(file string, found policy.Contents, unmatched []string) string {
+	said := fmt.Sprintf("%s says in %s what code may call", file, text.Plural(found.Sections, "section"))
+	if found.NetworkRules > 0 {
+		said += fmt.Sprintf(", and in %s what it may reach over the network", text.Plural(found.NetworkRules, "rule"))
+	}
+	if len(found.When) > 0 {
+		said += "; " + strings.Join(found.When, ", ") + " may ask you, depending on the arguments of a call"
+	}
+	if len(unmatched) > 0 {
+		said += "; none of your servers is meant by " + strings.Join(unmatched, ", ")
+	}
+	return said
 }

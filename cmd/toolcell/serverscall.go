@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -52,10 +54,18 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if arguments, err = bindArguments(c.Context, p, server, tool, arguments); err != nil {
 		return err
 	}
-	answer, err := p.Call(c.Context, mcpproxy.CallRequest{
+	request := mcpproxy.CallRequest{
 		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(conf, slog.New(slog.DiscardHandler)).NewRun(), // the error of the call says what is wrong with it
-	})
+	}
+	answer, err := p.Call(c.Context, request)
 	progress.Close()
+	var ask *policy.Ask
+	if errors.As(err, &ask) {
+		if err = askOnTerminal(c.Context, s, ask); err == nil {
+			request.Allowed = func(again *policy.Ask) bool { return bytes.Equal(again.Arguments, ask.Arguments) }
+			answer, err = p.Call(c.Context, request)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -65,6 +75,30 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		return err
 	}
 	return errors.Join(printAnswer(c, s, answer, value, failed), asFailure(failed))
+}
+
+// askOnTerminal asks the user whether a call may be made. What is printed of the server
+// and of the arguments is ASCII.
+func askOnTerminal(ctx context.Context, s *console.Streams, ask *policy.Ask) error {
+	if !console.Terminal(s.In) || !console.Terminal(s.Err) {
+		return fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
+	}
+	fmt.Fprintf(s.Err, "The policy wants you to decide about this call:\n  %+q of server %+q\n  %s\n", ask.Tool, ask.Server, ask.Arguments)
+	for _, reason := range ask.Reasons {
+		fmt.Fprintf(s.Err, "  %s\n", text.Printable(reason, 1000))
+	}
+	fmt.Fprint(s.Err, "Make it? [y/N] ")
+	answer, err := console.ReadLine(ctx, s.In)
+	if err != nil {
+		fmt.Fprintln(s.Err)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	if strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes") {
+		return nil
+	}
+	return fmt.Errorf("calling %q of server %q was not allowed by you", ask.Tool, ask.Server)
 }
 
 // bindArguments checks the arguments as those of a call from code are, so that a wrong

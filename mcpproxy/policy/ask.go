@@ -18,7 +18,7 @@ type Ask struct {
 }
 
 func (a *Ask) Error() string {
-	what := "it"
+	what := "what the code asks for"
 	switch {
 	case a.Tool != "":
 		what = fmt.Sprintf("calling %q of server %q", a.Tool, a.Server)
@@ -85,7 +85,7 @@ func (r *rules) ask(c Call) (a *Ask) {
 			for _, w := range ts.when {
 				if found := w.check(c.Arguments); found.asks {
 					once = true
-					a = a.with(r.rule("[["+ts.key.String()+".when]]", w.text) + found.suffix())
+					a = a.with(r.rule(ts.whenName(), w.text) + found.suffix())
 				}
 			}
 		}

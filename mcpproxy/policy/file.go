@@ -147,6 +147,7 @@ func parseSection(path toml.Key, pattern string, v any) (*section, error) {
 	}
 	for _, key := range sorted(keys) {
 		at, v := under(path, key), keys[key]
+		s.ownKeys = s.ownKeys || key != "tools"
 		switch key {
 		case "allow":
 			s.allow, err = parseGlobs(at, v)

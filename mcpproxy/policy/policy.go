@@ -65,18 +65,33 @@ func (p *Policy) Err() error {
 	return p.err
 }
 
-// Sections returns how many sections about servers the file has, and how many rules
-// for the network; ok is false without a file.
-func (p *Policy) Sections() (servers, networkRules int, ok bool) {
+// Contents say what is in a policy file.
+type Contents struct {
+	Sections     int      // about servers
+	When         []string // sections that ask, depending on arguments, as the file has them
+	NetworkRules int
+}
+
+// Contents returns what is in the file, nil without one or if it is not understood.
+func (p *Policy) Contents() *Contents {
 	if p == nil {
-		return 0, 0, false
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.rules == nil {
-		return 0, 0, p.err != nil
+		return nil
 	}
-	return len(p.rules.sections), len(p.rules.network.allow) + len(p.rules.network.deny), true
+	n := p.rules.network
+	c := &Contents{Sections: len(p.rules.sections), NetworkRules: len(n.allow) + len(n.deny) + len(n.ask)}
+	for _, sec := range p.rules.sections {
+		for _, ts := range sec.tools {
+			if len(ts.when) > 0 {
+				c.When = append(c.When, ts.whenName())
+			}
+		}
+	}
+	return c
 }
 
 // UnmatchedSections names the sections that are about none of these servers: a
@@ -93,7 +108,7 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []string) {
 	}
 	for _, sec := range p.rules.sections {
 		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.everything() {
-			sections = append(sections, sec.name)
+			sections = append(sections, sec.written()...)
 		}
 	}
 	return sections

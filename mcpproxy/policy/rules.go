@@ -19,6 +19,7 @@ type section struct {
 	name    string // as the file has it, such as [servers.github]
 	key     toml.Key
 	servers glob
+	ownKeys bool // beside tools
 
 	allow, deny []glob // allow is nil where the section does not have it
 	readOnly    *bool
@@ -53,6 +54,26 @@ type limits struct{ perRun, perMinute int }
 // about reports whether a section is about a server, by its name or alias.
 func (sec *section) about(s Server) bool {
 	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
+}
+
+// whenName is the section of its conditions, as the file has it.
+func (ts toolSection) whenName() string { return "[[" + ts.key.String() + ".when]]" }
+
+// written returns the names of a section and of what is in it, as the file has them: one
+// that has only tools need not stand there itself.
+func (sec *section) written() (names []string) {
+	if sec.ownKeys || len(sec.tools) == 0 {
+		names = append(names, sec.name)
+	}
+	for _, ts := range sec.tools {
+		if ts.limits != (limits{}) || len(ts.when) == 0 {
+			names = append(names, ts.name)
+		}
+		if len(ts.when) > 0 {
+			names = append(names, ts.whenName())
+		}
+	}
+	return names
 }
 
 func (sec *section) isDefault() bool { return len(sec.key) == 1 }
