@@ -62,7 +62,7 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	var ask *policy.Ask
 	if errors.As(err, &ask) {
 		if err = askOnTerminal(c.Context, s, ask); err == nil {
-			request.Allowed = func(again *policy.Ask) bool { return bytes.Equal(again.Arguments, ask.Arguments) }
+			request.Allowed = ask.Same
 			answer, err = p.Call(c.Context, request)
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,6 +16,12 @@ type Ask struct {
 	Reasons      []string        // each one line, which names the rule
 	Arguments    json.RawMessage // of the call, exactly as they will be sent
 	Once         bool            // only this one call can be allowed, not the tool for the rest of the run
+}
+
+// Same reports whether two are about the same call, for the same reasons.
+func (a *Ask) Same(b *Ask) bool {
+	return a.Server == b.Server && a.Tool == b.Tool && a.Once == b.Once &&
+		slices.Equal(a.Reasons, b.Reasons) && bytes.Equal(a.Arguments, b.Arguments)
 }
 
 func (a *Ask) Error() string {

@@ -80,20 +80,19 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 		t.Errorf("%d examples, want at least 3", len(blocks))
 	}
 	const name = "~/.config/toolcell/policy.toml"
-	var first *rules
+	all := make([]*rules, len(blocks))
 	for i, b := range blocks {
 		text, _, _ := strings.Cut(b, "```")
 		r, err := parseRules(text, name)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
-		if i == 0 {
-			first = r
-		}
+		all[i] = r
 	}
-	refusal := first.check(Server{Name: "github"}, Tool{Name: "delete_repo"})
+	refusal := all[0].check(Server{Name: "github"}, Tool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
-	for _, err := range []error{refusal, (&Run{err: broken}).ServerDenied(Server{})} {
+	asked := all[1].ask(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "transfer", ReadOnly: true}})
+	for _, err := range []error{refusal, asked, (&Run{err: broken}).ServerDenied(Server{})} {
 		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
 		}
