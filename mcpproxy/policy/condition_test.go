@@ -151,6 +151,13 @@ func TestConditionsAsk(t *testing.T) {
 		{home, `{"file":"/home/me/project/a/../b"}`, true},
 		{home, `{"file":"/home/me/project/%2e%2e/secret"}`, true},
 		{home, `{"file":"/home/me/project/..%2fsecret"}`, true},
+		{home, `{"file":"/home/me/project/50%/%2e%2e/secret"}`, true}, // which Python's unquote decodes
+		{home, `{"file":"/home/me/project/%252e%252e/secret"}`, true},
+		{home, `{"file":"/home/me/project/%2525252525"}`, true}, // again and again
+		{home, `{"file":"/home/me/project/%EF%BC%8E%EF%BC%8E/secret"}`, true},
+		{home, `{"file":"/home/me/project/%c0%ae%c0%ae/secret"}`, true},
+		{home, `{"file":"/home/me/project/100%25 sure.txt"}`, false},
+		{home, `{"file":"/home/me/project/%"}`, false},
 		{home, `{"file":"/home/me/project/..\\secret"}`, true},
 		{home, `{"file":"/home/me/project/\uff0e\uff0e/secret"}`, true},
 		{home, `{"file":"/home/me/project/\u2025/secret"}`, true},

@@ -113,7 +113,7 @@ func (w *condition) parseValues(path toml.Key, v any) error {
 	if isList {
 		said = "[" + said + "]"
 	}
-	w.text = text.Bound(fmt.Sprintf("%s %s %s", strings.Join(w.path, "."), w.op, said), 300)
+	w.text = text.Printable(fmt.Sprintf("%s %s %s", strings.Join(w.path, "."), w.op, said), 300)
 	return nil
 }
 

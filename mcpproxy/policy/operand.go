@@ -3,10 +3,11 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
-	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -97,18 +98,46 @@ func globMatches(pattern, s string) bool {
 	})
 }
 
+// maxEscapes is how often the escapes of a path are decoded, at most.
+const maxEscapes = 4
+
 // within reports whether a file is in a folder by its path alone, in each form that a
-// server may read it in.
+// server may read it in: with its escapes decoded, once or again, and with characters
+// that stand for dots and slashes.
 func within(folder, file string) bool {
-	plain, err := url.PathUnescape(file)
-	if err != nil {
-		plain = file
+	plain := norm.NFKC.String(folder)
+	for range maxEscapes {
+		if !inFolder(folder, file) || !inFolder(plain, norm.NFKC.String(file)) {
+			return false
+		}
+		decoded := withoutEscapes(file)
+		if decoded == file {
+			return true
+		}
+		file = decoded
 	}
-	return inFolder(folder, file) && inFolder(folder, plain) && inFolder(norm.NFKC.String(folder), norm.NFKC.String(file))
+	return false
+}
+
+// withoutEscapes decodes what is an escape in a URL, and leaves other % as they are, as
+// Python's unquote does.
+func withoutEscapes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 func inFolder(folder, file string) bool {
-	if !strings.HasPrefix(file, "/") || strings.ContainsFunc(file, notInPath) || slices.Contains(strings.Split(file, "/"), "..") {
+	if !strings.HasPrefix(file, "/") || !utf8.ValidString(file) || strings.ContainsFunc(file, notInPath) || slices.Contains(strings.Split(file, "/"), "..") {
 		return false
 	}
 	file = path.Clean(file)
