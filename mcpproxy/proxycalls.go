@@ -32,7 +32,11 @@ type CallRequest struct {
 	// about; nil is nothing. Call returns an *policy.Ask that it does not allow, before
 	// anything is sent and with nothing held. The caller asks, and calls again.
 	Allowed func(*policy.Ask) bool
-	Sent    func(t catalog.Tool) // is called just before the call goes out; may be nil
+	// Check is called before that with the tool as it is now and the arguments as they
+	// will be sent. It returns reasons why the user has to be asked about just this call,
+	// or an error, with which Call fails before anything is sent. It may be nil.
+	Check func(s config.Server, t catalog.Tool, args json.RawMessage) (reasons []string, err error)
+	Sent  func(t catalog.Tool) // is called just before the call goes out; may be nil
 }
 
 // A CallResult is what a tool answered.
@@ -53,10 +57,16 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 // authorize asks the policy whether the call may be made with these arguments, and
 // reports to Sent that it goes out.
 func (r CallRequest) authorize(s config.Server, t catalog.Tool, args json.RawMessage) error {
-	err := r.Run.Authorize(policy.Call{
+	c := policy.Call{
 		Server: policyNames(s), Tool: policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()}, Arguments: args, Allowed: r.Allowed,
-	})
-	if err != nil {
+	}
+	if r.Check != nil {
+		var err error
+		if c.Reasons, err = r.Check(s, t, args); err != nil {
+			return err
+		}
+	}
+	if err := r.Run.Authorize(c); err != nil {
 		return err
 	}
 	if r.Sent != nil {

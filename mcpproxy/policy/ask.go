@@ -24,6 +24,14 @@ func (a *Ask) Same(b *Ask) bool {
 		slices.Equal(a.Reasons, b.Reasons) && bytes.Equal(a.Arguments, b.Arguments)
 }
 
+// AllReasons returns the reasons; a nil *Ask has none.
+func (a *Ask) AllReasons() []string {
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(a.Reasons)
+}
+
 func (a *Ask) Error() string {
 	what := "what the code asks for"
 	switch {
@@ -80,7 +88,10 @@ func (a askRule) rule(t Tool) (rule string, ok bool) {
 // ask returns what the user has to be asked before a call goes out, or nil. Rules add
 // up over all sections, as those of deny do.
 func (r *rules) ask(c Call) (a *Ask) {
-	once := false
+	once := len(c.Reasons) > 0
+	for _, reason := range c.Reasons {
+		a = a.with(reason)
+	}
 	for _, sec := range r.sectionsFor(c.Server) {
 		if rule, ok := sec.ask.rule(c.Tool); ok {
 			a = a.with(r.rule(sec.name, rule))

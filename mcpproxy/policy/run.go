@@ -21,6 +21,7 @@ type Call struct {
 	Server    Server
 	Tool      Tool
 	Arguments json.RawMessage // canonical: exactly the bytes that will be sent
+	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
 	Allowed   func(*Ask) bool // reports whether the user has allowed what is to be asked; nil: nothing
 }
 
