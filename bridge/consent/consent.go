@@ -1,0 +1,222 @@
+// Package consent asks the user in the middle of a run, which stands still meanwhile.
+//
+// A [Desk] keeps the questions of all runs of one process, and a [Run] asks them. The
+// run is frozen from its question to the answer, and nothing of it is repeated. Who
+// takes a question to the user (a form of the client, the next call of the model,
+// `toolcell approvals`) is not known here: all call [Desk.Decide], and the first
+// answer counts.
+//
+// It promises that nothing but a known choice of the question itself allows a call,
+// and that what is shown, digested and sent are the same bytes. It cannot tell the
+// user from a program that acts as the user (docs/security.md).
+package consent
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Why a call is not allowed.
+var (
+	ErrDenied  = errors.New("denied by the user")
+	ErrStopped = errors.New("the user stopped the run")
+	ErrExpired = errors.New("nobody answered in time")
+	// ErrNobody: there is nobody to ask. The policy says what holds then.
+	ErrNobody = errors.New("it needs the user's approval, and there is nobody to ask")
+)
+
+// Errors of Decide.
+var (
+	ErrUnknown = errors.New("there is no such question")
+	ErrDecided = errors.New("it is decided already")
+)
+
+// Options configure a Desk. The zero value works.
+type Options struct {
+	Frozen   int           // runs that may wait for answers at once; 8 if 0
+	Patience time.Duration // for an answer; 10 min if 0
+	Log      *slog.Logger  // nothing is logged if nil
+}
+
+// A Desk keeps the questions of the runs of one process. It is safe for concurrent
+// use.
+type Desk struct {
+	o Options
+
+	mu        sync.Mutex
+	questions []*Question // oldest first; decided ones are kept for a while
+	frozen    int
+	changed   chan struct{}
+}
+
+// maxKept bounds the questions that are kept after their answer.
+const maxKept = 100
+
+// NewDesk makes a desk.
+func NewDesk(o Options) *Desk {
+	if o.Frozen <= 0 {
+		o.Frozen = 8
+	}
+	if o.Patience <= 0 {
+		o.Patience = 10 * time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Desk{o: o, changed: make(chan struct{})}
+}
+
+// Changed returns a channel that is closed when a question comes or is decided.
+func (d *Desk) Changed() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changed
+}
+
+// Questions returns the questions that wait, and the last ones that were decided,
+// oldest first.
+func (d *Desk) Questions() []Question {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]Question, len(d.questions))
+	for i, q := range d.questions {
+		all[i] = *q
+	}
+	return all
+}
+
+// Question returns one of them.
+func (d *Desk) Question(id string) (Question, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if q := d.find(id); q != nil {
+		return *q, true
+	}
+	return Question{}, false
+}
+
+// Decide answers a question: ErrUnknown, ErrDecided, or an error that says which
+// answers it has.
+func (d *Desk) Decide(id string, a Answer) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := d.find(id)
+	switch {
+	case q == nil:
+		return ErrUnknown
+	case q.State != Pending:
+		return ErrDecided
+	case !time.Now().Before(q.ExpiresAt):
+		d.settle(q, Expired, Answer{})
+		return ErrDecided
+	}
+	if err := q.check(a); err != nil {
+		return err
+	}
+	d.settle(q, a.state(), a)
+	return nil
+}
+
+// Revoke takes back that the tools of a question may be called for the rest of its
+// run.
+func (d *Desk) Revoke(id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := d.find(id)
+	if q == nil {
+		return ErrUnknown
+	}
+	if q.State != Approved || q.Answer.Choice != ForRun || q.run.ended {
+		return errors.New("it does not allow anything now")
+	}
+	for _, c := range q.Calls {
+		delete(q.run.granted, toolKey{c.Server, c.Tool})
+	}
+	q.State = Revoked
+	d.log(q)
+	d.signal()
+	return nil
+}
+
+// settle takes a question's last state, and lets its run go on. d.mu is held.
+func (d *Desk) settle(q *Question, s State, a Answer) {
+	q.State, q.Answer, q.DecidedAt = s, a, time.Now()
+	if s == Approved && a.Choice == ForRun {
+		for _, c := range q.Calls {
+			q.run.granted[toolKey{c.Server, c.Tool}] = true
+		}
+	}
+	close(q.decided)
+	d.log(q)
+	d.signal()
+}
+
+// log records who answered what, and when.
+func (d *Desk) log(q *Question) {
+	for _, c := range q.Calls {
+		d.o.Log.Info("approval", "state", string(q.State), "by", q.Answer.By, "choice", string(q.Answer.Choice),
+			"question", q.ID, "run", q.Run, "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
+	}
+	if len(q.Calls) == 0 {
+		d.o.Log.Info("answer", "state", string(q.State), "by", q.Answer.By, "question", q.ID, "run", q.Run, "about", q.Subject)
+	}
+}
+
+// add keeps a new question. d.mu is held.
+func (d *Desk) add(q *Question) {
+	d.questions = append(d.questions, q)
+	for len(d.questions) > maxKept {
+		i := slices.IndexFunc(d.questions, func(q *Question) bool { return q.State != Pending })
+		if i < 0 {
+			break
+		}
+		d.questions = slices.Delete(d.questions, i, i+1)
+	}
+	d.signal()
+}
+
+// find returns a question, or nil. d.mu is held.
+func (d *Desk) find(id string) *Question {
+	i := slices.IndexFunc(d.questions, func(q *Question) bool { return q.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return d.questions[i]
+}
+
+// signal tells those who wait for a change. d.mu is held.
+func (d *Desk) signal() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// freeze counts a run as frozen, unless there are too many.
+func (d *Desk) freeze() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.frozen >= d.o.Frozen {
+		return fmt.Errorf("it needs the user's approval, and %d runs wait for answers already, which is the most", d.frozen)
+	}
+	d.frozen++
+	return nil
+}
+
+func (d *Desk) thaw() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.frozen--
+}
+
+// idForm is what the ID of a question looks like: 130 random bits.
+var idForm = regexp.MustCompile(`^ask-[A-Z2-7]{26}$`)
+
+func newID() string { return "ask-" + rand.Text() }
+
+// IsID reports whether a text has the form of a question's ID.
+func IsID(s string) bool { return idForm.MatchString(s) }

@@ -1,0 +1,106 @@
+// Package form takes questions to a client as MCP elicitations.
+//
+// It promises that only an accepted answer with exactly one of the choices that were
+// given counts as one. What clients show of a question is up to them.
+package form
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/consent"
+)
+
+// Versions of the protocol that ask in different ways.
+const (
+	titledChoices = "2025-11-25" // has titles of choices by oneOf
+	multiRound    = "2026-07-28" // has no requests from servers: they are in results
+)
+
+// A Client is what the client of one request can show.
+type Client struct {
+	Form, URL  bool
+	MultiRound bool // questions are in results, and answers in the next request
+	titled     bool
+}
+
+// ClientOf returns what the client of a call can show.
+func ClientOf(call *mcp.CallToolRequest) Client {
+	version := call.ProtocolVersion()
+	c := Client{MultiRound: version >= multiRound, titled: version >= titledChoices}
+	if caps := call.ClientCapabilities(); caps != nil && caps.Elicitation != nil {
+		c.URL = caps.Elicitation.URL != nil
+		// An empty object means forms (MCP specification, Elicitation, Capabilities).
+		c.Form = caps.Elicitation.Form != nil || !c.URL
+	}
+	return c
+}
+
+// CanShow reports whether a question can be taken to the client.
+func (c Client) CanShow(q *consent.Question) bool {
+	if q.Form != nil && q.Form.URL != "" {
+		return c.URL
+	}
+	return c.Form
+}
+
+// Elicitation writes a question as the client gets it.
+func (c Client) Elicitation(q *consent.Question) *mcp.ElicitParams {
+	switch {
+	case q.Form != nil && q.Form.URL != "":
+		return &mcp.ElicitParams{Mode: "url", Message: q.Text(), URL: q.Form.URL, ElicitationID: q.Form.ID}
+	case q.Form != nil:
+		return &mcp.ElicitParams{Mode: "form", Message: q.Text(), RequestedSchema: q.Form.Schema}
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: q.Text(), RequestedSchema: c.schema(q)}
+}
+
+// A titledChoice is one of a list, with its title.
+type titledChoice struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// schema is that of the choices: one of them, without a default.
+func (c Client) schema(q *consent.Question) json.RawMessage {
+	choice := map[string]any{"type": "string", "title": "Your decision"}
+	var titled []titledChoice
+	var values, titles []string
+	for _, ch := range q.Choices() {
+		title := q.Title(ch)
+		titled = append(titled, titledChoice{string(ch), title})
+		values, titles = append(values, string(ch)), append(titles, title)
+	}
+	if c.titled {
+		choice["oneOf"] = titled
+	} else {
+		choice["enum"], choice["enumNames"] = values, titles
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type": "object", "properties": map[string]any{"choice": choice}, "required": []string{"choice"},
+	})
+	if err != nil {
+		panic(err) // texts only
+	}
+	return schema
+}
+
+// Answer reads what the client answered; ok is false if that decides nothing.
+func Answer(q *consent.Question, res *mcp.ElicitResult) (a consent.Answer, ok bool) {
+	if res == nil {
+		return a, false
+	}
+	if q.Form != nil {
+		a = consent.Answer{Action: res.Action, Content: res.Content, By: "form"}
+		return a, slices.Contains([]string{"accept", "decline", "cancel"}, res.Action)
+	}
+	if res.Action == "decline" {
+		return consent.Answer{Choice: consent.Deny, By: "form"}, true
+	}
+	choice, isText := res.Content["choice"].(string)
+	if res.Action != "accept" || len(res.Content) != 1 || !isText || !slices.Contains(q.Choices(), consent.Choice(choice)) {
+		return a, false
+	}
+	return consent.Answer{Choice: consent.Choice(choice), By: "form"}, true
+}

@@ -1,0 +1,158 @@
+package consent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Call is one that needs the user's approval.
+type Call struct {
+	Server, Tool string
+	Arguments    json.RawMessage // a JSON object: exactly the bytes that will be sent
+	Reasons      []string        // why it is asked, each a line
+	Once         bool            // it cannot be allowed for the rest of the run
+}
+
+// Digest returns the SHA-256 of the arguments, in hexadecimal.
+func (c Call) Digest() string {
+	sum := sha256.Sum256(c.Arguments)
+	return hex.EncodeToString(sum[:])
+}
+
+// A Form is what a server asks during one of its calls (MCP specification,
+// Elicitation).
+type Form struct {
+	Server, Tool string
+	Message      string
+	Schema       json.RawMessage // of the answer; nil with a URL
+	URL          string          // to open in place of a form
+	ID           string          // of an elicitation by URL, where the protocol has one
+}
+
+// A State is how far a question is.
+type State string
+
+// The states of questions.
+const (
+	Pending  State = "pending"
+	Approved State = "approved"
+	Denied   State = "denied"
+	Stopped  State = "stopped" // with its run
+	Expired  State = "expired"
+	Ended    State = "ended"    // its run ended otherwise
+	Answered State = "answered" // a form
+	Revoked  State = "revoked"
+)
+
+// A Choice is one of the answers to a question about calls.
+type Choice string
+
+// The choices.
+const (
+	ForCall Choice = "call" // exactly these calls
+	ForRun  Choice = "run"  // their tools, for the rest of this run
+	Deny    Choice = "deny"
+	Stop    Choice = "stop" // the run
+)
+
+// An Answer is what the user says.
+type Answer struct {
+	Choice Choice
+	By     string // how it came, such as "form" or "toolcell approvals"
+	// Action and Content answer a Form: accept, decline or cancel, and what was entered.
+	Action  string
+	Content map[string]any
+}
+
+func (a Answer) state() State {
+	switch {
+	case a.Action != "":
+		return Answered
+	case a.Choice == ForCall || a.Choice == ForRun:
+		return Approved
+	case a.Choice == Stop:
+		return Stopped
+	}
+	return Denied
+}
+
+// A Question waits for the user. A copy of it does not change.
+type Question struct {
+	ID      string
+	Run     string
+	Calls   []Call   // that are asked together
+	Subject string   // what is asked, if not calls: packages or hosts
+	Reasons []string // why that is asked
+	Form    *Form    // what a server asks; nil if toolcell asks
+
+	CallsBefore int      // that the run has made
+	Effects     []string // those of them that changed something, as lines, bounded
+	AskedAt     time.Time
+	ExpiresAt   time.Time
+
+	State     State
+	Answer    Answer // once it is decided
+	DecidedAt time.Time
+
+	run     *Run
+	decided chan struct{}
+}
+
+// Choices returns the answers that may be given.
+func (q *Question) Choices() []Choice {
+	switch {
+	case q.Form != nil:
+		return nil
+	case len(q.Calls) == 0:
+		return []Choice{ForCall, Deny}
+	case q.once() || q.cut():
+		return []Choice{ForCall, Deny, Stop}
+	}
+	return []Choice{ForCall, ForRun, Deny, Stop}
+}
+
+// once reports whether nothing but the calls themselves can be allowed.
+func (q *Question) once() bool {
+	return slices.ContainsFunc(q.Calls, func(c Call) bool { return c.Once })
+}
+
+// check returns an error if an answer is none to this question.
+func (q *Question) check(a Answer) error {
+	if q.Form != nil {
+		if a.Choice != "" || !slices.Contains([]string{"accept", "decline", "cancel"}, a.Action) {
+			return fmt.Errorf("server %q asks for input: the answer is accept, decline or cancel", q.Form.Server)
+		}
+		return nil
+	}
+	if a.Action != "" || !slices.Contains(q.Choices(), a.Choice) {
+		return fmt.Errorf("the answers are %v", q.Choices())
+	}
+	return nil
+}
+
+// Title says in words what a choice means.
+func (q *Question) Title(c Choice) string {
+	one := len(q.Calls) < 2
+	switch c {
+	case ForCall:
+		switch {
+		case len(q.Calls) == 0:
+			return "Allow it for this run"
+		case one:
+			return "Allow this call"
+		}
+		return fmt.Sprintf("Allow these %d calls", len(q.Calls))
+	case ForRun:
+		if one {
+			return "Allow this tool for the rest of this run"
+		}
+		return "Allow these tools for the rest of this run"
+	case Deny:
+		return "Do not allow it"
+	}
+	return "Stop the run"
+}

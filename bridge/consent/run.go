@@ -1,0 +1,317 @@
+package consent
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Run asks the questions of one run, one after the other. Calls that come together
+// are one question. It is safe for concurrent use.
+type Run struct {
+	o    RunOptions
+	desk *Desk
+	life context.Context
+	over context.CancelFunc
+	turn sync.Mutex // of the one question that waits
+
+	mu      sync.Mutex
+	hold    func() (release func())
+	past    func() (calls int, effects []string)
+	open    *batch        // that calls may still join
+	more    time.Time     // until then other calls may follow at once
+	onWay   int           // calls that may come to be asked at any moment
+	arrived chan struct{} // closed when none is on its way
+
+	// The fields below are guarded by desk.mu.
+	granted map[toolKey]bool
+	pending *Question
+	ended   bool
+}
+
+type toolKey struct{ server, tool string }
+
+// RunOptions describe a run to a desk.
+type RunOptions struct {
+	ID     string
+	Nobody bool            // there is nobody to ask: every question fails with ErrNobody
+	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
+	Marks  *Marks          // of its connection
+}
+
+// A batch is what becomes one question.
+type batch struct {
+	calls []Call
+	done  chan struct{}
+	err   error // once done
+}
+
+// Begin begins a run. It has to be ended.
+func (d *Desk) Begin(o RunOptions) *Run {
+	r := &Run{o: o, desk: d, granted: map[toolKey]bool{}}
+	r.life, r.over = context.WithCancel(context.Background())
+	return r
+}
+
+// Marks returns what the run's connection has read from private servers.
+func (r *Run) Marks() *Marks { return r.o.Marks }
+
+// Attach says how the run is frozen, and what it has done so far: the number of its
+// calls, and lines about those that may have changed something. Before it there is no
+// code to freeze.
+func (r *Run) Attach(hold func() (release func()), past func() (calls int, effects []string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hold, r.past = hold, past
+}
+
+// End ends the run, and with it the question that waits.
+func (r *Run) End() {
+	r.over()
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	r.ended = true
+	if r.pending != nil && r.pending.State == Pending {
+		r.desk.settle(r.pending, Ended, Answer{})
+	}
+}
+
+// Pending returns the question that waits, if one does.
+func (r *Run) Pending() (Question, bool) {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	if r.pending == nil || r.pending.State != Pending {
+		return Question{}, false
+	}
+	return *r.pending, true
+}
+
+// Granted reports whether the user allowed a tool for the rest of the run.
+func (r *Run) Granted(server, tool string) bool {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	return r.granted[toolKey{server, tool}]
+}
+
+// Approach says that a call is on its way: until arrived is called, a question waits
+// for it a little, so that the calls of one gather are one question. With more, others
+// are about to follow.
+func (r *Run) Approach(more bool) (arrived func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.more = time.Time{}
+	if more {
+		r.more = time.Now().Add(morePatience)
+	}
+	if r.onWay == 0 {
+		r.arrived = make(chan struct{})
+	}
+	r.onWay++
+	return sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.onWay--; r.onWay == 0 {
+			close(r.arrived)
+		}
+	})
+}
+
+// Ask asks whether a call may be made, and waits for the answer: nil, ErrDenied,
+// ErrStopped, ErrExpired, ErrNobody, or that too many runs wait. arrived is that of
+// Approach.
+func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
+	if r.o.Nobody {
+		arrived()
+		return ErrNobody
+	}
+	b := r.join(c)
+	arrived()
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.life.Done():
+		return context.Canceled
+	}
+}
+
+// AskBefore asks whether a run may have something before its code starts: packages, or
+// hosts. Reasons say why it is asked.
+func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) error {
+	if r.o.Nobody {
+		return ErrNobody
+	}
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	q, err := r.ask(ctx, &Question{Subject: subject, Calls: nil, Reasons: reasons})
+	if err != nil {
+		return err
+	}
+	return q.err()
+}
+
+// AskForm asks the user what a server wants to know, and returns the answer.
+func (r *Run) AskForm(ctx context.Context, f Form) (Answer, error) {
+	if r.o.Nobody {
+		return Answer{}, ErrNobody
+	}
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	q, err := r.ask(ctx, &Question{Form: &f})
+	if err != nil {
+		return Answer{}, err
+	}
+	return q.Answer, q.err()
+}
+
+// join adds a call to the batch that becomes the next question.
+func (r *Run) join(c Call) *batch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil {
+		r.open = &batch{done: make(chan struct{})}
+		go r.lead(r.open)
+	}
+	r.open.calls = append(r.open.calls, c)
+	return r.open
+}
+
+// Calls that come within gatherTime of each other are one question; so are those that
+// are on their way by then and come within gatherPatience, such as those whose server
+// has yet to start.
+const (
+	gatherTime     = 20 * time.Millisecond
+	morePatience   = 500 * time.Millisecond // for those that the code says are about to follow
+	gatherPatience = time.Second
+)
+
+// lead asks about a batch.
+func (r *Run) lead(b *batch) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	defer close(b.done)
+	r.gather()
+	calls := r.ungranted(b.calls)
+	if len(calls) == 0 {
+		return
+	}
+	q, err := r.ask(r.life, &Question{Calls: calls})
+	if b.err = err; err == nil {
+		b.err = q.err()
+	}
+}
+
+// gather waits for the calls that come together with the first: until none came for
+// gatherTime and none is on its way, but for no longer than gatherPatience. Then it
+// closes the batch.
+func (r *Run) gather() {
+	patience, cancel := context.WithTimeout(r.life, gatherPatience)
+	defer cancel()
+	for known := 0; ; {
+		select {
+		case <-time.After(gatherTime):
+		case <-patience.Done():
+		}
+		r.mu.Lock()
+		arrived, n := r.arrived, len(r.open.calls)
+		if patience.Err() != nil || n == known && r.onWay == 0 && !time.Now().Before(r.more) {
+			r.open = nil
+			r.mu.Unlock()
+			return
+		}
+		known = n
+		r.mu.Unlock()
+		if arrived != nil {
+			select {
+			case <-arrived:
+			case <-patience.Done():
+			}
+		}
+	}
+}
+
+// ungranted returns the calls that the user has not allowed meanwhile.
+func (r *Run) ungranted(calls []Call) (left []Call) {
+	for _, c := range calls {
+		if c.Once || !r.Granted(c.Server, c.Tool) {
+			left = append(left, c)
+		}
+	}
+	return left
+}
+
+// ask freezes the run, puts a question and waits until it is decided. r.turn is held.
+func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
+	if err := r.desk.freeze(); err != nil {
+		return nil, err
+	}
+	defer r.desk.thaw()
+	r.mu.Lock()
+	hold, past := r.hold, r.past
+	r.mu.Unlock()
+	if hold != nil {
+		defer hold()()
+	}
+	q.ID, q.Run, q.State, q.run, q.decided = newID(), r.o.ID, Pending, r, make(chan struct{})
+	if past != nil {
+		q.CallsBefore, q.Effects = past()
+	}
+	q.AskedAt = time.Now()
+	q.ExpiresAt = q.AskedAt.Add(r.desk.o.Patience)
+	if !r.put(q) {
+		return nil, context.Canceled
+	}
+	r.await(ctx, q)
+	if q.State == Stopped || q.State == Expired {
+		r.o.Stop(q.err())
+	}
+	return q, nil
+}
+
+// put makes a question the one that waits, unless the run has ended.
+func (r *Run) put(q *Question) bool {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	r.pending = q
+	r.desk.add(q)
+	return true
+}
+
+// await waits until a question is decided.
+func (r *Run) await(ctx context.Context, q *Question) {
+	expiry := time.NewTimer(time.Until(q.ExpiresAt))
+	defer expiry.Stop()
+	state := Pending
+	select {
+	case <-q.decided:
+	case <-expiry.C:
+		state = Expired
+	case <-ctx.Done():
+		state = Ended
+	}
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	if q.State == Pending {
+		r.desk.settle(q, state, Answer{})
+	}
+	r.pending = nil
+}
+
+// err is what a decided question means for the run.
+func (q *Question) err() error {
+	switch q.State {
+	case Approved, Answered, Revoked:
+		return nil
+	case Stopped:
+		return ErrStopped
+	case Expired:
+		return ErrExpired
+	case Ended:
+		return context.Canceled
+	}
+	return ErrDenied
+}

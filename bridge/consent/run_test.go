@@ -1,0 +1,258 @@
+package consent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// await returns the question that waits, once one does.
+func await(t *testing.T, d *Desk, r *Run) Question {
+	t.Helper()
+	for {
+		changed := d.Changed()
+		if q, ok := r.Pending(); ok {
+			return q
+		}
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatal("no question came")
+		}
+	}
+}
+
+func transfer(amount int) Call {
+	return Call{Server: "bank", Tool: "transfer", Arguments: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, amount)), Reasons: []string{"because"}}
+}
+
+// asking asks in the background and returns where the answer comes.
+func asking(t *testing.T, r *Run, c Call) <-chan error {
+	answer := make(chan error, 1)
+	go func() { answer <- r.Ask(t.Context(), c, func() {}) }()
+	return answer
+}
+
+func TestAnswersToCalls(t *testing.T) {
+	for choice, want := range map[Choice]error{ForCall: nil, ForRun: nil, Deny: ErrDenied, Stop: ErrStopped} {
+		t.Run(string(choice), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewDesk(Options{})
+				var stopped error
+				r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+				defer r.End()
+				answer := asking(t, r, transfer(1))
+				q := await(t, d, r)
+				if err := d.Decide(q.ID, Answer{Choice: choice}); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-answer; !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
+				}
+				synctest.Wait()
+				if choice == Stop && !errors.Is(stopped, ErrStopped) || choice != Stop && stopped != nil {
+					t.Errorf("the run was stopped: %v", stopped)
+				}
+				if granted := r.Granted("bank", "transfer"); granted != (choice == ForRun) {
+					t.Errorf("granted for the run: %v", granted)
+				}
+				if err := d.Decide(q.ID, Answer{Choice: ForCall}); !errors.Is(err, ErrDecided) {
+					t.Errorf("a second answer gave %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingButAChoiceOfTheQuestionAllowsACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		r := d.Begin(RunOptions{})
+		defer r.End()
+		once := transfer(1)
+		once.Once = true
+		answer := asking(t, r, once)
+		q := await(t, d, r)
+		for _, a := range []Answer{{}, {Choice: "yes"}, {Choice: ForRun}, {Action: "accept"}, {Choice: ForCall, Action: "accept"}} {
+			if err := d.Decide(q.ID, a); err == nil || errors.Is(err, ErrDecided) {
+				t.Errorf("%+v was taken: %v", a, err)
+			}
+		}
+		if err := d.Decide("ask-AAAAAAAAAAAAAAAAAAAAAAAAAA", Answer{Choice: ForCall}); !errors.Is(err, ErrUnknown) {
+			t.Errorf("an unknown question gave %v", err)
+		}
+		_ = d.Decide(q.ID, Answer{Choice: Deny})
+		if err := <-answer; !errors.Is(err, ErrDenied) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestOnlyTheFirstOfManyAnswersCounts(t *testing.T) {
+	d := NewDesk(Options{})
+	r := d.Begin(RunOptions{})
+	defer r.End()
+	answer := asking(t, r, transfer(1))
+	q := await(t, d, r)
+	var taken atomic.Int32
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if d.Decide(q.ID, Answer{Choice: Deny}) == nil {
+				taken.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := taken.Load(); n != 1 {
+		t.Errorf("%d answers were taken", n)
+	}
+	if err := <-answer; !errors.Is(err, ErrDenied) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCallsThatComeTogetherAreOneQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		r := d.Begin(RunOptions{})
+		defer r.End()
+		arrived := r.Approach(false)
+		var answers []<-chan error
+		for i := range 100 {
+			answers = append(answers, asking(t, r, transfer(i)))
+		}
+		time.Sleep(500 * time.Millisecond)
+		answers = append(answers, asking(t, r, transfer(1000))) // its server had to start
+		synctest.Wait()
+		arrived()
+		q := await(t, d, r)
+		if len(q.Calls) != 101 {
+			t.Fatalf("the question is about %d calls", len(q.Calls))
+		}
+		later := asking(t, r, transfer(2000))
+		if err := d.Decide(q.ID, Answer{Choice: ForCall}); err != nil {
+			t.Fatal(err)
+		}
+		for _, answer := range answers {
+			if err := <-answer; err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := await(t, d, r)
+		if len(next.Calls) != 1 || next.ID == q.ID {
+			t.Errorf("the next question is %s about %d calls", next.ID, len(next.Calls))
+		}
+		_ = d.Decide(next.ID, Answer{Choice: Deny})
+		<-later
+	})
+}
+
+func TestRunIsFrozenWhileItIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{Frozen: 2})
+		var frozen atomic.Int32
+		begin := func() *Run {
+			r := d.Begin(RunOptions{Stop: func(error) {}})
+			r.Attach(func() func() { frozen.Add(1); return func() { frozen.Add(-1) } }, func() (int, []string) { return 3, []string{"x.y {}"} })
+			return r
+		}
+		a, b, c := begin(), begin(), begin()
+		first, second := asking(t, a, transfer(1)), asking(t, b, transfer(2))
+		q := await(t, d, a)
+		await(t, d, b)
+		if q.CallsBefore != 3 || len(q.Effects) != 1 {
+			t.Errorf("the question knows of %d calls and %q", q.CallsBefore, q.Effects)
+		}
+		if n := frozen.Load(); n != 2 {
+			t.Errorf("%d runs are frozen", n)
+		}
+		if err := <-asking(t, c, transfer(3)); err == nil || errors.Is(err, ErrDenied) {
+			t.Errorf("a third run got %v", err)
+		}
+		_ = d.Decide(q.ID, Answer{Choice: ForCall})
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		b.End()
+		if err := <-second; !errors.Is(err, context.Canceled) {
+			t.Errorf("the run that ended got %v", err)
+		}
+		synctest.Wait()
+		if n := frozen.Load(); n != 0 {
+			t.Errorf("%d runs are still frozen", n)
+		}
+	})
+}
+
+func TestQuestionExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{Patience: time.Minute})
+		var stopped error
+		r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+		defer r.End()
+		answer := asking(t, r, transfer(1))
+		q := await(t, d, r)
+		time.Sleep(time.Minute)
+		if err := <-answer; !errors.Is(err, ErrExpired) {
+			t.Errorf("got %v", err)
+		}
+		if err := d.Decide(q.ID, Answer{Choice: ForCall}); !errors.Is(err, ErrDecided) {
+			t.Errorf("an answer after that gave %v", err)
+		}
+		synctest.Wait()
+		if !errors.Is(stopped, ErrExpired) {
+			t.Errorf("the run was stopped with %v", stopped)
+		}
+	})
+}
+
+func TestGrantForTheRunIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		r := d.Begin(RunOptions{})
+		defer r.End()
+		answer := asking(t, r, transfer(1))
+		q := await(t, d, r)
+		_ = d.Decide(q.ID, Answer{Choice: ForRun})
+		if err := <-answer; err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Revoke(q.ID); err != nil || r.Granted("bank", "transfer") {
+			t.Errorf("%v, granted: %v", err, r.Granted("bank", "transfer"))
+		}
+		if err := d.Revoke(q.ID); err == nil {
+			t.Error("it was taken back twice")
+		}
+	})
+}
+
+func TestTicketsOpenNothingWhenChanged(t *testing.T) {
+	s, other := NewSealer(), NewSealer()
+	want := Ticket{Question: newID(), Run: "r", Nonce: "n", Principal: "p", Digest: "d", Expires: time.Now().Round(0).UTC()}
+	sealed := s.Seal(want)
+	if got, _, err := s.Open(sealed); err != nil || got != want {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if _, id, err := other.Open(sealed); !errors.Is(err, ErrTicket) || id != want.Question {
+		t.Errorf("another process opened it: %v, %q", err, id)
+	}
+	for i := range sealed {
+		changed := []byte(sealed)
+		changed[i] ^= 1
+		if _, _, err := s.Open(string(changed)); err == nil {
+			t.Errorf("changed at %d it was opened", i)
+		}
+	}
+	for _, text := range []string{"", ".", want.Question, want.Question + ".", sealed + "A", sealed[:len(sealed)-1], newID() + sealed[len(want.Question):]} {
+		if _, _, err := s.Open(text); err == nil {
+			t.Errorf("%q was opened", text)
+		}
+	}
+}
