@@ -58,6 +58,10 @@ func (r *Run) Display(name string, data []byte, rasterFollows bool) error {
 	return r.pictures.display(name, data, rasterFollows)
 }
 
+// SetPrivate notes with the files what was read from private servers before they were
+// written; Store.Private gives it back.
+func (r *Run) SetPrivate(reads []string) { r.files.setPrivate(reads) }
+
 // Finish waits for the pictures, makes the run's folder visible and returns its
 // content. Nothing may be added afterwards.
 func (r *Run) Finish() Published {

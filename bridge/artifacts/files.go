@@ -30,13 +30,14 @@ type File struct {
 type runFiles struct {
 	store *Store
 
-	mu    sync.Mutex
-	id    string
-	dir   string // that is being filled
-	parts int
-	size  int64
-	kept  []keptFile
-	notes []string
+	mu      sync.Mutex
+	id      string
+	dir     string // that is being filled
+	parts   int
+	size    int64
+	kept    []keptFile
+	notes   []string
+	private []string // as SetPrivate
 }
 
 // A keptFile is on the disk under a temporary name.
@@ -131,6 +132,9 @@ func (f *runFiles) publish() (left Published) {
 		return left
 	}
 	names, err := f.rename()
+	if err == nil {
+		err = f.writePrivate()
+	}
 	if err == nil {
 		left.Folder, err = f.store.publish(f.id)
 	}

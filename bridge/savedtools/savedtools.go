@@ -30,6 +30,7 @@ const (
 	maxDoc       = 8 << 10
 	maxSchema    = 16 << 10
 	maxImports   = 100
+	maxPrivate   = 20
 	maxImport    = 200 // bytes of one
 )
 
@@ -48,7 +49,8 @@ type Tool struct {
 	Imports   []string        `json:"imports,omitempty"` // modules that it imports
 	Schema    json.RawMessage `json:"schema,omitempty"`  // of its parameters
 	Saved     time.Time       `json:"saved,omitzero"`
-	Source    string          `json:"source,omitempty"` // stands alone, imports included
+	Private   []string        `json:"private,omitempty"` // what was read from private servers before it was saved
+	Source    string          `json:"source,omitempty"`  // stands alone, imports included
 }
 
 // Store are the saved tools of one project, each a Python file of its own
@@ -229,6 +231,10 @@ func (t Tool) bounded() Tool {
 	for _, module := range imports {
 		t.Imports = append(t.Imports, text.OneLine(module, maxImport))
 	}
+	t.Private = t.Private[:min(len(t.Private), maxPrivate)]
+	for i, read := range t.Private {
+		t.Private[i] = text.OneLine(read, maxImport)
+	}
 	var schema map[string]any
 	if len(t.Schema) > maxSchema || json.Unmarshal(t.Schema, &schema) != nil {
 		t.Schema = nil
@@ -280,7 +286,7 @@ func exported(tools []Tool) string {
 
 // readFile reads a file of no more than a tool's size. It follows no link.
 func readFile(path string) ([]byte, error) {
-	const most = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + maxImports*maxImport
+	const most = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*maxImport
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
