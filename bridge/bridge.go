@@ -88,7 +88,12 @@ type Options struct {
 	Sessions    int           // none if 0
 	SessionIdle time.Duration // 30 min if 0
 	SessionsDir string
-	Output      OutputMode // compact if empty
+	// ApprovalTimeout is how long a run waits for the user's answer; 10 min if 0. A form
+	// that the client shows during a call is taken back after FormTimeout, 45 s if 0:
+	// clients end calls that take long.
+	ApprovalTimeout time.Duration
+	FormTimeout     time.Duration
+	Output          OutputMode // compact if empty
 	// Cached gives the image as it is there now, if it is, and Warm begins to
 	// make ready for processes like p, in the background: what can be done
 	// before the first run. They may be nil.

@@ -39,7 +39,7 @@ func (s *Server) Complete(ctx context.Context, req Request, dotted string) []str
 	py.pipes.Tee(req.Stdout, req.Stderr)
 	start := s.startMessage(plan, py, req)
 	start.Complete = dotted
-	end := py.run(ctx, start, s.hostAPI(plan, py, req, &progress{}, noDisplay))
+	end := py.run(ctx, start, s.hostAPI(plan, py, req, nil, &progress{}, noDisplay))
 	s.sessions.endRun(sess, s.newResult(plan, py, end), end)
 	return strings.Fields(end.done.Result)
 }

@@ -78,6 +78,16 @@ func (e *endedSessions) begin(name string) {
 	e.save()
 }
 
+// keep notes what the server after this one has to say of a name that is not a
+// session's: a run that waits.
+func (e *endedSessions) keep(name, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.load()
+	e.live[name], e.whys[name] = true, why
+	e.save()
+}
+
 // load takes over the files of servers that are gone.
 func (e *endedSessions) load() {
 	if e.read {

@@ -55,7 +55,7 @@ func FuzzTalk(f *testing.F) {
 		defer cancel()
 		files := s.artifacts.NewRun(ctx)
 		defer files.Discard()
-		api := s.hostAPI(plan{}, &interpreter{}, Request{}, &progress{}, files.Display)
+		api := s.hostAPI(plan{}, &interpreter{}, Request{}, nil, &progress{}, files.Display)
 		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Timeout: time.Minute}, api)
 		if ctx.Err() != nil {
 			t.Error("the run did not end")

@@ -17,7 +17,7 @@ import (
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
-// The ways in which a run ends. All but the first are errors to the client.
+// The ways in which a run ends. All but the first and the last are errors to the client.
 const (
 	StatusSuccess    = "success"
 	StatusError      = "error"            // the code failed
@@ -26,6 +26,7 @@ const (
 	StatusCancelled  = "cancelled"        // the client or the server's end stopped it
 	StatusValidation = "validation_error" // the call itself is invalid
 	StatusSandbox    = "sandbox_error"    // the host could not run it
+	StatusApproval   = "approval_needed"  // it stands still until the user has decided; no error
 )
 
 // A Result is the result of a run. Clients do not get empty fields.
@@ -53,6 +54,8 @@ type Result struct {
 	Notes          []string             `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string               `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
+	Approval *Approval `json:"approval,omitempty"` // what the run waits for
+
 	folder    string // where the files are on this host
 	cause     error
 	hostNotes []string // the Notes that apply to every run on this host
@@ -74,7 +77,7 @@ func (r *Result) WithoutHostNotes() *Result {
 func (r *Result) Cause() error { return r.cause }
 
 // IsError reports whether the run counts as failed.
-func (r *Result) IsError() bool { return r.Status != StatusSuccess }
+func (r *Result) IsError() bool { return r.Status != StatusSuccess && r.Status != StatusApproval }
 
 // fail makes r the result of a call that could not be carried out or completed.
 func (r *Result) fail(err error) *Result {
@@ -168,7 +171,7 @@ func fenced(language, body string) string {
 // is unusual.
 func (r *Result) compact() string {
 	var out []string
-	if r.IsError() {
+	if r.Status != StatusSuccess {
 		out = append(out, "status: "+r.Status)
 		if r.ExitCode != nil && *r.ExitCode != 0 {
 			out = append(out, "exit: "+strconv.Itoa(*r.ExitCode))
@@ -191,6 +194,10 @@ func (r *Result) compact() string {
 	}
 	if r.Hint != "" {
 		out = append(out, "hint: "+r.Hint)
+	}
+	if r.Approval != nil {
+		out = append(out, r.Summary)
+		out = append(out, r.Approval.lines()...)
 	}
 	out = append(out, r.CallLines()...)
 	out = append(out, r.fileLines()...)
@@ -232,7 +239,7 @@ func (r *Result) fields() toon.Object {
 	}
 	var out toon.Object
 	for _, name := range []string{
-		"status", "summary", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
+		"status", "summary", "approval", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
 		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "network", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
-	"github.com/toolcell/toolcell/oci"
 )
 
 // A Request is one call of run_python.
@@ -43,6 +43,9 @@ type Request struct {
 	// ErrInterrupted, which raises KeyboardInterrupt. The time that it takes does not
 	// count as time of the run.
 	Input func(ctx context.Context) (string, error)
+	// Ask puts a question to the user and returns the answer. If it is nil, there is
+	// nobody to ask. It is for callers of Run; clients are asked as they can be.
+	Ask func(ctx context.Context, q consent.Question) consent.Answer
 	// Running, if it is not nil, is called when the code is about to run, with a
 	// function that raises KeyboardInterrupt in it.
 	Running func(interrupt func())
@@ -51,26 +54,26 @@ type Request struct {
 // ErrInterrupted is what Request.Input returns for Ctrl-C.
 var ErrInterrupted = hostapi.ErrInterrupted
 
-// Run executes one request and returns its result. It never fails: every
-// outcome is a status.
+// Run executes one request and returns its result. It never fails: every outcome is a
+// status. Questions go to req.Ask.
 func (s *Server) Run(ctx context.Context, req Request) *Result {
-	s.background.Add(1)
-	defer s.background.Done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
-	start := time.Now()
-	r := s.run(ctx, req)
-	r.summarize()
-	if r.cause != nil {
-		s.o.Log.Debug("a run could not be carried out", "error", oci.Detail(r.cause))
+	f := s.begin(req, nil, req.Ask == nil)
+	defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
+	for {
+		changed := s.desk.Changed()
+		if q, waits := f.run.Pending(); waits {
+			_ = s.desk.Decide(q.ID, req.Ask(ctx, q)) // it may have been answered elsewhere
+		}
+		select {
+		case <-f.done:
+			return f.result
+		case <-changed:
+		}
 	}
-	s.o.Log.Info("run", "status", r.Status, "servers", len(r.Servers), "ms", time.Since(start).Milliseconds())
-	return r
 }
 
 // run has the steps of one call, from top to bottom.
-func (s *Server) run(ctx context.Context, req Request) *Result {
+func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Result {
 	req.Code = withoutFence(req.Code)
 	plan, err := validate(req, s.o)
 	if err != nil {
@@ -81,11 +84,14 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 		return plan.fail(err)
 	}
 	defer s.sessions.release(sess)
-	freeSlot, err := s.takeSlot(ctx)
+	if err := plan.askFirst(ctx, asker, req); err != nil {
+		return plan.fail(err)
+	}
+	slot, err := s.takeSlot(ctx)
 	if err != nil {
 		return plan.fail(err)
 	}
-	defer freeSlot()
+	defer slot.giveBack()
 	py, err := s.acquireInterpreter(ctx, sess, plan, req)
 	if err != nil {
 		return plan.fail(err)
@@ -105,7 +111,8 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	}
 	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
-	api := s.hostAPI(plan, py, req, progress, files.Display)
+	api := s.hostAPI(plan, py, req, asker, progress, files.Display)
+	asker.Attach(func() func() { return s.hold(ctx, slot, py) }, api.Past)
 	py.passOnOutput(req, progress, files)
 	start := s.startMessage(plan, py, req)
 	if req.Running != nil {
@@ -116,6 +123,7 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
 	reached := py.closeNetwork()
+	files.SetPrivate(asker.Marks().Reads())
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
@@ -139,22 +147,37 @@ func (s *Server) run(ctx context.Context, req Request) *Result {
 // comes within a second of the timeout.
 const pictureGrace = 750 * time.Millisecond
 
-// takeSlot waits for one of the slots for concurrent runs, and returns a
-// function that frees it.
-func (s *Server) takeSlot(ctx context.Context) (free func(), err error) {
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	case <-ctx.Done():
+// takeSlot waits for one of the slots for concurrent runs.
+func (s *Server) takeSlot(ctx context.Context) (*slot, error) {
+	sl := &slot{slots: s.slots}
+	sl.take(ctx)
+	if !sl.taken {
 		return nil, withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to end"))
+	}
+	return sl, nil
+}
+
+// hold freezes a run while the user is asked, and lends its slot to another run.
+func (s *Server) hold(ctx context.Context, sl *slot, py *interpreter) (release func()) {
+	thaw := py.hold()
+	sl.lend()
+	return func() {
+		sl.take(ctx)
+		thaw()
 	}
 }
 
 // hostAPI makes the host API for the code of one run.
-func (s *Server) hostAPI(p plan, py *interpreter, req Request, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
+func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
 		Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
+	}
+	if asker != nil {
+		o.Asker, o.Marks = asker, asker.Marks()
+	}
+	if p.network != nil {
+		_, o.Hosts = splitTargets(req.Servers)
 	}
 	if progress.reports() {
 		o.Progress = progress.say

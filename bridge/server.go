@@ -17,6 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/form"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -43,6 +45,12 @@ type Server struct {
 	said map[string]bool // what first was called with
 
 	defined hints.Names // by the code of earlier runs
+
+	desk       *consent.Desk
+	sealer     *consent.Sealer
+	flights    flights
+	principals sync.Map // names of connections, by their sessions
+	marks      sync.Map // of connections
 }
 
 // New makes a server.
@@ -63,6 +71,12 @@ func New(o Options) *Server {
 	if o.SessionIdle <= 0 {
 		o.SessionIdle = 30 * time.Minute
 	}
+	if o.ApprovalTimeout <= 0 {
+		o.ApprovalTimeout = 10 * time.Minute
+	}
+	if o.FormTimeout <= 0 {
+		o.FormTimeout = 45 * time.Second
+	}
 	if o.Output == "" {
 		o.Output = OutputCompact
 	}
@@ -74,10 +88,15 @@ func New(o Options) *Server {
 		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}, budget: runner.NewBudget(o.RunsDir),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.desk, s.sealer = consent.NewDesk(consent.Options{Patience: o.ApprovalTimeout, Log: o.Log}), consent.NewSealer()
+	s.flights.byID = map[string]*flight{}
 	s.pipes = newSparePipes(o.MaxOutput, s.life.Done())
 	s.sessions = newSessions(s.life, s.o)
 	return s
 }
+
+// Desk returns the questions of the server's runs.
+func (s *Server) Desk() *consent.Desk { return s.desk }
 
 // Close ends every active run and every session, and waits until their
 // sandboxes are gone.
@@ -150,23 +169,49 @@ func readManual(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResou
 	}}, nil
 }
 
-// runPython answers one tools/call.
+// runPython answers one tools/call: it begins a run, or comes back to one that waits
+// for an answer.
 func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var r *Result
 	req, err := parseArguments(call.Params.Arguments)
-	if err == nil {
-		req.Progress, req.Lines = progressTo(ctx, call), true
-		r = s.Run(ctx, req)
-	} else {
-		r = (&Result{}).fail(withStatus(StatusValidation, err))
-		r.summarize()
+	if err != nil {
+		return s.answer((&Result{}).fail(withStatus(StatusValidation, err))), nil
 	}
+	c := &caller{call: call, client: form.ClientOf(call), report: progressTo(ctx, call)}
+	f, err := s.flightOf(call, req, c)
+	var wire *jsonrpc.Error
+	switch {
+	case errors.As(err, &wire):
+		return nil, wire
+	case err != nil:
+		return s.answer((&Result{}).fail(err)), nil
+	}
+	return s.attend(ctx, f, c)
+}
+
+// flightOf returns the run that a call is about.
+func (s *Server) flightOf(call *mcp.CallToolRequest, req Request, c *caller) (*flight, error) {
+	switch {
+	case call.Params.RequestState != "":
+		return s.comeBack(call, req)
+	case consent.IsID(req.Session) && strings.TrimSpace(req.Code) != "":
+		return nil, withStatus(StatusValidation, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session))
+	case consent.IsID(req.Session):
+		c.came = true
+		return s.waiting(call.Session, req.Session)
+	}
+	req.Progress, req.Lines = c.report, true
+	return s.begin(req, call.Session, false), nil
+}
+
+// answer writes a result as the client gets it.
+func (s *Server) answer(r *Result) *mcp.CallToolResult {
+	r.summarize()
 	s.logNotes(r.hostNotes)
 	return &mcp.CallToolResult{
 		Content:           s.forModel(r).contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
-	}, nil
+	}
 }
 
 // logNotes logs notes that apply to every run, once each: they are for the user.
@@ -201,6 +246,7 @@ func (s *Server) first(text string) bool {
 
 // readFile answers resources/read for a file of a run.
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	s.marksOf(req.Session).Add(s.artifacts.Private(req.Params.URI)...)
 	c, err := s.artifacts.Read(req.Params.URI)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}

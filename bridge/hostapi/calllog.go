@@ -62,7 +62,11 @@ type callRecorder struct {
 func (c *callRecorder) call(ctx context.Context, up Upstreams, r mcpproxy.CallRequest) (json.RawMessage, error) {
 	var rec *CallRecord
 	readOnly := false
+	sent := r.Sent
 	r.Sent = func(t catalog.Tool) {
+		if sent != nil {
+			sent(t)
+		}
 		if rec != nil {
 			return // it goes out once more
 		}
@@ -107,6 +111,20 @@ func (c *callRecorder) end(rec *CallRecord, how Outcome) {
 	if how == callFailed || c.ended[how] > maxListedCalls {
 		c.calls = slices.DeleteFunc(c.calls, func(other *CallRecord) bool { return other == rec })
 	}
+}
+
+// past returns how many calls have gone out, and lines about those that may have
+// changed something.
+func (c *callRecorder) past() (calls int, effects []string) {
+	log := c.log()
+	for _, rec := range log.Calls {
+		line := rec.Server + "." + rec.Tool + " " + rec.Arguments
+		if rec.Outcome == CallUnknown {
+			line += " (not answered yet)"
+		}
+		effects = append(effects, line)
+	}
+	return len(log.Calls) + log.LeftOut + log.ReadOnly, effects
 }
 
 // outcomeOf says what the answer to a call means for its effect.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -71,6 +72,12 @@ type Options struct {
 	// Input returns the next line of standard input; it is nil if the code does
 	// not read that through the host. ErrInterrupted is Ctrl-C instead of a line.
 	Input func(ctx context.Context) (string, error)
+	// Asker asks the user about calls; with nil a call that is to be asked fails.
+	Asker Asker
+	// Marks are what the connection has read from private servers, and Hosts what the run
+	// can reach. They may be nil.
+	Marks *consent.Marks
+	Hosts []string
 	// First reports whether a note is given for the first time; nil if all are.
 	First func(note string) bool
 	Log   *slog.Logger // nothing is logged if nil
@@ -84,6 +91,8 @@ type API struct {
 	policy    *policy.Run
 	display   func(name string, data []byte, rasterFollows bool) error
 	saved     savedTools
+	asker     Asker
+	flow      flow
 	calls     callRecorder
 	printed   map[string]io.ReaderAt
 	progress  callProgress
@@ -106,7 +115,8 @@ func New(o Options) *API {
 	}
 	return &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
-		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input,
+		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
+		flow:    flow{o.Policy, o.Marks, o.Hosts},
 		left:    leftOut{first: o.First},
 		working: semaphore.NewWeighted(maxWorking),
 	}
@@ -114,6 +124,10 @@ func New(o Options) *API {
 
 // CallLog returns the calls that went out to servers and their outcomes.
 func (a *API) CallLog() CallLog { return a.calls.log() }
+
+// Past returns how many calls the run has made, and lines about those that may have
+// changed something.
+func (a *API) Past() (calls int, effects []string) { return a.calls.past() }
 
 // Notes returns notes for the caller about the run's requests: servers that a
 // search left out, saved tools that no longer work, and those that were replaced.
@@ -195,11 +209,11 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 	case "tool_signature":
 		return encode(a.signature(ctx, p.Server, p.Tool))
 	case "list_resources":
-		return a.liveList(ctx, p.Server, a.upstreams.ListResources)
+		return a.liveList(ctx, p.Server, "resources/list", a.upstreams.ListResources)
 	case "list_resource_templates":
-		return a.liveList(ctx, p.Server, a.upstreams.ListResourceTemplates)
+		return a.liveList(ctx, p.Server, "resources/templates/list", a.upstreams.ListResourceTemplates)
 	case "list_prompts":
-		return a.liveList(ctx, p.Server, a.upstreams.ListPrompts)
+		return a.liveList(ctx, p.Server, "prompts/list", a.upstreams.ListPrompts)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
 }

@@ -21,6 +21,7 @@ type params struct {
 	Server    string
 	Tool      string
 	Arguments json.RawMessage
+	More      bool // other calls may follow at once
 	Unchecked bool // Arguments go out whatever the tool's schema says
 	// Args and Named are there instead of Arguments if they are to be bound to
 	// the tool's parameters, as the arguments of a function. They are split
@@ -79,6 +80,8 @@ func (p *params) set(name string, value json.RawMessage) error {
 		to = &p.Server
 	case `"tool"`:
 		to = &p.Tool
+	case `"more"`:
+		to = &p.More
 	case `"unchecked"`:
 		to = &p.Unchecked
 	case `"uri"`:

@@ -40,16 +40,18 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 	defer a.working.Release(1)
 	switch method {
 	case "save_tool":
-		return null, a.saved.save(raw)
+		return null, a.saved.save(raw, a.flow.marks.Reads())
 	case "remove_tool":
 		return null, a.saved.store.Remove(name)
 	}
-	return encode(a.saved.store.Source(name))
+	tool, err := a.saved.store.Show(name)
+	a.flow.marks.Add(tool.Private...)
+	return encode(tool.Source, err)
 }
 
 // save stores a tool. Another of its name that it replaces gets a note: an earlier
 // run, or the user, may rely on it.
-func (s *savedTools) save(raw json.RawMessage) error {
+func (s *savedTools) save(raw json.RawMessage, private []string) error {
 	var tool savedtools.Tool
 	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and its description
 		return fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), savedtools.MaxSource)
@@ -57,6 +59,7 @@ func (s *savedTools) save(raw json.RawMessage) error {
 	if json.Unmarshal(raw, &tool) != nil {
 		return errors.New("saving a tool: its parameters have the wrong types")
 	}
+	tool.Private = private // not what the code says
 	before, noneBefore := s.store.Show(tool.Name)
 	err := s.store.Save(tool)
 	if errors.Is(err, savedtools.ErrReserved) {

@@ -38,6 +38,8 @@ func (a *API) grantedServer(name, tool string) (config.Server, error) {
 }
 
 func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
+	arrived := a.approach(p.More)
+	defer arrived()
 	server, err := a.grantedServer(p.Server, p.Tool)
 	if err != nil {
 		return nil, err
@@ -45,9 +47,9 @@ func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
 	if p.Arguments, err = a.checkedArguments(ctx, server.Name, p); err != nil {
 		return nil, callError(err, server.Name, p.Tool)
 	}
-	result, err := a.calls.call(ctx, a.upstreams, mcpproxy.CallRequest{
+	result, err := a.callAllowed(ctx, server, mcpproxy.CallRequest{
 		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Progress: a.progress.of(server.Name, p.Tool), Run: a.policy,
-	})
+	}, arrived)
 	if err != nil {
 		return nil, callError(err, server.Name, p.Tool)
 	}
@@ -93,12 +95,12 @@ func (a *API) checkedArguments(ctx context.Context, server string, p params) (js
 
 // liveList gives a list that only the running server has. It needs a grant as a
 // call does, and counts as one: each is a request with the user's token.
-func (a *API) liveList(ctx context.Context, name string, list func(context.Context, string) (json.RawMessage, error)) (json.RawMessage, error) {
+func (a *API) liveList(ctx context.Context, name, method string, list func(context.Context, string) (json.RawMessage, error)) (json.RawMessage, error) {
 	server, err := a.grantedServer(name, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := a.policy.AuthorizeServer(policyNames(server)); err != nil {
+	if err := a.authorizeRead(ctx, server, method, nil); err != nil {
 		return nil, callError(err, server.Name, "")
 	}
 	answer, err := list(ctx, server.Name)
@@ -114,7 +116,11 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	if p.URI == "" || len(p.URI) > maxURI {
 		return nil, callError(fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", server.Name, len(p.URI), maxURI), server.Name, "")
 	}
-	if err := a.policy.AuthorizeServer(policyNames(server)); err != nil {
+	uri, err := encode(map[string]string{"uri": p.URI}, nil)
+	if err == nil {
+		err = a.authorizeRead(ctx, server, "resources/read", uri)
+	}
+	if err != nil {
 		return nil, callError(err, server.Name, "")
 	}
 	answer, err := a.upstreams.ReadResource(ctx, server.Name, p.URI)
@@ -131,7 +137,11 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 	if err != nil {
 		return nil, callError(fmt.Errorf("getting prompt %q: %w", text.Bound(p.Name, 80), err), server.Name, "")
 	}
-	if err := a.policy.AuthorizeServer(policyNames(server)); err != nil {
+	asked, err := encode(map[string]any{"name": p.Name, "arguments": args}, nil)
+	if err == nil {
+		err = a.authorizeRead(ctx, server, "prompts/get", asked)
+	}
+	if err != nil {
 		return nil, callError(err, server.Name, "")
 	}
 	answer, err := a.upstreams.GetPrompt(ctx, server.Name, p.Name, args)

@@ -139,6 +139,10 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		MaxParallel: maxParallel(s.Sessions),
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
+
+		ApprovalTimeout: s.ApprovalTimeout,
+		FormTimeout:     s.FormTimeout,
+
 		SessionsDir: sessionsDir(d, o.serves),
 		Output:      s.Output,
 		MaxOutput:   s.OutputBytes,

@@ -66,6 +66,8 @@ class Host:
 
         from . import looptime  # noqa: F401  # before the user can be asked
         loop = asyncio.get_running_loop()
+        if method == "call_tool" and getattr(loop, "_ready", None):
+            params["more"] = True  # other tasks go on at once: the user is asked about the calls of a gather together
         future = loop.create_future()
 
         def resolve(reply: Any) -> None:

@@ -166,11 +166,17 @@ func (h *host) serve(t *testing.T, e env) *client {
 // connect starts a command that serves, and connects to it.
 func connect(t *testing.T, cmd *exec.Cmd) *client {
 	t.Helper()
+	return connectAs(t, cmd, nil, nil)
+}
+
+// connectAs is connect for a client that can do more, or speaks an older protocol.
+func connectAs(t *testing.T, cmd *exec.Cmd, o *mcp.ClientOptions, s *mcp.ClientSessionOptions) *client {
+	t.Helper()
 	c := &client{cmd: cmd, stderr: &syncBuffer{}}
 	c.cmd.Stderr = c.stderr
 	var err error
-	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "e2e"}, nil).
-		Connect(t.Context(), &mcp.CommandTransport{Command: c.cmd}, nil)
+	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "e2e"}, o).
+		Connect(t.Context(), &mcp.CommandTransport{Command: c.cmd}, s)
 	if err != nil {
 		t.Fatalf("connecting: %v\n%s", err, c.stderr)
 	}

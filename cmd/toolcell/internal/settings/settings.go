@@ -37,6 +37,10 @@ type Settings struct {
 	IdleTimeout time.Duration
 	Sessions    int
 	SessionIdle time.Duration
+
+	ApprovalTimeout time.Duration // for the user's answer
+	FormTimeout     time.Duration // for an answer by a form during a call
+
 	StateDir    string
 	Pull        rootfs.PullPolicy
 	Platform    string // of images (images.ParsePlatform); this host's if empty
@@ -94,6 +98,8 @@ var Groups = []Group{
 		{"mounts", "MCP_BRIDGE_MOUNTS", "", "host folders and files that code can read, comma-separated `SOURCE:TARGET`; with :rw after one it can also write"},
 		{"sessions", "MCP_BRIDGE_SESSIONS", "4", "largest `COUNT` of sessions that serve keeps open at once; 0 for none"},
 		{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` without a run after which a session ends"},
+		{"approval-timeout", "MCP_BRIDGE_APPROVAL_TIMEOUT", "10m", "`TIME` that a run waits for the user's answer before it ends"},
+		{"form-timeout", "MCP_BRIDGE_FORM_TIMEOUT", "45s", "`TIME` that a client shows a form of ours during a call; after it the user is asked by toolcell approvals"},
 	}},
 	{"Results", []Setting{
 		{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json"},
@@ -183,6 +189,10 @@ func Read(c *cli.Context) (Settings, error) {
 		IdleTimeout: r.duration("idle-timeout"),
 		Sessions:    r.sessions("sessions"),
 		SessionIdle: r.duration("session-idle-timeout"),
+
+		ApprovalTimeout: r.duration("approval-timeout"),
+		FormTimeout:     r.duration("form-timeout"),
+
 		StateDir:    r.value("state-dir"),
 		Pull:        r.policy("pull"),
 		Platform:    r.platform("platform"),

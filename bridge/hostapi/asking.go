@@ -1,0 +1,104 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// An Asker asks the user whether calls may be made. *consent.Run is one.
+type Asker interface {
+	// Approach says that a call is on its way, which may have to be asked; more that
+	// others may follow at once.
+	Approach(more bool) (arrived func())
+	Ask(ctx context.Context, c consent.Call, arrived func()) error
+	// Granted reports whether a tool was allowed for the rest of the run.
+	Granted(server, tool string) bool
+}
+
+// approach is Asker.Approach, if there is one.
+func (a *API) approach(more bool) (arrived func()) {
+	if a.asker == nil {
+		return func() {}
+	}
+	return a.asker.Approach(more)
+}
+
+// callAllowed makes a call, once the user has allowed it if the policy has them asked.
+func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.CallRequest, arrived func()) (json.RawMessage, error) {
+	r.Check = a.flow.check
+	r.Sent = func(t catalog.Tool) {
+		arrived()
+		a.flow.sent(server, t.Name)
+	}
+	var allowed []*policy.Ask
+	r.Allowed = func(ask *policy.Ask) bool {
+		if !ask.Once && a.asker != nil && a.asker.Granted(ask.Server, ask.Tool) {
+			return true
+		}
+		for _, earlier := range allowed {
+			if earlier.Same(ask) {
+				return true
+			}
+		}
+		return false
+	}
+	for {
+		result, err := a.calls.call(ctx, a.upstreams, r)
+		var ask *policy.Ask
+		if !errors.As(err, &ask) || a.asker == nil {
+			return result, err
+		}
+		if err := a.ask(ctx, server, ask, arrived); err != nil {
+			return nil, err
+		}
+		allowed = append(allowed, ask)
+	}
+}
+
+// authorizeRead checks whether something other than tools of a server may be read, and
+// asks the user about it if the policy says so. what is shown to the user.
+func (a *API) authorizeRead(ctx context.Context, server config.Server, what string, arguments json.RawMessage) error {
+	c := policy.Call{Server: policyNames(server), Reasons: a.flow.reasons(server)}
+	err := a.policy.Authorize(c)
+	var ask *policy.Ask
+	if !errors.As(err, &ask) || a.asker == nil {
+		if err == nil {
+			a.flow.sent(server, what)
+		}
+		return err
+	}
+	shown := *ask
+	shown.Tool, shown.Arguments = what, arguments
+	if ask.Once || !a.asker.Granted(shown.Server, shown.Tool) {
+		if err := a.ask(ctx, server, &shown, func() {}); err != nil {
+			return err
+		}
+	}
+	c.Allowed = ask.Same
+	if err = a.policy.Authorize(c); err == nil {
+		a.flow.sent(server, what)
+	}
+	return err
+}
+
+// ask asks the user, or the policy if there is nobody to ask.
+func (a *API) ask(ctx context.Context, server config.Server, ask *policy.Ask, arrived func()) error {
+	err := a.asker.Ask(ctx, consent.Call{
+		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,
+	}, arrived)
+	if errors.Is(err, consent.ErrNobody) {
+		if a.policy.AllowedUnasked(policyNames(server), policy.Tool{Name: ask.Tool}) {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", err, ask)
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package hostapi
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// A flow watches that what was read from private servers does not get to open ones
+// unasked.
+type flow struct {
+	policy *policy.Run
+	marks  *consent.Marks // of the connection
+	hosts  []string       // that the run can reach
+}
+
+// reasons returns why a use of a server has to be asked about.
+func (f flow) reasons(s config.Server) (reasons []string) {
+	private, open := f.policy.Flow(policyNames(s))
+	if reason := f.marks.Reason(); open && reason != "" {
+		reasons = append(reasons, reason+"; what is sent to server \""+s.Name+"\" may get to others")
+	}
+	if private && len(f.hosts) > 0 {
+		reasons = append(reasons, "what is read from server \""+s.Name+"\" is private, and this run can reach "+strings.Join(f.hosts[:min(len(f.hosts), 5)], ", "))
+	}
+	return reasons
+}
+
+// check is mcpproxy.CallRequest.Check for the flow.
+func (f flow) check(s config.Server, _ catalog.Tool, _ json.RawMessage) ([]string, error) {
+	return f.reasons(s), nil
+}
+
+// sent notes that something is being read from a server.
+func (f flow) sent(s config.Server, what string) {
+	if private, _ := f.policy.Flow(policyNames(s)); private {
+		f.marks.Add(s.Name + "." + what)
+	}
+}
