@@ -31,6 +31,7 @@ var imports = map[string][]string{
 	"bridge/bridgetest":          {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/consent":             {},
 	"bridge/consent/form":        {"bridge/consent"},
+	"bridge/consent/inbox":       {"bridge/consent"},
 	"bridge/hints":               {"mcpproxy/config", "mcpproxy/text"},
 	"bridge/hints/hintstest":     {},
 	"bridge/hostapi":             {"bridge/artifacts", "bridge/consent", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},

@@ -1,0 +1,176 @@
+// Package inbox lets the user see and answer the questions of `toolcell serve` from
+// another process, which is `toolcell approvals`, over a socket in the runtime folder.
+//
+// It promises that only processes of the same user or of root are answered, and that
+// nothing is approved by a process without a terminal, or by one that the asking
+// server's client has started (see launchers). These are obstacles and no boundary: a
+// program that runs as the user can do what the user can do (docs/security.md). No
+// client of the socket can delay the server or make it hold more than a little memory.
+package inbox
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+)
+
+// A Question is one of the questions of a process, as it goes over the socket and as
+// `toolcell approvals list --json` prints it.
+type Question struct {
+	ID  string `json:"id"`
+	Run string `json:"run"`
+	// Server, Tool and Arguments are of the call, if the question is about one. Tool and
+	// Server are also there if all calls have the same.
+	Server      string          `json:"server"`
+	Tool        string          `json:"tool"`
+	Arguments   json.RawMessage `json:"arguments"` // null if there are several calls, or more than maxListed bytes
+	Reason      string          `json:"reason"`
+	CallsBefore int             `json:"callsBefore"`
+	AskedAt     time.Time       `json:"askedAt"`
+	ExpiresAt   time.Time       `json:"expiresAt"`
+	State       consent.State   `json:"state"`
+
+	Calls   []Call           `json:"calls,omitempty"`   // if there are several
+	Subject string           `json:"subject,omitempty"` // what is asked, if not calls
+	Message string           `json:"message,omitempty"` // of a server that asks for input
+	Choices []consent.Choice `json:"choices,omitempty"` // that may be given
+	Choice  consent.Choice   `json:"choice,omitempty"`  // that was given, once it is decided
+	By      string           `json:"by,omitempty"`      // how it was given
+
+	Text string `json:"text,omitempty"` // the whole question, as the user reads it
+}
+
+// A Call is one of several calls of a question.
+type Call struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	SHA256    string          `json:"sha256"`
+}
+
+// maxListed bounds the arguments of one question that are sent with it, in bytes. Its
+// text has them whole.
+const maxListed = 256 << 10
+
+// row writes a question for the socket.
+func row(q consent.Question) Question {
+	r := Question{
+		ID: q.ID, Run: q.Run, CallsBefore: q.CallsBefore, AskedAt: q.AskedAt, ExpiresAt: q.ExpiresAt,
+		State: q.State, Subject: q.Subject, Choice: q.Answer.Choice, By: q.Answer.By,
+	}
+	if q.State == consent.Pending {
+		r.Choices = q.Choices()
+	}
+	reasons := q.Reasons
+	size := 0
+	for i, c := range q.Calls {
+		reasons = appendNew(reasons, c.Reasons)
+		size += len(c.Arguments)
+		if i == 0 {
+			r.Server, r.Tool = c.Server, c.Tool
+		}
+		if c.Server != r.Server {
+			r.Server = ""
+		}
+		if c.Server != r.Server || c.Tool != r.Tool {
+			r.Tool = ""
+		}
+	}
+	r.Reason = strings.Join(reasons, "; ")
+	switch {
+	case q.Form != nil:
+		r.Server, r.Tool, r.Message = q.Form.Server, q.Form.Tool, q.Form.Message
+	case len(q.Calls) == 1 && size <= maxListed:
+		r.Arguments = q.Calls[0].Arguments
+	case len(q.Calls) > 1:
+		for _, c := range q.Calls {
+			listed := Call{Server: c.Server, Tool: c.Tool, SHA256: c.Digest()}
+			if size <= maxListed {
+				listed.Arguments = c.Arguments
+			}
+			r.Calls = append(r.Calls, listed)
+		}
+	}
+	return r
+}
+
+// appendNew appends the lines that are not there yet.
+func appendNew(all, more []string) []string {
+	seen := map[string]bool{}
+	for _, line := range all {
+		seen[line] = true
+	}
+	all = all[:len(all):len(all)] // not the question's own array
+	for _, line := range more {
+		if !seen[line] {
+			all, seen[line] = append(all, line), true
+		}
+	}
+	return all
+}
+
+// The protocol: lines of JSON. A client sends requests, and gets for each any number of
+// replies with a question, and then one with End or an error.
+
+// An operation is what a request asks for.
+type operation string
+
+const (
+	opList      operation = "list"
+	opShow      operation = "show"
+	opChallenge operation = "challenge" // begins an approval: the reply has a code
+	opApprove   operation = "approve"   // with that code, on the same connection
+	opDeny      operation = "deny"
+	opStop      operation = "stop"
+	opRevoke    operation = "revoke"
+)
+
+type request struct {
+	Op   operation      `json:"op"`
+	ID   string         `json:"id,omitempty"`
+	For  consent.Choice `json:"for,omitempty"`  // of a challenge
+	Code string         `json:"code,omitempty"` // of an approval
+}
+
+type reply struct {
+	Question *Question `json:"question,omitempty"`
+	Code     string    `json:"code,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Kind     errorKind `json:"kind,omitempty"` // of the error
+	End      bool      `json:"end,omitempty"`
+}
+
+// An errorKind tells a client which error it is.
+type errorKind string
+
+const (
+	kindUnknown errorKind = "unknown"
+	kindDecided errorKind = "decided"
+)
+
+// kindOf returns the kind of an error, or "".
+func kindOf(err error) errorKind {
+	switch {
+	case errors.Is(err, consent.ErrUnknown):
+		return kindUnknown
+	case errors.Is(err, consent.ErrDecided):
+		return kindDecided
+	}
+	return ""
+}
+
+// A refusal is an error that came over the socket. It is consent.ErrUnknown or
+// consent.ErrDecided if it was so in the server.
+type refusal struct {
+	text string
+	kind errorKind
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func (r *refusal) Is(target error) bool {
+	return r.kind == kindUnknown && target == consent.ErrUnknown || r.kind == kindDecided && target == consent.ErrDecided
+}

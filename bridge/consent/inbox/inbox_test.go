@@ -1,0 +1,369 @@
+package inbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+)
+
+// open makes a desk whose questions can be answered in a folder.
+func open(t *testing.T, o consent.Options) (desk *consent.Desk, dir string, s *Server) {
+	t.Helper()
+	desk, dir = consent.NewDesk(o), Dir(t.TempDir())
+	s, err := Listen(dir, desk, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return desk, dir, s
+}
+
+// connect returns the one process of a folder.
+func connect(t *testing.T, dir string) *Client {
+	t.Helper()
+	all, err := Connect(dir)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d processes, %v", len(all), err)
+	}
+	t.Cleanup(func() { all[0].Close() })
+	return all[0]
+}
+
+var transfer = consent.Call{Server: "bank", Tool: "transfer", Arguments: json.RawMessage(`{"amount":100,"to":"a<b"}`), Reasons: []string{"it writes"}}
+
+// ask asks for a call in the background, and returns the question and its outcome.
+func ask(t *testing.T, desk *consent.Desk, calls ...consent.Call) (q consent.Question, outcome <-chan error) {
+	t.Helper()
+	before := len(desk.Questions())
+	run := desk.Begin(consent.RunOptions{ID: "run-1", Stop: func(error) {}})
+	t.Cleanup(run.End)
+	answers := make(chan error, len(calls))
+	for _, c := range calls {
+		go func() { answers <- run.Ask(context.Background(), c) }()
+	}
+	for {
+		changed := desk.Changed()
+		if all := desk.Questions(); len(all) > before {
+			return all[len(all)-1], answers
+		}
+		<-changed
+	}
+}
+
+func TestAQuestionIsListedWithWhatItIsAbout(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	q, _ := ask(t, desk, transfer)
+	all, err := connect(t, dir).List()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	got := all[0]
+	if string(got.Arguments) != string(transfer.Arguments) {
+		t.Errorf("arguments: %s", got.Arguments)
+	}
+	if got.ID != q.ID || got.Run != "run-1" || got.Server != "bank" || got.Tool != "transfer" || got.Reason != "it writes" ||
+		got.State != consent.Pending || !got.ExpiresAt.After(got.AskedAt) || got.Text != "" || len(got.Choices) != 4 {
+		t.Errorf("%+v", got)
+	}
+	shown, err := connect(t, dir).Show(q.ID)
+	if err != nil || !strings.Contains(shown.Text, `"amount":100`) {
+		t.Errorf("%+v, %v", shown, err)
+	}
+}
+
+func TestCallsAskedTogetherAreListedOneByOne(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	other := transfer
+	other.Tool = "withdraw"
+	ask(t, desk, transfer, other)
+	all, err := connect(t, dir).List()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if q := all[0]; q.Server != "bank" || q.Tool != "" || string(q.Arguments) != "null" || len(q.Calls) != 2 || q.Calls[0].SHA256 != transfer.Digest() {
+		t.Errorf("%+v", q)
+	}
+}
+
+func TestDenyingNeedsNoTerminal(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	for stop, want := range map[bool]error{false: consent.ErrDenied, true: consent.ErrStopped} {
+		q, outcome := ask(t, desk, transfer)
+		if err := connect(t, dir).Deny(q.ID, stop); err != nil {
+			t.Error(err)
+		}
+		if err := <-outcome; !errors.Is(err, want) {
+			t.Errorf("stop %t: %v", stop, err)
+		}
+	}
+}
+
+func TestOneOfTwoAnswersWins(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	q, outcome := ask(t, desk, transfer)
+	const at = 8
+	errs := make([]error, at)
+	var ready, work sync.WaitGroup
+	ready.Add(at)
+	for i := range at {
+		c := connect(t, dir)
+		work.Go(func() {
+			ready.Done()
+			ready.Wait()
+			errs[i] = c.Deny(q.ID, i%2 == 0)
+		})
+	}
+	work.Wait()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+		} else if !errors.Is(err, consent.ErrDecided) {
+			t.Error(err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d answers won", won)
+	}
+	if err := <-outcome; err == nil {
+		t.Error("the call was allowed")
+	}
+}
+
+func TestAnUnknownQuestionIsRefused(t *testing.T) {
+	_, dir, _ := open(t, consent.Options{})
+	c := connect(t, dir)
+	_, showErr := c.Show("ask-nope")
+	for _, err := range []error{showErr, c.Deny("ask-nope", false), c.Revoke("ask-nope")} {
+		if !errors.Is(err, consent.ErrUnknown) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnExpiredQuestionCannotBeApproved(t *testing.T) {
+	desk, _, s := open(t, consent.Options{Patience: time.Nanosecond})
+	q, outcome := ask(t, desk, transfer)
+	if err := <-outcome; !errors.Is(err, consent.ErrExpired) {
+		t.Fatal(err)
+	}
+	for _, r := range []request{{Op: opChallenge, ID: q.ID, For: consent.ForCall}, {Op: opDeny, ID: q.ID}} {
+		c := &client{Server: s}
+		if err := c.do(r); !errors.Is(err, consent.ErrDecided) || !strings.Contains(err.Error(), "expired") {
+			t.Errorf("%s: %v", r.Op, err)
+		}
+	}
+}
+
+// TestTheProgramThatAsksCannotApprove: this test is what has started the server, and the
+// process that wants to approve, which has a terminal or not.
+func TestTheProgramThatAsksCannotApprove(t *testing.T) {
+	desk, dir, s := open(t, consent.Options{})
+	q, _ := ask(t, desk, transfer)
+	if err := mayApprove(os.Getpid(), launchers(os.Getpid())); !errors.Is(err, ErrSelf) {
+		t.Errorf("a process under its own launchers: %v", err)
+	}
+	s.launchers = launchers(os.Getpid())
+	if err := raw(t, dir, fmt.Sprintf(`{"op":"challenge","id":%q,"for":"call"}`, q.ID)); !strings.Contains(err, ErrSelf.Error()) {
+		t.Errorf("over the socket: %s", err)
+	}
+	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+		t.Errorf("the question is %s", got.State)
+	}
+}
+
+// raw sends a line and returns the line that comes back.
+func raw(t *testing.T, dir, line string) string {
+	t.Helper()
+	c := connect(t, dir)
+	if _, err := c.conn.Write([]byte(line + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	back, err := c.readLine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(back)
+}
+
+func TestAnApprovalNeedsTheCodeOfItsConnection(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	q, _ := ask(t, desk, transfer)
+	if got := raw(t, dir, fmt.Sprintf(`{"op":"approve","id":%q,"code":"AAAA"}`, q.ID)); !strings.Contains(got, "begins with a challenge") {
+		t.Errorf("without a challenge: %s", got)
+	}
+	c := &client{challenge: &challenge{id: q.ID, choice: consent.ForCall, code: "AAAA"}}
+	c.Server = &Server{desk: desk}
+	if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
+		t.Errorf("with a wrong code: %v", err)
+	}
+	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+		t.Errorf("the question is %s", got.State)
+	}
+}
+
+func TestAnApprovalForTheRunCanBeRevoked(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	q, outcome := ask(t, desk, transfer)
+	if err := desk.Decide(q.ID, consent.Answer{Choice: consent.ForRun}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-outcome; err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, dir)
+	if err := c.Revoke(q.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Revoke(q.ID); err == nil {
+		t.Error("it was revoked twice")
+	}
+	if all, err := c.List(); err != nil || all[0].State != consent.Revoked {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestAHundredQuestionsAreListed(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{Frozen: 200})
+	for range 100 {
+		ask(t, desk, transfer)
+	}
+	all, err := connect(t, dir).List()
+	if err != nil || len(all) != 100 {
+		t.Errorf("%d questions, %v", len(all), err)
+	}
+}
+
+func TestOnlyTheUserCanReachTheSocket(t *testing.T) {
+	_, dir, s := open(t, consent.Options{})
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, filepath.Join(dir, s.name): 0o600 | os.ModeSocket} {
+		if st, err := os.Lstat(path); err != nil || st.Mode() != want {
+			t.Errorf("%s: %v, %v", path, st.Mode(), err)
+		}
+	}
+}
+
+func TestADeepFolderWorks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat(strings.Repeat("d", 100)+"/", 3))
+	s, err := Listen(dir, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if all, err := connect(t, dir).List(); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+func TestClosingRemovesTheSocket(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Listen(dir, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, dir) // an open connection does not delay it
+	defer c.Close()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+func TestAFolderOfAnotherUserOrALinkIsRefused(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Connect(link); err == nil {
+		t.Error("a link was followed")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("to give a folder away takes root")
+	}
+	theirs := t.TempDir()
+	if err := os.Chown(theirs, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(theirs, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("the folder of another user was used")
+	}
+}
+
+// TestHostileClientsDoNotBlock: clients that write no line, garbage, or do not read.
+func TestHostileClientsDoNotBlock(t *testing.T) {
+	desk, dir, _ := open(t, consent.Options{})
+	big := transfer
+	big.Arguments = json.RawMessage(`{"a":"` + strings.Repeat("x", 200<<10) + `"}`)
+	for range 5 {
+		ask(t, desk, big)
+	}
+	for range 5 {
+		endless, garbage, deaf := connect(t, dir), connect(t, dir), connect(t, dir)
+		if _, err := garbage.conn.Write([]byte("\x00\xff{]\n")); err != nil {
+			t.Error(err)
+		}
+		if back, err := garbage.readLine(); err != nil || !strings.Contains(string(back), "this is no request") {
+			t.Errorf("garbage: %s, %v", back, err)
+		}
+		if _, err := garbage.readLine(); err == nil {
+			t.Error("the connection goes on after garbage")
+		}
+		_ = endless.conn.SetDeadline(time.Now().Add(10 * time.Second))
+		for b := bytes.Repeat([]byte("a"), 1<<10); ; {
+			if _, err := endless.conn.Write(b); err != nil {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("an endless line is read on")
+				}
+				break
+			}
+		}
+		for range 3 {
+			if _, err := deaf.conn.Write([]byte(`{"op":"list"}` + "\n")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if all, err := connect(t, dir).List(); err != nil || len(all) != 5 {
+		t.Errorf("%d questions, %v", len(all), err)
+	}
+}
+
+func TestTooManyConnectionsAreClosed(t *testing.T) {
+	_, dir, _ := open(t, consent.Options{})
+	for range maxConns {
+		connect(t, dir)
+	}
+	c := connect(t, dir)
+	if _, err := c.List(); err == nil {
+		t.Error("there are more connections than may be")
+	}
+}
+
+// TestAStoppedProcessIsNamed: one that does not answer delays nobody for long.
+func TestAStoppedProcessIsNamed(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	unanswered := &Client{PID: 17, lines: bufio.NewReader(ours)}
+	if err := unanswered.explain(os.ErrDeadlineExceeded); !strings.Contains(err.Error(), "process 17") || !strings.Contains(err.Error(), "kill -CONT 17") {
+		t.Error(err)
+	}
+}

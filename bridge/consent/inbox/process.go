@@ -1,0 +1,156 @@
+package inbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A process is one at a time: its ID may be another's later.
+type process struct {
+	pid     int
+	started uint64 // in clock ticks after boot; 0 if it cannot be seen
+}
+
+// same reports whether two are one process, as far as can be seen.
+func (p process) same(q process) bool {
+	return p.pid == q.pid && (p.started == q.started || p.started == 0 || q.started == 0)
+}
+
+// A procStat is what /proc/PID/stat tells (proc_pid_stat(5)).
+type procStat struct {
+	process
+	parent   int
+	terminal int // that controls it; 0 is none
+}
+
+func readStat(pid int) (procStat, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return procStat{}, err
+	}
+	// The name, in parentheses, may have parentheses and spaces itself.
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	if len(fields) < 20 {
+		return procStat{}, fmt.Errorf("reading /proc/%d/stat: it has %d fields", pid, len(fields))
+	}
+	s := procStat{process: process{pid: pid}}
+	var errs [3]error
+	s.parent, errs[0] = strconv.Atoi(fields[1])
+	s.terminal, errs[1] = strconv.Atoi(fields[4])
+	s.started, errs[2] = strconv.ParseUint(fields[19], 10, 64)
+	return s, errors.Join(errs[:]...)
+}
+
+// maxDepth bounds the processes that are looked at from one upward.
+const maxDepth = 1000
+
+// errUnseen is the error of a process whose parents cannot be found out.
+var errUnseen = errors.New("the processes above it cannot be seen")
+
+// lineage returns a process and those above it. A parent that ends meanwhile has left
+// its children to another, so it is read again then.
+func lineage(pid int) (line []process, err error) {
+	for range 3 {
+		if line, err = lineageOnce(pid); err == nil {
+			return line, nil
+		}
+	}
+	return nil, errUnseen
+}
+
+func lineageOnce(pid int) (line []process, err error) {
+	for child := 0; pid > 0 && len(line) < maxDepth; {
+		s, err := readStat(pid)
+		if errors.Is(err, fs.ErrNotExist) && child != 0 {
+			// With hidepid (proc(5)) processes of others are not there to see. They are
+			// above those of the user.
+			if again, err := readStat(child); err != nil || again.parent != pid {
+				return nil, errUnseen
+			}
+			return append(line, process{pid: pid}), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, s.process)
+		child, pid = pid, s.parent
+	}
+	return line, nil
+}
+
+// launchers returns the processes by which a server was started: its parent, which is
+// its client or was started by it, and those above as long as they read from a pipe, as
+// a program does that another one has started, such as npx, a shell, or a gateway. The
+// client itself reads from a terminal, or from nothing if the desktop has started it;
+// the processes of one program, such as an editor, count as one. What is above, such as
+// a shell, a terminal or tmux, starts other things for the user as well.
+func launchers(pid int) []process {
+	line, err := lineage(pid)
+	if err != nil || len(line) < 2 {
+		return nil
+	}
+	above := line[1:]
+	for i, p := range above {
+		switch {
+		case i+1 == len(above):
+		case above[i+1].pid == 1: // init starts everything
+		case readsFromPipe(p.pid), sameProgram(p.pid, above[i+1].pid):
+			continue
+		}
+		return above[:i+1]
+	}
+	return nil
+}
+
+// readsFromPipe reports whether a process has a pipe or a socket as its standard input.
+func readsFromPipe(pid int) bool {
+	in, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
+	return err == nil && (strings.HasPrefix(in, "pipe:") || strings.HasPrefix(in, "socket:"))
+}
+
+// sameProgram reports whether two processes run one program.
+func sameProgram(a, b int) bool {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", a))
+	if err != nil {
+		return false
+	}
+	other, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", b))
+	return err == nil && exe == other
+}
+
+// ErrSelf is the error of an approval that comes from the program that asks for it.
+var ErrSelf = errors.New("it would be approved by the program that asks for it: " +
+	"this process was started by the MCP client whose code waits; approve in a terminal that the client has not started")
+
+// ErrTerminal is the error of an approval without a terminal.
+var ErrTerminal = errors.New("an approval needs a terminal, where a person types a code")
+
+// mayApprove returns an error unless a process may approve what a server asks that was
+// started by the launchers.
+func mayApprove(pid int, launchers []process) error {
+	if pid <= 0 {
+		return fmt.Errorf("an approval has to come from where toolcell serve runs, not from outside of its container: %w", errUnseen)
+	}
+	s, err := readStat(pid)
+	if err != nil {
+		return fmt.Errorf("approving: %w", errUnseen)
+	}
+	line, err := lineage(pid)
+	if err != nil {
+		return fmt.Errorf("approving: %w", err)
+	}
+	for _, p := range line {
+		if slices.ContainsFunc(launchers, p.same) {
+			return ErrSelf
+		}
+	}
+	if s.terminal == 0 {
+		return ErrTerminal
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package inbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"golang.org/x/sys/unix"
+)
+
+// By is the consent.Answer.By of what comes over a socket.
+const By = "toolcell approvals"
+
+// A client is one connection of a Server.
+type client struct {
+	*Server
+	conn      *net.UnixConn
+	peer      *unix.Ucred
+	challenge *challenge // of the approval that has begun; nil if none has
+}
+
+// A challenge is the code that a person has to type.
+type challenge struct {
+	id     string
+	choice consent.Choice
+	code   string
+}
+
+// answer answers one line. It returns an error if the connection is of no use any more.
+func (c *client) answer(line []byte) error {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return errors.Join(c.fail(fmt.Errorf("this is no request: %w", err)), err)
+	}
+	if err := c.do(r); err != nil {
+		return c.fail(err)
+	}
+	return c.reply(reply{End: true})
+}
+
+// errConn is the error of a reply that could not be written.
+var errConn = errors.New("the connection is broken")
+
+func (c *client) do(r request) error {
+	switch r.Op {
+	case opList:
+		return c.list()
+	case opShow:
+		q, err := c.find(r.ID)
+		if err != nil {
+			return err
+		}
+		return c.reply(reply{Question: whole(q)})
+	case opChallenge:
+		return c.begin(r)
+	case opApprove:
+		return c.approve(r)
+	case opDeny:
+		return c.decide(r.ID, consent.Deny)
+	case opStop:
+		return c.decide(r.ID, consent.Stop)
+	case opRevoke:
+		if err := c.desk.Revoke(r.ID); err != nil {
+			return fmt.Errorf("%s: %w", r.ID, err)
+		}
+		c.record("revoke", r.ID)
+		return nil
+	}
+	return fmt.Errorf("there is no operation %.40q", string(r.Op))
+}
+
+func (c *client) list() error {
+	for _, q := range c.desk.Questions() {
+		listed := row(q)
+		if err := c.reply(reply{Question: &listed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns a question.
+func (c *client) find(id string) (consent.Question, error) {
+	q, found := c.desk.Question(id)
+	if !found {
+		return q, fmt.Errorf("%.60q: %w", id, consent.ErrUnknown)
+	}
+	return q, nil
+}
+
+func whole(q consent.Question) *Question {
+	r := row(q)
+	r.Text = q.WholeText()
+	return &r
+}
+
+// begin shows a question that is to be approved, with a code to type.
+func (c *client) begin(r request) error {
+	c.challenge = nil
+	q, err := c.find(r.ID)
+	switch {
+	case err != nil:
+		return err
+	case q.State != consent.Pending || !time.Now().Before(q.ExpiresAt):
+		return decided(q)
+	case q.Form != nil:
+		return fmt.Errorf("server %q asks for input, which only the MCP client can ask the user for; it can be denied here", q.Form.Server)
+	case r.For != consent.ForCall && r.For != consent.ForRun || !slices.Contains(q.Choices(), r.For):
+		return fmt.Errorf("this question cannot be approved for %q, only for the %s", r.For, consent.ForCall)
+	}
+	if err := mayApprove(int(c.peer.Pid), c.launchers); err != nil {
+		return err
+	}
+	c.challenge = &challenge{id: q.ID, choice: r.For, code: newCode()}
+	return c.reply(reply{Question: whole(q), Code: c.challenge.code})
+}
+
+// approve approves a question if its code was typed. A code can be tried once.
+func (c *client) approve(r request) error {
+	begun := c.challenge
+	c.challenge = nil
+	if begun == nil || begun.id != r.ID {
+		return errors.New("an approval begins with a challenge on the same connection")
+	}
+	typed := strings.ToUpper(strings.TrimSpace(r.Code))
+	if subtle.ConstantTimeCompare([]byte(typed), []byte(begun.code)) != 1 {
+		return errors.New("this is not the code, so nothing was approved")
+	}
+	// It is asked again: the process may have another parent now, or none.
+	if err := mayApprove(int(c.peer.Pid), c.launchers); err != nil {
+		return err
+	}
+	return c.decide(begun.id, begun.choice)
+}
+
+func (c *client) decide(id string, choice consent.Choice) error {
+	q, err := c.find(id)
+	if err != nil {
+		return err
+	}
+	a := consent.Answer{Choice: choice, By: By}
+	if q.Form != nil {
+		a.Choice, a.Action = "", map[consent.Choice]string{consent.Deny: "decline", consent.Stop: "cancel"}[choice]
+	}
+	err = c.desk.Decide(id, a)
+	if errors.Is(err, consent.ErrDecided) {
+		if now, found := c.desk.Question(id); found {
+			q = now
+		}
+		return decided(q)
+	}
+	if err == nil {
+		c.record(string(choice), id)
+	}
+	return err
+}
+
+// record logs which process has answered; the desk logs what was answered.
+func (c *client) record(choice, id string) {
+	c.log.Info("toolcell approvals", "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
+}
+
+// decided is consent.ErrDecided with what is known of the answer.
+func decided(q consent.Question) error {
+	state := q.State
+	if state == consent.Pending { // its run is about to notice
+		state = consent.Expired
+	}
+	if q.Answer.By != "" {
+		return fmt.Errorf("%s: %w (%s, by %s)", q.ID, consent.ErrDecided, state, q.Answer.By)
+	}
+	return fmt.Errorf("%s: %w (%s)", q.ID, consent.ErrDecided, state)
+}
+
+func (c *client) fail(err error) error {
+	if errors.Is(err, errConn) {
+		return err
+	}
+	return c.reply(reply{Error: err.Error(), Kind: kindOf(err)})
+}
+
+func (c *client) reply(r reply) error {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false) // arguments stay as they are
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("writing a question as JSON: %w", err)
+	}
+	if err := c.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return errors.Join(errConn, err)
+	}
+	if _, err := c.conn.Write(line.Bytes()); err != nil {
+		return errors.Join(errConn, err)
+	}
+	return nil
+}
+
+// codeLength is the length of a code, in characters.
+const codeLength = 4
+
+// newCode makes a code of letters and digits, without 0 and 1, which look like others.
+func newCode() string { return rand.Text()[:codeLength] }

@@ -1,0 +1,153 @@
+package inbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on what the clients of a socket may use.
+const (
+	maxConns   = 32
+	maxRequest = 4 << 10          // bytes of a line
+	idleTime   = 10 * time.Second // between requests
+	typingTime = 15 * time.Minute // of the person who reads the question and types the code
+	writeTime  = 10 * time.Second // of one reply
+)
+
+// A Server answers `toolcell approvals` for one process.
+type Server struct {
+	desk      *consent.Desk
+	log       *slog.Logger
+	folder    folder
+	name      string // of the socket
+	listener  *net.UnixListener
+	launchers []process
+	slots     chan struct{}
+
+	life context.Context
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+// Listen makes a socket in a folder and answers there what is asked about the
+// questions of a desk, until Close.
+func Listen(dir string, desk *consent.Desk, log *slog.Logger) (*Server, error) {
+	d, err := makeFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the folder of approvals: %w", err)
+	}
+	d.sweep()
+	l, name, err := d.listen()
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	s := &Server{desk: desk, log: log, folder: d, name: name, listener: l, launchers: launchers(os.Getpid()), slots: make(chan struct{}, maxConns)}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.work.Go(s.accept)
+	return s, nil
+}
+
+// Close ends all connections and removes the socket.
+func (s *Server) Close() error {
+	s.end()
+	err := s.folder.remove(s.name)
+	if errors.Is(err, unix.ENOENT) {
+		err = nil // somebody has cleaned up
+	}
+	err = errors.Join(err, s.listener.Close())
+	s.work.Wait()
+	return errors.Join(err, s.folder.close())
+}
+
+// acceptPause is how long accepting pauses if there are no descriptors left.
+const acceptPause = 100 * time.Millisecond
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) || s.life.Err() != nil {
+			if err == nil {
+				_ = c.Close() // nothing was written
+			}
+			return
+		}
+		if err != nil {
+			s.log.Warn("accepting a connection of toolcell approvals", "err", err)
+			select {
+			case <-time.After(acceptPause):
+			case <-s.life.Done():
+			}
+			continue
+		}
+		select {
+		case s.slots <- struct{}{}:
+			s.work.Go(func() {
+				defer func() { <-s.slots }()
+				s.serve(c)
+			})
+		default:
+			_ = c.Close() // nothing was written
+		}
+	}
+}
+
+// serve answers the requests of one connection.
+func (s *Server) serve(conn *net.UnixConn) {
+	defer conn.Close()
+	defer context.AfterFunc(s.life, func() { conn.Close() })()
+	c := &client{Server: s, conn: conn}
+	peer, err := peerOf(conn)
+	if err != nil {
+		s.log.Warn("a process connected that is not known, for toolcell approvals", "err", err)
+		return
+	}
+	if c.peer = peer; !mayConnect(peer) {
+		s.log.Warn("another user's process was refused, for toolcell approvals", "uid", peer.Uid, "pid", peer.Pid)
+	}
+	lines := bufio.NewReaderSize(conn, maxRequest)
+	for {
+		wait := idleTime
+		if c.challenge != nil {
+			wait = typingTime
+		}
+		if conn.SetReadDeadline(time.Now().Add(wait)) != nil {
+			return
+		}
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		if !mayConnect(peer) {
+			_ = c.fail(errors.New("these are the questions of another user")) // it is refused, whether it reads or not
+			return
+		}
+		if c.answer(line) != nil {
+			return
+		}
+	}
+}
+
+// peerOf returns the process at the other end.
+func peerOf(conn *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var peer *unix.Ucred
+	var peerErr error
+	err = raw.Control(func(fd uintptr) { peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return peer, errors.Join(err, peerErr)
+}
+
+// mayConnect reports whether a process is of this user or of root.
+func mayConnect(peer *unix.Ucred) bool { return peer.Uid == 0 || int(peer.Uid) == os.Geteuid() }
