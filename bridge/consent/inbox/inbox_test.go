@@ -56,7 +56,7 @@ func ask(t *testing.T, desk *consent.Desk, calls ...consent.Call) (q consent.Que
 	t.Cleanup(run.End)
 	answers := make(chan error, len(calls))
 	for _, c := range calls {
-		go func() { answers <- run.Ask(context.Background(), c) }()
+		go func() { answers <- run.Ask(context.Background(), c, func() {}) }()
 	}
 	for {
 		changed := desk.Changed()
