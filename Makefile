@@ -169,6 +169,7 @@ bench-check: bin/toolcell test-deps
 FUZZTIME ?= 1m
 fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/consent
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/stdio
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRender -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/imaging
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images

