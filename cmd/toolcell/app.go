@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -53,6 +54,7 @@ type app struct {
 	watcher *discovery.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
 	wheels  *packages.Store
+	inbox   *inbox.Server // nil if nobody can ask for its questions
 }
 
 // appOptions are what a command decides about the app, beside the settings.
@@ -150,7 +152,22 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         o.log,
 	})
-	return &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store, wheels: wheelStore}, nil
+	a := &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store, wheels: wheelStore}
+	if o.serves {
+		a.inbox = openInbox(d, server, o.log)
+	}
+	return a, nil
+}
+
+// openInbox lets toolcell approvals answer the questions of a server. Without it they can
+// be answered in other ways.
+func openInbox(d settings.Dirs, server *bridge.Server, log *slog.Logger) *inbox.Server {
+	in, err := inbox.Listen(inbox.Dir(d.Run), server.Desk(), log)
+	if err != nil {
+		log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
+		return nil
+	}
+	return in
 }
 
 // sessionsDir returns the folder of records about sessions. The sessions of a
@@ -163,12 +180,15 @@ func sessionsDir(d settings.Dirs, serves bool) string {
 }
 
 // Close ends everything, users before what they use.
-func (a *app) Close() error {
+func (a *app) Close() (err error) {
+	if a.inbox != nil {
+		err = a.inbox.Close()
+	}
 	a.bridge.Close()
 	if a.watcher != nil {
 		a.watcher.Close()
 	}
-	return errors.Join(a.proxy.Close(), a.runtime.Close(), a.wheels.Close(), a.store.Close())
+	return errors.Join(err, a.proxy.Close(), a.runtime.Close(), a.wheels.Close(), a.store.Close())
 }
 
 func openStore(d settings.Dirs, s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {

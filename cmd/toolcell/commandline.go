@@ -94,7 +94,7 @@ func newCommandLine(s *console.Streams) *cli.App {
 		Writer:    s.Out,
 		ErrWriter: s.Err,
 		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), packagesCommand(s), serversCommand(s), toolsCommand(s),
+			serveCommand(s), execCommand(s), imagesCommand(s), packagesCommand(s), serversCommand(s), toolsCommand(s), approvalsCommand(s),
 			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
 			completionCommand(s), completeCommand(s), manCommand(s), helpCommand(s),
 		},

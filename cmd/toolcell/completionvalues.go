@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -45,6 +47,8 @@ func (t *typed) arguments() []candidate {
 		t.paths = filePaths
 	case "servers call", "servers login", "servers logout":
 		return t.servers()
+	case "approvals show", "approvals approve", "approvals deny":
+		return t.questions()
 	case "completion":
 		return words("bash", "zsh", "fish")
 	}
@@ -69,6 +73,8 @@ func (t *typed) values(f cli.Flag) []candidate {
 		return words("auto", "fork", "container")
 	case "log-level":
 		return words("DEBUG", "INFO", "WARN", "ERROR")
+	case "for":
+		return words(string(consent.ForCall), string(consent.ForRun))
 	case "allow-self-server":
 		return words("0", "1")
 	case "state-dir":
@@ -117,6 +123,22 @@ func (t *typed) tools() (all []candidate) {
 	tools, _ := saved.List()
 	for _, tool := range tools {
 		all = append(all, candidate{tool.Name, firstLine(tool.Doc)})
+	}
+	return all
+}
+
+// questions returns the questions of runs that wait.
+func (t *typed) questions() (all []candidate) {
+	open, err := openApprovals(t.c)
+	if err != nil {
+		return nil
+	}
+	defer open.close()
+	questions, _ := inbox.ListAll(open)
+	for _, q := range questions {
+		if t.path != "approvals approve" && t.path != "approvals deny" || q.State == consent.Pending {
+			all = append(all, candidate{q.ID, aboutText(q)})
+		}
 	}
 	return all
 }

@@ -26,44 +26,48 @@ var withoutJSON = map[string]string{
 // printing are command lines of every other command that print to standard output.
 // What needs a sandbox, an image or the installed program is in e2e (TestJSONEverywhere).
 var printing = map[string][]string{
-	"exec":            nil,
-	"doctor":          nil,
-	"images pull":     nil,
-	"images inspect":  nil,
-	"images rm":       nil,
-	"images verify":   nil,
-	"packages add":    nil,
-	"packages lock":   nil,
-	"packages show":   nil,
-	"packages list":   {"packages list"},
-	"packages prune":  {"packages prune"},
-	"images list":     {"images list"},
-	"images prune":    {"images prune"},
-	"servers list":    {"servers list"},
-	"servers check":   {"servers check", "servers check gone"},
-	"servers tools":   {"servers tools"},
-	"servers search":  {"servers search anything"},
-	"servers call":    nil,
-	"servers login":   nil,
-	"servers logout":  {"servers logout remote"},
-	"servers set":     {"servers set asks TOKEN"},
-	"servers trust":   {"servers trust .mcp.json"},
-	"servers untrust": {"servers untrust .mcp.json"},
-	"tools list":      {"tools list"},
-	"tools show":      {"tools show saved"},
-	"tools export":    {"tools export"},
-	"tools rm":        {"tools rm saved"},
-	"install":         {"install --list"},
-	"uninstall":       {"uninstall cursor"},
-	"version":         {"version"},
-	"help":            {"help settings"},
+	"exec":              nil,
+	"doctor":            nil,
+	"images pull":       nil,
+	"images inspect":    nil,
+	"images rm":         nil,
+	"images verify":     nil,
+	"packages add":      nil,
+	"packages lock":     nil,
+	"packages show":     nil,
+	"packages list":     {"packages list"},
+	"packages prune":    {"packages prune"},
+	"images list":       {"images list"},
+	"images prune":      {"images prune"},
+	"servers list":      {"servers list"},
+	"servers check":     {"servers check", "servers check gone"},
+	"servers tools":     {"servers tools"},
+	"servers search":    {"servers search anything"},
+	"servers call":      nil,
+	"servers login":     nil,
+	"servers logout":    {"servers logout remote"},
+	"servers set":       {"servers set asks TOKEN"},
+	"servers trust":     {"servers trust .mcp.json"},
+	"servers untrust":   {"servers untrust .mcp.json"},
+	"tools list":        {"tools list"},
+	"tools show":        {"tools show saved"},
+	"tools export":      {"tools export"},
+	"tools rm":          {"tools rm saved"},
+	"approvals list":    {"approvals list"},
+	"approvals show":    nil,
+	"approvals approve": nil,
+	"approvals deny":    nil,
+	"install":           {"install --list"},
+	"uninstall":         {"uninstall cursor"},
+	"version":           {"version"},
+	"help":              {"help settings"},
 }
 
 var (
 	// failsHere print what they found, and fail since a server does not start.
 	failsHere = []string{"servers check", "servers check gone", "servers tools"}
 	// emptyHere print a note only, since there is nothing to show.
-	emptyHere = []string{"images list", "packages list", "servers tools", "servers search anything"}
+	emptyHere = []string{"approvals list", "images list", "packages list", "servers tools", "servers search anything"}
 	// textOnly have no --json.
 	textOnly = []string{"--help", "--version", "exec --help", "help", "completion bash", "man", "__complete zsh "}
 )
@@ -76,6 +80,7 @@ var failing = []string{
 	"images list x", "images prune --unused x", "images prune --max-size 5", "packages add", "packages add -e", "packages lock", "packages list x", "packages show nope", "packages prune --unused x", "servers list --allow-self-server x", "servers check nope", "servers check gone", "servers tools gone",
 	"servers tools nope", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
+	"approvals list x", "approvals nope", "approvals show", "approvals show nope", "approvals approve nope", "approvals approve nope --for ever", "approvals approve nope --revoke", "approvals deny nope", "approvals deny nope --stop --revoke",
 	"install nope", "install", "uninstall nope", "uninstall", "version x", "help nope",
 }
 
@@ -247,6 +252,8 @@ func TestEmptyAnswersAreSentences(t *testing.T) {
 	for line, want := range map[string]string{
 		"images list":               "toolcell: there are no images here yet\nhint: toolcell images pull python:3.14-slim\n",
 		"images verify":             "toolcell: there are no images here to verify\nhint: toolcell images pull python:3.14-slim\n",
+		"approvals":                 "toolcell: no run asks you anything\nhint: toolcell approvals list --watch waits for questions\n",
+		"approvals deny nope":       "toolcell: there is no question \"nope\"; toolcell approvals list shows those that there are\n",
 		"servers search hi":         "toolcell: no tool of your servers fits \"hi\"\nhint: toolcell servers tools lists all of them\n",
 		"images prune --max-size 5": "toolcell: --max-size: \"5\" is 5 bytes; to keep so many GiB: --max-size 5g\nhint: toolcell images prune --help\n",
 		"servers tools nope":        "toolcell: there is no server \"nope\"; servers: \"theirs\", \"gone\", \"remote\"\n",

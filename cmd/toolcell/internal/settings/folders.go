@@ -46,6 +46,21 @@ func FindDirs(one string) (Dirs, error) {
 	return d, nil
 }
 
+// RunDirs returns the folders in which running processes of this user may have their
+// state. MCP clients may not pass on XDG_RUNTIME_DIR, and shells may lack it.
+func RunDirs(s Settings, d Dirs) []string {
+	dirs := []string{d.Run}
+	if s.StateDir != "" {
+		return dirs
+	}
+	for _, dir := range []string{filepath.Join(d.State, "run"), fmt.Sprintf("/run/user/%d/toolcell", os.Getuid())} {
+		if dir != d.Run {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 // ReadWithDirs is Read, and finds the folders that the settings name.
 func ReadWithDirs(c *cli.Context) (Settings, Dirs, error) {
 	s, err := Read(c)

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/urfave/cli/v2"
+)
+
+// approvalsSettings are the settings of commands about approvals.
+var approvalsSettings = []string{"state-dir"}
+
+func approvalsCommand(s *console.Streams) *cli.Command {
+	command := func(name, usage, args string, action func(*cli.Context, *console.Streams) error, flags ...cli.Flag) *cli.Command {
+		return &cli.Command{
+			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
+			Flags:  append(append(flags, jsonFlag()), settings.Flags(approvalsSettings...)...),
+			Action: func(c *cli.Context) error { return action(c, s) },
+		}
+	}
+	watch := func() cli.Flag {
+		return &cli.BoolFlag{Name: "watch", Usage: "go on, and show questions and answers as they come"}
+	}
+	revoke := func() cli.Flag {
+		return &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
+	}
+	return &cli.Command{
+		Name: "approvals", Usage: "show and answer what runs of serve ask you",
+		Description: "A run stands still until you have answered. An approval needs a terminal, in which you type a\n" +
+			"code: programs, such as the model that asks, are not to approve what they do themselves.\n" +
+			"Without a command it is approvals list.",
+		OnUsageError: usageError,
+		Flags:        append([]cli.Flag{watch(), jsonFlag()}, settings.Flags(approvalsSettings...)...),
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return needSubcommand(c)
+			}
+			return approvalsList(c, s)
+		},
+		Subcommands: []*cli.Command{
+			command("list", "show the questions that wait, and the last answers", "", approvalsList, watch()),
+			command("show", "show a question with all arguments", "ID", approvalsShow),
+			command("approve", "allow what a question is about, at a terminal", "ID", approvalsApprove,
+				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, or run for the tool until the run ends"}, revoke()),
+			command("deny", "deny what a question is about", "ID", approvalsDeny,
+				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke()),
+		},
+	}
+}
+
+// openApprovals connects to all processes that may have questions. The clients have to
+// be closed.
+func openApprovals(c *cli.Context) (approvals, error) {
+	conf, d, err := settings.ReadWithDirs(c)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, run := range settings.RunDirs(conf, d) {
+		dirs = append(dirs, inbox.Dir(run))
+	}
+	all, err := inbox.Connect(dirs...)
+	if len(all) > 0 {
+		return all, nil // the folder of others is in the way, but has no socket of ours
+	}
+	return nil, d.Explain(err)
+}
+
+// approvals are the processes that may have questions.
+type approvals []*inbox.Client
+
+func (a approvals) close() {
+	for _, c := range a {
+		_ = c.Close() // all replies were read
+	}
+}
+
+// questions returns the questions of all processes, oldest first, and notes those that
+// do not answer.
+func (a approvals) questions(s *console.Streams) []inbox.Question {
+	all, err := inbox.ListAll(a)
+	if err != nil {
+		console.Note(s.Err, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return all
+}
+
+// minPrefix is how much of an ID stands for it if no other begins so, in characters.
+const minPrefix = len("ask-") + 4
+
+// find returns the process that has a question, and the question's whole ID.
+func (a approvals) find(id string, s *console.Streams) (*inbox.Client, string, error) {
+	var owner *inbox.Client
+	var found []string
+	for _, c := range a {
+		all, err := c.List()
+		if err != nil {
+			console.Note(s.Err, err.Error())
+		}
+		for _, q := range all {
+			if q.ID == id {
+				return c, id, nil
+			}
+			if len(id) >= minPrefix && strings.HasPrefix(q.ID, id) {
+				owner, found = c, append(found, q.ID)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, "", &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("there is no question %q; toolcell approvals list shows those that there are", id)}
+	case 1:
+		return owner, found[0], nil
+	}
+	return nil, "", fmt.Errorf("%q is the beginning of %d questions: %s", id, len(found), strings.Join(found, ", "))
+}
+
+// withQuestion calls f with the question that the command's one argument names.
+func withQuestion(c *cli.Context, s *console.Streams, f func(*inbox.Client, string) error) error {
+	if c.NArg() != 1 {
+		return console.Usagef("approvals %s takes the ID of one question; toolcell approvals list shows them", c.Command.Name)
+	}
+	all, err := openApprovals(c)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	owner, id, err := all.find(c.Args().First(), s)
+	if err != nil {
+		return err
+	}
+	return f(owner, id)
+}
+
+func approvalsShow(c *cli.Context, s *console.Streams) error {
+	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+		q, err := owner.Show(id)
+		if err != nil {
+			return err
+		}
+		if c.Bool("json") {
+			return console.PrintJSON(s, []inbox.Question{q})
+		}
+		_, err = fmt.Fprintf(s.Out, "%s\nstate: %s\n", console.PlainText(q.Text), stateText(q))
+		return err
+	})
+}
+
+func approvalsDeny(c *cli.Context, s *console.Streams) error {
+	if c.Bool("revoke") {
+		return approvalsRevoke(c, s)
+	}
+	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+		if err := owner.Deny(id, c.Bool("stop")); err != nil {
+			return err
+		}
+		return printAnswered(c, s, owner, id)
+	})
+}
+
+func approvalsRevoke(c *cli.Context, s *console.Streams) error {
+	if c.IsSet("for") || c.Bool("stop") {
+		return console.Usagef("give --revoke without --for and --stop")
+	}
+	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+		if err := owner.Revoke(id); err != nil {
+			return err
+		}
+		return printAnswered(c, s, owner, id)
+	})
+}
+
+// approvalsApprove approves at the terminal that controls this process, whatever the
+// standard streams are.
+func approvalsApprove(c *cli.Context, s *console.Streams) error {
+	choice := consent.Choice(c.String("for"))
+	switch {
+	case c.Bool("revoke"):
+		return approvalsRevoke(c, s)
+	case choice != consent.ForCall && choice != consent.ForRun:
+		return console.Usagef("--for is call or run, got %q", choice)
+	}
+	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+		terminal, err := console.OpenTerminal()
+		if err != nil {
+			return fmt.Errorf("%w; run toolcell approvals approve %s in one", inbox.ErrTerminal, id)
+		}
+		defer terminal.Close()
+		begun, err := owner.Begin(id, choice)
+		if err != nil {
+			return err
+		}
+		if err := console.DropTyped(terminal); err != nil {
+			return err
+		}
+		fmt.Fprintf(terminal, "%s\n\nTo allow %s, type %s: ", console.PlainText(begun.Question.Text), allowed(begun.Question, choice), begun.Code)
+		code, err := console.ReadLine(c.Context, terminal)
+		switch {
+		case c.Context.Err() != nil:
+			return context.Cause(c.Context)
+		case errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(code) == "":
+			return errors.New("no code was typed, so nothing was approved")
+		case err != nil:
+			return fmt.Errorf("reading the code: %w", err)
+		}
+		if err := owner.Approve(id, code); err != nil {
+			return err
+		}
+		return printAnswered(c, s, owner, id)
+	})
+}
+
+// allowed names what an approval allows.
+func allowed(q inbox.Question, choice consent.Choice) string {
+	several := len(q.Calls) > 1
+	switch {
+	case q.Subject != "":
+		return "it"
+	case choice == consent.ForRun && several:
+		return fmt.Sprintf("the tools of these %d calls for the rest of the run", len(q.Calls))
+	case several:
+		return fmt.Sprintf("these %d calls", len(q.Calls))
+	case choice == consent.ForRun:
+		return "this tool for the rest of the run"
+	}
+	return "this call"
+}
+
+// printAnswered prints what became of a question.
+func printAnswered(c *cli.Context, s *console.Streams, owner *inbox.Client, id string) error {
+	q, err := owner.Show(id)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		q.Text = ""
+		return console.PrintJSON(s, []inbox.Question{q})
+	}
+	_, err = fmt.Fprintf(s.Out, "%s: %s\n", stateText(q), id)
+	return err
+}

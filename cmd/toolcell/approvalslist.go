@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/urfave/cli/v2"
+)
+
+func approvalsList(c *cli.Context, s *console.Streams) error {
+	if c.Args().Present() {
+		return console.Usagef("approvals list takes no arguments, got %q", c.Args().First())
+	}
+	if c.Bool("watch") {
+		return watchApprovals(c, s)
+	}
+	all, err := listApprovals(c, s)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return console.PrintJSON(s, all)
+	}
+	if len(all) == 0 {
+		printNone(s, "no run asks you anything", "toolcell approvals list --watch waits for questions")
+		return nil
+	}
+	var rows [][]string
+	waits := ""
+	for _, q := range all {
+		rows = append(rows, []string{q.ID, stateText(q), timeLeft(q, time.Now()), aboutText(q)})
+		if q.State == consent.Pending {
+			waits = q.ID
+		}
+	}
+	columns := []console.Column{{Name: "QUESTION"}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
+	if err := console.PrintTable(s.Out, columns, rows); err != nil {
+		return err
+	}
+	if waits != "" {
+		fmt.Fprintf(s.Err, "%s toolcell approvals approve %s; show, deny and deny --stop are the others\n", console.ColorsFor(s.Err).Cyan("hint:"), waits)
+	}
+	return nil
+}
+
+func listApprovals(c *cli.Context, s *console.Streams) ([]inbox.Question, error) {
+	all, err := openApprovals(c)
+	if err != nil {
+		return nil, err
+	}
+	defer all.close()
+	return all.questions(s), nil
+}
+
+// watchEvery is how often the processes are asked: there may be new ones, too.
+const watchEvery = 300 * time.Millisecond
+
+// watchApprovals prints questions when they come and when they are answered, until it
+// is interrupted.
+func watchApprovals(c *cli.Context, s *console.Streams) error {
+	known := map[string]consent.State{}
+	for first := true; ; first = false {
+		all, err := listApprovals(c, s)
+		if err != nil {
+			return err
+		}
+		var news []inbox.Question
+		for _, q := range all {
+			if known[q.ID] != q.State {
+				news, known[q.ID] = append(news, q), q.State
+			}
+		}
+		switch {
+		case c.Bool("json") && (len(news) > 0 || first):
+			err = console.PrintJSON(s, all)
+		case !c.Bool("json"):
+			err = printNews(s, news)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(watchEvery):
+		case <-c.Context.Done():
+			return context.Cause(c.Context)
+		}
+	}
+}
+
+// printNews prints a line for each question.
+func printNews(s *console.Streams, news []inbox.Question) (err error) {
+	for _, q := range news {
+		_, printErr := fmt.Fprintf(s.Out, "%s  %s  %s  %s\n", time.Now().Format(time.TimeOnly), q.ID, stateText(q), console.OneLine(aboutText(q), descriptionWidth))
+		err = errors.Join(err, printErr)
+	}
+	return err
+}
+
+// stateText says how far a question is, and what was answered.
+func stateText(q inbox.Question) string {
+	if q.State == consent.Approved && q.Choice == consent.ForRun {
+		return "approved for the run"
+	}
+	return string(q.State)
+}
+
+func timeLeft(q inbox.Question, now time.Time) string {
+	if q.State != consent.Pending {
+		return ""
+	}
+	return max(0, q.ExpiresAt.Sub(now)).Round(time.Second).String()
+}
+
+// aboutText says on one line what a question is about.
+func aboutText(q inbox.Question) string {
+	switch {
+	case q.Subject != "":
+		return q.Subject
+	case q.Message != "":
+		return fmt.Sprintf("%s asks: %s", q.Server, q.Message)
+	case len(q.Calls) == 0:
+		return fmt.Sprintf("%s.%s %s", q.Server, q.Tool, q.Arguments)
+	}
+	return fmt.Sprintf("%s: %s.%s %s, …", text.Plural(len(q.Calls), "call"), q.Calls[0].Server, q.Calls[0].Tool, q.Calls[0].Arguments)
+}
