@@ -71,7 +71,11 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	defer progress.Close()
 	req := shellRequest(c, conf, code, progress)
 	req.Code = code.text
-	giveStdin(&req, code, s, progress)
+	asker := newTerminalAsker(s, progress)
+	if asker.canAsk() {
+		req.Ask = asker.ask
+	}
+	giveStdin(&req, code, s, progress, asker)
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
 	live := !conf.OutputNamed && !c.Bool("json")
@@ -107,11 +111,12 @@ func printWhole(c *cli.Context, s *console.Streams, conf settings.Settings, r *b
 
 // giveStdin gives the code the standard input that is left for it. At a terminal
 // nothing is read before the code wants a line: the shell may be meant.
-func giveStdin(req *bridge.Request, code script, s *console.Streams, progress *console.Progress) {
+func giveStdin(req *bridge.Request, code script, s *console.Streams, progress *console.Progress, asker *terminalAsker) {
 	switch {
 	case !code.stdinLeft:
 	case console.Terminal(s.In):
 		req.Input = func(ctx context.Context) (string, error) {
+			defer asker.take(ctx)()
 			progress.Hide() // what is typed has the line
 			line, err := console.ReadLine(ctx, s.In)
 			if err != nil && line == "" {
@@ -154,6 +159,10 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	defer progress.Close()
 	req := shellRequest(c, conf, first, progress)
 	run := showLive(ctx, s, &req, cancel, progress, a.bridge.Run)
+	asker := newTerminalAsker(s, progress)
+	if asker.canAsk() {
+		req.Ask = asker.ask
+	}
 	due := hostNotesFor(c, conf)
 	show := func(r *bridge.Result) {
 		if err := printResult(due(first.explain(r)), s, c.Bool("quiet")); err != nil {
@@ -163,7 +172,7 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	err = repl.Run(ctx, repl.Options{
 		Streams: s, Run: run, Complete: a.bridge.Complete, Request: req, First: first.text,
 		Image: conf.Image, History: conf.HistoryFile(), Quiet: c.Bool("quiet"),
-		Show: show, ExitError: exitError,
+		Ask: asker.askAtPrompt, Show: show, ExitError: exitError,
 	})
 	if err := writeError(ctx); err != nil {
 		return err

@@ -20,7 +20,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/console":      {"mcpproxy/text", "rootfs"},
 	"cmd/toolcell/internal/image":        {"cmd/toolcell/internal/settings", "bridge", "bridge/runner", "oci", "rootfs"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "cmd/toolcell/internal/tokencost", "mcpproxy/..."},
-	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "oci"},
+	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "bridge/consent", "oci"},
 	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},

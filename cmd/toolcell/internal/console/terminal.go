@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -13,7 +14,14 @@ func OpenTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR
 
 // DropTyped forgets what was typed before a question is shown: it cannot be the answer.
 func DropTyped(terminal *os.File) error {
-	if err := unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {
+	// Not Fd, which would make the file block: closing it is to end a read.
+	raw, err := terminal.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("preparing the terminal: %w", err)
+	}
+	var flushErr error
+	err = raw.Control(func(fd uintptr) { flushErr = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) })
+	if err = errors.Join(err, flushErr); err != nil {
 		return fmt.Errorf("preparing the terminal: %w", err)
 	}
 	return nil

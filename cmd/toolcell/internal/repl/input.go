@@ -13,19 +13,15 @@ import (
 // readInput gives running code the next line that is typed. The line goes on where
 // the code has left its own, such as the text of input().
 func (q *prompt) readInput(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	q.setAbandon(func() { cancel(errAbandoned) })
-	defer q.setAbandon(nil)
-	mark := ""
-	if _, edits := q.input.(*editor); edits {
-		mark = console.Plain(q.cursor.takeRest()) // the editor draws the whole line
-		if mark != "" {
-			fmt.Fprint(q.Streams.Out, "\r")
+	line, err := q.readForRun(ctx, func() (mark string) {
+		if _, edits := q.input.(*editor); edits {
+			mark = console.Plain(q.cursor.takeRest()) // the editor draws the whole line
+			if mark != "" {
+				fmt.Fprint(q.Streams.Out, "\r")
+			}
 		}
-	}
-	line, _, err := q.input.line(ctx, mark, inputLine)
-	q.cursor.takeRest()
+		return mark
+	})
 	if errors.Is(err, errAbandoned) {
 		return "", bridge.ErrInterrupted
 	}
@@ -33,6 +29,29 @@ func (q *prompt) readInput(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return line + "\n", nil
+}
+
+// readAnswer reads the line by which the user answers a question of a run.
+func (q *prompt) readAnswer(ctx context.Context, mark string) (string, error) {
+	return q.readForRun(ctx, func() string { return mark })
+}
+
+// readForRun reads a line that a run wants, behind the mark, once the run reads no
+// other. Ctrl-C makes it errAbandoned.
+func (q *prompt) readForRun(ctx context.Context, mark func() string) (string, error) {
+	select {
+	case q.reading <- struct{}{}:
+		defer func() { <-q.reading }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	q.setAbandon(func() { cancel(errAbandoned) })
+	defer q.setAbandon(nil)
+	line, _, err := q.input.line(ctx, mark(), inputLine)
+	q.cursor.takeRest()
+	return line, err
 }
 
 // completionPatience is how long the first Tab may take, which starts the session.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -31,6 +32,9 @@ type Options struct {
 	History  string // file of the lines typed earlier; none if empty
 	Quiet    bool   // no greeting
 
+	// Ask answers a question of a run by lines that it reads at the prompt. Where no
+	// person is at the prompt, the request's own Ask does.
+	Ask func(ctx context.Context, q consent.Question, read func(ctx context.Context, mark string) (string, error)) consent.Answer
 	// Show prints what Request's streams have not shown of a result.
 	Show func(*bridge.Result)
 	// ExitError returns the error that ends the program as a result asks for.
@@ -40,9 +44,14 @@ type Options struct {
 // Run reads and runs code until the input ends or the code exits, and returns the
 // error that ends the program.
 func Run(ctx context.Context, o Options) error {
-	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}}
+	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}, reading: make(chan struct{}, 1)}
 	q.Request.Stdout, q.Request.Stderr = q.cursor.follow(o.Request.Stdout), q.cursor.follow(o.Request.Stderr)
 	q.Request.Input = q.readInput
+	if q.person {
+		q.Request.Ask = func(ctx context.Context, asked consent.Question) consent.Answer {
+			return o.Ask(ctx, asked, q.readAnswer)
+		}
+	}
 	q.Request.Running = func(interrupt func()) {
 		if o.Request.Running != nil {
 			o.Request.Running(interrupt)
@@ -71,6 +80,8 @@ type prompt struct {
 	seen   map[string]bool // notes that were shown
 	last   *bridge.Result  // of the last block; nil before the first
 	cursor cursor
+
+	reading chan struct{} // has room while no run reads a line
 
 	mu          sync.Mutex
 	cancel      context.CancelFunc // of the active run, if any

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+)
+
+// A readLine shows a mark and reads the line that is typed behind it.
+type readLine func(ctx context.Context, mark string) (string, error)
+
+// A terminalAsker asks the user of exec what runs ask.
+type terminalAsker struct {
+	s        *console.Streams
+	progress *console.Progress // makes way
+	turn     chan struct{}     // of the one who reads from the terminal: the code's input(), or a question
+}
+
+func newTerminalAsker(s *console.Streams, progress *console.Progress) *terminalAsker {
+	return &terminalAsker{s: s, progress: progress, turn: make(chan struct{}, 1)}
+}
+
+// canAsk reports whether a user is there: one of the streams is a terminal, and there is
+// one that controls the process. A program that has caught all streams shows nothing of
+// a question to a user.
+func (a *terminalAsker) canAsk() bool {
+	if !console.Terminal(a.s.In) && !console.Terminal(a.s.Out) && !console.Terminal(a.s.Err) {
+		return false
+	}
+	terminal, err := console.OpenTerminal()
+	if err != nil {
+		return false
+	}
+	return terminal.Close() == nil
+}
+
+// ask asks at the terminal that controls the process, whatever its streams are: standard
+// input may be the code's.
+func (a *terminalAsker) ask(ctx context.Context, q consent.Question) consent.Answer {
+	defer a.take(ctx)()
+	terminal, err := console.OpenTerminal()
+	if err != nil {
+		return noAnswer(&q)
+	}
+	defer terminal.Close() // ends the reading
+	a.progress.Hide()
+	if console.DropTyped(terminal) != nil {
+		return noAnswer(&q)
+	}
+	return askQuestion(ctx, &q, terminal, func(ctx context.Context, mark string) (string, error) {
+		if _, err := io.WriteString(terminal, mark); err != nil {
+			return "", err
+		}
+		return console.ReadLine(ctx, terminal)
+	})
+}
+
+// askAtPrompt asks through the prompt of exec -i, which reads all keys.
+func (a *terminalAsker) askAtPrompt(ctx context.Context, q consent.Question, read func(ctx context.Context, mark string) (string, error)) consent.Answer {
+	a.progress.Hide()
+	return askQuestion(ctx, &q, a.s.Out, read)
+}
+
+// take waits until nothing else reads from the terminal.
+func (a *terminalAsker) take(ctx context.Context) (release func()) {
+	select {
+	case a.turn <- struct{}{}:
+		return func() { <-a.turn }
+	case <-ctx.Done():
+		return func() {}
+	}
+}
+
+// letters are what is typed for a choice.
+var letters = []struct {
+	letter string
+	choice consent.Choice
+}{{"y", consent.ForCall}, {"r", consent.ForRun}, {"n", consent.Deny}, {"s", consent.Stop}}
+
+// showAll is typed to see arguments that are cut.
+const showAll = "a"
+
+// maxTries bounds the lines that are no answer.
+const maxTries = 10
+
+// askQuestion shows a question and reads the answer. The end of the input and Ctrl-C stop
+// the run. After the question has expired there is no answer.
+func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read readLine) consent.Answer {
+	ctx, cancel := context.WithDeadline(ctx, q.ExpiresAt)
+	defer cancel()
+	fmt.Fprintf(out, "\n%s\n", console.PlainText(q.Text()))
+	if q.Form != nil {
+		return askForm(ctx, q.Form, out, read)
+	}
+	var offered []string
+	for _, l := range letters {
+		if offers(q, l.choice) {
+			fmt.Fprintf(out, "  %s  %s\n", l.letter, q.Title(l.choice))
+			offered = append(offered, l.letter)
+		}
+	}
+	if q.WholeText() != q.Text() {
+		fmt.Fprintf(out, "  %s  show all arguments\n", showAll)
+		offered = append(offered, showAll)
+	}
+	mark := "Your answer [" + strings.Join(offered, "/") + "]: "
+	for range maxTries {
+		line, err := read(ctx, mark)
+		if err != nil {
+			fmt.Fprintln(out)
+			return noAnswer(q)
+		}
+		typed := strings.ToLower(strings.TrimSpace(line))
+		if typed == showAll {
+			fmt.Fprintln(out, console.PlainText(q.WholeText()))
+		}
+		for _, l := range letters {
+			if typed == l.letter && offers(q, l.choice) {
+				return consent.Answer{Choice: l.choice, By: terminalAnswer}
+			}
+		}
+	}
+	return noAnswer(q)
+}
+
+// terminalAnswer is the consent.Answer.By of what is typed.
+const terminalAnswer = "terminal"
+
+func offers(q *consent.Question, choice consent.Choice) bool {
+	for _, c := range q.Choices() {
+		if c == choice {
+			return true
+		}
+	}
+	return false
+}
+
+// noAnswer ends the run that asks, or else denies.
+func noAnswer(q *consent.Question) consent.Answer {
+	switch {
+	case q.Form != nil:
+		return consent.Answer{Action: "cancel", By: terminalAnswer}
+	case offers(q, consent.Stop):
+		return consent.Answer{Choice: consent.Stop, By: terminalAnswer}
+	}
+	return consent.Answer{Choice: consent.Deny, By: terminalAnswer}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+)
+
+// typing returns a readLine that gives lines, and then the end of the input, and what
+// was shown.
+func typing(lines ...string) (read readLine, shown *strings.Builder) {
+	shown = &strings.Builder{}
+	return func(_ context.Context, mark string) (string, error) {
+		shown.WriteString(mark)
+		if len(lines) == 0 {
+			return "", io.EOF
+		}
+		line := lines[0]
+		lines = lines[1:]
+		return line, nil
+	}, shown
+}
+
+func asked(args string, once bool) *consent.Question {
+	return &consent.Question{
+		ID: "ask-X", ExpiresAt: time.Now().Add(time.Hour),
+		Calls: []consent.Call{{Server: "bank", Tool: "transfer", Arguments: json.RawMessage(args), Once: once, Reasons: []string{"because"}}},
+	}
+}
+
+func TestAnswersAtTheTerminal(t *testing.T) {
+	packages := &consent.Question{Subject: "the package pandas", ExpiresAt: time.Now().Add(time.Hour)}
+	for name, c := range map[string]struct {
+		q     *consent.Question
+		typed []string
+		want  consent.Choice
+	}{
+		"yes":                        {asked("{}", false), []string{"y"}, consent.ForCall},
+		"capital with space":         {asked("{}", false), []string{" Y "}, consent.ForCall},
+		"for the run":                {asked("{}", false), []string{"r"}, consent.ForRun},
+		"no":                         {asked("{}", false), []string{"n"}, consent.Deny},
+		"stop":                       {asked("{}", false), []string{"s"}, consent.Stop},
+		"Enter is no answer":         {asked("{}", false), []string{"", "", "y"}, consent.ForCall},
+		"a word is no answer":        {asked("{}", false), []string{"yes", "ok", "n"}, consent.Deny},
+		"only Enter":                 {asked("{}", false), make([]string, 100), consent.Stop},
+		"the end of the input":       {asked("{}", false), nil, consent.Stop},
+		"run is not offered":         {asked("{}", true), []string{"r", "n"}, consent.Deny},
+		"all arguments":              {asked(`"`+strings.Repeat("x", 5000)+`"`, false), []string{"a", "y"}, consent.ForCall},
+		"packages":                   {packages, []string{"y"}, consent.ForCall},
+		"packages cannot be stopped": {packages, []string{"s", "r"}, consent.Deny},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read, _ := typing(c.typed...)
+			var out strings.Builder
+			if got := askQuestion(t.Context(), c.q, &out, read); got.Choice != c.want || got.By != "terminal" {
+				t.Errorf("%+v", got)
+			}
+			if all := strings.Contains(out.String(), strings.Repeat("x", 5000)); all != (name == "all arguments") {
+				t.Errorf("all arguments are shown: %t\n%s", all, out.String())
+			}
+		})
+	}
+}
+
+func TestAQuestionAtTheTerminalSaysWhatCanBeTyped(t *testing.T) {
+	read, marks := typing("n")
+	var out strings.Builder
+	askQuestion(t.Context(), asked(`{"to":"\u001b[2J"}`, false), &out, read)
+	for _, want := range []string{"server: \"bank\"\n", "\\u001b\\u005b2J", "  y  Allow this call\n", "  r  Allow this tool for the rest of this run\n", "  n  ", "  s  "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if marks.String() != "Your answer [y/r/n/s]: " {
+		t.Error(marks)
+	}
+}
+
+func TestCtrlCStopsTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	read := func(ctx context.Context, _ string) (string, error) {
+		cancel()
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	if got := askQuestion(ctx, asked("{}", false), io.Discard, read); got.Choice != consent.Stop {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAnExpiredQuestionWaitsForNoLine: the run goes on to its end.
+func TestAnExpiredQuestionWaitsForNoLine(t *testing.T) {
+	q := asked("{}", false)
+	q.ExpiresAt = time.Now()
+	read := func(ctx context.Context, _ string) (string, error) {
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	if got := askQuestion(t.Context(), q, io.Discard, read); got.Choice != consent.Stop {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFormsAtTheTerminal(t *testing.T) {
+	const schema = `{"type":"object","properties":{
+		"name":{"type":"string","title":"Your \u001b[2Jname"},
+		"age":{"type":"integer"},"rate":{"type":"number","default":1.5},"sure":{"type":"boolean"},
+		"color":{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green"}]},
+		"sizes":{"type":"array","items":{"enum":["S","M","L"]}},
+		"left":{"type":"string","enum":["a"]}},"required":["name","gone"]}`
+	for name, c := range map[string]struct {
+		form    consent.Form
+		typed   []string
+		action  string
+		content map[string]any
+	}{
+		"filled in": {consent.Form{Schema: json.RawMessage(schema)}, []string{"y", "Ada", "x", "7", "3", "2", "", "", "1,3", "yes"}, "accept",
+			map[string]any{"name": "Ada", "age": int64(7), "color": "g", "rate": 1.5, "sizes": []string{"S", "L"}, "sure": true}},
+		"declined":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"", "n"}, "decline", nil},
+		"canceled":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"s"}, "cancel", nil},
+		"ended in the middle": {consent.Form{Schema: json.RawMessage(schema)}, []string{"y", "Ada"}, "cancel", nil},
+		"a required field":    {consent.Form{Schema: json.RawMessage(schema)}, append([]string{"y"}, make([]string, 3)...), "cancel", nil},
+		"no schema":           {consent.Form{Schema: json.RawMessage(`[`)}, []string{"y"}, "decline", nil},
+		"an address":          {consent.Form{URL: "https://login.example/\x1b[2J"}, []string{"y"}, "accept", map[string]any{}},
+		"an address, no":      {consent.Form{URL: "https://login.example/"}, []string{"n"}, "decline", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.form.Server, c.form.Message = "bank", "please"
+			q := &consent.Question{Form: &c.form, ExpiresAt: time.Now().Add(time.Hour)}
+			read, marks := typing(c.typed...)
+			var out strings.Builder
+			got := askQuestion(t.Context(), q, &out, read)
+			if got.Choice != "" || got.Action != c.action || !reflect.DeepEqual(got.Content, c.content) {
+				t.Errorf("%+v after\n%s%s", got, out.String(), marks)
+			}
+			if strings.Contains(out.String()+marks.String(), "\x1b") || !strings.Contains(out.String(), `The MCP server "bank" asks, not toolcell:`) {
+				t.Errorf("%q", out.String())
+			}
+		})
+	}
+}
+
+// TestInputAndQuestionsTakeTurns: a line is for one of them.
+func TestInputAndQuestionsTakeTurns(t *testing.T) {
+	a := newTerminalAsker(nil, nil)
+	release := a.take(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("over"))
+	a.take(ctx)() // ends with its context, and gives back nothing
+	if len(a.turn) != 1 {
+		t.Error("the turn was given back by another")
+	}
+	release()
+	a.take(t.Context())()
+}

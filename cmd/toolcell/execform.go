@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+)
+
+// A formSchema is that of a form: a flat object (MCP specification, Elicitation).
+type formSchema struct {
+	Properties map[string]formField `json:"properties"`
+	Required   []string             `json:"required"`
+}
+
+// A formField is what is entered in one line.
+type formField struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Default     json.RawMessage `json:"default"`
+	Enum        []string        `json:"enum"`
+	OneOf       []formChoice    `json:"oneOf"`
+	Items       *struct {
+		Enum  []string     `json:"enum"`
+		AnyOf []formChoice `json:"anyOf"`
+	} `json:"items"`
+}
+
+type formChoice struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// Bounds on a form, which is foreign.
+const (
+	maxFields  = 50
+	maxChoices = 100
+	fieldWidth = 300 // columns of a title or a description
+)
+
+// askForm asks what a server wants to know, line by line.
+func askForm(ctx context.Context, f *consent.Form, out io.Writer, read readLine) consent.Answer {
+	var schema formSchema
+	if f.URL == "" && (json.Unmarshal(f.Schema, &schema) != nil || len(schema.Properties) > maxFields) {
+		fmt.Fprintln(out, "toolcell: this form cannot be shown in a terminal, so it is declined")
+		return formAnswer("decline", nil)
+	}
+	mark := "Answer it? [y/n/s: yes, no, stop asking]: "
+	if f.URL != "" {
+		fmt.Fprintf(out, "It wants you to open this address in a browser:\n  %s\n", console.Plain(f.URL))
+		mark = "Agree? [y/n/s: yes, no, stop asking]: "
+	}
+	for range maxTries {
+		line, err := read(ctx, mark)
+		if err != nil {
+			break
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y":
+			return fillIn(ctx, schema, out, read)
+		case "n":
+			return formAnswer("decline", nil)
+		case "s":
+			return formAnswer("cancel", nil)
+		}
+	}
+	fmt.Fprintln(out)
+	return formAnswer("cancel", nil)
+}
+
+func formAnswer(action string, content map[string]any) consent.Answer {
+	return consent.Answer{Action: action, Content: content, By: terminalAnswer}
+}
+
+// fillIn asks for the fields, the required ones first.
+func fillIn(ctx context.Context, schema formSchema, out io.Writer, read readLine) consent.Answer {
+	content := map[string]any{}
+	names := slices.DeleteFunc(slices.Clone(schema.Required), func(name string) bool {
+		_, found := schema.Properties[name]
+		return !found
+	})
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Compact(names) {
+		value, err := askField(ctx, name, schema.Properties[name], slices.Contains(schema.Required, name), out, read)
+		if err != nil {
+			fmt.Fprintln(out)
+			return formAnswer("cancel", nil)
+		}
+		if value != nil {
+			content[name] = value
+		}
+	}
+	return formAnswer("accept", content)
+}
+
+// errTries is the error of a field for which nothing fitting was typed.
+var errTries = errors.New("no value was typed that fits")
+
+// askField asks for one field. The value is nil if none is given.
+func askField(ctx context.Context, name string, f formField, required bool, out io.Writer, read readLine) (any, error) {
+	title := console.OneLine(name, fieldWidth)
+	if f.Title != "" {
+		title = console.OneLine(f.Title, fieldWidth)
+	}
+	if f.Description != "" {
+		fmt.Fprintf(out, "  %s\n", console.OneLine(f.Description, fieldWidth))
+	}
+	choices := f.choices()
+	for i, c := range choices[:min(len(choices), maxChoices)] {
+		fmt.Fprintf(out, "  %d  %s\n", i+1, console.OneLine(c.Title, fieldWidth))
+	}
+	mark := fmt.Sprintf("%s (%s): ", title, f.hint(required, len(choices)))
+	for range maxTries {
+		line, err := read(ctx, mark)
+		if err != nil {
+			return nil, err
+		}
+		line = strings.TrimSpace(line)
+		if line == "" && len(f.Default) > 0 {
+			var value any
+			return value, json.Unmarshal(f.Default, &value)
+		}
+		if line == "" && !required {
+			return nil, nil
+		}
+		value, err := f.parse(line, choices)
+		if err == nil {
+			return value, nil
+		}
+		fmt.Fprintf(out, "  %v\n", err)
+	}
+	return nil, errTries
+}
+
+// choices returns what a field can be, if that is listed.
+func (f formField) choices() (all []formChoice) {
+	values, titled := f.Enum, f.OneOf
+	if f.Items != nil {
+		values, titled = f.Items.Enum, f.Items.AnyOf
+	}
+	for _, v := range values {
+		all = append(all, formChoice{v, v})
+	}
+	for _, c := range titled {
+		if c.Title == "" {
+			c.Title = c.Const
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// hint says what may be typed.
+func (f formField) hint(required bool, choices int) string {
+	kind := map[string]string{"number": "a number", "integer": "a whole number", "boolean": "yes or no", "array": "numbers from the list, with commas between them"}[f.Type]
+	switch {
+	case kind != "":
+	case choices > 0:
+		kind = "a number from the list"
+	default:
+		kind = "text"
+	}
+	switch {
+	case len(f.Default) > 0:
+		return kind + "; Enter for " + console.OneLine(string(f.Default), fieldWidth)
+	case !required:
+		return kind + "; Enter to leave it out"
+	}
+	return kind
+}
+
+// parse reads what was typed. What else the schema says of it, the server checks.
+func (f formField) parse(line string, choices []formChoice) (any, error) {
+	switch f.Type {
+	case "integer":
+		n, err := strconv.ParseInt(line, 10, 64)
+		return n, notA("whole number", line, err)
+	case "number":
+		n, err := strconv.ParseFloat(line, 64)
+		return n, notA("number", line, err)
+	case "boolean":
+		switch strings.ToLower(line) {
+		case "y", "yes", "true":
+			return true, nil
+		case "n", "no", "false":
+			return false, nil
+		}
+		return nil, fmt.Errorf("%q is neither yes nor no", line)
+	case "array":
+		values := []string{}
+		for part := range strings.SplitSeq(line, ",") {
+			value, err := choose(strings.TrimSpace(part), choices)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, value)
+		}
+		return values, nil
+	}
+	if len(choices) > 0 {
+		return choose(line, choices)
+	}
+	return line, nil
+}
+
+func notA(what, line string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%q is no %s", line, what)
+}
+
+// choose returns the choice of a number.
+func choose(number string, choices []formChoice) (string, error) {
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > min(len(choices), maxChoices) {
+		return "", fmt.Errorf("%q is no number from 1 to %d", number, min(len(choices), maxChoices))
+	}
+	return choices[n-1].Const, nil
+}
