@@ -64,6 +64,10 @@ func TestMain(m *testing.M) {
 		fakeServer(name)
 		return
 	}
+	if stage := os.Getenv(elsewhereEnv); stage != "" {
+		elsewhere(stage)
+		return
+	}
 	code, err := func() (int, error) {
 		dir, err := os.MkdirTemp("", "toolcell-e2e-")
 		if err != nil {

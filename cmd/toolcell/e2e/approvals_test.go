@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A question is one of the rows of toolcell approvals list --json.
+type question struct {
+	ID, Run, Server, Tool, Reason, State, Text string
+	Arguments                                  json.RawMessage
+	CallsBefore                                int
+	AskedAt, ExpiresAt                         time.Time
+}
+
+// asking is a host on which create_issue of a server asks.
+func asking(t *testing.T) (h *host, e env) {
+	t.Helper()
+	dir, write := policyFolder(t)
+	write("[servers.github]\nask = 'create_*'")
+	return firstHost(t), env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil), "XDG_CONFIG_HOME": dir, "NO_COLOR": "1"}
+}
+
+// questions lists what is asked.
+func questions(t *testing.T, h *host, e env) (all []question) {
+	t.Helper()
+	out, errs, code := h.run(t, e, "approvals", "list", "--json")
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	return all
+}
+
+const createTwo = "a = await mcp_github.create_issue(title='one')\nb = await mcp_github.create_issue(title='two')\nprint(a.title, b.title)"
+
+func TestApprovalsAnswerARunOfServe(t *testing.T) {
+	h, e := asking(t)
+	c := h.serve(t, e)
+	r := c.python(t, createTwo, "github")
+	if r.status() != "approval_needed" {
+		t.Fatalf("%s: %s", r.status(), r.text)
+	}
+	all := questions(t, h, e)
+	if len(all) != 1 {
+		t.Fatalf("%+v", all)
+	}
+	q := all[0]
+	if q.Server != "github" || q.Tool != "create_issue" || q.State != "pending" || q.Run == "" || q.CallsBefore != 0 ||
+		!strings.Contains(q.Reason, "create_*") || strings.Join(strings.Fields(string(q.Arguments)), "") != `{"title":"one"}` || !q.ExpiresAt.After(q.AskedAt) {
+		t.Errorf("%+v", q)
+	}
+	if out, _, code := h.run(t, e, "approvals", "show", q.ID); code != 0 || !strings.Contains(out, "tool: \"create_issue\"\n") || !strings.Contains(out, "state: pending\n") {
+		t.Errorf("show: exit %d, %s", code, out)
+	}
+
+	// The test is the client, so what it starts cannot approve, with a terminal or without.
+	if out, errs, code := h.run(t, e, "approvals", "approve", q.ID); code != exitFail || !strings.Contains(errs, "terminal") {
+		t.Errorf("without a terminal: exit %d, %s%s", code, out, errs)
+	}
+	p := atTerminal(t, h.command(t, e, "approvals", "approve", q.ID), 100)
+	p.sees("was started by the MCP client")
+	if code := p.leaves(); code != exitFail {
+		t.Errorf("under the client: exit %d", code)
+	}
+
+	p = inOtherTerminal(t, h.command(t, e, "approvals", "approve", q.ID))
+	p.sees(`arguments: {"title":"one"}`)
+	p.sees("To allow this call, type ")
+	p.types("nope\r")
+	p.sees("this is not the code, so nothing was approved")
+	if code := p.exits(); code != exitFail {
+		t.Errorf("with a wrong code: exit %d", code)
+	}
+	if all := questions(t, h, e); all[0].State != "pending" {
+		t.Fatalf("%+v", all)
+	}
+	p = inOtherTerminal(t, h.command(t, e, "approvals", "approve", q.ID, "--for", "run"))
+	p.sees("To allow this tool for the rest of the run, type ")
+	p.types(p.sees(":") + "\r")
+	p.sees("approved for the run: " + q.ID)
+	if code := p.exits(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	c.call(t, map[string]any{"code": "", "session": q.ID}).want(t, "one two")
+	for _, command := range []string{"approve", "deny"} {
+		p = inOtherTerminal(t, h.command(t, e, "approvals", command, q.ID))
+		p.sees("decided already (approved, by toolcell approvals)")
+		if code := p.exits(); code != exitFail {
+			t.Errorf("%s again: exit %d", command, code)
+		}
+	}
+}
+
+func TestApprovalsDenyAndStop(t *testing.T) {
+	h, e := asking(t)
+	c := h.serve(t, e)
+	for _, stop := range []bool{false, true} {
+		r := c.python(t, tryCall, "github")
+		all := questions(t, h, e)
+		id := all[len(all)-1].ID
+		args := []string{"approvals", "deny", id, "--json"}
+		if stop {
+			args = append(args, "--stop")
+		}
+		var answered []question
+		out, errs, code := h.run(t, e, args...)
+		if err := json.Unmarshal([]byte(out), &answered); err != nil || code != 0 || len(answered) != 1 || answered[0].State != map[bool]string{false: "denied", true: "stopped"}[stop] {
+			t.Fatalf("exit %d, %s%s after %s", code, out, errs, r.text)
+		}
+		r = c.call(t, map[string]any{"code": "", "session": id})
+		if r.isError != stop || !strings.Contains(r.text, map[bool]string{false: "denied by the user", true: "stopped the run"}[stop]) {
+			t.Errorf("stop %t: %s", stop, r.text)
+		}
+	}
+}
+
+// TestKilledServeLeavesNoQuestions: nor its socket, once somebody looks.
+func TestKilledServeLeavesNoQuestions(t *testing.T) {
+	h, e := asking(t)
+	c := h.serve(t, e)
+	c.python(t, createTwo, "github")
+	sockets := func() []string {
+		found, err := filepath.Glob(filepath.Join(h.home, "state", "run", "approvals", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if st, err := os.Lstat(sockets()[0]); err != nil || st.Mode() != 0o600|os.ModeSocket {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	if len(questions(t, h, e)) != 1 || len(sockets()) != 1 {
+		t.Fatalf("%v", sockets())
+	}
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end of serve", func() bool { return len(questions(t, h, e)) == 0 })
+	if left := sockets(); len(left) != 0 {
+		t.Errorf("it left %v", left)
+	}
+}
+
+func TestApprovalsAreWatched(t *testing.T) {
+	h, e := asking(t)
+	p := atTerminal(t, h.command(t, e, "approvals", "list", "--watch"), 200)
+	c := h.serve(t, e)
+	c.python(t, createTwo, "github")
+	p.sees(`pending  github.create_issue {"title":"one"}`)
+	if _, errs, code := h.run(t, e, "approvals", "deny", questions(t, h, e)[0].ID); code != 0 {
+		t.Fatal(errs)
+	}
+	p.sees("denied  github.create_issue")
+	p.types("\x03")
+	if code := p.leaves(); code != 130 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestExecAsksForApproval(t *testing.T) {
+	h, e := asking(t)
+	for name, c := range map[string]struct {
+		typed, sees string
+		code        int
+	}{
+		"yes, yes":     {"y\ry\r", "one two", 0},
+		"for the run":  {"r\r", "one two", 0},
+		"no":           {"n\r", "denied by the user", exitFail},
+		"stop":         {"s\r", "stopped", exitFail},
+		"end of input": {"\x04", "stopped", exitFail},
+		"Ctrl-C":       {"\x03", "", 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := atTerminal(t, h.command(t, e, "exec", "--server", "github", "-c", createTwo), 100)
+			for part := range strings.SplitAfterSeq(c.typed, "\r") {
+				if part != "" {
+					p.sees("Your answer [y/r/n/s]: ")
+					p.types(part)
+				}
+			}
+			p.sees(c.sees)
+			if code := p.leaves(); code != c.code {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+}
+
+// TestExecAsksWhileItsInputIsAPipe: the lines of the pipe are the code's.
+func TestExecAsksWhileItsInputIsAPipe(t *testing.T) {
+	h, e := asking(t)
+	cmd := h.command(t, e, "exec", "--server", "github", "-c", "print((await mcp_github.create_issue(title=input())).title)")
+	cmd.Stdin = strings.NewReader("n\ns\n")
+	p := atTerminal(t, cmd, 100)
+	p.sees(`{"title":"n"}`)
+	p.sees("Your answer [y/r/n/s]: ")
+	p.types("y\r")
+	p.sees("\nn\r\n")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestPromptAsks(t *testing.T) {
+	h, e := asking(t)
+	p := atPrompt(t, h, e, "--server", "github")
+	for typed, sees := range map[string]string{"y\r": "'it'", "n\r": "denied by the user", "\x03": "stopped"} {
+		p.types(fmt.Sprintf("(await mcp_github.create_issue(title='%s')).title\r", "it"))
+		p.sees("Your answer [y/r/n/s]: ")
+		p.types(typed)
+		p.sees(sees)
+		p.sees(">>> ")
+	}
+	p.types("\x04")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestExecWithoutATerminalAsksNobody: the policy says what holds then.
+func TestExecWithoutATerminalAsksNobody(t *testing.T) {
+	h, e := asking(t)
+	if out, errs, code := h.run(t, e, "exec", "--server", "github", "-c", createTwo); code != exitFail || !strings.Contains(errs, "ask") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+}
