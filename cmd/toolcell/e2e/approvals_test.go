@@ -140,10 +140,7 @@ func TestKilledServeLeavesNoQuestions(t *testing.T) {
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the end of serve", func() bool { return len(questions(t, h, e)) == 0 })
-	if left := sockets(); len(left) != 0 {
-		t.Errorf("it left %v", left)
-	}
+	waitFor(t, "the end of serve, and of its socket", func() bool { return len(questions(t, h, e)) == 0 && len(sockets()) == 0 })
 }
 
 func TestApprovalsAreWatched(t *testing.T) {
