@@ -92,7 +92,7 @@ var (
 func checkText(t *testing.T, q *Question) {
 	t.Helper()
 	for _, text := range []string{q.Text(), q.WholeText()} {
-		for _, line := range strings.Split(text, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			for i := range len(line) {
 				if line[i] < ' ' || line[i] > '~' {
 					t.Fatalf("character %#x in %q", line[i], line)

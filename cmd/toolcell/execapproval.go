@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -131,12 +132,7 @@ func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read r
 const terminalAnswer = "terminal"
 
 func offers(q *consent.Question, choice consent.Choice) bool {
-	for _, c := range q.Choices() {
-		if c == choice {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(q.Choices(), choice)
 }
 
 // noAnswer ends the run that asks, or else denies.

@@ -121,8 +121,11 @@ func TestFormsAtTheTerminal(t *testing.T) {
 		action  string
 		content map[string]any
 	}{
-		"filled in": {consent.Form{Schema: json.RawMessage(schema)}, []string{"y", "Ada", "x", "7", "3", "2", "", "", "1,3", "yes"}, "accept",
-			map[string]any{"name": "Ada", "age": int64(7), "color": "g", "rate": 1.5, "sizes": []string{"S", "L"}, "sure": true}},
+		"filled in": {
+			consent.Form{Schema: json.RawMessage(schema)},
+			[]string{"y", "Ada", "x", "7", "3", "2", "", "", "1,3", "yes"}, "accept",
+			map[string]any{"name": "Ada", "age": int64(7), "color": "g", "rate": 1.5, "sizes": []string{"S", "L"}, "sure": true},
+		},
 		"declined":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"", "n"}, "decline", nil},
 		"canceled":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"s"}, "cancel", nil},
 		"ended in the middle": {consent.Form{Schema: json.RawMessage(schema)}, []string{"y", "Ada"}, "cancel", nil},

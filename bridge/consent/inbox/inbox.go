@@ -11,6 +11,7 @@ package inbox
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +104,7 @@ func appendNew(all, more []string) []string {
 	for _, line := range all {
 		seen[line] = true
 	}
-	all = all[:len(all):len(all)] // not the question's own array
+	all = slices.Clip(all) // not the question's own array
 	for _, line := range more {
 		if !seen[line] {
 			all, seen[line] = append(all, line), true

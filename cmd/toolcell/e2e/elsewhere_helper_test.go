@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,12 +25,13 @@ func inOtherTerminal(t *testing.T, cmd *exec.Cmd) *person {
 	t.Helper()
 	ours, theirs := terminaltest.Open(t, 100)
 	defer theirs.Close()
-	exe, err := os.Executable()
+	exe, err := fakeBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	starter := exec.Command(exe, cmd.Args...)
-	starter.Env = append(cmd.Env, elsewhereEnv+"=start")
+	starter.Dir, starter.SysProcAttr = cmd.Dir, cmd.SysProcAttr
+	starter.Env = append(slices.Clone(cmd.Env), elsewhereEnv+"=start")
 	starter.ExtraFiles = []*os.File{theirs}
 	p := &person{t: t, cmd: starter, ours: ours, screen: &syncBuffer{}, ended: make(chan struct{})}
 	if err := starter.Start(); err != nil {

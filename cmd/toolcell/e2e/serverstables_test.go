@@ -81,6 +81,7 @@ func TestJSONEverywhere(t *testing.T) {
 		{[]string{"doctor"}, "code"},
 		{[]string{"images", "list"}, ""},
 		{[]string{"tools", "list"}, ""},
+		{[]string{"approvals", "list"}, ""},
 		{[]string{"servers", "list"}, "name"},
 		{[]string{"servers", "trust", file}, "trusted"},
 		{[]string{"servers", "untrust", file}, "trusted"},

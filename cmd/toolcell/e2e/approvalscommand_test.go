@@ -58,6 +58,13 @@ func TestApprovalsAnswerARunOfServe(t *testing.T) {
 		t.Errorf("show: exit %d, %s", code, out)
 	}
 
+	if out, _, _ := h.run(t, e, "__complete", "zsh", "approvals", "approve", "ask-"); !strings.Contains(out, q.ID+"\tgithub.create_issue") {
+		t.Errorf("completion: %s", out)
+	}
+	if out, _, code := h.run(t, e, "approvals"); code != 0 || !strings.Contains(out, q.ID) {
+		t.Errorf("exit %d, %s", code, out)
+	}
+
 	// The test is the client, so what it starts cannot approve, with a terminal or without.
 	if out, errs, code := h.run(t, e, "approvals", "approve", q.ID); code != exitFail || !strings.Contains(errs, "terminal") {
 		t.Errorf("without a terminal: exit %d, %s%s", code, out, errs)
