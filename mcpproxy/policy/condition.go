@@ -55,14 +55,14 @@ func (w condition) find(raw []byte, path []string) answer {
 	case anObject:
 		ok = s.Object(func(quoted []byte) bool {
 			value, ok := s.Value(rawjson.MaxDepth)
-			name, decoded := textOf(quoted)
+			same, similar := compareName(quoted, step)
 			switch {
-			case !ok || !decoded:
+			case !ok:
 				return false
-			case step == "*" || name == step:
+			case step == "*" || same:
 				found = true
 				a = w.find(value, path[1:])
-			case alike(name, step): // encoding/json, for one, takes it for the same
+			case similar: // encoding/json, for one, takes it for the same
 				a = because("another name may be read as %q", step)
 			}
 			return !a.asks

@@ -62,6 +62,20 @@ func textOf(quoted []byte) (s string, ok bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
+// compareName compares a name in its quotes, as canonical JSON has it, to one in a path. It
+// is called for every name of the arguments, so it copies none that is plain.
+func compareName(quoted []byte, name string) (same, similar bool) {
+	inside := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inside, '\\') >= 0 || !isPlain(name) {
+		s, ok := textOf(quoted)
+		return ok && s == name, !ok || alike(s, name)
+	}
+	if inside = bytes.TrimSpace(inside); len(inside) != len(strings.TrimSpace(name)) {
+		return false, false
+	}
+	return string(quoted[1:len(quoted)-1]) == name, strings.EqualFold(string(inside), strings.TrimSpace(name))
+}
+
 // alike reports whether some programs take two texts for the same.
 func alike(a, b string) bool {
 	if isPlain(a) && isPlain(b) {
