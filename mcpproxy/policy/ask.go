@@ -186,3 +186,28 @@ func (r *rules) pins(s Server) PinMode {
 	}
 	return PinsWarn
 }
+
+// withAsk is the network when the user has allowed what ask names.
+func (n *network) withAsk() *network {
+	all := *n
+	all.allow = slices.Concat(n.allow, n.ask)
+	return &all
+}
+
+// askAbout adds to what the user is asked which rules of ask let the run reach a host,
+// beyond what those of allow let it.
+func (g *NetworkGrant) askAbout(host string, ports []uint16) {
+	for _, port := range ports {
+		for _, scheme := range []string{"https", "http"} {
+			about := func(r netRule) bool { return r.about(scheme, host, port) }
+			if slices.ContainsFunc(g.rules.allow, func(r netRule) bool { return !r.ask && r.wholeHost() && about(r) }) {
+				continue
+			}
+			for _, r := range g.rules.allow { // each may let it reach something else
+				if r.ask && about(r) {
+					g.Ask = g.Ask.with(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.file, r.text, Target{host, []uint16{port}}))
+				}
+			}
+		}
+	}
+}

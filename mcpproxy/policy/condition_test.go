@@ -36,7 +36,7 @@ func TestConditionsAsk(t *testing.T) {
 	const (
 		over  = `path = "amount", op = ">", value = 100`
 		over2 = `path = "items.*.price", op = ">=", value = 9.5`
-		main_ = `path = "branch", op = "==", value = "main"`
+		trunk = `path = "branch", op = "==", value = "main"`
 		mine  = `path = "to", op = "!=", value = ["me@x.org", "Café"]`
 		force = `path = "force", op = "==", value = true`
 		calm  = `path = "force", op = "!=", value = false`
@@ -99,17 +99,17 @@ func TestConditionsAsk(t *testing.T) {
 		{over2, `{}`, true},
 		{over2, `{"items":[{"price":9.4999999999999999999999999}]}`, true}, // a float64 is 9.5
 
-		{main_, `{"branch":"main"}`, true},
-		{main_, `{"branch":"Main"}`, true},
-		{main_, `{"branch":" main"}`, true},
-		{main_, `{"branch":"ma\u200bin"}`, true},
-		{main_, `{"branch":"ｍain"}`, true},
-		{main_, `{"branch":"maın"}`, true}, // whose capital is MAIN
-		{main_, `{"branch":"feature"}`, false},
-		{main_, `{"branch":"größer"}`, false},
-		{main_, `{"branch":""}`, false},
-		{main_, `{"branch":["main"]}`, true},
-		{main_, `{"branch":"` + strings.Repeat("x", maxCompared+1) + `"}`, true},
+		{trunk, `{"branch":"main"}`, true},
+		{trunk, `{"branch":"Main"}`, true},
+		{trunk, `{"branch":" main"}`, true},
+		{trunk, `{"branch":"ma\u200bin"}`, true},
+		{trunk, `{"branch":"ｍain"}`, true},
+		{trunk, `{"branch":"maın"}`, true}, // whose capital is MAIN
+		{trunk, `{"branch":"feature"}`, false},
+		{trunk, `{"branch":"größer"}`, false},
+		{trunk, `{"branch":""}`, false},
+		{trunk, `{"branch":["main"]}`, true},
+		{trunk, `{"branch":"` + strings.Repeat("x", maxCompared+1) + `"}`, true},
 
 		{mine, `{"to":"me@x.org"}`, false},
 		{mine, `{"to":"m\u0065@x.org"}`, false},

@@ -207,24 +207,6 @@ func (g *NetworkGrant) add(t Target) error {
 	return nil
 }
 
-// askAbout adds to what the user is asked which rules of ask let the run reach a host,
-// beyond what those of allow let it.
-func (g *NetworkGrant) askAbout(host string, ports []uint16) {
-	for _, port := range ports {
-		for _, scheme := range []string{"https", "http"} {
-			about := func(r netRule) bool { return r.about(scheme, host, port) }
-			if slices.ContainsFunc(g.rules.allow, func(r netRule) bool { return !r.ask && r.wholeHost() && about(r) }) {
-				continue
-			}
-			for _, r := range g.rules.allow { // each may let it reach something else
-				if r.ask && about(r) {
-					g.Ask = g.Ask.with(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.file, r.text, Target{host, []uint16{port}}))
-				}
-			}
-		}
-	}
-}
-
 // checkLiteral refuses an address in a host's place, unless it is listed.
 func (n *network) checkLiteral(host string) error {
 	addr, err := netip.ParseAddr(host)
@@ -232,13 +214,6 @@ func (n *network) checkLiteral(host string) error {
 		return nil
 	}
 	return fmt.Errorf("add %q to [network] private: an address in place of a host's name has to be listed there", host)
-}
-
-// withAsk is the network when the user has allowed what ask names.
-func (n *network) withAsk() *network {
-	all := *n
-	all.allow = slices.Concat(n.allow, n.ask)
-	return &all
 }
 
 // allowHost returns the first rule that allows anything at a host and port.
