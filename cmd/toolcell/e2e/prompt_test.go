@@ -377,3 +377,26 @@ func TestPromptWithoutATerminal(t *testing.T) {
 		})
 	}
 }
+
+// TestPromptComesBackFromInputAtOnce: the key comes as the code begins
+// to wait, whether the line can be edited already or not.
+func TestPromptComesBackFromInputAtOnce(t *testing.T) {
+	h := firstHost(t)
+	for _, term := range []string{"xterm", "dumb"} {
+		p := atPrompt(t, h, env{"TERM": term})
+		for range 3 {
+			p.types("input('Wh' + 'o? ')\r")
+			p.sees("Who? ")
+			p.types("\x03")
+			p.sees("KeyboardInterrupt")
+			p.sees(">>> ")
+			p.types("20 + 1\r")
+			p.sees("\n21\r\n")
+			p.sees(">>> ")
+		}
+		p.types("\x04")
+		if code := p.leaves(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+}
