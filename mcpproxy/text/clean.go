@@ -106,8 +106,10 @@ func IsInvisible(r rune) bool {
 		return false
 	case r != '\u061c' && r >= 0x600 && r < 0x900:
 		return unicode.IsControl(r) // Arabic number signs are format characters that can be seen
-	case r == '\u034f', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0', r >= 0x180b && r <= 0x180f:
+	case r == '\u034f', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0', r == '\u17b4', r == '\u17b5', r >= 0x180b && r <= 0x180f:
 		return true // fillers and selectors that show as nothing
+	case r == '\u2065', r >= 0xfff0 && r <= 0xfff8, r >= 0xe0000 && r <= 0xe0fff:
+		return true // of these, also those that Unicode has not assigned show as nothing
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
