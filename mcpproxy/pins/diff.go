@@ -1,0 +1,109 @@
+package pins
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// A Difference is how one part of a definition has changed.
+type Difference struct {
+	Part string `json:"part"` // as MCP calls it
+	// Diff has a line for each line of the part, with what comes before it: a minus for
+	// what is pinned, a plus for what the server says now, a space for both. No
+	// character in it is hidden.
+	Diff string `json:"diff"`
+}
+
+const (
+	maxDiffLines = 80
+	maxDiffLine  = 500 // bytes
+	longLine     = 100 // bytes, from which on sentences are lines of their own
+)
+
+// Differences returns what has changed in the definition of a tool, part by part. Of
+// an added tool that is all, of one as it was nothing.
+func (t *Tool) Differences() (all []Difference) {
+	if t.Seen == nil {
+		return nil
+	}
+	before, after := &Shown{}, t.Seen.Shown
+	if t.Pinned != nil {
+		before = t.Pinned.Shown
+	}
+	if before == nil || after == nil {
+		return []Difference{{"definition", "  it is too long to be kept, but for its digest\n"}}
+	}
+	for _, name := range members[1:] {
+		if was, is := *before.member(name), *after.member(name); was != is {
+			if diff := lineDiff(readable(was), readable(is)); diff != "" {
+				all = append(all, Difference{name, diff})
+			}
+		}
+	}
+	if len(all) == 0 {
+		all = []Difference{{"definition", "  the change is beyond what is kept of it\n"}}
+	}
+	return all
+}
+
+// readable sets a part in lines.
+func readable(part string) string {
+	if part == "" {
+		return ""
+	}
+	if strings.HasPrefix(part, "{") {
+		if set := indented(part); set != "" {
+			return set
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text.Visible(part)) {
+		if len(line) > longLine {
+			line = strings.ReplaceAll(line, ". ", ".\n")
+		}
+		b.WriteString(line)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// indented sets JSON with its members in order, or returns nothing if it is none.
+func indented(part string) string {
+	var value any
+	d := json.NewDecoder(strings.NewReader(part))
+	d.UseNumber()
+	if d.Decode(&value) != nil || d.More() {
+		return "" // it was cut
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if e.Encode(value) != nil {
+		return ""
+	}
+	return text.Visible(b.String())
+}
+
+// lineDiff returns the lines that differ, and those around them.
+func lineDiff(before, after string) string {
+	var b strings.Builder
+	n := 0
+	_, unified, _ := strings.Cut(udiff.Unified("", "", before, after), "\n@@") // without names of files
+	for line := range strings.Lines("@@" + unified) {
+		if strings.HasPrefix(line, "@@") {
+			continue
+		}
+		if n++; n <= maxDiffLines {
+			b.WriteString(text.Bound(strings.TrimSuffix(line, "\n"), maxDiffLine) + "\n")
+		}
+	}
+	if n > maxDiffLines {
+		fmt.Fprintf(&b, "  [… %s left out]\n", text.Plural(n-maxDiffLines, "more line"))
+	}
+	return b.String()
+}

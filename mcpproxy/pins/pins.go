@@ -1,0 +1,103 @@
+// Package pins remembers how the user's servers define their tools, so that a
+// server cannot change them unnoticed after the user has come to trust them.
+//
+// The tools of a server are pinned when toolcell first learns of them. What the
+// server says later is compared with the pins by digest, and kept beside them until
+// the user accepts it. A [Store] is a folder of small files, one for each server,
+// which several processes share. Pins say nothing about what a tool does.
+package pins
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
+)
+
+// A Server is what is pinned of one server.
+type Server struct {
+	Name  string           `json:"server"`
+	Since time.Time        `json:"since"` // when its tools were first known
+	Tools map[string]*Tool `json:"tools"` // by name
+}
+
+// A Tool is one tool of a server. At least one of its versions is there.
+type Tool struct {
+	Pinned *Version  `json:"pinned,omitempty"` // nil for a tool that the server has added
+	Seen   *Version  `json:"seen,omitempty"`   // what the server says now, if that is another
+	Gone   time.Time `json:"gone,omitzero"`    // when the server no longer had it
+}
+
+// A Version is one definition of a tool.
+type Version struct {
+	Digest string    `json:"sha256"`
+	Since  time.Time `json:"since"`            // when it was first seen
+	Shown  *Shown    `json:"shown,omitempty"`  // nil if there was no room for it
+	Hidden []string  `json:"hidden,omitempty"` // where it has hidden characters, and which
+	Noted  bool      `json:"noted,omitempty"`  // a run has told of it
+}
+
+// A Change is how a tool differs from its pin.
+type Change string
+
+// Changes of tools.
+const (
+	Unchanged Change = ""
+	Changed   Change = "changed"
+	Added     Change = "added"
+	Removed   Change = "removed"
+)
+
+// Change reports how the tool differs from its pin.
+func (t *Tool) Change() Change {
+	switch {
+	case t.Pinned == nil:
+		return Added
+	case t.Seen != nil:
+		return Changed
+	case !t.Gone.IsZero():
+		return Removed
+	}
+	return Unchanged
+}
+
+// Now is what the server says of the tool now, or said last.
+func (t *Tool) Now() *Version {
+	if t.Seen != nil {
+		return t.Seen
+	}
+	return t.Pinned
+}
+
+// Differs reports whether the server says something of a tool that is not pinned.
+func (s *Server) Differs() bool {
+	for _, t := range s.Tools {
+		if t.Seen != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Key names the pins of a server: by its name and by what is started and where, or by
+// its address. Secrets in these do not count, nor does the environment, so that a new
+// token makes no new server.
+func Key(s config.Server) string {
+	secrets := redact.New(config.Server{Env: s.Env, Headers: s.Headers, Args: s.Args, URL: s.URL, OAuth: s.OAuth})
+	identity := []string{s.Name, secrets.Text(s.URL)}
+	if s.URL == "" {
+		identity = append(identity, s.StartDir(), secrets.Text(s.Command))
+		for _, arg := range s.Args {
+			identity = append(identity, secrets.Text(arg))
+		}
+	}
+	text, err := json.Marshal(identity)
+	if err != nil {
+		panic("pins: " + err.Error()) // strings alone
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,337 @@
+package pins
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/statefile"
+)
+
+const (
+	suffix       = ".json"
+	maxFile      = 64 << 20 // what 20,000 tools need that have the longest names, and were all replaced
+	maxAllShown  = 2 << 20  // bytes of definitions that are kept of one server; of further ones only digests
+	unusedFor    = 90 * 24 * time.Hour
+	maxServers   = 1000 // in the folder
+	touchedAfter = 24 * time.Hour
+	lockWithin   = 5 * time.Second // else a process that was stopped would stop all others
+)
+
+// A Store is a folder of pins. Several processes may use it at the same time: files are
+// replaced as a whole, under one lock. Without a folder nothing is pinned.
+type Store struct{ Dir string }
+
+func (s Store) path(key string) string { return filepath.Join(s.Dir, key+suffix) }
+
+// Read returns the pins of a server, nil if it has none yet.
+func (s Store) Read(key string) (*Server, error) {
+	if s.Dir == "" {
+		return nil, nil
+	}
+	data, err := statefile.ReadRegular(s.path(key), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var server Server
+	if err == nil {
+		err = json.Unmarshal(data, &server)
+	}
+	if err == nil {
+		err = server.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %s; remove it, and the tools of this server are pinned anew", s.path(key), statefile.Reason(err))
+	}
+	return &server, nil
+}
+
+// check returns an error for a file that this package did not write.
+func (s *Server) check() error {
+	for _, t := range s.Tools {
+		if t == nil || t.Pinned == nil && t.Seen == nil {
+			return errors.New("a tool in it has no definition")
+		}
+	}
+	return nil
+}
+
+// Stamp tells one state of a server's file from another.
+func (s Store) Stamp(key string) string {
+	info, err := os.Stat(s.path(key))
+	if err != nil {
+		return ""
+	}
+	var inode uint64
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		inode = sys.Ino
+	}
+	return fmt.Sprint(inode, info.Size(), info.ModTime().UnixNano())
+}
+
+// Record takes in the tools that a server has now. The first time it pins them all.
+// With an error it still returns how the tools compare, if that is known.
+func (s Store) Record(key, name string, all []Definition) (*Server, error) {
+	if s.Dir == "" {
+		return pinned(name, all, time.Now()), nil
+	}
+	server, err := s.Read(key)
+	if err != nil {
+		return nil, err
+	}
+	if server != nil && !server.record(all, time.Now()) {
+		s.touch(key)
+		return server, nil
+	}
+	var now *Server
+	err = s.change(key, func(server *Server) (*Server, bool) {
+		if now = server; now == nil {
+			now = pinned(name, all, time.Now())
+			return now, true
+		}
+		return now, now.record(all, time.Now())
+	})
+	if now == nil { // there is no lock
+		if now = server; now == nil {
+			now = pinned(name, all, time.Now())
+		}
+	}
+	return now, err
+}
+
+// change has f edit the pins of a server, nil if it has none, under the lock. They are
+// written if f says so.
+func (s Store) change(key string, f func(*Server) (after *Server, changed bool)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
+	defer cancel()
+	unlock, err := statefile.Lock(ctx, filepath.Join(s.Dir, "lock"))
+	if err != nil {
+		return fmt.Errorf("keeping pins: %w", err)
+	}
+	defer unlock()
+	server, err := s.Read(key)
+	if err != nil {
+		return err
+	}
+	after, changed := f(server)
+	if !changed {
+		return nil
+	}
+	after.bound()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(after); err != nil {
+		return err
+	}
+	if err := statefile.Replace(s.path(key), b.Bytes()); err != nil {
+		return fmt.Errorf("keeping pins: %w", err)
+	}
+	return nil
+}
+
+// pinned returns pins of all tools.
+func pinned(name string, all []Definition, now time.Time) *Server {
+	s := &Server{Name: name, Since: now.UTC().Truncate(time.Second), Tools: map[string]*Tool{}}
+	for _, d := range all {
+		s.Tools[d.Name] = &Tool{Pinned: newVersion(d, s.Since)}
+	}
+	return s
+}
+
+func newVersion(d Definition, now time.Time) *Version {
+	return &Version{Digest: d.Digest, Since: now.UTC().Truncate(time.Second), Shown: d.Shown, Hidden: d.Hidden}
+}
+
+// record compares the tools that the server has now, and reports whether anything is
+// new since the last time.
+func (s *Server) record(all []Definition, now time.Time) (changed bool) {
+	have := make(map[string]bool, len(all))
+	room := s.room()
+	for _, d := range all {
+		have[d.Name] = true
+		if s.recordTool(d, now) {
+			changed = true
+		}
+		if v := s.Tools[d.Name].Now(); v.Shown == nil && d.Shown != nil && d.Shown.size() <= room {
+			v.Shown, v.Hidden = d.Shown, d.Hidden
+			room -= d.Shown.size()
+			changed = true
+		}
+	}
+	for name, t := range s.Tools {
+		switch {
+		case have[name]:
+		case t.Pinned == nil:
+			delete(s.Tools, name)
+			changed = true
+		case t.Gone.IsZero():
+			t.Gone, t.Seen = now.UTC().Truncate(time.Second), nil
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (s *Server) recordTool(d Definition, now time.Time) (changed bool) {
+	t := s.Tools[d.Name]
+	switch {
+	case t == nil:
+		if s.Tools == nil {
+			s.Tools = map[string]*Tool{}
+		}
+		s.Tools[d.Name] = &Tool{Seen: newVersion(d, now)}
+		return true
+	case t.Pinned != nil && t.Pinned.Digest == d.Digest:
+		changed = t.Seen != nil || !t.Gone.IsZero()
+		t.Seen, t.Gone = nil, time.Time{}
+	case t.Seen == nil || t.Seen.Digest != d.Digest:
+		t.Seen, t.Gone = newVersion(d, now), time.Time{}
+		return true
+	}
+	return changed
+}
+
+// room is how many bytes of definitions there is room for.
+func (s *Server) room() int {
+	room := maxAllShown
+	for _, t := range s.Tools {
+		for _, v := range []*Version{t.Pinned, t.Seen} {
+			if v != nil && v.Shown != nil {
+				room -= v.Shown.size()
+			}
+		}
+	}
+	return room
+}
+
+// bound leaves out the definitions that there is no room for: first of the tools that
+// are as they were.
+func (s *Server) bound() {
+	room := maxAllShown
+	for _, differs := range []bool{true, false} {
+		for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+			t := s.Tools[name]
+			if (t.Seen != nil) != differs {
+				continue
+			}
+			for _, v := range []*Version{t.Pinned, t.Seen} {
+				if v == nil || v.Shown == nil {
+					continue
+				}
+				if room -= v.Shown.size(); room < 0 {
+					room += v.Shown.size()
+					v.Shown = nil
+				}
+			}
+		}
+	}
+}
+
+// Accept pins one tool as the server has it now, or all of them if tool is empty, and
+// returns how they had differed, by name. Tools that are gone are forgotten.
+func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
+	taken = map[string]Tool{}
+	if s.Dir == "" {
+		return taken, nil
+	}
+	err = s.change(key, func(server *Server) (*Server, bool) {
+		if server == nil {
+			return nil, false
+		}
+		for name, t := range server.Tools {
+			if t.Change() == Unchanged || tool != "" && name != tool {
+				continue
+			}
+			taken[name] = *t
+			if t.Seen == nil {
+				delete(server.Tools, name)
+				continue
+			}
+			server.Tools[name] = &Tool{Pinned: t.Seen}
+		}
+		return server, len(taken) > 0
+	})
+	return taken, err
+}
+
+// Note returns the names of the tools that no run has told of yet, though they differ
+// from their pins or have hidden characters, and marks them as told.
+func (s Store) Note(key string) (server *Server, names []string, err error) {
+	if s.Dir == "" {
+		return nil, nil, nil
+	}
+	err = s.change(key, func(now *Server) (*Server, bool) {
+		if server = now; server == nil {
+			return nil, false
+		}
+		names = server.Unnoted()
+		for _, name := range names {
+			server.Tools[name].Now().Noted = true
+		}
+		return server, len(names) > 0
+	})
+	return server, names, err
+}
+
+// Unnoted returns the names of the tools that Note would.
+func (s *Server) Unnoted() (names []string) {
+	for name, t := range s.Tools {
+		if v := t.Now(); !v.Noted && t.Gone.IsZero() && (t.Seen != nil || len(v.Hidden) > 0) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// touch renews the time of use.
+func (s Store) touch(key string) {
+	path := s.path(key)
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > touchedAfter {
+		now := time.Now()
+		_ = os.Chtimes(path, now, now) // another's file is as good without
+	}
+}
+
+// Prune forgets the servers that were not used for long, the longest first if there
+// are too many, except those of keep.
+func (s Store) Prune(keep map[string]bool) {
+	if s.Dir == "" {
+		return
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return // it is not there yet
+	}
+	type file struct {
+		path string
+		used time.Time
+	}
+	var others []file
+	for _, e := range entries {
+		key, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), ".new"), suffix)
+		info, err := e.Info()
+		if err != nil || !ok || keep[key] || !info.Mode().IsRegular() {
+			continue
+		}
+		others = append(others, file{filepath.Join(s.Dir, e.Name()), info.ModTime()})
+	}
+	slices.SortFunc(others, func(a, b file) int { return b.used.Compare(a.used) })
+	for i, f := range others {
+		if i >= maxServers || time.Since(f.used) > unusedFor {
+			_ = os.Remove(f.path) // the next process tries again
+		}
+	}
+}
