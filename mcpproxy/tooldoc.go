@@ -35,7 +35,7 @@ func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
 		doc.Description, doc.Signature = text.Summary(t.Description), sig.Brief(t.Alias)
 		return doc
 	}
-	doc.Signature, doc.InputSchema = sig.Doc(t.Alias), t.InputSchema
+	doc.Signature, doc.InputSchema = sig.Doc(t.Alias), t.ShownSchema()
 	return doc
 }
 

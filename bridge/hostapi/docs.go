@@ -151,7 +151,7 @@ func (a *API) tools(ctx context.Context, server string) ([]toolInfo, error) {
 	}
 	out := make([]toolInfo, len(tools))
 	for i, tool := range tools {
-		out[i] = toolInfo{tool.Name, tool.Alias, tool.Description, tool.InputSchema}
+		out[i] = toolInfo{tool.Name, tool.Alias, tool.Description, tool.ShownSchema()}
 	}
 	return out, nil
 }

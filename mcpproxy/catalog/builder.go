@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -46,7 +47,7 @@ func (b *Builder) Add(page []json.RawMessage) bool {
 		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || len(b.defs.tools) == maxTools {
 			return false
 		}
-		t, err := readTool(raw)
+		t, sent, err := readTool(raw)
 		if err == nil && b.seen[t.Name] {
 			err = errors.New("the server has another of this name")
 		}
@@ -59,6 +60,7 @@ func (b *Builder) Add(page []json.RawMessage) bool {
 		}
 		b.seen[t.Name] = true
 		b.defs.tools = append(b.defs.tools, t)
+		b.defs.sent = append(b.defs.sent, sent)
 		b.kept += t.size()
 	}
 	return true
@@ -83,23 +85,27 @@ func (b *Builder) Count() int { return len(b.defs.tools) }
 // Definitions returns the tools that Add took in.
 func (b *Builder) Definitions() Definitions { return b.defs }
 
-// readTool decodes one tool and makes it fit to be shown.
-func readTool(raw json.RawMessage) (Tool, error) {
-	var sent struct {
+// readTool decodes one tool and makes it fit to be shown. sent is what pins compare.
+func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
+	var all struct {
 		Tool
 		Execution json.RawMessage `json:"execution"`
 	}
-	err := json.Unmarshal(raw, &sent)
-	t := sent.Tool
+	err = json.Unmarshal(raw, &all)
+	t = all.Tool
 	if err != nil {
-		return t, fmt.Errorf("reading its definition: %w", err)
+		return t, sent, fmt.Errorf("reading its definition: %w", err)
 	}
 	if err := checkToolName(t.Name); err != nil {
-		return t, err
+		return t, sent, err
 	}
-	if onlyAsTask(sent.Execution) {
-		return t, errOnlyAsTask
+	if onlyAsTask(all.Execution) {
+		return t, sent, errOnlyAsTask
 	}
+	if sent, err = pins.Define(raw); err != nil {
+		return t, sent, fmt.Errorf("reading its definition: %w", err)
+	}
+	sent.Name, t.Digest = t.Name, sent.Digest
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
@@ -108,7 +114,7 @@ func readTool(raw json.RawMessage) (Tool, error) {
 	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {
 		t.Annotations = nil
 	}
-	return t, nil
+	return t, sent, nil
 }
 
 var errOnlyAsTask = errors.New("it runs only as a task of MCP, which toolcell does not support")

@@ -24,7 +24,14 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	// Digest is of the definition as the server sent it, before anything was cleaned or
+	// cut. Pins compare it.
+	Digest string `json:"digest"`
 }
+
+// ShownSchema returns the input schema for a reader: hidden characters in it are
+// written as escapes, at any depth. Calls are checked by the schema as it is.
+func (t Tool) ShownSchema() json.RawMessage { return visible(t.InputSchema) }
 
 // ReadOnly reports whether the server says that the tool changes nothing.
 func (t Tool) ReadOnly() bool {
@@ -44,5 +51,5 @@ func (t Tool) size() int {
 // equal reports whether two definitions are the same.
 func (t Tool) equal(other Tool) bool {
 	return t.Name == other.Name && t.Title == other.Title && t.Description == other.Description &&
-		bytes.Equal(t.InputSchema, other.InputSchema) && bytes.Equal(t.OutputSchema, other.OutputSchema) && bytes.Equal(t.Annotations, other.Annotations)
+		t.Digest == other.Digest && bytes.Equal(t.InputSchema, other.InputSchema) && bytes.Equal(t.OutputSchema, other.OutputSchema) && bytes.Equal(t.Annotations, other.Annotations)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -26,7 +27,11 @@ type List struct {
 type Definitions struct {
 	tools []Tool // without aliases
 	left  []leftOut
+	sent  []pins.Definition // not kept in a List
 }
+
+// Sent returns the tools as the server sent them, for pins to compare.
+func (d Definitions) Sent() []pins.Definition { return d.sent }
 
 // equal reports whether a server gave the same definitions again.
 func (d Definitions) equal(other Definitions) bool {
@@ -73,6 +78,15 @@ func toolAlias(name string, taken map[string]bool) string {
 
 // Count returns how many tools are shown.
 func (l *List) Count() int { return len(l.tools) }
+
+// Sent returns the digests of all tools of the server, shown or not.
+func (l *List) Sent() []pins.Definition {
+	all := make([]pins.Definition, len(l.definitions.tools))
+	for i, t := range l.definitions.tools {
+		all[i] = pins.Definition{Name: t.Name, Digest: t.Digest}
+	}
+	return all
+}
 
 // At returns a tool by number.
 func (l *List) At(i int) Tool { return l.tools[i] }

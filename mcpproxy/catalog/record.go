@@ -107,6 +107,7 @@ func (r *Record) Put(d Definitions, asOf int) *List {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
+	d.sent = nil
 	if r.list == nil || !r.list.definitions.equal(d) {
 		r.list = newList(d, filterOf(r.server))
 	}

@@ -14,7 +14,7 @@ import (
 // altered is not used.
 
 const (
-	recordFormat = 2
+	recordFormat = 3
 	maxHead      = 16 << 10
 )
 

@@ -48,6 +48,15 @@ func harmless(raw []byte) bool {
 	return true
 }
 
+// visible writes the hidden characters in all strings of JSON as escapes, names of
+// members among them, and touches no other byte.
+func visible(raw json.RawMessage) json.RawMessage {
+	if harmless(raw) {
+		return raw
+	}
+	return editStrings(raw, func([]byte) bool { return true }, text.VisibleInJSON)
+}
+
 // texts are the keys of a schema whose values are for people. All others, such
 // as enum, are part of what a call must look like.
 var texts = map[string]bool{`"description"`: true, `"title"`: true, `"$comment"`: true}
@@ -55,20 +64,29 @@ var texts = map[string]bool{`"description"`: true, `"title"`: true, `"$comment"`
 // editTexts passes the texts of a schema through edit. It touches no other byte:
 // decoding and encoding would lose the order of the parameters. raw is valid JSON.
 func editTexts(raw json.RawMessage, edit func(string) string) json.RawMessage {
-	var out []byte
-	done, key := 0, ""
+	return editStrings(raw, func(key []byte) bool { return texts[string(key)] }, edit)
+}
+
+// editStrings passes strings of JSON through edit: values whose key is wanted, nil for
+// those in lists, and the keys themselves if nil is wanted.
+func editStrings(raw json.RawMessage, wanted func(key []byte) bool, edit func(string) string) json.RawMessage {
+	var out, key []byte
+	done := 0
 	for i := 0; i < len(raw); {
 		if raw[i] != '"' {
 			if raw[i] == ',' || raw[i] == '[' || raw[i] == '{' {
-				key = ""
+				key = nil
 			}
 			i++
 			continue
 		}
 		end := endOfString(raw, i)
-		if next := bytes.TrimLeft(raw[end:], " \t\r\n"); len(next) > 0 && next[0] == ':' {
-			key = string(raw[i:end])
-		} else if texts[key] {
+		next := bytes.TrimLeft(raw[end:], " \t\r\n")
+		isKey := len(next) > 0 && next[0] == ':'
+		if isKey {
+			key = raw[i:end]
+		}
+		if isKey && wanted(nil) || !isKey && wanted(key) {
 			var text string
 			if json.Unmarshal(raw[i:end], &text) == nil {
 				if edited := edit(text); edited != text {

@@ -163,7 +163,7 @@ func (n *node) python(limit int) string {
 // stays as it is, so that no text of a server can end the string or the line.
 func pyString(s string) string {
 	// What Go's strconv escapes, it escapes as Python does.
-	return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))
+	return text.Visible(strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))) // also what Unicode counts as printable
 }
 
 // className makes a Python class name of any text.

@@ -23,11 +23,21 @@ func Hidden(s string) (found []rune) {
 // Visible writes the hidden and control characters of s as escapes, such as \u202e, so
 // that a terminal obeys none of them and a reader sees all. It keeps ends of lines and
 // tabs.
-func Visible(s string) string {
+func Visible(s string) string { return escapeFrom(0, s) }
+
+// VisibleInJSON is Visible for a text that will be written as JSON, which escapes
+// control characters by itself.
+func VisibleInJSON(s string) string { return escapeFrom(0x80, s) }
+
+// escapeFrom escapes the hidden characters of s from this one on.
+func escapeFrom(first rune, s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	var b strings.Builder
 	done := 0
 	eachHidden(s, func(i int, r rune) {
+		if r < first {
+			return
+		}
 		b.WriteString(s[done:i])
 		if r > 0xffff {
 			fmt.Fprintf(&b, `\U%08x`, r)

@@ -29,6 +29,9 @@ func TestHiddenFindsWhatAReaderDoesNotSee(t *testing.T) {
 			t.Errorf("%s: Visible = %q, want %q", name, got, tt.visible)
 		}
 	}
+	if got := VisibleInJSON("a\r\n\x1b\u202e\u009b"); got != "a\r\n\x1b\\u202e\\u009b" {
+		t.Errorf("VisibleInJSON = %q", got)
+	}
 }
 
 func FuzzVisible(f *testing.F) {
