@@ -92,6 +92,9 @@ func (r *rules) ask(c Call) (a *Ask) {
 	for _, reason := range c.Reasons {
 		a = a.with(reason)
 	}
+	if sec, mode := r.pins(c.Server); c.Changed != "" && mode == PinsAsk {
+		a = a.with(r.rule(sec, `pins = "ask"`) + ": " + c.Changed)
+	}
 	for _, sec := range r.sectionsFor(c.Server) {
 		if rule, ok := sec.ask.rule(c.Tool); ok {
 			a = a.with(r.rule(sec.name, rule))
@@ -178,13 +181,25 @@ func (r *rules) flow(s Server) (private, open bool) {
 }
 
 // pins is decided by the section that says most about the server.
-func (r *rules) pins(s Server) PinMode {
+func (r *rules) pins(s Server) (section string, mode PinMode) {
 	for _, sec := range r.sections {
 		if sec.pins != "" && sec.about(s) {
-			return sec.pins
+			return sec.name, sec.pins
 		}
 	}
-	return PinsWarn
+	return "", PinsWarn
+}
+
+// checkPin refuses a call of a tool whose definition is not the one that is pinned, if
+// the section about its server says so.
+func (r *rules) checkPin(c Call) error {
+	if c.Changed == "" {
+		return nil
+	}
+	if sec, mode := r.pins(c.Server); mode == PinsRefuse {
+		return r.refuse(sec, `pins = "refuse"`, "calling %q of server %q is not allowed: %s", c.Tool.Name, c.Server.Name, c.Changed)
+	}
+	return nil
 }
 
 // withAsk is the network when the user has allowed what ask names.

@@ -22,6 +22,7 @@ type Call struct {
 	Tool      Tool
 	Arguments json.RawMessage // canonical: exactly the bytes that will be sent
 	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
+	Changed   string          // how the tool's definition differs from what is pinned of it; empty if it does not
 	Allowed   func(*Ask) bool // reports whether the user has allowed what is to be asked; nil: nothing
 }
 
@@ -74,6 +75,9 @@ func (r *Run) Authorize(c Call) error {
 		if err := r.rules.check(c.Server, c.Tool); err != nil {
 			return err
 		}
+		if err := r.rules.checkPin(c); err != nil {
+			return err
+		}
 		limits = append(limits, r.rules.toolLimits(c.Server, c.Tool)...)
 	}
 	if ask := r.rules.ask(c); ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
@@ -108,7 +112,8 @@ func (r *Run) Pins(s Server) PinMode {
 	if r == nil || r.rules == nil {
 		return PinsWarn
 	}
-	return r.rules.pins(s)
+	_, mode := r.rules.pins(s)
+	return mode
 }
 
 // count counts n calls by all the limits that apply to them, or none if one of the
