@@ -82,6 +82,8 @@ func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool)
 
 func (f fakeUpstreams) Stubs(context.Context, string, []string) (string, error) { return "", nil }
 
+func (f fakeUpstreams) PinNotes([]string) []string { return nil }
+
 func (f fakeUpstreams) ListResources(context.Context, string) (json.RawMessage, error) {
 	return json.RawMessage(`{"resources":[{"uri":"x://a","name":"a","mimeType":"text/plain"}]}`), nil
 }

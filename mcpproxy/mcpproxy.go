@@ -18,6 +18,7 @@
 //	install     toolcell's own entry in a client's file (with inplace)
 //	transport   one session with one server; oauth logs in to it
 //	catalog     a server's tools, in memory and on disk
+//	pins        how they were defined at first, to notice changes
 //	search      which tools fit a need
 //	signature   how a tool is called from Python
 //	policy      what may be called, and how often
@@ -27,7 +28,7 @@
 // Here they come together. A Proxy offers the methods in proxytools.go and
 // proxycalls.go. One server is an upstream: upstream.go starts and ends it,
 // upstreamtools.go lists its tools, upstreamcall.go takes one call from name to
-// answer, and upstreamstate.go holds what outlives a change of its entry. search.go
+// answer, pinnedtools.go compares its tools with their pins, and upstreamstate.go holds what outlives a change of its entry. search.go
 // searches over all servers, and searchindex.go makes the index for it.
 package mcpproxy
 
@@ -57,6 +58,9 @@ type Options struct {
 	// CatalogDir keeps what is known of the servers' tools from process to
 	// process; none does if it is empty.
 	CatalogDir string
+	// PinDir keeps how the servers define their tools, to notice changes; nothing is
+	// pinned if it is empty.
+	PinDir string
 
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.

@@ -55,10 +55,11 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 }
 
 // authorize asks the policy whether the call may be made with these arguments, and
-// reports to Sent that it goes out.
-func (r CallRequest) authorize(s config.Server, t catalog.Tool, args json.RawMessage) error {
+// reports to Sent that it goes out. changed is how the tool differs from its pin.
+func (r CallRequest) authorize(s config.Server, t catalog.Tool, changed string, args json.RawMessage) error {
 	c := policy.Call{
-		Server: policyNames(s), Tool: policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()}, Arguments: args, Allowed: r.Allowed,
+		Server: policyNames(s), Tool: policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()},
+		Arguments: args, Changed: changed, Allowed: r.Allowed,
 	}
 	if r.Check != nil {
 		var err error

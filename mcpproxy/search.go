@@ -194,6 +194,7 @@ func (c *knownTools) prune(upstreams []*upstream) {
 				keep[u.record.Key()] = true
 			}
 			c.store.Prune(keep)
+			prunePins(upstreams)
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -39,11 +40,14 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		return CallResult{}, err
 	}
 	defer release()
+	if err := u.awaitPins(ctx, s, r); err != nil {
+		return CallResult{}, err
+	}
 	t, err := u.resolve(ctx, s, r.Tool)
 	if err != nil {
 		return CallResult{}, err
 	}
-	if err := r.authorize(u.server, t, args); err != nil {
+	if err := r.authorize(u.server, t, u.pins.changed(t, u.record), args); err != nil {
 		return CallResult{}, err
 	}
 	res, err := s.Request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})
@@ -63,6 +67,17 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		}
 	}
 	return CallResult{res.Result, res.IsError}, nil
+}
+
+// awaitPins lists the tools of a server that was just started or has changed them, if
+// the policy forbids calls of changed tools or asks about them. Otherwise a call goes by
+// what is known, and the server is asked beside it.
+func (u *upstream) awaitPins(ctx context.Context, s *transport.Session, r CallRequest) error {
+	if _, outdated := u.record.Tools(); !outdated || r.Run.Pins(policyNames(u.server)) == policy.PinsWarn {
+		return nil
+	}
+	_, err := u.list(ctx, s)
+	return err
 }
 
 // resolve finds the tool. Before it gives up it asks the server again: some

@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"golang.org/x/sync/semaphore"
@@ -27,6 +28,7 @@ import (
 // need, kept warm, stopped when idle, and started again after a crash.
 type upstreamState struct {
 	record      *catalog.Record // what is known of it, whether it runs or not
+	pins        *pinnedTools
 	dialer      *transport.Dialer
 	login       *oauth.Store // nil where headers of the entry authorize
 	log         *slog.Logger
@@ -59,8 +61,8 @@ type upstreamState struct {
 func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	o := p.options
 	st := &upstreamState{
-		underway: map[string]bool{},
-		record:   catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		underway: map[string]bool{}, pins: newPinnedTools(s, pins.Store{Dir: o.PinDir}, o.Log),
+		record: catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
 	options := transport.Options{

@@ -104,6 +104,7 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 		}
 		return nil, err
 	}
+	u.pins.record(d.Sent()) // before the tools can be called
 	recordInfo(u.record, s)
 	return u.record.Put(d, asOf), nil
 }

@@ -128,6 +128,7 @@ func (a *API) notDenied(name string) error {
 	if err := a.policy.ServerDenied(policyNames(server)); err != nil {
 		return callError(err, server.Name, "")
 	}
+	a.used.add(server.Name)
 	return nil
 }
 
@@ -213,6 +214,9 @@ func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
 	a.left.set(problems)
 	if err != nil {
 		return runner.Answer{}, err
+	}
+	for _, doc := range found {
+		a.used.add(doc.Server)
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
 		saved, _ := a.saved.docs("", p.full()) // without a name, it does not fail

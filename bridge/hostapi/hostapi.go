@@ -41,6 +41,9 @@ type Upstreams interface {
 	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
+	// PinNotes returns what a run that used these servers should tell of changes to their
+	// tools.
+	PinNotes(servers []string) []string
 
 	// Lists are JSON arrays, results as the server wrote them.
 	ListResources(ctx context.Context, server string) (json.RawMessage, error)
@@ -98,6 +101,7 @@ type API struct {
 	progress  callProgress
 	input     func(ctx context.Context) (string, error)
 	left      leftOut
+	used      usedServers
 	silent    atomic.Pointer[mcpproxy.SilentError]
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
@@ -130,9 +134,10 @@ func (a *API) CallLog() CallLog { return a.calls.log() }
 func (a *API) Past() (calls int, effects []string) { return a.calls.past() }
 
 // Notes returns notes for the caller about the run's requests: servers that a
-// search left out, saved tools that no longer work, and those that were replaced.
+// search left out, tools that their servers have changed, saved tools that no longer
+// work, and those that were replaced.
 func (a *API) Notes() []string {
-	return slices.Concat(a.left.note(), a.saved.allNotes())
+	return slices.Concat(a.left.note(), a.upstreams.PinNotes(a.used.list()), a.saved.allNotes())
 }
 
 // Silent returns the server that a call was still waiting for when the run ended,

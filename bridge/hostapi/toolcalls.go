@@ -34,6 +34,7 @@ func (a *API) grantedServer(name, tool string) (config.Server, error) {
 	if err := a.policy.ServerDenied(policyNames(server)); err != nil {
 		return server, callError(err, server.Name, tool)
 	}
+	a.used.add(server.Name)
 	return server, nil
 }
 

@@ -106,7 +106,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	proxy := mcpproxy.New(o.servers.config, mcpproxy.Options{
 		Log: o.log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
-		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(),
+		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(), PinDir: s.PinDir(),
 	})
 	var upstreams hostapi.Upstreams = proxy
 	var watcher *discovery.Watcher

@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"bridge/toon":                {},
 
 	"mcpproxy":                   {"mcpproxy/..."},
-	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pins", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/clientfile":        {"mcpproxy/config", "mcpproxy/match", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/config":            {"mcpproxy/text"},
 	"mcpproxy/discovery":         {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
@@ -55,6 +55,7 @@ var imports = map[string][]string{
 	"mcpproxy/match":             {},
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
 	"mcpproxy/oauth":             {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport/remote"},
+	"mcpproxy/pins":              {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/plainjson":         {"mcpproxy/text"},
 	"mcpproxy/policy":            {"mcpproxy/config", "mcpproxy/match", "mcpproxy/rawjson", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/pyname":            {},

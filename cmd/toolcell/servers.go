@@ -63,7 +63,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		found.noteProblems(c, s, c.Args().Slice())
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
-		Log: log, ClientVersion: version, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(),
+		Log: log, ClientVersion: version, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(), PinDir: conf.PinDir(),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return forShell(action(c, p))

@@ -158,7 +158,7 @@ func TestDamagedRecordsAreIgnoredAndWrittenAgain(t *testing.T) {
 		"longer":           append(bytes.Clone(whole), 0),
 		"a bit in a name":  flip(line + 20),
 		"a bit in the end": flip(len(whole) - 5),
-		"another format":   bytes.Replace(whole, []byte(`"format":2`), []byte(`"format":1`), 1),
+		"another format":   bytes.Replace(whole, []byte(`"format":3`), []byte(`"format":1`), 1),
 		"sizes that lie":   bytes.Replace(whole, []byte(`"size":`), []byte(`"size":-`), 1),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,6 +104,16 @@ func (s Settings) TokenDir() string {
 	return filepath.Join(d.State, "logins")
 }
 
+// PinDir returns the folder in which the definitions of tools are pinned, or "" if
+// there is no home for it.
+func (s Settings) PinDir() string {
+	d, err := FindDirs(s.StateDir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d.State, "pins")
+}
+
 // HistoryFile returns the file of lines typed at the prompt, or "" if there is no
 // home for it.
 func (s Settings) HistoryFile() string {
