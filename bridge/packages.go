@@ -37,11 +37,8 @@ func needsOf(req Request, run *policy.Run) (*Needs, error) {
 		return nil, err
 	}
 	grant, err := run.GrantPackages(header.Dependencies)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case grant.Ask != nil:
-		return nil, grant.Ask
 	}
 	return &Needs{header.Python, header.Dependencies, grant, req.File}, nil
 }

@@ -55,9 +55,6 @@ func validate(req Request, o Options) (plan, error) {
 		if err == nil {
 			p.network, err = p.policy.GrantNetwork(hosts)
 		}
-		if err == nil && p.network != nil && p.network.Ask != nil {
-			err = p.network.Ask
-		}
 		if err == nil {
 			p.needs, err = needsOf(req, p.policy)
 		}
