@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
@@ -24,6 +26,8 @@ func (t *typed) arguments() []candidate {
 		return t.servers()
 	case "servers set":
 		return t.inputs()
+	case "servers pins":
+		return t.pinned()
 	case "servers trust", "servers untrust":
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
@@ -159,6 +163,38 @@ func (t *typed) discovered() config.Config {
 func (t *typed) servers() (all []candidate) {
 	for _, s := range t.discovered().Servers {
 		all = append(all, candidate{s.Name, s.Description})
+	}
+	return all
+}
+
+// pinned returns the servers whose pins can be shown or, after accept and a server, the
+// tools that can be accepted.
+func (t *typed) pinned() (all []candidate) {
+	switch {
+	case len(t.args) == 0:
+		return append([]candidate{{acceptWord, "pin tools as they are now"}}, t.servers()...)
+	case t.args[0] != acceptWord || len(t.args) == 1:
+		return t.servers()
+	case len(t.args) > 2:
+		return nil
+	}
+	conf, err := settings.Read(t.c)
+	if err != nil {
+		return nil
+	}
+	for _, server := range t.discovered().Servers {
+		if server.Name != t.args[1] {
+			continue
+		}
+		pinned, err := pins.Store{Dir: conf.PinDir()}.Read(pins.Key(server))
+		if err != nil || pinned == nil {
+			return nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(pinned.Tools)) {
+			if change := pinned.Tools[name].Change(); change != pins.Unchanged {
+				all = append(all, candidate{name, string(change)})
+			}
+		}
 	}
 	return all
 }

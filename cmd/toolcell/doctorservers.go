@@ -9,18 +9,50 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 
 // serverChecks are doctor's lines on servers that were given a folder in which
-// toolcell's own files are. No server is started.
+// toolcell's own files are, or that have changed their tools. No server is started.
 func serverChecks(conf settings.Settings, d settings.Dirs) ([]oci.Check, error) {
 	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	return checkServerFolders(found.config.Servers, settings.OwnFiles(conf, d)), nil
+	return append(checkServerFolders(found.config.Servers, settings.OwnFiles(conf, d)), checkServerPins(found.config.Servers, pins.Store{Dir: conf.PinDir()})...), nil
+}
+
+// checkServerPins reports servers that have changed their tools since these were pinned,
+// or hide something in them, as far as is known.
+func checkServerPins(servers []config.Server, store pins.Store) (checks []oci.Check) {
+	for _, s := range servers {
+		pinned, err := store.Read(pins.Key(s))
+		show := "toolcell servers pins " + text.ShellWord(s.Name)
+		row := newPinRow(s.Name, pinned)
+		switch {
+		case err != nil:
+			checks = append(checks, oci.Check{
+				Code: "RC-SERVER-PINS", Status: oci.CheckDegraded, Text: fmt.Sprintf("changes to the tools of server %q are not noticed: %v", s.Name, err),
+				Cure: "rm " + text.ShellWord(store.File(pins.Key(s))),
+			})
+		case len(row.Changes) > 0:
+			checks = append(checks, oci.Check{
+				Code: "RC-SERVER-PINS", Status: oci.CheckDegraded,
+				Text: fmt.Sprintf("server %q has other tools than those pinned on %s%s", s.Name, day(row.Since), countChanges(row.Changes)),
+				Cure: "# this shows what has changed, and how to accept it:\n" + show,
+			})
+		}
+		if n := len(row.Hidden); n > 0 {
+			checks = append(checks, oci.Check{
+				Code: "RC-SERVER-HIDDEN", Status: oci.CheckDegraded,
+				Text: fmt.Sprintf("server %q defines %s with hidden characters, which may be instructions to a model", s.Name, text.Plural(n, "tool")),
+				Cure: show,
+			})
+		}
+	}
+	return checks
 }
 
 // checkServerFolders reports servers, such as one for files, that could write the

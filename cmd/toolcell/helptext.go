@@ -22,6 +22,7 @@ var examples = map[string][]string{
 	"toolcell servers list":      {"toolcell servers list", "toolcell servers list --json"},
 	"toolcell servers check":     {"toolcell servers check", "toolcell servers check github"},
 	"toolcell servers tools":     {"toolcell servers tools github", "toolcell servers tools --json github"},
+	"toolcell servers pins":      {"toolcell servers pins", "toolcell servers pins accept github create_issue"},
 	"toolcell servers login":     {"toolcell servers login github", "toolcell servers login --no-browser github"},
 	"toolcell servers logout":    {"toolcell servers logout github", "toolcell servers logout --state-dir /srv/toolcell github"},
 	"toolcell servers search":    {"toolcell servers search 'create an issue'", "toolcell servers search --json calendar"},

@@ -22,6 +22,9 @@ func serversCommand(s *console.Streams) *cli.Command {
 			Action: func(c *cli.Context) error { return withProxy(c, s, action) },
 		}
 	}
+	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept it", "[NAME…] | accept NAME [TOOL]",
+		func(c *cli.Context, p *mcpproxy.Proxy) error { return serversPins(c, s, p) })
+	pinsCommand.Description = pinsDescription
 	return &cli.Command{
 		Name:         "servers",
 		Usage:        "list, check and call your MCP servers",
@@ -33,6 +36,7 @@ func serversCommand(s *console.Streams) *cli.Command {
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCheck(c, s, p) }),
 			command("tools", "start servers and list their tools", "[NAME…]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
+			pinsCommand,
 			serversLoginCommand(s), serversLogoutCommand(s),
 			command("search", "search the tools of all servers", "QUERY",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type checked struct {
 	Millis int64  `json:"ms"` // until its tools were known
 	Source string `json:"source"`
 	Error  string `json:"error,omitempty"`
+	Pins   string `json:"pins,omitempty"` // what differs from what is pinned of its tools
 }
 
 // serversCheck starts servers, a few at a time, and fails if one cannot be
@@ -116,6 +118,11 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 		if errors.Is(err, context.Canceled) {
 			r.Error = "interrupted"
 		}
+		return
+	}
+	pinned, err := p.Pins(r.Name)
+	if r.Pins = pinRemark(r.Name, pinned); err != nil {
+		r.Pins = err.Error()
 	}
 }
 
@@ -129,7 +136,7 @@ func printChecked(c *cli.Context, s *console.Streams, rows []checked) error {
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(r.Error, 400)})
+		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.Error, r.Pins), 400)})
 	}
 	return console.PrintTable(s.Out, []console.Column{
 		{Name: "NAME"},

@@ -28,6 +28,7 @@ func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	}
 	var rows []serverTool
 	var failed []error
+	var notes []string
 	progress := console.NewProgress(s.Err, c.Bool("json"))
 	for i, name := range names {
 		progress.Show(fmt.Sprintf("asking %s for its tools (server %d of %d)", name, i+1, len(names)))
@@ -40,8 +41,18 @@ func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		for _, t := range tools {
 			rows = append(rows, serverTool{name, t.Name, t.Description, 0})
 		}
+		pinned, err := p.Pins(name)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if remark := pinRemark(name, pinned); remark != "" {
+			notes = append(notes, fmt.Sprintf("server %q: %s", name, remark))
+		}
 	}
 	progress.Close()
+	for _, note := range notes {
+		console.Note(s.Err, note)
+	}
 	switch {
 	case c.Bool("json") || len(rows) > 0:
 		failed = append(failed, printTools(c, s, rows))

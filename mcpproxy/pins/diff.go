@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -107,3 +109,25 @@ func lineDiff(before, after string) string {
 	}
 	return b.String()
 }
+
+// maxHiddenLines bounds the lines that HiddenLines returns.
+const maxHiddenLines = 5
+
+// HiddenLines returns lines of a definition that have hidden characters, which are
+// written as escapes.
+func (v *Version) HiddenLines() (lines []string) {
+	if v.Shown == nil || len(v.Hidden) == 0 {
+		return nil
+	}
+	for _, name := range members[1:] {
+		for line := range strings.Lines(readable(*v.Shown.member(name))) {
+			if escape().MatchString(line) && len(lines) < maxHiddenLines {
+				lines = append(lines, text.Bound(strings.TrimSpace(line), maxDiffLine))
+			}
+		}
+	}
+	return lines
+}
+
+// escape finds what Visible writes.
+var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(u[0-9a-f]{4}|U[0-9a-f]{8})`) })

@@ -32,14 +32,15 @@ const (
 // replaced as a whole, under one lock. Without a folder nothing is pinned.
 type Store struct{ Dir string }
 
-func (s Store) path(key string) string { return filepath.Join(s.Dir, key+suffix) }
+// File is where the pins of a server are.
+func (s Store) File(key string) string { return filepath.Join(s.Dir, key+suffix) }
 
 // Read returns the pins of a server, nil if it has none yet.
 func (s Store) Read(key string) (*Server, error) {
 	if s.Dir == "" {
 		return nil, nil
 	}
-	data, err := statefile.ReadRegular(s.path(key), maxFile)
+	data, err := statefile.ReadRegular(s.File(key), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -51,7 +52,7 @@ func (s Store) Read(key string) (*Server, error) {
 		err = server.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %s; remove it, and the tools of this server are pinned anew", s.path(key), statefile.Reason(err))
+		return nil, fmt.Errorf("reading %s: %s; remove it, and the tools of this server are pinned anew", s.File(key), statefile.Reason(err))
 	}
 	return &server, nil
 }
@@ -68,7 +69,7 @@ func (s *Server) check() error {
 
 // Stamp tells one state of a server's file from another.
 func (s Store) Stamp(key string) string {
-	info, err := os.Stat(s.path(key))
+	info, err := os.Stat(s.File(key))
 	if err != nil {
 		return ""
 	}
@@ -135,7 +136,7 @@ func (s Store) change(key string, f func(*Server) (after *Server, changed bool))
 	if err := e.Encode(after); err != nil {
 		return err
 	}
-	if err := statefile.Replace(s.path(key), b.Bytes()); err != nil {
+	if err := statefile.Replace(s.File(key), b.Bytes()); err != nil {
 		return fmt.Errorf("keeping pins: %w", err)
 	}
 	return nil
@@ -298,7 +299,7 @@ func (s *Server) Unnoted() (names []string) {
 
 // touch renews the time of use.
 func (s Store) touch(key string) {
-	path := s.path(key)
+	path := s.File(key)
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > touchedAfter {
 		now := time.Now()
 		_ = os.Chtimes(path, now, now) // another's file is as good without

@@ -130,7 +130,7 @@ func TestAKilledWriterLeavesThePinsWhole(t *testing.T) {
 	if _, err := s.Record("k", "srv", tools(t, "a: A")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("k")+".new", []byte(`{"server":"srv","to`), 0o600); err != nil {
+	if err := os.WriteFile(s.File("k")+".new", []byte(`{"server":"srv","to`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Record("k", "srv", tools(t, "a: evil")); err != nil || changes(got) != "a changed" {
@@ -143,7 +143,7 @@ func TestAKilledWriterLeavesThePinsWhole(t *testing.T) {
 func TestDamagedPinsAreAnError(t *testing.T) {
 	s := Store{t.TempDir()}
 	for _, text := range []string{"", "{", `{"tools":{"a":null}}`, `{"tools":{"a":{}}}`, `{"tools":[]}`} {
-		if err := os.WriteFile(s.path("k"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(s.File("k"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Record("k", "srv", tools(t, "a: A")); err == nil || !strings.Contains(err.Error(), "k.json: ") || !strings.Contains(err.Error(), "remove it") {
@@ -177,7 +177,7 @@ func TestTenThousandToolsAreBounded(t *testing.T) {
 	if got, err := s.Record("k", "srv", all); err != nil || len(got.Tools) != len(all) {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(s.path("k"))
+	info, err := os.Stat(s.File("k"))
 	if err != nil || info.Size() > maxAllShown+int64(len(all))*300 {
 		t.Fatalf("%d bytes, %v", info.Size(), err)
 	}
@@ -214,11 +214,11 @@ func TestServersThatAreNotUsedAreForgotten(t *testing.T) {
 		}
 	}
 	long := time.Now().Add(-unusedFor - time.Hour)
-	if err := errors.Join(os.Chtimes(s.path("old"), long, long), os.Chtimes(s.path("kept"), long, long)); err != nil {
+	if err := errors.Join(os.Chtimes(s.File("old"), long, long), os.Chtimes(s.File("kept"), long, long)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range maxServers {
-		path := s.path(fmt.Sprintf("f%04d", i))
+		path := s.File(fmt.Sprintf("f%04d", i))
 		used := time.Now().Add(-time.Duration(i+1) * time.Hour)
 		if err := errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Chtimes(path, used, used)); err != nil {
 			t.Fatal(err)
@@ -226,14 +226,14 @@ func TestServersThatAreNotUsedAreForgotten(t *testing.T) {
 	}
 	s.Prune(map[string]bool{"kept": true})
 	for key, want := range map[string]bool{"new": true, "old": false, "kept": true, "f0000": true, fmt.Sprintf("f%04d", maxServers-1): false} {
-		if _, err := os.Stat(s.path(key)); (err == nil) != want {
+		if _, err := os.Stat(s.File(key)); (err == nil) != want {
 			t.Errorf("%s: there: %t, want %t", key, err == nil, want)
 		}
 	}
 	if _, err := s.Record("kept", "kept", tools(t, "a: A")); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(s.path("kept")); err != nil || time.Since(info.ModTime()) > time.Hour {
+	if info, err := os.Stat(s.File("kept")); err != nil || time.Since(info.ModTime()) > time.Hour {
 		t.Errorf("use does not count: %v", err)
 	}
 }

@@ -103,6 +103,9 @@ func fakeServer(name string) {
 	case "crowded":
 		crowdedServer()
 		return
+	case "changing":
+		changingServer()
+		return
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)
 	tools := fakeTools[name]
