@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log"
 	"os"
 	"path/filepath"
@@ -52,7 +51,8 @@ func changingServer() {
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
 }
 
-// changing is the entry of a server whose tools set replaces.
+// changing is the entry of a server whose tools set replaces. Its argument makes it
+// another server than those of other tests, which share a home.
 func changing(t *testing.T) (entry map[string]any, set func(tools string)) {
 	t.Helper()
 	exe, err := fakeBinary()
@@ -67,7 +67,7 @@ func changing(t *testing.T) (entry map[string]any, set func(tools string)) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "tools.json")
-	return map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "changing", changingToolsEnv: file}}, func(tools string) {
+	return map[string]any{"command": exe, "args": []string{dir}, "env": map[string]string{fakeServerEnv: "changing", changingToolsEnv: file}}, func(tools string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte("["+tools+"]"), 0o644); err != nil {
 			t.Fatal(err)
@@ -185,12 +185,10 @@ func TestToolsThatChangeDuringASession(t *testing.T) {
 	c := h.serve(t, e)
 	c.python(t, callPay, "changing").want(t, "pay done")
 	set(payHostile)
-	// The server tells of the change when it likes to, so that a later run may be the
-	// first that knows.
-	code := "print(await mcp_changing.reload())"
+	// The server tells of the change when it likes to, and only once the client has
+	// subscribed, so that a later run may be the first that knows.
 	waitFor(t, "the note", func() bool {
-		r := c.python(t, code, "changing")
-		code = callPay
+		r := c.python(t, "print(await mcp_changing.reload())", "changing")
 		return strings.Contains(r.text, changedNote) && strings.Contains(r.text, ": toolcell servers pins changing shows how")
 	})
 	c.python(t, callPay, "changing").want(t, "pay done")
@@ -211,10 +209,11 @@ func TestToolsThatChangeDuringASession(t *testing.T) {
 // TestServersOfOneNameInTwoProjects have pins of their own.
 func TestServersOfOneNameInTwoProjects(t *testing.T) {
 	h := firstHost(t)
-	for i, tool := range []string{payTool, payHostile, payTool} {
-		entry, set := changing(t)
-		entry["args"] = []string{fmt.Sprintf("project-%d", i%2)}
-		set(tool)
+	first, setFirst := changing(t)
+	second, setSecond := changing(t)
+	setFirst(payTool)
+	setSecond(payHostile)
+	for i, entry := range []map[string]any{first, second, first} {
 		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
 		out, errs, code := h.run(t, e, "exec", "--server", "changing", "-c", callPay)
 		if code != exitOK || strings.Contains(out+errs, changedNote) {
