@@ -2,6 +2,7 @@ package consent
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -9,7 +10,7 @@ import (
 // Bounds on the text of a question, in characters.
 const (
 	maxArguments   = 2000    // of all calls together
-	maxWhole       = 8 << 20 // the same, in the whole text
+	maxWhole       = 2 << 20 // the same, in the whole text
 	maxMessage     = 4000    // of a server that asks for input
 	maxListedCalls = 10
 	maxEffects     = 5
@@ -98,7 +99,7 @@ func (q *Question) cut() bool {
 		return true
 	}
 	return slices.ContainsFunc(q.Calls, func(c Call) bool {
-		return len(quoteJSON(c.Arguments)) > maxArguments/len(q.Calls) || clip(c.Server, maxName) != c.Server || clip(c.Tool, maxName) != c.Tool
+		return !fits(c, maxArguments/len(q.Calls)) || clip(c.Server, maxName) != c.Server || clip(c.Tool, maxName) != c.Tool
 	})
 }
 
@@ -116,21 +117,30 @@ func (q *Question) WholeText() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// fits reports whether arguments have at most so many characters as they are shown. They
+// may be large, and only \\/ in them gets shorter.
+func fits(c Call, most int) bool {
+	return len(c.Arguments) <= 2*most && len(quoteJSON(c.Arguments)) <= most
+}
+
 // saidOfCut is room for what is said between and after the ends of arguments.
 const saidOfCut = 200
 
 // shownArguments writes arguments of at most so many characters, or both ends of them.
 func shownArguments(c Call, most int) string {
-	s := quoteJSON(c.Arguments)
-	if len(s) <= most {
-		return s
+	if fits(c, most) {
+		return quoteJSON(c.Arguments)
 	}
 	end := max(20, (most-saidOfCut)/2)
-	return fmt.Sprintf("%s ... %s (%d bytes, SHA-256 %s)", head(s, end), tail(s, end), len(c.Arguments), c.Digest())
+	// An escape has at most 12 characters, and a character comes of at most two bytes.
+	first := quoteJSONPart(c.Arguments, 0, end+12)
+	last := quoteJSONPart(c.Arguments, len(c.Arguments)-2*(end+12), math.MaxInt)
+	return fmt.Sprintf("%s ... %s (%d bytes, SHA-256 %s)", head(first, end), tail(last, end), len(c.Arguments), c.Digest())
 }
 
 // head returns the first n characters of what quoteJSON wrote, but no part of an escape.
 func head(s string, n int) string {
+	n = min(n, len(s))
 	if i := strings.LastIndexByte(s[:n], '\\'); i >= 0 && n < i+escapeLength(s[i:]) {
 		n = i
 	}
@@ -140,7 +150,7 @@ func head(s string, n int) string {
 // tail returns the last n characters of it, but no part of an escape, and no underscore
 // first: it means nothing only after a letter.
 func tail(s string, n int) string {
-	from := len(s) - n
+	from := max(0, len(s)-n)
 	if i := strings.LastIndexByte(s[:from], '\\'); i >= 0 && from < i+escapeLength(s[i:]) {
 		from = i
 	}

@@ -155,7 +155,7 @@ func TestManyCallsAreListedUpToTen(t *testing.T) {
 
 // TestTheWholeTextIsBounded: the host would hold several copies of it.
 func TestTheWholeTextIsBounded(t *testing.T) {
-	q := Question{Calls: []Call{{Server: "s", Tool: "t", Arguments: json.RawMessage(`["` + strings.Repeat("é", 3<<20) + `"]`)}}}
+	q := Question{Calls: []Call{{Server: "s", Tool: "t", Arguments: json.RawMessage(`["` + strings.Repeat("é", 8<<20) + `"]`)}}}
 	if n := len(q.WholeText()); n > maxWhole+5000 {
 		t.Errorf("%d characters", n)
 	}

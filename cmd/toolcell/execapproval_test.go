@@ -123,7 +123,8 @@ func TestFormsAtTheTerminal(t *testing.T) {
 	}{
 		"filled in": {
 			consent.Form{Schema: json.RawMessage(schema)},
-			[]string{"y", "Ada", "x", "7", "3", "2", "", "", "1,3", "yes"}, "accept",
+			[]string{"y", "Ada", "x", "7", "3", "2", "", "", "1,3", "yes"},
+			"accept",
 			map[string]any{"name": "Ada", "age": int64(7), "color": "g", "rate": 1.5, "sizes": []string{"S", "L"}, "sure": true},
 		},
 		"declined":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"", "n"}, "decline", nil},
