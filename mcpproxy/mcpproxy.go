@@ -22,13 +22,16 @@
 //	search      which tools fit a need
 //	signature   how a tool is called from Python
 //	policy      what may be called, and how often
+//	elicitation what a server asks the user for, and the answer
 //	redact      takes a server's secrets out of texts
 //
 // text, match, statefile, rawjson and pyname are small tools that these share.
 // Here they come together. A Proxy offers the methods in proxytools.go and
 // proxycalls.go. One server is an upstream: upstream.go starts and ends it,
 // upstreamtools.go lists its tools, upstreamcall.go takes one call from name to
-// answer, pinnedtools.go compares its tools with their pins, and upstreamstate.go holds what outlives a change of its entry. search.go
+// answer, pinnedtools.go compares its tools with their pins, relay.go takes what the
+// server asks meanwhile to the user, and upstreamstate.go holds what outlives a change
+// of its entry. search.go
 // searches over all servers, and searchindex.go makes the index for it.
 package mcpproxy
 
@@ -37,6 +40,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -79,6 +83,7 @@ type Proxy struct {
 	tools    knownTools
 
 	signatures signatureCache
+	elicits    atomic.Pointer[ElicitCapabilities] // of the client; nil is none
 
 	mu      sync.RWMutex
 	servers snapshot

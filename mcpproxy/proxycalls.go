@@ -37,6 +37,13 @@ type CallRequest struct {
 	// or an error, with which Call fails before anything is sent. It may be nil.
 	Check func(s config.Server, t catalog.Tool, args json.RawMessage) (reasons []string, err error)
 	Sent  func(t catalog.Tool) // is called just before the call goes out; may be nil
+	// Elicit takes what the server asks during the call to the user. It is called for one
+	// thing at a time, and its time is not the server's (Options.CallTimeout). A server of
+	// before 2026-07-28 does not always say for which of several calls it asks: it is then
+	// the oldest one in flight with an Elicit. nil: what servers ask is declined, and they
+	// are told that nobody can be asked.
+	Elicit  Elicit
+	Elicits ElicitCapabilities // of the client that Elicit asks
 }
 
 // A CallResult is what a tool answered.
@@ -92,7 +99,8 @@ func (p *Proxy) ListPrompts(ctx context.Context, server string) (json.RawMessage
 	return p.listItems(ctx, server, itemKind{transport.MethodListPrompts, "prompts", "prompts", hasPrompts})
 }
 
-// ReadResource returns the ReadResourceResult as the server wrote it.
+// ReadResource returns the ReadResourceResult as the server wrote it. WithElicit says who
+// answers what the server asks.
 func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error) {
 	if uri == "" || len(uri) > maxURI {
 		return nil, fmt.Errorf("reading a resource of server %q: the URI is empty or longer than %d bytes", server, maxURI)
@@ -101,7 +109,8 @@ func (p *Proxy) ReadResource(ctx context.Context, server, uri string) (json.RawM
 	return p.requestItem(ctx, server, r, &transport.Params{URI: uri})
 }
 
-// GetPrompt returns the GetPromptResult as the server wrote it.
+// GetPrompt returns the GetPromptResult as the server wrote it. WithElicit says who
+// answers what the server asks.
 func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error) {
 	params := &transport.Params{Name: name}
 	if len(args) > 0 {

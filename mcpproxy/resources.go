@@ -85,7 +85,7 @@ func listItems(ctx context.Context, u *upstream, kind itemKind) (json.RawMessage
 
 // requestItem sends one request and returns its result.
 func requestItem(ctx context.Context, u *upstream, r itemRequest, params *transport.Params) (json.RawMessage, error) {
-	ctx, cancel := within(ctx, u.callTimeout)
+	ctx, left, cancel := startCallTime(ctx, u.callTimeout)
 	defer cancel()
 	s, release, err := u.acquire(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func requestItem(ctx context.Context, u *upstream, r itemRequest, params *transp
 	if !s.Offers(r.has) {
 		return nil, fmt.Errorf("%s: the server has no %s", what, r.kind)
 	}
-	reply, err := s.Request(ctx, r.method, params)
+	reply, err := newRelay(u, s, "", askingOf(ctx), left).request(ctx, r.method, params)
 	if err == nil {
 		err = reply.Check()
 	}
@@ -111,6 +111,5 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 	if limit <= 0 {
 		return ctx, func() {}
 	}
-	cause := fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
-	return context.WithTimeoutCause(ctx, limit, cause)
+	return context.WithTimeoutCause(ctx, limit, noAnswer(limit))
 }

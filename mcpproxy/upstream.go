@@ -43,6 +43,14 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 			_ = u.discard(s)
 			continue
 		}
+		if s := u.live; s != nil && u.calls == 0 && s.Legacy() && s.Elicits() != u.elicits() {
+			u.detach() // it was told otherwise of the client
+			u.finished.Add(1)
+			u.mu.Unlock()
+			s.Close()
+			u.finished.Done()
+			continue
+		}
 		if s := u.live; s != nil {
 			u.calls++
 			u.stopTimer()
@@ -120,7 +128,7 @@ func (u *upstream) start() (any, error) {
 	u.starting, u.since = true, time.Now()
 	u.mu.Unlock()
 	info := u.record.Info()
-	return u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}))
+	return u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.elicits()))
 }
 
 // finishStart takes in the outcome of a start.

@@ -24,17 +24,17 @@ func (u *upstream) callInTurn(ctx context.Context, r CallRequest, args json.RawM
 	if err := r.Run.ServerDenied(policyNames(u.server)); err != nil {
 		return CallResult{}, err
 	}
-	ctx, cancel := within(ctx, u.callTimeout)
+	ctx, left, cancel := startCallTime(ctx, u.callTimeout)
 	defer cancel()
 	if err := u.turns.Acquire(ctx, 1); err != nil {
 		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
 	}
 	defer u.turns.Release(1)
-	return u.call(ctx, r, args)
+	return u.call(ctx, r, args, left)
 }
 
 // call makes one call, on a session that is started if it must be.
-func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage) (CallResult, error) {
+func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage, left *callTime) (CallResult, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return CallResult{}, err
@@ -50,7 +50,8 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err := r.authorize(u.server, t, u.pins.changed(t, u.record), args); err != nil {
 		return CallResult{}, err
 	}
-	res, err := s.Request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})
+	asked := newRelay(u, s, t.Name, asking{r.Elicits, r.Elicit}, left)
+	res, err := asked.request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})
 	if err != nil {
 		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
 		if cause := context.Cause(ctx); cause != nil {
@@ -111,6 +112,10 @@ func (u *upstream) explainError(s *transport.Session, err error, what string, ef
 func (u *upstream) explain(s *transport.Session, err error, what string, effect error) error {
 	if u.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, errClosed)
+	}
+	var asked *askError
+	if errors.As(err, &asked) { // whatever it wraps is not about this server
+		return fmt.Errorf("%s: %w", what, asked)
 	}
 	var wireErr *jsonrpc.Error
 	if errors.As(err, &wireErr) {

@@ -30,7 +30,8 @@ type upstreamState struct {
 	record      *catalog.Record // what is known of it, whether it runs or not
 	pins        *pinnedTools
 	dialer      *transport.Dialer
-	login       *oauth.Store // nil where headers of the entry authorize
+	elicits     func() ElicitCapabilities // of the client, now
+	login       *oauth.Store              // nil where headers of the entry authorize
 	log         *slog.Logger
 	secrets     *redact.Redactor
 	idle        time.Duration
@@ -61,7 +62,7 @@ type upstreamState struct {
 func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	o := p.options
 	st := &upstreamState{
-		underway: map[string]bool{}, pins: newPinnedTools(s, pins.Store{Dir: o.PinDir}, o.Log),
+		underway: map[string]bool{}, pins: newPinnedTools(s, pins.Store{Dir: o.PinDir}, o.Log), elicits: p.elicitsNow,
 		record: catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}

@@ -166,6 +166,23 @@ func (h *Redactor) Text(text string) string {
 	return h.texts.Replace(text)
 }
 
+// credential is in the names of values that open something by themselves. Not all
+// values of an entry do: the ID of a client is part of each address to log in at.
+var credential = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|authorization)`)
+
+// Secret returns the name of a credential that text has in it, in brackets, or "". It is
+// for what cannot be redacted and stay of use, such as an address to open.
+func (h *Redactor) Secret(text string) (name string) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for value, name := range h.names {
+		if credential.MatchString(name) && !strings.HasPrefix(value, "http") && strings.Contains(text, value) {
+			return name
+		}
+	}
+	return ""
+}
+
 // Error returns err with a text without secrets; what it wraps can still
 // be asked for.
 func (h *Redactor) Error(err error) error {

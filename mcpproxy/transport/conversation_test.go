@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
@@ -156,7 +157,7 @@ func (k *talk) do(ctx context.Context, words []string) {
 	switch words[0] {
 	case "connect":
 		go func() {
-			cs, err := k.dialer.connect(ctx, k.transport, len(words) > 1)
+			cs, err := k.dialer.connect(ctx, k.transport, len(words) > 1, elicitation.Capabilities{})
 			if err == nil {
 				k.session = &Session{
 					link: k.proc, stdio: k.transport, notes: k.notes, calls: k.transport.WaitingCalls(), mcp: cs, since: time.Now(),

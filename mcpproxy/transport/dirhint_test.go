@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -45,7 +46,7 @@ func TestServerStartsInItsDirectory(t *testing.T) {
 	start := func(s config.Server, script string) error {
 		s.Name, s.Transport, s.Command, s.Source = "s", config.Stdio, "sh", "f.json"
 		s.Args = []string{"-c", script, "server.sh"}
-		_, _, err := NewDialer(s, Options{}).Dial(t.Context(), Handshake{})
+		_, _, err := NewDialer(s, Options{}).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
 		return err
 	}
 	own := filepath.Join(home, "own")

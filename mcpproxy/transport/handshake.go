@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
@@ -17,16 +18,16 @@ import (
 
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
-func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
+func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
 	tooLong := d.tooLong()
 	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.options.StartTimeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if t == config.Stdio || t == "" {
-		return d.overProcess(ctx, cancel, legacy)
+		return d.overProcess(ctx, cancel, legacy, can)
 	}
-	return d.overHTTP(ctx, cancel, t, legacy)
+	return d.overHTTP(ctx, cancel, t, legacy, can)
 }
 
 // tooLong says that the server did not answer in time, and where to look.
@@ -53,7 +54,7 @@ const maxCommandShown = 200
 
 // overProcess is attempt for a command. A server that ended without having
 // read server/discover had another reason to.
-func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool) (_ *Session, suspect bool, err error) {
+func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
 	proc, err := stdio.Start(d.server, d.options.Redactor, d.options.Guard, d.options.Log)
 	if err != nil {
 		return nil, false, err
@@ -63,9 +64,9 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	if !legacy {
 		go w.WatchDiscover(ctx, d.options.DiscoverTimeout, cancel)
 	}
-	cs, err := d.connect(ctx, w, legacy)
+	cs, err := d.connect(ctx, w, legacy, can)
 	if err == nil {
-		return &Session{link: proc, stdio: w, notes: notes, calls: w.WaitingCalls(), mcp: cs, since: time.Now()}, false, nil
+		return &Session{link: proc, stdio: w, notes: notes, calls: w.WaitingCalls(), mcp: cs, can: can, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)
 	_ = w.Close()
@@ -75,7 +76,7 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 }
 
 // overHTTP is attempt for a URL.
-func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool) (_ *Session, suspect bool, err error) {
+func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
 	notes := message.NewNotifications(d.options.ToolsChanged)
 	r, err := remote.New(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
 	if err != nil {
@@ -84,7 +85,7 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 	if !legacy {
 		go r.WatchDiscover(ctx, d.options.DiscoverTimeout, cancel)
 	}
-	cs, err := d.connect(ctx, r, legacy)
+	cs, err := d.connect(ctx, r, legacy, can)
 	if err != nil {
 		cause := context.Cause(ctx)
 		why := r.ExplainStart(err, cause)
@@ -93,15 +94,15 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 		return nil, !legacy && r.TookDiscover(cause), why
 	}
 	r.Watch(cs)
-	return &Session{link: r, notes: notes, calls: r.WaitingCalls(), mcp: cs, since: time.Now()}, false, nil
+	return &Session{link: r, notes: notes, calls: r.WaitingCalls(), mcp: cs, can: can, since: time.Now()}, false, nil
 }
 
-func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool) (*mcp.ClientSession, error) {
+func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool, can elicitation.Capabilities) (*mcp.ClientSession, error) {
 	var options mcp.ClientSessionOptions
 	if legacy {
 		options.ProtocolVersion = message.LegacyProtocol
 	}
-	return d.newClient().Connect(ctx, t, &options)
+	return d.newClient(can).Connect(ctx, t, &options)
 }
 
 // explainProcess says why a start failed. If we ended the server, its exit
@@ -116,13 +117,22 @@ func explainProcess(proc *stdio.Process, err, cause error) error {
 	return proc.WithOutput(notMCP(err))
 }
 
-// newClient makes a client for one session. It offers the server nothing:
-// capabilities are empty and not nil, which would advertise roots. The handler
-// of list_changed is there to make the SDK subscribe; message.Notifications handles
-// the notification before the SDK sees it.
-func (d *Dialer) newClient() *mcp.Client {
-	return mcp.NewClient(d.options.ClientInfo, &mcp.ClientOptions{
-		Capabilities:           &mcp.ClientCapabilities{},
+// newClient makes a client for one session. It offers the server what the user can be
+// asked, and nothing else: capabilities are not nil, which would advertise roots. The
+// handler of list_changed is there to make the SDK subscribe; message.Notifications
+// handles the notification before the SDK sees it, and likewise what a server asks in a
+// call: what is left for the SDK's handler belongs to no call. Results that ask for
+// input are the caller's: the SDK would ask and repeat the request by itself.
+func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
+	o := &mcp.ClientOptions{
+		Capabilities:           can.ForSession(),
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.ToolsChanged() },
-	})
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+	}
+	if can != (elicitation.Capabilities{}) {
+		o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		}
+	}
+	return mcp.NewClient(d.options.ClientInfo, o)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
@@ -47,6 +48,7 @@ type Session struct {
 	notes *message.Notifications
 	calls *message.Calls
 	mcp   *mcp.ClientSession
+	can   elicitation.Capabilities
 	since time.Time
 }
 
@@ -63,6 +65,28 @@ type Params struct {
 	// Progress is called with what the server says of the request while it works
 	// on it; total is 0 if it is not known.
 	Progress func(done, total float64, text string)
+
+	// Elicits are the ways in which the user can be asked during this request. Servers
+	// of before 2026-07-28 know those of the session instead.
+	Elicits elicitation.Capabilities
+	// Answer is called with what such a server asks during the request; nil declines it.
+	Answer message.Answerer
+	// Inputs and State answer an earlier result of the same request that asked for
+	// input (message.InputRequired).
+	Inputs map[string]*mcp.ElicitResult
+	State  string
+}
+
+// inputs are Inputs as the SDK has them.
+func (p *Params) inputs() mcp.InputResponseMap {
+	if len(p.Inputs) == 0 {
+		return nil
+	}
+	all := mcp.InputResponseMap{}
+	for key, answer := range p.Inputs {
+		all[key] = answer
+	}
+	return all
 }
 
 // withMeta returns the parameters with more metadata.
@@ -83,7 +107,13 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (m
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
+	if mayAsk(method) && !s.Legacy() && params.Elicits != s.can {
+		params = params.withMeta(mcp.Meta{mcp.MetaKeyClientCapabilities: params.Elicits.ForRequest()})
+	}
 	c := message.NewCall(params.Arguments, params.Schema)
+	if s.Legacy() && params.Answer != nil {
+		defer s.notes.AnswerDuring(ctx, c, params.Answer)()
+	}
 	ctx = c.Begin(ctx)
 	defer c.GiveUp()
 	defer s.calls.Forget(c)
@@ -94,17 +124,22 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (m
 	return message.Reply{}, s.explain(c, err)
 }
 
+// mayAsk reports whether a server may ask for input before it answers a request.
+func mayAsk(method string) bool {
+	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
+}
+
 // send sends a request with the SDK, whose result the connection keeps.
 func (s *Session) send(ctx context.Context, method string, p *Params) (err error) {
 	switch method {
 	case MethodCallTool:
-		params := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name}
+		params := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name, InputResponses: p.inputs(), RequestState: p.State}
 		if p.Arguments != nil {
 			params.Arguments = p.Arguments
 		}
 		_, err = s.mcp.CallTool(ctx, params)
 	case MethodGetPrompt:
-		params := &mcp.GetPromptParams{Meta: p.Meta, Name: p.Name}
+		params := &mcp.GetPromptParams{Meta: p.Meta, Name: p.Name, InputResponses: p.inputs(), RequestState: p.State}
 		if p.Arguments != nil {
 			if err := json.Unmarshal(p.Arguments, &params.Arguments); err != nil {
 				return err
@@ -112,7 +147,7 @@ func (s *Session) send(ctx context.Context, method string, p *Params) (err error
 		}
 		_, err = s.mcp.GetPrompt(ctx, params)
 	case MethodReadResource:
-		_, err = s.mcp.ReadResource(ctx, &mcp.ReadResourceParams{Meta: p.Meta, URI: p.URI})
+		_, err = s.mcp.ReadResource(ctx, &mcp.ReadResourceParams{Meta: p.Meta, URI: p.URI, InputResponses: p.inputs(), RequestState: p.State})
 	case MethodListTools:
 		_, err = s.mcp.ListTools(ctx, &mcp.ListToolsParams{Meta: p.Meta, Cursor: p.Cursor})
 	case MethodListResources:
@@ -156,6 +191,22 @@ func (s *Session) InitializeResult() *mcp.InitializeResult { return s.mcp.Initia
 func (s *Session) Offers(has func(*mcp.ServerCapabilities) bool) bool {
 	said := s.InitializeResult()
 	return said == nil || said.Capabilities == nil || has(said.Capabilities)
+}
+
+// Legacy reports whether the server speaks a protocol of before 2026-07-28.
+func (s *Session) Legacy() bool {
+	said := s.InitializeResult()
+	return said != nil && said.ProtocolVersion <= message.LegacyProtocol
+}
+
+// Elicits returns the ways to ask the user that the server was told of when the
+// session began.
+func (s *Session) Elicits() elicitation.Capabilities { return s.can }
+
+// AwaitCompleted returns a channel that is closed when the server says that what the
+// user does at an address is done. It is to be called before the user is asked.
+func (s *Session) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {
+	return s.notes.AwaitCompleted(id)
 }
 
 // Down is closed when the server ended or stopped talking.

@@ -10,13 +10,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // dialed opens a session that ends with the test.
 func dialed(t *testing.T, s config.Server, o Options) *Session {
 	t.Helper()
-	live, _, err := NewDialer(s, o).Dial(t.Context(), Handshake{})
+	live, _, err := NewDialer(s, o).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
@@ -82,21 +83,21 @@ func NewDialer(s config.Server, o Options) *Dialer {
 // Dial starts or reaches the server and shakes hands. Servers written before
 // 2026 may die or hang on server/discover; they get a new link and the older
 // handshake, and the result reports it, so that the next start need not find
-// out again.
-func (d *Dialer) Dial(ctx context.Context, last Handshake) (*Session, Handshake, error) {
+// out again. The server is told that the user can be asked in these ways.
+func (d *Dialer) Dial(ctx context.Context, last Handshake, can elicitation.Capabilities) (*Session, Handshake, error) {
 	if d.server.Transport != config.Remote {
-		return d.dialOver(ctx, d.server.Transport, last)
+		return d.dialOver(ctx, d.server.Transport, last, can)
 	}
 	if last.Transport != "" {
-		return d.dialOver(ctx, last.Transport, last)
+		return d.dialOver(ctx, last.Transport, last, can)
 	}
-	s, found, err := d.dialOver(ctx, config.HTTP, last)
+	s, found, err := d.dialOver(ctx, config.HTTP, last, can)
 	var failed *remote.Error
 	if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.SuggestsSSE() {
 		found.Transport = config.HTTP
 		return s, found, err
 	}
-	s, found, second := d.dialOver(ctx, config.SSE, Handshake{})
+	s, found, second := d.dialOver(ctx, config.SSE, Handshake{}, can)
 	found.Transport = config.SSE
 	if second != nil {
 		return nil, last, fmt.Errorf("%w; and as an SSE server: %w", err, UnwrapStart(second))
@@ -105,20 +106,20 @@ func (d *Dialer) Dial(ctx context.Context, last Handshake) (*Session, Handshake,
 }
 
 // dialOver dials over one transport.
-func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshake) (*Session, Handshake, error) {
+func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshake, can elicitation.Capabilities) (*Session, Handshake, error) {
 	if t == config.SSE {
 		last.Legacy = true // this transport ended before server/discover came
 	}
-	s, suspect, err := d.attempt(ctx, t, last.Legacy)
+	s, suspect, err := d.attempt(ctx, t, last.Legacy, can)
 	if suspect && ctx.Err() == nil {
 		d.options.Log.Debug("trying the older handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
 		last.Legacy = true
-		s, _, err = d.attempt(ctx, t, true)
+		s, _, err = d.attempt(ctx, t, true, can)
 	}
 	if err != nil {
 		return nil, Handshake{}, &startError{d.server.Name, d.options.Redactor.Error(err)}
 	}
-	if res := s.mcp.InitializeResult(); res != nil && res.ProtocolVersion <= message.LegacyProtocol {
+	if s.Legacy() {
 		last.Legacy = true // it need not be asked again
 	}
 	return s, last, nil

@@ -15,17 +15,17 @@ import (
 type Reply struct {
 	Result  json.RawMessage // as the server wrote it
 	IsError bool            // a tool says that it failed
-	asks    bool            // it is none: the server wants input of the user first
+	asks    bool            // it is none: the server wants input first
 }
 
-// Check returns an error for a result that cannot be returned to the caller. Under the 2026-07-28 protocol a
-// server may answer with questions to the user, whom a script cannot reach.
+// Check returns an error for a result that cannot be returned to the caller, such as
+// one that only asks for input.
 func (r Reply) Check() error {
 	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {
 		return errors.New("the server's result is not an object")
 	}
 	if r.asks {
-		return errors.New("the tool asks the user for input, which is not supported inside run_python")
+		return errors.New("the server asks the user for input, who cannot be asked here")
 	}
 	return nil
 }

@@ -48,8 +48,9 @@ func Batch(line []byte) []json.RawMessage {
 }
 
 // Decode decodes one message of a server and returns it if the session should
-// see it. Notifications stop here.
-func (n *Notifications) Decode(raw []byte) (jsonrpc.Message, error) {
+// see it. Notifications stop here, and so does what the server asks in a call. c is
+// the call over whose stream the message came, or nil.
+func (n *Notifications) Decode(raw []byte, c *Call) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		if msg = salvage(raw, err); msg == nil {
@@ -58,10 +59,16 @@ func (n *Notifications) Decode(raw []byte) (jsonrpc.Message, error) {
 	}
 	req, ok := msg.(*jsonrpc.Request)
 	switch {
-	case !ok || req.IsCall() && n.admit():
+	case !ok:
 		return msg, nil
 	case req.IsCall():
-		return nil, nil
+		if !n.admit() || req.Method == methodElicit && n.questions.take(req, c) {
+			return nil, nil
+		}
+		return msg, nil
+	case req.Method == methodCancelled:
+		n.questions.cancel(req.Params)
+		return msg, nil
 	case forSDK(req.Method):
 		return msg, nil
 	}

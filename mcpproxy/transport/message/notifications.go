@@ -15,7 +15,8 @@ import (
 type Notifications struct {
 	Changed func() // the tools did
 
-	requests rateLimiter // from the server to us: pings, and what we answer with an error
+	requests  rateLimiter // from the server to us: pings, questions, and what we answer with an error
+	questions questions
 
 	mu        sync.Mutex
 	last      int64
@@ -35,6 +36,8 @@ func (n *Notifications) receive(method string, params json.RawMessage) {
 		n.Changed()
 	case "notifications/progress":
 		n.receiveProgress(params)
+	case methodCompleted:
+		n.questions.complete(params)
 	}
 }
 
@@ -139,5 +142,5 @@ func (p *rateLimiter) allow(now time.Time) bool {
 
 // forSDK reports whether the SDK is to see a notification after all.
 func forSDK(method string) bool {
-	return method == "notifications/cancelled" || strings.HasPrefix(method, "notifications/subscriptions/")
+	return method == methodCancelled || strings.HasPrefix(method, "notifications/subscriptions/")
 }

@@ -84,7 +84,7 @@ func (r *Link) readAnswer(body io.Reader, c *message.Call) ([]byte, error) {
 		return nil, &Error{Lost: true, text: "the server " + (&message.TooLongError{Limit: r.limit}).Error()}
 	}
 	for _, one := range message.Batch(raw) {
-		msg, err := r.notes.Decode(one)
+		msg, err := r.notes.Decode(one, c)
 		if err != nil {
 			return nil, &Error{Lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
 		}

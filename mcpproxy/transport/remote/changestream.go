@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -69,7 +68,7 @@ func (r changeStream) readStream(req *http.Request) bool {
 			return r.ctx.Err() == nil
 		}
 		for _, raw := range message.Batch(ev.data) {
-			if msg, err := r.notes.Decode(raw); err == nil {
+			if msg, err := r.notes.Decode(raw, nil); err == nil {
 				if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
 					r.answerPing(req)
 				}
@@ -89,7 +88,7 @@ func (r changeStream) standing(version string) (*http.Request, error) {
 	return req, nil
 }
 
-func (r changeStream) mark(req *http.Request, version string) {
+func (r *Link) mark(req *http.Request, version string) {
 	if version != "" {
 		req.Header.Set(versionKey, version)
 	}
@@ -127,22 +126,5 @@ func (r changeStream) answerPing(asked *jsonrpc.Request) {
 	if asked.Method != "ping" {
 		answer = &jsonrpc.Response{ID: asked.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not offered by this client"}}
 	}
-	body, err := jsonrpc.EncodeMessage(answer)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.server.URL, bytes.NewReader(body))
-	if err != nil {
-		return
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, "+eventStream)
-	r.mark(req, message.LegacyProtocol)
-	setBody(req, body)
-	if resp, done, err := r.send(req); err == nil {
-		resp.Body.Close()
-		done()
-	}
+	_ = r.post(r.ctx, answer) // the next one will say that the server is gone
 }

@@ -167,7 +167,7 @@ func (e *events) handle(ev event) error {
 	var pass [][]byte
 	if ev.hasData && (ev.name == "" || ev.name == "message") && len(bytes.TrimSpace(ev.data)) > 0 {
 		for _, raw := range message.Batch(ev.data) {
-			msg, err := e.r.notes.Decode(raw)
+			msg, err := e.r.notes.Decode(raw, e.call)
 			if err != nil {
 				if e.call != nil {
 					return &Error{Lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
@@ -234,7 +234,11 @@ type eventConn struct {
 	r *Link
 }
 
-func newEventConn(conn mcp.Connection, r *Link) *eventConn { return &eventConn{conn, r} }
+func newEventConn(conn mcp.Connection, r *Link) *eventConn {
+	c := &eventConn{conn, r}
+	r.events.Store(c)
+	return c
+}
 
 // Read implements mcp.Connection.
 func (c *eventConn) Read(ctx context.Context) (jsonrpc.Message, error) {

@@ -42,6 +42,8 @@ type Link struct {
 	denied    atomic.Pointer[Error] // it was refused for want of a login
 	answered  atomic.Bool           // something came back
 	sessionID atomic.Value
+	version   atomic.Value              // of the protocol, as the SDK sends it
+	events    atomic.Pointer[eventConn] // over SSE
 
 	isDown chan struct{}
 	mu     sync.Mutex
@@ -75,6 +77,7 @@ func New(s config.Server, t config.Transport, notes *message.Notifications, toke
 		limit: limit, isDown: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	notes.RespondWith(r.respond)
 	return r, nil
 }
 

@@ -54,6 +54,9 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 	if req.Method == http.MethodGet {
 		return r.openStream(req, c)
 	}
+	if version := req.Header.Get(versionKey); version != "" {
+		r.version.Store(version)
+	}
 	body, err := io.ReadAll(req.Body)
 	req.Body.Close()
 	if err != nil {

@@ -44,11 +44,13 @@ type Transport struct {
 
 // NewTransport returns the transport over the pipes of p.
 func NewTransport(p *Process, notes *message.Notifications) *Transport {
-	return &Transport{
+	t := &Transport{
 		proc: p, notes: notes,
 		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: message.MaxSize,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
+	notes.RespondWith(func(ctx context.Context, answer *jsonrpc.Response) error { return t.Write(ctx, answer) })
+	return t
 }
 
 // Connect implements mcp.Transport.
@@ -237,7 +239,7 @@ func (t *Transport) decode(raw []byte) (jsonrpc.Message, bool) {
 		t.answered.Store(true)
 		return t.calls.Keep(a.ID, a.Reply), true
 	}
-	msg, err := t.notes.Decode(raw)
+	msg, err := t.notes.Decode(raw, nil)
 	if err != nil {
 		t.proc.output.add("stdout", raw)
 		return nil, false

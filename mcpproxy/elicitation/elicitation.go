@@ -1,0 +1,205 @@
+// Package elicitation reads what a server asks the user for during a call, and checks
+// the answer (MCP specification, Elicitation).
+//
+// What servers ask is hostile: it is bounded, texts are cleaned of what a reader cannot
+// see, and a form has nothing but the flat fields that the specification allows. An
+// answer goes to the server only if it fits the form. Who asks the user, and when, is
+// not known here.
+package elicitation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// Method is the one with which a server asks.
+const Method = "elicitation/create"
+
+// The modes of a request.
+const (
+	Form = "form"
+	URL  = "url"
+)
+
+// Capabilities are the modes that a client can show to the user.
+type Capabilities struct{ Form, URL bool }
+
+// Both returns the modes that two have in common.
+func (c Capabilities) Both(other Capabilities) Capabilities {
+	return Capabilities{Form: c.Form && other.Form, URL: c.URL && other.URL}
+}
+
+// ForSession returns the capabilities of a client as a server is told them at the
+// beginning of a session: these and no others.
+func (c Capabilities) ForSession() *mcp.ClientCapabilities {
+	var told mcp.ClientCapabilities
+	if c.Form || c.URL {
+		told.Elicitation = &mcp.ElicitationCapabilities{}
+	}
+	if c.Form {
+		told.Elicitation.Form = &mcp.FormElicitationCapabilities{}
+	}
+	if c.URL {
+		told.Elicitation.URL = &mcp.URLElicitationCapabilities{}
+	}
+	return &told
+}
+
+// ForRequest is ForSession for the metadata of one request. The SDK's type would add
+// roots.
+func (c Capabilities) ForRequest() map[string]any {
+	modes := map[string]any{}
+	if c.Form {
+		modes[Form] = map[string]any{}
+	}
+	if c.URL {
+		modes[URL] = map[string]any{}
+	}
+	if len(modes) == 0 {
+		return modes
+	}
+	return map[string]any{"elicitation": modes}
+}
+
+// A Request is what a server asks during a call.
+type Request struct {
+	Server, Tool string          // of the call; Tool is empty for a resource or a prompt
+	Mode         string          // Form or URL
+	Message      string          // why, in the words of the server
+	Schema       json.RawMessage // of the answer, as the server wrote it; nil with a URL
+	URL, ID      string          // ID is empty from 2026-07-28 on
+}
+
+// Bounds of a request, in bytes.
+const (
+	maxMessage = 8 << 10
+	maxSchema  = 64 << 10
+	maxURL     = 4 << 10
+	maxID      = 256
+)
+
+// Read reads the parameters of a request whose server is told these capabilities, and
+// takes the secrets of the server's entry out of it.
+func Read(params json.RawMessage, can Capabilities, secrets *redact.Redactor) (Request, error) {
+	members, err := rawjson.Members(params)
+	if err != nil {
+		return Request{}, fmt.Errorf("what the server asks for %w", err)
+	}
+	r := Request{Mode: Form}
+	for _, m := range []struct {
+		name string
+		into *string
+	}{{"mode", &r.Mode}, {"message", &r.Message}, {"url", &r.URL}, {"elicitationId", &r.ID}} {
+		raw, given := rawjson.Find(members, m.name)
+		if given && json.Unmarshal(raw, m.into) != nil {
+			return Request{}, fmt.Errorf("its %q is not text", m.name)
+		}
+	}
+	if raw, given := rawjson.Find(members, "requestedSchema"); given && !rawjson.IsNull(raw) {
+		r.Schema = raw
+	}
+	if err := r.checkMode(can); err != nil {
+		return Request{}, err
+	}
+	r.Message = text.Bound(secrets.Text(text.Clean(r.Message)), maxMessage)
+	if r.Mode == URL {
+		return r, r.checkURL(secrets)
+	}
+	if len(r.Schema) > maxSchema {
+		return Request{}, fmt.Errorf("its form is longer than %d KiB", maxSchema>>10)
+	}
+	if r.Schema, err = cleanSchema(r.Schema); err == nil { // first: what cannot be seen may divide a secret
+		r.Schema, err = secrets.JSON(r.Schema)
+	}
+	if err == nil {
+		_, err = readForm(r.Schema)
+	}
+	if err != nil {
+		return Request{}, fmt.Errorf("its form: %w", err)
+	}
+	return r, nil
+}
+
+// checkMode refuses what the client cannot show: a server must not ask for a mode that
+// was not declared.
+func (r Request) checkMode(can Capabilities) error {
+	switch {
+	case r.Mode != Form && r.Mode != URL:
+		return fmt.Errorf("its mode %q is unknown", text.Printable(r.Mode, 40))
+	case r.Mode == Form && !can.Form, r.Mode == URL && !can.URL:
+		return fmt.Errorf("its mode %q is not among those that the client has", r.Mode)
+	case r.Mode == Form && r.URL != "":
+		return errors.New("it has a form and an address")
+	case r.Mode == Form && r.Schema == nil:
+		return errors.New("it has no form")
+	case r.Mode == URL && r.Schema != nil:
+		return errors.New("it has an address and a form")
+	}
+	return nil
+}
+
+// checkURL refuses an address that does not show where it leads. It is never cut: the
+// user decides by its host.
+func (r Request) checkURL(secrets *redact.Redactor) error {
+	if len(r.URL) > maxURL {
+		return fmt.Errorf("its address is longer than %d KiB", maxURL>>10)
+	}
+	if strings.ContainsFunc(r.URL, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return errors.New("its address has characters that are not printable ASCII")
+	}
+	u, err := url.Parse(r.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return errors.New("its address is not one of http or https")
+	case u.User != nil: // https://bank.example@evil.example
+		return errors.New("its address has a user name before the host")
+	}
+	if name := secrets.Secret(r.URL); name != "" {
+		return fmt.Errorf("its address holds %s of the server's entry", name)
+	}
+	if len(r.ID) > maxID || strings.ContainsFunc(r.ID, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return fmt.Errorf("its elicitationId is longer than %d bytes or not printable", maxID)
+	}
+	return nil
+}
+
+// A Reply is the user's answer.
+type Reply struct {
+	Action  string          // accept, decline or cancel
+	Content json.RawMessage // what was entered in the form, with accept
+}
+
+// ForServer returns the reply as the server gets it, or an error if it does not fit
+// what was asked. Values go up as they were entered: numbers are not decoded.
+func (r Request) ForServer(reply Reply) (*mcp.ElicitResult, error) {
+	result := &mcp.ElicitResult{Action: reply.Action}
+	switch reply.Action {
+	case "decline", "cancel":
+		return result, nil
+	case "accept":
+	default:
+		return nil, fmt.Errorf("the answer is %q and not accept, decline or cancel", text.Printable(reply.Action, 40))
+	}
+	if r.Mode == URL {
+		return result, nil // what is entered there does not pass through here
+	}
+	f, err := readForm(r.Schema)
+	if err != nil {
+		return nil, err
+	}
+	entered, err := f.check(reply.Content)
+	if err != nil {
+		return nil, fmt.Errorf("what was entered does not fit the form: %w", err)
+	}
+	result.Content = entered
+	return result, nil
+}

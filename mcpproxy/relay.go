@@ -1,0 +1,208 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+)
+
+const (
+	maxRounds    = 10 // of questions in one request
+	maxWaits     = 3  // of a server that only wants more time
+	maxAddresses = 8  // in one error
+	// completedWithin is how long what the user does at an address may take. After it
+	// the request is sent again in any case, and says whether that was too early.
+	completedWithin = 5 * time.Minute
+)
+
+// A relay takes what a server asks during one request to the user of the caller.
+//
+//	before 2026-07-28    the server sends a request of its own (answer), or refuses
+//	                     until the user was at an address (visit)
+//	since then           the result asks, and the request is sent again (rounds)
+type relay struct {
+	u       *upstream
+	session *transport.Session
+	tool    string
+	asking
+	left *callTime
+}
+
+// newRelay returns the relay of a request over s. A server of before 2026-07-28 may ask
+// only in the ways that it was told of.
+func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *callTime) *relay {
+	a = a.orNobody()
+	if s.Legacy() {
+		a.can = a.can.Both(s.Elicits())
+	}
+	return &relay{u, s, tool, a, left}
+}
+
+// request sends a request, and answers what the server asks before it gives a result.
+func (r *relay) request(ctx context.Context, method string, params *transport.Params) (message.Reply, error) {
+	params.Elicits = r.can
+	if !r.session.Legacy() {
+		return r.rounds(ctx, method, params)
+	}
+	if r.elicit != nil {
+		params.Answer = r.answer
+	}
+	reply, err := r.session.Request(ctx, method, params)
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && refused.Code == mcp.CodeURLElicitationRequired && r.can.URL {
+		if err := r.visit(ctx, refused.Data); err != nil {
+			return message.Reply{}, err
+		}
+		return r.session.Request(ctx, method, params)
+	}
+	return reply, err
+}
+
+// answer answers a request that the server sent.
+func (r *relay) answer(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	result, err := r.ask(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(result)
+}
+
+// ask asks the user one thing. What cannot be shown is the server's fault, and an error
+// of JSON-RPC.
+func (r *relay) ask(ctx context.Context, params json.RawMessage) (*mcp.ElicitResult, error) {
+	r.left.pause()
+	defer r.left.resume()
+	e, err := elicitation.Read(params, r.can, r.u.secrets)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the user cannot be asked this: " + err.Error()}
+	}
+	e.Server, e.Tool = r.u.server.Name, r.tool
+	reply, err := r.elicit(ctx, e)
+	if err != nil {
+		return nil, &askError{err}
+	}
+	return e.ForServer(reply)
+}
+
+// An askError says that the user gave no answer.
+type askError struct{ err error }
+
+func (e *askError) Error() string {
+	return "asking the user what the server wants to know: " + e.err.Error()
+}
+func (e *askError) Unwrap() error { return e.err }
+
+// rounds sends a request until its result asks for nothing more. The arguments stay the
+// same, and what the server gave to be returned is returned.
+func (r *relay) rounds(ctx context.Context, method string, params *transport.Params) (message.Reply, error) {
+	next := *params
+	for asked, waited := 0, 0; ; {
+		reply, err := r.session.Request(ctx, method, &next)
+		if err != nil || !reply.NeedsInput() {
+			return reply, err
+		}
+		in, err := reply.InputRequired()
+		if err != nil {
+			return reply, fmt.Errorf("the server asks for input: %w", err)
+		}
+		next.State, next.Inputs = in.State, nil
+		if len(in.Requests) == 0 {
+			if waited == maxWaits {
+				return reply, fmt.Errorf("the server is too busy: it put the request off %d times", waited+1)
+			}
+			waited++
+			if !pause(ctx, firstPause<<waited) {
+				return reply, context.Cause(ctx)
+			}
+			continue
+		}
+		if r.elicit == nil {
+			return reply, nil // which is an error to its caller
+		}
+		if asked++; asked > maxRounds {
+			return reply, fmt.Errorf("the server asked for input %d times and gave no result", maxRounds)
+		}
+		if next.Inputs, err = r.fulfill(ctx, in.Requests); err != nil {
+			return reply, err
+		}
+	}
+}
+
+// fulfill asks the user what a result asks for, one after the other.
+func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (map[string]*mcp.ElicitResult, error) {
+	for _, one := range requests { // before the user is asked for nothing
+		if one.Method != elicitation.Method {
+			return nil, fmt.Errorf("the server asks for %q, which is not offered here", text.Printable(one.Method, 100))
+		}
+	}
+	answers := map[string]*mcp.ElicitResult{}
+	for _, one := range requests {
+		result, err := r.ask(ctx, one.Params)
+		if refused, ok := err.(*jsonrpc.Error); ok { //nolint:errorlint // one of the user's client is not meant
+			err = errors.New(refused.Message)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the server asks for input: %w", err)
+		}
+		answers[one.Key] = result
+	}
+	return answers, nil
+}
+
+// visit asks the user to open the addresses of an error, without which the server does
+// not do the request, and waits until it says that the user is done there.
+func (r *relay) visit(ctx context.Context, data json.RawMessage) error {
+	members, err := rawjson.Members(data)
+	if err != nil {
+		return errors.New("the server asks the user to open an address, but names none")
+	}
+	raw, _ := rawjson.Find(members, "elicitations")
+	items, err := rawjson.Items(raw)
+	if err != nil || len(items) == 0 || len(items) > maxAddresses {
+		return fmt.Errorf("the server asks the user to open addresses, but names none or more than %d", maxAddresses)
+	}
+	for _, params := range items {
+		if err := r.visitOne(ctx, params); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
+	e, err := elicitation.Read(params, ElicitCapabilities{URL: true}, r.u.secrets)
+	if err != nil {
+		return fmt.Errorf("the server asks the user to open an address: %w", err)
+	}
+	done, stop := r.session.AwaitCompleted(e.ID)
+	defer stop()
+	result, err := r.ask(ctx, params)
+	if err != nil {
+		return fmt.Errorf("the server asks the user to open an address: %w", err)
+	}
+	if result.Action != "accept" {
+		return fmt.Errorf("the server asks the user to open an address, and the user's answer is %s", result.Action)
+	}
+	r.left.pause()
+	defer r.left.resume()
+	timer := time.NewTimer(completedWithin)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.session.Down():
+	}
+	return nil
+}

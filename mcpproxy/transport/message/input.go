@@ -1,0 +1,122 @@
+package message
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// InputRequired is a result that is none yet: the server wants something first, and
+// the request is then sent again (2026-07-28, Multi Round-Trip Requests).
+type InputRequired struct {
+	Requests []InputRequest // in the order of the server; empty if it only wants more time
+	State    string         // what it wants to get back, unread
+}
+
+// InputRequest is one thing that the server wants.
+type InputRequest struct {
+	Key, Method string
+	Params      json.RawMessage
+}
+
+// Bounds of an input_required result.
+const (
+	maxInputRequests = 16
+	maxInputKey      = 256
+	maxRequestState  = 1 << 20
+)
+
+// NeedsInput reports whether the result is an InputRequired.
+func (r Reply) NeedsInput() bool { return r.asks }
+
+// InputRequired reads the result as one.
+func (r Reply) InputRequired() (in InputRequired, err error) {
+	members, err := rawjson.Members(r.Result)
+	if err != nil {
+		return in, err
+	}
+	if raw, given := rawjson.Find(members, "requestState"); given && !rawjson.IsNull(raw) {
+		if len(raw) > maxRequestState {
+			return in, fmt.Errorf("its requestState is longer than %d MiB", maxRequestState>>20)
+		}
+		if in.State, err = exactText(raw); err != nil {
+			return in, fmt.Errorf("its requestState %w", err)
+		}
+	}
+	raw, given := rawjson.Find(members, "inputRequests")
+	if !given || rawjson.IsNull(raw) {
+		return in, nil
+	}
+	requests, err := rawjson.Members(raw)
+	if err != nil {
+		return in, fmt.Errorf("its inputRequests: %w", err)
+	}
+	if len(requests) > maxInputRequests {
+		return in, fmt.Errorf("it asks for more than %d inputs at once", maxInputRequests)
+	}
+	seen := map[string]bool{}
+	for _, m := range requests {
+		if seen[m.Name] || len(m.Name) > maxInputKey {
+			return in, fmt.Errorf("a key of its inputRequests comes twice or is longer than %d bytes", maxInputKey)
+		}
+		seen[m.Name] = true
+		one := InputRequest{Key: m.Name}
+		parts, err := rawjson.Members(m.Value)
+		if err != nil {
+			return in, fmt.Errorf("its inputRequests: %w", err)
+		}
+		method, _ := rawjson.Find(parts, "method")
+		if json.Unmarshal(method, &one.Method) != nil {
+			return in, errors.New("one of its inputRequests has no method")
+		}
+		one.Params, _ = rawjson.Find(parts, "params")
+		in.Requests = append(in.Requests, one)
+	}
+	return in, nil
+}
+
+// exactText decodes a JSON string that has to go back to the server as it is. Half a
+// surrogate pair would become another character.
+func exactText(raw json.RawMessage) (s string, err error) {
+	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return "", errors.New("is not text")
+	}
+	if !utf8.Valid(raw) || replaced(raw, s) {
+		return "", errors.New("has characters that cannot be returned unchanged")
+	}
+	return s, nil
+}
+
+// replaced reports whether decoding put U+FFFD where the server did not write it.
+func replaced(raw json.RawMessage, s string) bool {
+	count := 0
+	for _, r := range s {
+		if r == utf8.RuneError {
+			count++
+		}
+	}
+	if count == 0 {
+		return false
+	}
+	written := 0
+	for i := 0; i < len(raw); {
+		r, n := utf8.DecodeRune(raw[i:])
+		switch {
+		case r == utf8.RuneError:
+			written++
+		case r == '\\' && i+5 < len(raw) && raw[i+1] == 'u':
+			if strings.EqualFold(string(raw[i+2:i+6]), "fffd") {
+				written++
+			}
+			n = 2
+		case r == '\\':
+			n = 2
+		}
+		i += n
+	}
+	return written != count
+}

@@ -1,0 +1,178 @@
+package message
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	methodElicit    = "elicitation/create"
+	methodCompleted = "notifications/elicitation/complete"
+	methodCancelled = "notifications/cancelled"
+)
+
+// An Answerer answers what a server asks in the middle of a call: both ends are as in
+// elicitation/create.
+type Answerer func(ctx context.Context, params json.RawMessage) (result json.RawMessage, err error)
+
+// questions are what a server asks before 2026-07-28: requests of its own. They are
+// kept from the SDK, which would decode forms and answers and lose the order of fields
+// and digits of numbers. What belongs to no call goes to the SDK, which declines it.
+type questions struct {
+	// respond sends an answer. The transport sets it before it reads.
+	respond func(context.Context, *jsonrpc.Response) error
+
+	mu        sync.Mutex
+	calls     []*asked                 // that can be asked in, oldest first
+	completed map[string]chan struct{} // awaited, by ID of an elicitation
+}
+
+// asked is a call in which a server may ask.
+type asked struct {
+	call   *Call
+	answer Answerer
+	ctx    context.Context
+	turn   chan struct{} // one question at a time
+	work   sync.WaitGroup
+
+	pending map[jsonrpc.ID]context.CancelFunc // guarded by questions.mu
+}
+
+// maxPending bounds the questions of one call that wait.
+const maxPending = 8
+
+// RespondWith sets how answers to requests of the server are sent.
+func (n *Notifications) RespondWith(send func(context.Context, *jsonrpc.Response) error) {
+	n.questions.respond = send
+}
+
+// AnswerDuring has answer called with what the server asks during a call. stop ends
+// that, and returns when no question is left.
+func (n *Notifications) AnswerDuring(ctx context.Context, c *Call, answer Answerer) (stop func()) {
+	q := &n.questions
+	ctx, cancel := context.WithCancel(ctx)
+	a := &asked{call: c, answer: answer, ctx: ctx, turn: make(chan struct{}, 1), pending: map[jsonrpc.ID]context.CancelFunc{}}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.calls = append(q.calls, a)
+	return func() {
+		q.mu.Lock()
+		q.calls = slices.DeleteFunc(q.calls, func(b *asked) bool { return b == a })
+		q.mu.Unlock()
+		cancel()
+		a.work.Wait()
+	}
+}
+
+// take begins to answer a request, and reports false if it belongs to no call. c is
+// the call over whose stream it came, if there is one; nothing else in a message says
+// to which call it belongs. Otherwise the oldest call that can be asked in gets it.
+func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.IndexFunc(q.calls, func(a *asked) bool { return c == nil || a.call == c })
+	if q.respond == nil || i < 0 || len(q.calls[i].pending) == maxPending || q.calls[i].pending[req.ID] != nil {
+		return false
+	}
+	a := q.calls[i]
+	ctx, cancel := context.WithCancel(a.ctx)
+	a.pending[req.ID] = cancel
+	a.work.Go(func() {
+		defer cancel()
+		defer q.forget(a, req.ID)
+		if resp := a.ask(ctx, req); resp != nil {
+			_ = q.respond(a.ctx, resp) // a connection that broke ends the call by itself
+		}
+	})
+	return true
+}
+
+// ask answers one request when its turn comes, or returns nil if it was cancelled.
+func (a *asked) ask(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return nil
+	}
+	result, err := a.answer(ctx, req.Params)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		var refused *jsonrpc.Error
+		if !errors.As(err, &refused) {
+			refused = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+		}
+		return &jsonrpc.Response{ID: req.ID, Error: refused}
+	}
+	return &jsonrpc.Response{ID: req.ID, Result: result}
+}
+
+func (q *questions) forget(a *asked, id jsonrpc.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(a.pending, id)
+}
+
+// cancel ends a question that the server gives up.
+func (q *questions) cancel(params json.RawMessage) {
+	var p struct{ RequestID any }
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, a := range q.calls {
+		if cancel := a.pending[id]; cancel != nil {
+			cancel()
+		}
+	}
+}
+
+// AwaitCompleted returns a channel that is closed when the server says that what the
+// user does at an address is done. It is to be called before the user is asked.
+func (n *Notifications) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {
+	q := &n.questions
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.completed == nil {
+		q.completed = map[string]chan struct{}{}
+	}
+	one, awaited := q.completed[id]
+	if !awaited {
+		one = make(chan struct{})
+		q.completed[id] = one
+	}
+	return one, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.completed[id] == one {
+			delete(q.completed, id)
+		}
+	}
+}
+
+func (q *questions) complete(params json.RawMessage) {
+	var p struct {
+		ElicitationID string `json:"elicitationId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if done := q.completed[p.ElicitationID]; done != nil {
+		close(done)
+		delete(q.completed, p.ElicitationID)
+	}
+}
