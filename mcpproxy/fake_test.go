@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "sdk":
 		sdkServer()
+	case "asking":
+		(&askingServer{fakeServer: fakeServer{out: bufio.NewWriter(os.Stdout)}}).run()
 	case "host":
 		hostProgram()
 	default:

@@ -55,6 +55,7 @@ func webTools(notes *noteBook) *mcp.Server {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
+	askingTool(s)
 	return s
 }
 

@@ -190,6 +190,9 @@ func (f form) check(content json.RawMessage) (map[string]any, error) {
 	if len(content) == 0 || rawjson.IsNull(content) {
 		content = json.RawMessage("{}")
 	}
+	if !json.Valid(content) {
+		return nil, errors.New("it is not JSON")
+	}
 	if len(content) > maxSchema {
 		return nil, fmt.Errorf("it is longer than %d KiB", maxSchema>>10)
 	}

@@ -204,7 +204,7 @@ func (s *Session) Legacy() bool {
 func (s *Session) Elicits() elicitation.Capabilities { return s.can }
 
 // AwaitCompleted returns a channel that is closed when the server says that what the
-// user does at an address is done. It is to be called before the user is asked.
+// user does at an address is done, which it may have said already.
 func (s *Session) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {
 	return s.notes.AwaitCompleted(id)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -29,15 +30,17 @@ type questions struct {
 
 	mu        sync.Mutex
 	calls     []*asked                 // that can be asked in, oldest first
-	completed map[string]chan struct{} // awaited, by ID of an elicitation
+	awaited   map[string]chan struct{} // by ID of an elicitation
+	completed []string                 // IDs, the last ones: some come before they are awaited
 }
 
 // asked is a call in which a server may ask.
 type asked struct {
 	call   *Call
 	answer Answerer
-	ctx    context.Context
-	turn   chan struct{} // one question at a time
+	made   context.Context // of the call: ends early if it is cancelled
+	ctx    context.Context // ends with the call
+	turn   chan struct{}   // one question at a time
 	work   sync.WaitGroup
 
 	pending map[jsonrpc.ID]context.CancelFunc // guarded by questions.mu
@@ -55,8 +58,9 @@ func (n *Notifications) RespondWith(send func(context.Context, *jsonrpc.Response
 // that, and returns when no question is left.
 func (n *Notifications) AnswerDuring(ctx context.Context, c *Call, answer Answerer) (stop func()) {
 	q := &n.questions
+	made := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	a := &asked{call: c, answer: answer, ctx: ctx, turn: make(chan struct{}, 1), pending: map[jsonrpc.ID]context.CancelFunc{}}
+	a := &asked{call: c, answer: answer, made: made, ctx: ctx, turn: make(chan struct{}, 1), pending: map[jsonrpc.ID]context.CancelFunc{}}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.calls = append(q.calls, a)
@@ -84,12 +88,29 @@ func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 	a.pending[req.ID] = cancel
 	a.work.Go(func() {
 		defer cancel()
-		defer q.forget(a, req.ID)
-		if resp := a.ask(ctx, req); resp != nil {
+		resp := a.ask(ctx, req)
+		q.forget(a, req.ID)
+		if resp != nil {
 			_ = q.respond(a.ctx, resp) // a connection that broke ends the call by itself
+		} else if a.ctx.Err() != nil { // else the server has given it up
+			q.passOn(a, req, c)
 		}
 	})
 	return true
+}
+
+// declineWithin bounds telling a server that there is no answer.
+const declineWithin = time.Second
+
+// passOn takes a request whose call ended before it was answered to the next call: it
+// may be about that one. If there is none, or the call was cancelled, it is declined.
+func (q *questions) passOn(a *asked, req *jsonrpc.Request, c *Call) {
+	if a.made.Err() == nil && c == nil && q.take(req, nil) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), declineWithin)
+	defer cancel()
+	_ = q.respond(ctx, &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{"action":"decline"}`)})
 }
 
 // ask answers one request when its turn comes, or returns nil if it was cancelled.
@@ -140,39 +161,50 @@ func (q *questions) cancel(params json.RawMessage) {
 }
 
 // AwaitCompleted returns a channel that is closed when the server says that what the
-// user does at an address is done. It is to be called before the user is asked.
+// user does at an address is done, which it may have said already.
 func (n *Notifications) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {
 	q := &n.questions
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.completed == nil {
-		q.completed = map[string]chan struct{}{}
-	}
-	one, awaited := q.completed[id]
-	if !awaited {
+	one, shared := q.awaited[id]
+	if !shared {
 		one = make(chan struct{})
-		q.completed[id] = one
 	}
+	if slices.Contains(q.completed, id) {
+		close(one)
+		return one, func() {}
+	}
+	if q.awaited == nil {
+		q.awaited = map[string]chan struct{}{}
+	}
+	q.awaited[id] = one
 	return one, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.completed[id] == one {
-			delete(q.completed, id)
+		if q.awaited[id] == one {
+			delete(q.awaited, id)
 		}
 	}
 }
+
+// maxCompleted bounds the IDs that are kept, and maxID each in bytes.
+const maxCompleted, maxID = 32, 256
 
 func (q *questions) complete(params json.RawMessage) {
 	var p struct {
 		ElicitationID string `json:"elicitationId"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if json.Unmarshal(params, &p) != nil || p.ElicitationID == "" || len(p.ElicitationID) > maxID {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if done := q.completed[p.ElicitationID]; done != nil {
+	if done := q.awaited[p.ElicitationID]; done != nil {
 		close(done)
-		delete(q.completed, p.ElicitationID)
+		delete(q.awaited, p.ElicitationID)
+	}
+	q.completed = append(q.completed, p.ElicitationID)
+	if len(q.completed) > maxCompleted {
+		q.completed = slices.Delete(q.completed, 0, 1)
 	}
 }

@@ -1,0 +1,331 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+// both are the ways of a client that can show all.
+var both = ElicitCapabilities{Form: true, URL: true}
+
+// user answers what servers ask.
+type user struct {
+	mu    sync.Mutex
+	asked []Elicitation
+	reply ElicitationReply
+	err   error
+}
+
+func (u *user) elicit(_ context.Context, e Elicitation) (ElicitationReply, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.asked = append(u.asked, e)
+	return u.reply, u.err
+}
+
+// entering is a user who enters this in every form.
+func entering(content string) *user {
+	return &user{reply: ElicitationReply{Action: "accept", Content: json.RawMessage(content)}}
+}
+
+func callAsking(t *testing.T, p *Proxy, u *user, args string) (string, error) {
+	t.Helper()
+	r := CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args)}
+	if u != nil {
+		r.Elicit, r.Elicits = u.elicit, p.elicitsNow()
+	}
+	res, err := p.Call(t.Context(), r)
+	return string(res.JSON), err
+}
+
+type askedResult struct {
+	Answers      []json.RawMessage
+	Capabilities json.RawMessage
+	Pid          int
+}
+
+// TestServersAskDuringACall in the manner of before 2026-07-28: the form comes in the
+// server's order, and what was entered goes back to the digit.
+func TestServersAskDuringACall(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	u := entering(`{"z":"Ada","a":9007199254740993,"n":1.50,"ok":true,"color":"red","many":["x"],"old":"b"}`)
+	schema := `{"type":"object","properties":{"z":{"type":"string","title":"Na\u202eme","minLength":1},"a":{"type":"integer"},"n":{"type":"number","maximum":2},` +
+		`"ok":{"type":"boolean","default":false},"color":{"type":"string","oneOf":[{"const":"red","title":"Red\u200b"}]},` +
+		`"many":{"type":"array","items":{"type":"string","enum":["x","y"]}},"old":{"type":"string","enum":["a","b"],"enumNames":["A","B"]}},"required":["z"]}`
+	raw, err := callAsking(t, p, u, `{"asks":[{"message":"Please\u001b[31m fill","requestedSchema":`+schema+`}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := structured[askedResult](t, raw)
+	want := `{"action":"accept","content":{"a":9007199254740993,"color":"red","many":["x"],"n":1.50,"ok":true,"old":"b","z":"Ada"}}`
+	if len(got.Answers) != 1 || string(got.Answers[0]) != want {
+		t.Errorf("the server got %s, want %s", got.Answers, want)
+	}
+	if string(got.Capabilities) != `{"elicitation":{"form":{},"url":{}}}` {
+		t.Errorf("the server was told %s", got.Capabilities)
+	}
+	e := u.asked[0]
+	cleaned := strings.NewReplacer(`\u202e`, "", `\u200b`, "").Replace(schema)
+	if e.Server != "fake" || e.Tool != "run" || e.Mode != "form" || e.Message != "Please fill" || string(e.Schema) != cleaned {
+		t.Errorf("the user was asked %+v, schema %s\nwant %s", e, e.Schema, cleaned)
+	}
+}
+
+// TestAnswersThatDoNotFitAreNotSent, and the server is told why it gets none.
+func TestAnswersThatDoNotFitAreNotSent(t *testing.T) {
+	for _, era := range []string{"2025", "2026"} {
+		s, notes := asker(t, era)
+		p := proxyFor(t, Options{}, s)
+		p.SetElicits(both)
+		args := `{"asks":[` + plainForm + `]}`
+		if era == "2026" {
+			args = `{"rounds":[{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + plainForm + `}}}]}`
+		}
+		raw, err := callAsking(t, p, entering(`{"name":7}`), args)
+		said := raw
+		if err != nil {
+			said = err.Error()
+		}
+		if want := `does not fit the form`; !strings.Contains(said, want) || !strings.Contains(said, "is not text") {
+			t.Errorf("%s: %s", era, said)
+		}
+		if (err == nil) != (era == "2025") || strings.Contains(strings.Join(lines(notes), ""), `"accept"`) {
+			t.Errorf("%s: error %v; the server received %s", era, err, lines(notes))
+		}
+	}
+}
+
+// TestUsersMayDecline: their answer goes to the server, which says what that means.
+func TestUsersMayDecline(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	for _, action := range []string{"decline", "cancel"} {
+		raw, err := callAsking(t, p, &user{reply: ElicitationReply{Action: action}}, `{"id":"`+action+`","asks":[`+plainForm+`]}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := structured[askedResult](t, raw).Answers; string(got[0]) != `{"action":"`+action+`"}` {
+			t.Errorf("%s: the server got %s", action, got)
+		}
+	}
+}
+
+// TestNobodyIsAskedOutsideOfACall, nor for a call whose caller cannot be asked.
+func TestNobodyIsAskedOutsideOfACall(t *testing.T) {
+	s, notes := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	u := entering(`{"name":"Ada"}`)
+	if _, err := callAsking(t, p, u, `{"late":`+plainForm+`}`); err != nil {
+		t.Fatal(err)
+	}
+	declined := func() bool {
+		return slices.ContainsFunc(lines(notes), func(l string) bool {
+			return strings.Contains(l, `"id":"late"`) && strings.Contains(l, `{"action":"decline"}`)
+		})
+	}
+	eventually(t, "an answer to the late question", declined)
+	raw, err := callAsking(t, p, nil, `{"id":"mute","asks":[`+plainForm+`]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := structured[askedResult](t, raw).Answers; string(got[0]) != `{"action":"decline"}` {
+		t.Errorf("a call without a user got %s", got)
+	}
+	if len(u.asked) > 0 {
+		t.Errorf("the user was asked %+v", u.asked)
+	}
+}
+
+// TestServersAreToldWhatTheClientCan, neither more nor less, and again when that changes.
+func TestServersAreToldWhatTheClientCan(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	pids := map[int]bool{}
+	for _, tt := range []struct {
+		can  ElicitCapabilities
+		told string
+	}{
+		{ElicitCapabilities{}, `{}`},
+		{ElicitCapabilities{Form: true}, `{"elicitation":{"form":{}}}`},
+		{ElicitCapabilities{URL: true}, `{"elicitation":{"url":{}}}`},
+		{both, `{"elicitation":{"form":{},"url":{}}}`},
+		{both, `{"elicitation":{"form":{},"url":{}}}`},
+	} {
+		p.SetElicits(tt.can)
+		raw, err := callAsking(t, p, &user{}, `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := structured[askedResult](t, raw)
+		if string(got.Capabilities) != tt.told {
+			t.Errorf("%+v: told %s", tt.can, got.Capabilities)
+		}
+		pids[got.Pid] = true
+	}
+	if len(pids) != 4 {
+		t.Errorf("%d processes, want one for each change", len(pids))
+	}
+}
+
+// TestCallsInFlightKeepTheirSession when the client changes.
+func TestCallsInFlightKeepTheirSession(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Call(t.Context(), CallRequest{
+			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Elicits: both,
+			Elicit: func(context.Context, Elicitation) (ElicitationReply, error) {
+				close(asked)
+				<-answer
+				return ElicitationReply{Action: "decline"}, nil
+			},
+		})
+		done <- err
+	}()
+	<-asked
+	p.SetElicits(ElicitCapabilities{})
+	raw, err := callAsking(t, p, nil, `{"id":"second"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := structured[askedResult](t, raw); string(got.Capabilities) == `{}` {
+		t.Error("it was connected anew while a call was in flight")
+	}
+	close(answer)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if raw, err = callAsking(t, p, nil, `{}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := structured[askedResult](t, raw); string(got.Capabilities) != `{}` {
+		t.Errorf("the next call finds %s", got.Capabilities)
+	}
+}
+
+// TestTheOldestCallIsAsked of several in flight that can be.
+func TestTheOldestCallIsAsked(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	var first, second user
+	first.reply.Action, second.reply.Action = "decline", "cancel"
+	begun, wait := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	once := sync.OnceFunc(func() { close(begun); <-wait })
+	go func() {
+		_, err := p.Call(t.Context(), CallRequest{
+			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"id":"one","asks":[` + plainForm + `,` + plainForm + `]}`), Elicits: both,
+			Elicit: func(ctx context.Context, e Elicitation) (ElicitationReply, error) {
+				once()
+				return first.elicit(ctx, e)
+			},
+		})
+		done <- err
+	}()
+	<-begun
+	answered := make(chan error, 1)
+	go func() {
+		_, err := callAsking(t, p, &second, `{"id":"two","asks":[`+plainForm+`]}`)
+		answered <- err
+	}()
+	close(wait)
+	for _, ended := range []chan error{done, answered} {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(first.asked)+len(second.asked) < 3 || len(first.asked) < 2 { // more if the first ended while it was asked for the second
+		t.Errorf("the first was asked %d times, the second %d", len(first.asked), len(second.asked))
+	}
+}
+
+// TestTheUsersTimeIsNotTheServers: a limit for calls does not count it.
+func TestTheUsersTimeIsNotTheServers(t *testing.T) {
+	for _, era := range []string{"2025", "2026"} {
+		s, _ := asker(t, era)
+		p := proxyFor(t, Options{}, s)
+		p.SetElicits(both)
+		if _, err := callAsking(t, p, nil, `{}`); err != nil { // it runs
+			t.Fatal(err)
+		}
+		args := `{"id":"a","asks":[` + plainForm + `]}`
+		if era == "2026" {
+			args = `{"rounds":[null,{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + plainForm + `}}}]}`
+		}
+		p.current().upstreams[0].callTimeout = time.Second
+		_, err := p.Call(t.Context(), CallRequest{
+			Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicits: both,
+			Elicit: func(ctx context.Context, _ Elicitation) (ElicitationReply, error) {
+				select {
+				case <-ctx.Done():
+				case <-time.After(1500 * time.Millisecond): // longer than the limit
+				}
+				return ElicitationReply{Action: "decline"}, ctx.Err()
+			},
+		})
+		if err != nil {
+			t.Errorf("%s: %v", era, err)
+		}
+	}
+}
+
+// TestErrorsOfAskingAreNotTheServers: it stays connected, whatever they wrap.
+func TestErrorsOfAskingAreNotTheServers(t *testing.T) {
+	s, _ := asker(t, "2026")
+	p := proxyFor(t, Options{}, s)
+	u := &user{err: fmt.Errorf("the client went away: %w", io.EOF)}
+	args := `{"rounds":[{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + plainForm + `}}}]}`
+	p.SetElicits(both)
+	_, err := callAsking(t, p, u, args)
+	mcptest.WantError(t, err, `calling tool "run" of server "fake"`, "the client went away")
+	if errors.Is(err, ErrCallLost) || !errors.Is(err, u.err) || p.Servers()[0].Status != "ready" {
+		t.Errorf("%v; the server is %s", err, p.Servers()[0].Status)
+	}
+}
+
+const address = `{"mode":"url","elicitationId":"e1","url":"https://auth.example/login?x=1","message":"Log in"}`
+
+// TestAnAddressIsVisitedAndTheCallRepeated once, when the server says that the user is
+// done there.
+func TestAnAddressIsVisitedAndTheCallRepeated(t *testing.T) {
+	s, notes := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	u := &user{reply: ElicitationReply{Action: "accept"}}
+	if _, err := callAsking(t, p, u, `{"visit":{"elicitations":[`+address+`]},"complete":"e1"}`); err != nil {
+		t.Fatal(err)
+	}
+	if len(u.asked) != 1 || u.asked[0].URL != "https://auth.example/login?x=1" || u.asked[0].ID != "e1" || u.asked[0].Schema != nil {
+		t.Errorf("the user was asked %+v", u.asked)
+	}
+	if calls := received(notes, "tools/call"); len(calls) != 2 {
+		t.Errorf("the server was called %d times", len(calls))
+	}
+
+	s, notes = asker(t, "2025")
+	p = proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	_, err := callAsking(t, p, &user{reply: ElicitationReply{Action: "decline"}}, `{"visit":{"elicitations":[`+address+`]}}`)
+	mcptest.WantError(t, err, "to open an address", "decline")
+	if calls := received(notes, "tools/call"); len(calls) != 1 {
+		t.Errorf("the server was called %d times", len(calls))
+	}
+}
