@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,7 @@ import (
 //
 //	asks     parameters of elicitation/create, each sent when the call before it is answered
 //	late     the same, sent after the result
-//	visit    the data of an error -32042, after which complete is done; the second such call succeeds
+//	visit    the data of an error -32042, after which complete is done; the second such call succeeds, or the one after FAKE_VISITS
 //	rounds   the results of the first calls; the next one gets a result
 type askingServer struct {
 	fakeServer
@@ -103,8 +104,15 @@ func (s *askingServer) call(r fakeRequest, c askingCall) {
 		s.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":%s}`, id, params))
 		answers = append(answers, string(<-s.answerOf(id)))
 	}
-	if c.Visit != nil && s.first(&s.visits, 1) {
+	limit, err := strconv.Atoi(os.Getenv("FAKE_VISITS"))
+	if err != nil {
+		limit = 1
+	}
+	if c.Visit != nil && s.first(&s.visits, limit) {
 		s.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in first","data":%s}}`, r.ID, c.Visit))
+		if c.Complete == "" {
+			return
+		}
 		s.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`, c.Complete))
 		return
 	}

@@ -69,7 +69,10 @@ type Options struct {
 	// discoverPatience is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
 	discoverPatience time.Duration
-	maxMessage       int // of a remote server
+	// visitPatience is how long a server that wants the user to open an address may take
+	// to say that the user is done there; 15 s by default. Tests shorten it.
+	visitPatience time.Duration
+	maxMessage    int // of a remote server
 }
 
 // Proxy holds the connections to all servers of one Config. Its methods may be

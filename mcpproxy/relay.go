@@ -19,10 +19,8 @@ import (
 const (
 	maxRounds    = 10 // of questions in one request
 	maxWaits     = 3  // of a server that only wants more time
+	maxVisits    = 3  // of addresses, in one request
 	maxAddresses = 8  // in one error
-	// completedWithin is how long what the user does at an address may take. After it
-	// the request is sent again in any case, and says whether that was too early.
-	completedWithin = 5 * time.Minute
 )
 
 // A relay takes what a server asks during one request to the user of the caller.
@@ -57,15 +55,16 @@ func (r *relay) request(ctx context.Context, method string, params *transport.Pa
 	if r.elicit != nil {
 		params.Answer = r.answer
 	}
-	reply, err := r.session.Request(ctx, method, params)
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) && refused.Code == mcp.CodeURLElicitationRequired && r.can.URL {
+	for visits := 0; ; visits++ {
+		reply, err := r.session.Request(ctx, method, params)
+		var refused *jsonrpc.Error
+		if !r.can.URL || visits == maxVisits || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
+			return reply, err
+		}
 		if err := r.visit(ctx, refused.Data); err != nil {
 			return message.Reply{}, err
 		}
-		return r.session.Request(ctx, method, params)
 	}
-	return reply, err
 }
 
 // answer answers a request that the server sent.
@@ -160,7 +159,9 @@ func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (m
 }
 
 // visit asks the user to open the addresses of an error, without which the server does
-// not do the request, and waits until it says that the user is done there.
+// not do the request, and waits a while for it to say that the user is done there. Not
+// all servers say so. If the request comes too early, it is refused as before, and the
+// user is asked again.
 func (r *relay) visit(ctx context.Context, data json.RawMessage) error {
 	members, err := rawjson.Members(data)
 	if err != nil {
@@ -195,7 +196,7 @@ func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
 	}
 	r.left.pause()
 	defer r.left.resume()
-	timer := time.NewTimer(completedWithin)
+	timer := time.NewTimer(r.u.visitTime)
 	defer timer.Stop()
 	select {
 	case <-done:

@@ -329,3 +329,28 @@ func TestAnAddressIsVisitedAndTheCallRepeated(t *testing.T) {
 		t.Errorf("the server was called %d times", len(calls))
 	}
 }
+
+// TestAnAddressIsAskedForAgain when the server does not say that the user is done, and
+// refuses the call as before: it does so three times.
+func TestAnAddressIsAskedForAgain(t *testing.T) {
+	s, notes := asker(t, "2025")
+	s.Env["FAKE_VISITS"] = "100"
+	p := proxyFor(t, Options{visitPatience: time.Millisecond}, s)
+	p.SetElicits(both)
+	u := &user{reply: ElicitationReply{Action: "accept"}}
+	_, err := callAsking(t, p, u, `{"visit":{"elicitations":[`+address+`]}}`)
+	mcptest.WantError(t, err, "log in first")
+	if calls := received(notes, "tools/call"); len(calls) != 4 || len(u.asked) != 3 {
+		t.Errorf("the server was called %d times, the user asked %d times", len(calls), len(u.asked))
+	}
+	for said, data := range map[string]string{
+		"names none": `{"elicitations":[]}`, "but names none": `[]`, "is not one of http": `{"elicitations":[{"mode":"url","url":"file:///etc/passwd","message":"m"}]}`,
+		"not among those": `{"elicitations":[` + plainForm + `]}`,
+	} {
+		_, err := callAsking(t, p, u, `{"visit":`+data+`}`)
+		mcptest.WantError(t, err, said)
+	}
+	if len(u.asked) != 3 {
+		t.Errorf("the user was asked %+v", u.asked[3:])
+	}
+}

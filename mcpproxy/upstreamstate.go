@@ -36,6 +36,7 @@ type upstreamState struct {
 	secrets     *redact.Redactor
 	idle        time.Duration
 	callTimeout time.Duration       // 0 is none
+	visitTime   time.Duration       // Options.visitPatience
 	turns       *semaphore.Weighted // calls at once
 	ctx         context.Context     // of the proxy; ends starts in flight
 	finished    *sync.WaitGroup     // of the proxy; every goroutine is in it
@@ -63,6 +64,7 @@ func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	o := p.options
 	st := &upstreamState{
 		underway: map[string]bool{}, pins: newPinnedTools(s, pins.Store{Dir: o.PinDir}, o.Log), elicits: p.elicitsNow,
+		visitTime: cmp.Or(o.visitPatience, 15*time.Second),
 		record: catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
