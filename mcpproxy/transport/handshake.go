@@ -94,7 +94,11 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 		return nil, !legacy && r.TookDiscover(cause), why
 	}
 	r.Watch(cs)
-	return &Session{link: r, notes: notes, calls: r.WaitingCalls(), mcp: cs, can: can, since: time.Now()}, false, nil
+	s := &Session{link: r, notes: notes, calls: r.WaitingCalls(), mcp: cs, can: can, since: time.Now()}
+	if t == config.HTTP && s.Legacy() && can != (elicitation.Capabilities{}) {
+		r.AwaitStream(ctx)
+	}
+	return s, false, nil
 }
 
 func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool, can elicitation.Capabilities) (*mcp.ClientSession, error) {

@@ -50,6 +50,7 @@ func (r changeStream) listen(request func() (*http.Request, error)) {
 // readStream reads one stream to its end, and reports whether to open it again.
 func (r changeStream) readStream(req *http.Request) bool {
 	resp, cancel, err := r.send(req)
+	r.heard.Do(func() { close(r.listening) })
 	if err != nil {
 		return r.ctx.Err() == nil
 	}

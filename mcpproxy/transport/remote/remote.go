@@ -45,9 +45,11 @@ type Link struct {
 	version   atomic.Value              // of the protocol, as the SDK sends it
 	events    atomic.Pointer[eventConn] // over SSE
 
-	isDown chan struct{}
-	mu     sync.Mutex
-	why    error // it is down, the first reason
+	listening chan struct{} // closed when the stream of changes was asked for and answered
+	heard     sync.Once     // closes it
+	isDown    chan struct{}
+	mu        sync.Mutex
+	why       error // it is down, the first reason
 }
 
 // TokenSource gives the access token for a server.
@@ -74,7 +76,7 @@ func New(s config.Server, t config.Transport, notes *message.Notifications, toke
 	base.IdleConnTimeout = 30 * time.Second
 	r := &Link{
 		endpoint: endpoint{s, origin, tokens != nil}, transport: t, client: base, notes: notes, tokens: tokens,
-		limit: limit, isDown: make(chan struct{}),
+		limit: limit, isDown: make(chan struct{}), listening: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	notes.RespondWith(r.respond)
@@ -165,6 +167,23 @@ func (r *Link) Watch(cs *mcp.ClientSession) {
 			changes := changeStream{r}
 			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
 		})
+	}
+}
+
+// streamWithin is how long the beginning of a stream is waited for. Some servers send
+// nothing before its first event.
+const streamWithin = time.Second
+
+// AwaitStream waits a while for the stream of an older server: some ask the user over it
+// during a call, and what they send before it is open is lost.
+func (r *Link) AwaitStream(ctx context.Context) {
+	timer := time.NewTimer(streamWithin)
+	defer timer.Stop()
+	select {
+	case <-r.listening:
+	case <-timer.C:
+	case <-r.isDown:
+	case <-ctx.Done():
 	}
 }
 
