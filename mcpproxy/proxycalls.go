@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -81,6 +82,43 @@ func (r CallRequest) authorize(s config.Server, t catalog.Tool, changed string, 
 		r.Sent(t)
 	}
 	return nil
+}
+
+// An Elicitation is what a server asks during a call (MCP specification, Elicitation).
+// Its texts are cleaned, bounded and without the secrets of the server's entry.
+type Elicitation = elicitation.Request
+
+// An ElicitationReply is the answer to one: accept, decline or cancel, and what was
+// entered. It goes to the server only if it fits the form.
+type ElicitationReply = elicitation.Reply
+
+// ElicitCapabilities are the ways in which a client can ask its user: servers are told
+// of these and of no others.
+type ElicitCapabilities = elicitation.Capabilities
+
+// An Elicit asks the user what a server wants to know. Its ctx ends with the call, or
+// when the server no longer wants to know. An error of it fails what the server asked.
+type Elicit = func(ctx context.Context, e Elicitation) (ElicitationReply, error)
+
+// SetElicits says which ways of asking the client has, before calls are made for it.
+// Servers of before 2026-07-28 learn of them once, at the beginning of a session. One
+// that was told otherwise is therefore connected anew by the next call, unless calls
+// are in flight: those, and the ones that join them, have what both the session and
+// CallRequest.Elicits allow. Later servers are told with each call.
+func (p *Proxy) SetElicits(can ElicitCapabilities) { p.elicits.Store(&can) }
+
+// elicitsNow returns what SetElicits set last.
+func (p *Proxy) elicitsNow() ElicitCapabilities {
+	if can := p.elicits.Load(); can != nil {
+		return *can
+	}
+	return ElicitCapabilities{}
+}
+
+// WithElicit returns a context in which ReadResource and GetPrompt take what a server
+// asks to elicit, as CallRequest.Elicit does for calls.
+func WithElicit(ctx context.Context, can ElicitCapabilities, elicit Elicit) context.Context {
+	return context.WithValue(ctx, askingKey{}, asking{can, elicit})
 }
 
 // ListResources returns the resources of a server as a JSON array of what it

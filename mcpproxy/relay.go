@@ -33,12 +33,34 @@ type relay struct {
 	session *transport.Session
 	tool    string
 	asking
-	left *callTime
+	left *elicitation.Clock
+}
+
+// asking is who can be asked during a request.
+type asking struct {
+	can    ElicitCapabilities
+	elicit Elicit // nil: nobody
+}
+
+type askingKey struct{}
+
+// askingOf returns who can be asked in ctx.
+func askingOf(ctx context.Context) asking {
+	a, _ := ctx.Value(askingKey{}).(asking)
+	return a.orNobody()
+}
+
+// orNobody drops the capabilities of a client that nothing leads to.
+func (a asking) orNobody() asking {
+	if a.elicit == nil {
+		a.can = ElicitCapabilities{}
+	}
+	return a
 }
 
 // newRelay returns the relay of a request over s. A server of before 2026-07-28 may ask
 // only in the ways that it was told of.
-func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *callTime) *relay {
+func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *elicitation.Clock) *relay {
 	a = a.orNobody()
 	if s.Legacy() {
 		a.can = a.can.Both(s.Elicits())
@@ -79,8 +101,8 @@ func (r *relay) answer(ctx context.Context, params json.RawMessage) (json.RawMes
 // ask asks the user one thing. What cannot be shown is the server's fault, and an error
 // of JSON-RPC.
 func (r *relay) ask(ctx context.Context, params json.RawMessage) (*mcp.ElicitResult, error) {
-	r.left.pause()
-	defer r.left.resume()
+	r.left.Pause()
+	defer r.left.Resume()
 	e, err := elicitation.Read(params, r.can, r.u.secrets)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the user cannot be asked this: " + err.Error()}
@@ -194,8 +216,8 @@ func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
 	if result.Action != "accept" {
 		return fmt.Errorf("the server asks the user to open an address, and the user's answer is %s", result.Action)
 	}
-	r.left.pause()
-	defer r.left.resume()
+	r.left.Pause()
+	defer r.left.Resume()
 	timer := time.NewTimer(r.u.visitTime)
 	defer timer.Stop()
 	select {

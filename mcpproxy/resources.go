@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
@@ -85,7 +86,7 @@ func listItems(ctx context.Context, u *upstream, kind itemKind) (json.RawMessage
 
 // requestItem sends one request and returns its result.
 func requestItem(ctx context.Context, u *upstream, r itemRequest, params *transport.Params) (json.RawMessage, error) {
-	ctx, left, cancel := startCallTime(ctx, u.callTimeout)
+	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	s, release, err := u.acquire(ctx)
 	if err != nil {
@@ -112,4 +113,8 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, limit, noAnswer(limit))
+}
+
+func noAnswer(limit time.Duration) error {
+	return fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
 }

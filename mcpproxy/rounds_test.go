@@ -27,7 +27,7 @@ func TestResultsMayAskForInput(t *testing.T) {
 	s, notes := asker(t, "2026")
 	p := proxyFor(t, Options{}, s)
 	u := entering(`{"name":"Ada"}`)
-	states := []string{`"one"`, `"a\"b\\c/é\ud83d\ude00<&>\u2028"`, `"` + strings.Repeat("x", 100_000) + `"`}
+	states := []string{`"v1.{\"n\":1}/+=~'"`, `"a\"b\\c/é\ud83d\ude00<&>\u2028"`, `"` + strings.Repeat("x", 100_000) + `"`}
 	// The arguments are a script of the server, and hold numbers and white space to keep.
 	args := `{"n": 9007199254740993, "rounds":[` + asksFor(states[0], form("z")+","+form("a")) + "," + asksFor(states[1], form("b")) + "," + asksFor(states[2], form("c")) + `]}`
 	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: ElicitCapabilities{Form: true}})
@@ -76,6 +76,9 @@ func TestResultsMayAskForInput(t *testing.T) {
 		var want string
 		if err := json.Unmarshal([]byte(states[i-1]), &want); err != nil || call.Params.RequestState == nil || *call.Params.RequestState != want {
 			t.Errorf("call %d returns another state: %.200s", i, line)
+		}
+		if i != 2 && !strings.Contains(line, `"requestState":`+states[i-1]) { // the second has what JSON may write in two ways
+			t.Errorf("call %d writes the state in another way: %.200s", i, line)
 		}
 		answer := string(call.Params.InputResponses[string("zbc"[i-1])])
 		if answer != `{"action":"accept","content":{"name":"Ada"}}` || (i == 1) != (len(call.Params.InputResponses) == 2) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -24,7 +25,7 @@ func (u *upstream) callInTurn(ctx context.Context, r CallRequest, args json.RawM
 	if err := r.Run.ServerDenied(policyNames(u.server)); err != nil {
 		return CallResult{}, err
 	}
-	ctx, left, cancel := startCallTime(ctx, u.callTimeout)
+	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	if err := u.turns.Acquire(ctx, 1); err != nil {
 		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
@@ -34,7 +35,7 @@ func (u *upstream) callInTurn(ctx context.Context, r CallRequest, args json.RawM
 }
 
 // call makes one call, on a session that is started if it must be.
-func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage, left *callTime) (CallResult, error) {
+func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage, left *elicitation.Clock) (CallResult, error) {
 	s, release, err := u.acquire(ctx)
 	if err != nil {
 		return CallResult{}, err
