@@ -76,10 +76,11 @@ func (n *Notifications) AnswerDuring(ctx context.Context, c *Call, answer Answer
 // take begins to answer a request, and reports false if it belongs to no call. c is
 // the call over whose stream it came, if there is one; nothing else in a message says
 // to which call it belongs. Otherwise the oldest call that can be asked in gets it.
+// One whose result is there is over, though its caller may not have taken it yet.
 func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.IndexFunc(q.calls, func(a *asked) bool { return c == nil || a.call == c })
+	i := slices.IndexFunc(q.calls, func(a *asked) bool { return (c == nil || a.call == c) && !a.call.kept.Load() })
 	if q.respond == nil || i < 0 || len(q.calls[i].pending) == maxPending || q.calls[i].pending[req.ID] != nil {
 		return false
 	}
@@ -91,7 +92,7 @@ func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 		resp := a.ask(ctx, req)
 		q.forget(a, req.ID)
 		if resp != nil {
-			_ = q.respond(a.ctx, resp) // a connection that broke ends the call by itself
+			q.send(a, resp)
 		} else if a.ctx.Err() != nil { // else the server has given it up
 			q.passOn(a, req, c)
 		}
@@ -99,8 +100,16 @@ func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 	return true
 }
 
-// declineWithin bounds telling a server that there is no answer.
-const declineWithin = time.Second
+// sendWithin bounds sending an answer to a server that may not read.
+const sendWithin = 5 * time.Second
+
+// send sends an answer, also when the call that it was given in has ended: it may be
+// about another one. A connection that broke ends the calls over it by itself.
+func (q *questions) send(a *asked, resp *jsonrpc.Response) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), sendWithin)
+	defer cancel()
+	_ = q.respond(ctx, resp)
+}
 
 // passOn takes a request whose call ended before it was answered to the next call: it
 // may be about that one. If there is none, or the call was cancelled, it is declined.
@@ -108,9 +117,7 @@ func (q *questions) passOn(a *asked, req *jsonrpc.Request, c *Call) {
 	if a.made.Err() == nil && c == nil && q.take(req, nil) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), declineWithin)
-	defer cancel()
-	_ = q.respond(ctx, &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{"action":"decline"}`)})
+	q.send(a, &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{"action":"decline"}`)})
 }
 
 // ask answers one request when its turn comes, or returns nil if it was cancelled.

@@ -102,6 +102,10 @@ func TestQuestionsOfAStreamGoToItsCall(t *testing.T) {
 		if a.asks(2, &Call{}) {
 			t.Error("a question of a call that cannot be asked in went to another")
 		}
+		c.Keep(c.id, Reply{Result: json.RawMessage(`{}`)})
+		if a.asks(3, c) {
+			t.Error("a call was asked in that has its result")
+		}
 	})
 }
 
