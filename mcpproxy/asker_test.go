@@ -27,7 +27,6 @@ type askingServer struct {
 	caps   json.RawMessage
 	visits int
 	round  int
-	wait   sync.WaitGroup
 	answer map[string]chan json.RawMessage
 	mu2    sync.Mutex
 }

@@ -28,7 +28,7 @@ func TestTheClockStandsStillWhileItIsPaused(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if context.Cause(ctx) != late {
+		if !errors.Is(context.Cause(ctx), late) {
 			t.Errorf("it ended with %v", context.Cause(ctx))
 		}
 	})

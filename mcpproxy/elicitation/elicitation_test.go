@@ -126,7 +126,7 @@ func TestAnswersHaveToFitTheForm(t *testing.T) {
 			continue
 		}
 		sent, _ := json.Marshal(got)
-		for _, piece := range strings.Split(strings.Trim(good, "{}"), `,"`) {
+		for piece := range strings.SplitSeq(strings.Trim(good, "{}"), `,"`) {
 			if !strings.Contains(string(sent), strings.TrimPrefix(piece, `"`)) {
 				t.Errorf("%s became %s", good, sent)
 			}
