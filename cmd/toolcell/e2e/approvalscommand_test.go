@@ -233,3 +233,20 @@ func TestExecWithoutATerminalAsksNobody(t *testing.T) {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 }
+
+// TestAWrapperDoesNotHideTheClient: serve is a child of a shell, as it is of npx, and the
+// test, which is the client, has started that shell.
+func TestAWrapperDoesNotHideTheClient(t *testing.T) {
+	h, e := asking(t)
+	c := connect(t, h.shell(t, e, `"$@"; :`, "serve"))
+	c.python(t, createTwo, "github")
+	q := questions(t, h, e)[0]
+	p := atTerminal(t, h.command(t, e, "approvals", "approve", q.ID), 100)
+	p.sees("was started by the MCP client")
+	if code := p.leaves(); code != exitFail {
+		t.Errorf("exit %d", code)
+	}
+	if _, errs, code := h.run(t, e, "approvals", "deny", q.ID, "--stop"); code != 0 {
+		t.Error(errs)
+	}
+}

@@ -2,8 +2,10 @@ package settings
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,5 +71,35 @@ func TestSettingsAreInOneGroup(t *testing.T) {
 			t.Errorf("%s: there twice: %t, usage %q", k.Name, seen[k.Name], k.Usage)
 		}
 		seen[k.Name] = true
+	}
+}
+
+// TestRunningProcessesAreFoundWithoutTheirVariables: a client may start serve without
+// XDG_RUNTIME_DIR, which the user's shell has, or the other way round.
+func TestRunningProcessesAreFoundWithoutTheirVariables(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	all := map[string]Dirs{}
+	for _, runtime := range []string{"", fmt.Sprintf("/run/user/%d", os.Getuid())} {
+		t.Setenv("XDG_RUNTIME_DIR", runtime)
+		d, err := FindDirs("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[runtime] = d
+	}
+	for looking, d := range all {
+		for serving, other := range all {
+			if found := RunDirs(Settings{}, d); !slices.Contains(found, other.Run) || found[0] != d.Run {
+				t.Errorf("with %q, %q is not among %v", looking, serving, found)
+			}
+		}
+	}
+	d, err := FindDirs("/srv/one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := RunDirs(Settings{StateDir: "/srv/one"}, d); !slices.Equal(found, []string{"/srv/one/run"}) {
+		t.Errorf("a folder that was named has others: %v", found)
 	}
 }
