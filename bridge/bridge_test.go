@@ -515,3 +515,5 @@ func TestManyRunsAtOnceAreQueued(t *testing.T) {
 		t.Errorf("%d ran at once, want at most 3", most.Load())
 	}
 }
+
+func (fakeUpstreams) SetElicits(mcpproxy.ElicitCapabilities) {}

@@ -46,6 +46,7 @@ func (s *Server) begin(req Request, client any, nobody bool) *flight {
 		f.report = report
 		req.Progress = f.progress
 	}
+	s.o.Upstreams.SetElicits(req.elicits)
 	s.background.Go(func() {
 		defer cancel(nil)
 		start := time.Now()

@@ -45,7 +45,8 @@ type Request struct {
 	Input func(ctx context.Context) (string, error)
 	// Ask puts a question to the user and returns the answer. If it is nil, there is
 	// nobody to ask. It is for callers of Run; clients are asked as they can be.
-	Ask func(ctx context.Context, q consent.Question) consent.Answer
+	Ask     func(ctx context.Context, q consent.Question) consent.Answer
+	elicits mcpproxy.ElicitCapabilities // how what servers ask can be asked
 	// Running, if it is not nil, is called when the code is about to run, with a
 	// function that raises KeyboardInterrupt in it.
 	Running func(interrupt func())
@@ -57,7 +58,9 @@ var ErrInterrupted = hostapi.ErrInterrupted
 // Run executes one request and returns its result. It never fails: every outcome is a
 // status. Questions go to req.Ask.
 func (s *Server) Run(ctx context.Context, req Request) *Result {
-	f := s.begin(req, nil, req.Ask == nil)
+	can := req.Ask != nil
+	req.elicits = mcpproxy.ElicitCapabilities{Form: can, URL: can}
+	f := s.begin(req, nil, !can)
 	defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
 	for {
 		changed := s.desk.Changed()
@@ -174,7 +177,7 @@ func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Ru
 		Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
 	}
 	if asker != nil {
-		o.Asker, o.Marks = asker, asker.Marks()
+		o.Asker, o.Marks, o.Elicits = asker, asker.Marks(), req.elicits
 	}
 	if p.network != nil {
 		_, o.Hosts = splitTargets(req.Servers)

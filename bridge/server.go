@@ -23,6 +23,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -200,6 +201,7 @@ func (s *Server) flightOf(call *mcp.CallToolRequest, req Request, c *caller) (*f
 		return s.waiting(call.Session, req.Session)
 	}
 	req.Progress, req.Lines = c.report, true
+	req.elicits = mcpproxy.ElicitCapabilities{Form: c.client.Form, URL: c.client.URL}
 	return s.begin(req, call.Session, false), nil
 }
 

@@ -19,6 +19,8 @@ type Asker interface {
 	// others may follow at once.
 	Approach(more bool) (arrived func())
 	Ask(ctx context.Context, c consent.Call, arrived func()) error
+	// AskForm asks the user what a server wants to know.
+	AskForm(ctx context.Context, f consent.Form) (consent.Answer, error)
 	// Granted reports whether a tool was allowed for the rest of the run.
 	Granted(server, tool string) bool
 }
@@ -33,6 +35,9 @@ func (a *API) approach(more bool) (arrived func()) {
 
 // callAllowed makes a call, once the user has allowed it if the policy has them asked.
 func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.CallRequest, arrived func()) (json.RawMessage, error) {
+	if a.asks() {
+		r.Elicit, r.Elicits = a.elicit, a.elicits
+	}
 	r.Check = a.flow.check
 	r.Sent = func(t catalog.Tool) {
 		arrived()

@@ -41,6 +41,8 @@ type Upstreams interface {
 	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
+	// SetElicits says how the client can ask its user, before calls are made for it.
+	SetElicits(can mcpproxy.ElicitCapabilities)
 	// PinNotes returns what a run that used these servers should tell of changes to their
 	// tools.
 	PinNotes(servers []string) []string
@@ -77,6 +79,8 @@ type Options struct {
 	Input func(ctx context.Context) (string, error)
 	// Asker asks the user about calls; with nil a call that is to be asked fails.
 	Asker Asker
+	// Elicits are the ways in which what servers ask can be asked; none without an Asker.
+	Elicits mcpproxy.ElicitCapabilities
 	// Marks are what the connection has read from private servers, and Hosts what the run
 	// can reach. They may be nil.
 	Marks *consent.Marks
@@ -96,6 +100,7 @@ type API struct {
 	saved     savedTools
 	asker     Asker
 	flow      flow
+	elicits   mcpproxy.ElicitCapabilities
 	calls     callRecorder
 	printed   map[string]io.ReaderAt
 	progress  callProgress
@@ -121,6 +126,7 @@ func New(o Options) *API {
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
 		flow:    flow{o.Policy, o.Marks, o.Hosts},
+		elicits: o.Elicits,
 		left:    leftOut{first: o.First},
 		working: semaphore.NewWeighted(maxWorking),
 	}

@@ -124,7 +124,7 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	if err != nil {
 		return nil, callError(err, server.Name, "")
 	}
-	answer, err := a.upstreams.ReadResource(ctx, server.Name, p.URI)
+	answer, err := a.upstreams.ReadResource(a.withElicit(ctx), server.Name, p.URI)
 	return answer, serverError(err, server.Name)
 }
 
@@ -145,7 +145,7 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 	if err != nil {
 		return nil, callError(err, server.Name, "")
 	}
-	answer, err := a.upstreams.GetPrompt(ctx, server.Name, p.Name, args)
+	answer, err := a.upstreams.GetPrompt(a.withElicit(ctx), server.Name, p.Name, args)
 	return answer, serverError(err, server.Name)
 }
 

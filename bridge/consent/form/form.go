@@ -50,8 +50,10 @@ func (c Client) Elicitation(q *consent.Question) *mcp.ElicitParams {
 	switch {
 	case q.Form != nil && q.Form.URL != "":
 		return &mcp.ElicitParams{Mode: "url", Message: q.Text(), URL: q.Form.URL, ElicitationID: q.Form.ID}
-	case q.Form != nil:
+	case q.Form != nil && q.Form.Schema != nil:
 		return &mcp.ElicitParams{Mode: "form", Message: q.Text(), RequestedSchema: q.Form.Schema}
+	case q.Form != nil:
+		return &mcp.ElicitParams{Mode: "form", Message: q.Text()}
 	}
 	return &mcp.ElicitParams{Mode: "form", Message: q.Text(), RequestedSchema: c.schema(q)}
 }

@@ -228,3 +228,32 @@ print('read')`, "filesystem")
 		t.Errorf("with a tool that was saved after the read: asked %d times in all, want 2", n)
 	}
 }
+
+// TestServersAskThroughUs has the reference server ask the user during a call.
+func TestServersAskThroughUs(t *testing.T) {
+	h := firstHost(t)
+	everything := map[string]any{"command": npmProgram(t, "mcp-server-everything")}
+	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"everything": everything}})}
+	const code = "print([t.name for t in await runtime.list_tools('everything') if 'elicit' in t.name])\nprint(await mcp_everything.trigger_elicitation_request())"
+	for era, version := range eras {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			p := &formUser{answer: func(int) *mcp.ElicitResult {
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}
+			}}
+			c := connectAs(t, h.command(t, e, "serve"), &mcp.ClientOptions{ElicitationHandler: p.elicit}, version)
+			r := c.python(t, "from mcp import runtime\n"+code, "everything")
+			forms := p.forms()
+			if r.isError || !strings.Contains(r.text, "Ada") || len(forms) != 1 {
+				t.Fatalf("asked %d times, got %s", len(forms), r.text)
+			}
+			if !strings.Contains(forms[0].Message, `everything`) || forms[0].RequestedSchema == nil {
+				t.Errorf("the form is %+v", forms[0])
+			}
+		})
+	}
+	t.Run("a client without forms", func(t *testing.T) {
+		r := h.serve(t, e).python(t, "from mcp import runtime\n"+strings.Split(code, "\n")[0], "everything")
+		r.want(t, "[]")
+	})
+}
