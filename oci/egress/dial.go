@@ -1,16 +1,11 @@
 package egress
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"time"
 )
 
@@ -33,49 +28,52 @@ func (e *addressError) Error() string {
 func (b *Broker) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
 	defer cancel()
-	if proxy, err := b.proxyFor(host, port); err != nil {
+	if proxy, err := b.proxyFor("https", target{host, port}); err != nil {
 		return nil, err
 	} else if proxy != nil {
-		b.throughProxy.Store(true)
-		return dialThrough(ctx, proxy, target{host, port}.String())
+		return b.dialThrough(ctx, proxy, target{host, port}.String())
 	}
+	return b.dialDirectly(ctx, host, port)
+}
+
+func (b *Broker) dialDirectly(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	addrs, err := b.addresses(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	for i, addr := range addrs {
 		var c net.Conn
-		if c, err = dialAddress(ctx, netip.AddrPortFrom(addr, port), len(addrs)-i); err == nil {
+		if c, err = b.dialAddress(ctx, netip.AddrPortFrom(addr, port), len(addrs)-i); err == nil {
 			return c, nil
 		}
 	}
 	return nil, fmt.Errorf("connecting to %s: %w", host, plain(err))
 }
 
-// proxyFor returns the proxy to go through for a host, or nil.
-func (b *Broker) proxyFor(host string, port uint16) (*url.URL, error) {
-	if b.o.Proxy == nil {
-		return nil, nil
-	}
-	proxy, err := b.o.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: target{host, port}.String()}})
-	if err != nil { // its text may have the proxy's password
-		return nil, errors.New("the environment of toolcell names a proxy that is not understood")
-	}
-	if _, err := netip.ParseAddr(host); err == nil && proxy != nil {
-		return nil, fmt.Errorf("%s is an address, and only names pass through the proxy of the host", host)
-	}
-	return proxy, nil
-}
-
 // dialAddress connects to one of the addresses that are left to try, in its share of
 // the time: one that does not answer must not take all of it.
-func dialAddress(ctx context.Context, addr netip.AddrPort, left int) (net.Conn, error) {
+func (b *Broker) dialAddress(ctx context.Context, addr netip.AddrPort, left int) (net.Conn, error) {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
 		defer cancel()
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr.String())
+	return b.dialSocket(ctx, addr.String())
+}
+
+// dialSocket connects, with wide buffers if there is a place for one more.
+func (b *Broker) dialSocket(ctx context.Context, hostPort string) (net.Conn, error) {
+	var d net.Dialer
+	give, ok := b.wide.servers.take()
+	if !ok {
+		d.Control = narrowControl
+	}
+	c, err := d.DialContext(ctx, "tcp", hostPort)
+	if err != nil {
+		give()
+		return nil, err
+	}
+	return &placedConn{c.(*net.TCPConn), give}, nil
 }
 
 // addresses returns the addresses of a host, if all may be dialed.
@@ -159,56 +157,6 @@ func isPublic(addr netip.Addr) bool {
 	}
 	return addr.IsValid()
 }
-
-// dialThrough connects through an HTTP proxy.
-func dialThrough(ctx context.Context, proxy *url.URL, target string) (_ net.Conn, err error) {
-	port := proxy.Port()
-	switch {
-	case proxy.Scheme != "http" && proxy.Scheme != "https":
-		return nil, fmt.Errorf("the proxy of the host has the scheme %q; http and https are supported", proxy.Scheme)
-	case port == "" && proxy.Scheme == "https":
-		port = "443"
-	case port == "":
-		port = "80"
-	}
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the proxy of the host: %w", plain(err))
-	}
-	defer func() {
-		if err != nil {
-			c.Close()
-		}
-	}()
-	if proxy.Scheme == "https" {
-		c = tls.Client(c, &tls.Config{ServerName: proxy.Hostname()})
-	}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
-	if user := proxy.User; user != nil {
-		password, _ := user.Password()
-		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
-	}
-	if err := request.Write(c); err != nil {
-		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
-	}
-	// One byte at a time, so that nothing of what follows the answer is lost.
-	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request) //nolint:bodyclose // the connection follows it
-	if err != nil {                                                                     // its text may have what was sent, and so the password
-		return nil, errors.New("the proxy of the host did not answer as a proxy does")
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the proxy of the host answered with status %d", resp.StatusCode)
-	}
-	if !stop() {
-		return nil, ctx.Err()
-	}
-	return c, nil
-}
-
-type oneByteReader struct{ net.Conn }
-
-func (r *oneByteReader) Read(p []byte) (int, error) { return r.Conn.Read(p[:1]) }
 
 // plain drops the layers of an error that name sockets and resolvers.
 func plain(err error) error {

@@ -83,6 +83,7 @@ type Broker struct {
 	usage     usage
 
 	throughProxy atomic.Bool
+	wide         struct{ clients, servers, tunnels places } // see buffers.go
 
 	life  context.Context // ends with Close
 	end   context.CancelFunc
@@ -110,6 +111,7 @@ func Start(l net.Listener, o Options) (*Broker, error) {
 			return nil, fmt.Errorf("making the certificate authority of a run: %w", err)
 		}
 	}
+	b.wide.clients, b.wide.servers, b.wide.tunnels = newPlaces(), newPlaces(), newPlaces()
 	b.life, b.end = context.WithCancel(context.Background())
 	b.transport = b.newTransport()
 	b.proxy = b.newServer(http.HandlerFunc(b.serveProxy))
@@ -216,8 +218,12 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		<-l.free
 		return nil, err
 	}
+	give, ok := l.b.wide.clients.take()
+	if !ok {
+		narrow(c)
+	}
 	forget := l.b.keep(c)
-	return &clientConn{Conn: c, release: sync.OnceFunc(func() { forget(); <-l.free })}, nil
+	return &clientConn{Conn: c, release: sync.OnceFunc(func() { forget(); give(); <-l.free })}, nil
 }
 
 // A clientConn is a connection from the sandbox.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -475,62 +474,6 @@ func TestCloseEndsTunnels(t *testing.T) {
 	f.broker.Close()
 	if _, err := net.Dial("tcp", f.proxy); err == nil {
 		t.Error("the broker still listens")
-	}
-}
-
-func TestThroughTheProxyOfTheHost(t *testing.T) {
-	var seen atomic.Value
-	corporate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen.Store(r.Method + " " + r.RequestURI + " " + r.Header.Get("Proxy-Authorization"))
-		_, port, _ := net.SplitHostPort(r.RequestURI)
-		server, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		c, _, _ := http.NewResponseController(w).Hijack()
-		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
-		go func() { _, _ = io.Copy(server, c); server.Close() }()
-		_, _ = io.Copy(c, server)
-		c.Close()
-	}))
-	defer corporate.Close()
-	f := newFixture(t, Options{
-		Rules: testRules{hosts: []string{"example.com", "8.8.8.8"}, private: func(string, netip.Addr) bool { return false }},
-		Resolve: func(context.Context, string) ([]netip.Addr, error) {
-			return nil, errors.New("names are resolved there")
-		},
-		Proxy: func(*http.Request) (*url.URL, error) {
-			u, _ := url.Parse(corporate.URL)
-			u.User = url.UserPassword("a", "b")
-			return u, nil
-		},
-	}, hello)
-	if f.broker.ThroughProxy() {
-		t.Error("a proxy was used before there was a connection")
-	}
-	status, _, err := f.get(f.url("example.com", "/"))
-	if status != 200 || err != nil || !f.broker.ThroughProxy() {
-		t.Fatal(status, err)
-	}
-	if got := f.raw("CONNECT 8.8.8.8:443 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 toolcell: 8.8.8.8 is an address, and only names") {
-		t.Errorf("an address: %q", got)
-	}
-	if got := seen.Load().(string); !strings.HasPrefix(got, "CONNECT example.com:") || !strings.HasSuffix(got, " Basic YTpi") {
-		t.Errorf("the proxy was asked %q", got)
-	}
-}
-
-// The address of a proxy may have a password.
-func TestAProxyThatIsNotUnderstoodIsNotShown(t *testing.T) {
-	f := newFixture(t, Options{
-		Rules: testRules{hosts: []string{"example.com"}},
-		Proxy: func(*http.Request) (*url.URL, error) {
-			return nil, errors.New("invalid proxy address http://user:hunter2@[x")
-		},
-	}, hello)
-	if got := f.raw("CONNECT example.com:443 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502") || strings.Contains(got, "hunter2") {
-		t.Errorf("%q", got)
 	}
 }
 

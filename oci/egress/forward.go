@@ -20,16 +20,14 @@ import (
 // newTransport returns what requests to servers go out by.
 func (b *Broker) newTransport() *http.Transport {
 	return &http.Transport{
-		DialContext: func(ctx context.Context, _, hostPort string) (net.Conn, error) {
-			t, err := b.parseTarget(hostPort, 0)
-			if err != nil {
-				return nil, err
-			}
-			c, err := b.dial(ctx, t.host, t.port)
+		Proxy: b.plainProxy,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			to, _ := ctx.Value(destinationKey{}).(destination)
+			c, err := b.dialFor(ctx, to)
 			if err != nil {
 				return nil, &dialError{err}
 			}
-			return &countedConn{Conn: c, usage: &b.usage, target: t}, nil
+			return &countedConn{Conn: c, usage: &b.usage, target: to.target}, nil
 		},
 		TLSClientConfig:        &tls.Config{RootCAs: b.o.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    b.o.DialTimeout,
@@ -42,10 +40,51 @@ func (b *Broker) newTransport() *http.Transport {
 	}
 }
 
+// A destination is where a request goes. The key is that of a request's context.
+type destination struct {
+	scheme string
+	target
+}
+
+type destinationKey struct{}
+
+// header is what stands in Host: the form in which rules have the name, whatever the
+// client wrote, so that a server or proxy can read no other.
+func (d destination) header() string {
+	if d.scheme == "http" && d.port == 80 || d.scheme == "https" && d.port == 443 {
+		return strings.TrimSuffix(d.String(), fmt.Sprintf(":%d", d.port))
+	}
+	return d.String()
+}
+
+// dialFor connects to what a request is sent to: the host, or the proxy before it.
+func (b *Broker) dialFor(ctx context.Context, to destination) (net.Conn, error) {
+	if to.scheme != "http" {
+		return b.dial(ctx, to.host, to.port)
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
+	defer cancel()
+	proxy, err := b.proxyFor(to.scheme, to.target)
+	if err != nil {
+		return nil, err
+	}
+	if proxy != nil {
+		return b.dialProxy(ctx, proxy)
+	}
+	return b.dialDirectly(ctx, to.host, to.port)
+}
+
 // A dialError is why there is no connection to a host.
 type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }
+
+func asDialError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &dialError{err}
+}
 
 // A countedConn counts what passes.
 type countedConn struct {
@@ -107,19 +146,25 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 		b.refuse(w, t, why)
 		return
 	}
+	to := destination{scheme, t}
 	proxy := &httputil.ReverseProxy{
 		Transport: b.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = scheme, t.String(), r.Host
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = scheme, t.String(), to.header()
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // Rewrite drops what it cannot parse
 			addCredentials(p.Out.Header, credentials)
 		},
-		ModifyResponse: func(resp *http.Response) error { return hideSecrets(resp, credentials) },
+		ModifyResponse: func(resp *http.Response) error {
+			if scheme == "http" && b.o.Proxy != nil && resp.StatusCode == http.StatusProxyAuthRequired {
+				return asDialError(proxyStatus(resp.StatusCode))
+			}
+			return hideSecrets(resp, credentials)
+		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			b.refuse(w, t, upstreamRefusal(t, err))
 		},
 	}
-	proxy.ServeHTTP(finalWriter{w}, r)
+	proxy.ServeHTTP(finalWriter{w}, r.WithContext(context.WithValue(r.Context(), destinationKey{}, to)))
 }
 
 // A finalWriter drops what a server says ahead of its answer (RFC 9110, 15.2): no

@@ -86,15 +86,16 @@ func Niceness(h Host) int {
 	return 10
 }
 
-// Sysctls bound how far the buffers of TCP connections grow by themselves where
-// no cgroup counts them as memory; they belong to the sandbox's own network
-// namespace (ip-sysctl, tcp_rmem and tcp_wmem). What they receive may grow to what
-// the watch on memory charges for a socket: downloads are slow with less.
+// Sysctls bound how far the buffers of TCP connections grow by themselves where no
+// cgroup counts them as memory; they belong to the sandbox's own network namespace
+// (ip-sysctl, tcp_rmem and tcp_wmem). Both ways may have what the watch on memory
+// charges for a socket. With more, a program that leaves 60 answers unread, as it may,
+// would fill what cgroup v1 grants to all its sockets, and wait for ever.
 func Sysctls(h Host) map[string]string {
 	if h.Cgroup.Memory && h.Cgroup.V2 || h.NoProc {
 		return nil
 	}
-	return map[string]string{"net.ipv4.tcp_rmem": "4096 131072 425984", "net.ipv4.tcp_wmem": "4096 65536 131072"}
+	return map[string]string{"net.ipv4.tcp_rmem": "4096 131072 425984", "net.ipv4.tcp_wmem": "4096 65536 425984"}
 }
 
 // maxFiles is how many descriptors a process in the sandbox may have open.

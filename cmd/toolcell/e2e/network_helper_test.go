@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -15,11 +16,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -35,6 +38,8 @@ type site struct {
 	repository  string
 	arrived     chan string   // what came to /wait
 	release     chan struct{} // lets it answer
+	unread      chan struct{} // closed at the end; until then /unread reads nothing
+	narrow      atomic.Bool   // new connections have small buffers on this side
 	mu          sync.Mutex
 	credentials map[string]string // by host, the last header Authorization that came
 }
@@ -44,7 +49,7 @@ const siteAddress = "127.0.0.2"
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, arrived: make(chan string, 1), release: make(chan struct{}), credentials: map[string]string{}}
+	s := &site{t: t, arrived: make(chan string, 1), release: make(chan struct{}), unread: make(chan struct{}), credentials: map[string]string{}}
 	handler := http.NewServeMux()
 	handler.HandleFunc("/", s.echo)
 	handler.HandleFunc("/bytes", func(w http.ResponseWriter, r *http.Request) {
@@ -65,6 +70,7 @@ func newSite(t *testing.T) *site {
 		}
 		fmt.Fprint(w, "released")
 	})
+	handler.HandleFunc("/unread", func(http.ResponseWriter, *http.Request) { <-s.unread })
 	s.makeRepository()
 	handler.Handle("/repository.git/", http.StripPrefix("/repository.git/", http.FileServer(http.Dir(s.repository))))
 	cert := s.makeCertificate()
@@ -73,6 +79,7 @@ func newSite(t *testing.T) *site {
 	s.tls.StartTLS()
 	s.plain.Start()
 	s.proxy.Start()
+	t.Cleanup(func() { close(s.unread) })
 	return s
 }
 
@@ -81,9 +88,22 @@ func (s *site) listen(h http.Handler) *httptest.Server {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}}
+	server := &httptest.Server{Listener: &siteListener{l, &s.narrow}, Config: &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}}
 	s.t.Cleanup(server.Close)
 	return server
+}
+
+type siteListener struct {
+	net.Listener
+	narrow *atomic.Bool
+}
+
+func (l *siteListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil && l.narrow.Load() {
+		err = errors.Join(c.(*net.TCPConn).SetReadBuffer(32<<10), c.(*net.TCPConn).SetWriteBuffer(32<<10))
+	}
+	return c, err
 }
 
 // echo answers with what came.
@@ -103,18 +123,23 @@ func (s *site) credential(host string) string {
 	return s.credentials[host]
 }
 
-// serveProxy connects to our servers, under whatever name.
+// serveProxy leads to our servers, under whatever name, as a careful proxy does: it takes
+// requests for port 80 in absolute form, and connects to other ports only.
 func (s *site) serveProxy(w http.ResponseWriter, r *http.Request) {
 	host, port, _ := net.SplitHostPort(r.RequestURI)
 	to := net.JoinHostPort(siteAddress, port)
 	switch {
+	case r.URL.Scheme == "http" && strings.HasSuffix(r.URL.Host, ".test"):
+		(&httputil.ReverseProxy{Director: func(r *http.Request) { r.URL.Host = s.plain.Listener.Addr().String() }}).ServeHTTP(w, r)
+		return
 	case !strings.HasSuffix(host, ".test"):
 		http.Error(w, "only names of the test", http.StatusBadGateway)
 		return
 	case port == "443":
 		to = s.tls.Listener.Addr().String()
 	case port == "80":
-		to = s.plain.Listener.Addr().String()
+		http.Error(w, "no CONNECT to port 80", http.StatusForbidden)
+		return
 	}
 	server, err := net.Dial("tcp", to)
 	if err != nil {
@@ -193,7 +218,7 @@ func (s *site) env(lines string, others env) env {
 	s.t.Helper()
 	dir, write := policyFolder(s.t)
 	write("[network]\n" + lines)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "SSL_CERT_FILE": s.roots, "HTTPS_PROXY": s.proxy.URL}
+	e := env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "SSL_CERT_FILE": s.roots, "HTTPS_PROXY": s.proxy.URL, "HTTP_PROXY": s.proxy.URL}
 	maps.Copy(e, others)
 	return e
 }

@@ -1,0 +1,116 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+)
+
+// proxyFor returns the proxy to go through to a host, or nil.
+func (b *Broker) proxyFor(scheme string, t target) (*url.URL, error) {
+	if b.o.Proxy == nil {
+		return nil, nil
+	}
+	proxy, err := b.o.Proxy(&http.Request{URL: &url.URL{Scheme: scheme, Host: t.String()}})
+	if err != nil { // its text may have the proxy's password
+		return nil, errors.New("the environment of toolcell names a proxy that is not understood")
+	}
+	if proxy == nil {
+		return nil, nil
+	}
+	if proxy.Scheme != "http" && proxy.Scheme != "https" {
+		return nil, fmt.Errorf("the proxy of the host has the scheme %q; http and https are supported", proxy.Scheme)
+	}
+	if _, err := netip.ParseAddr(t.host); err == nil {
+		return nil, fmt.Errorf("%s is an address, and only names pass through the proxy of the host", t.host)
+	}
+	return proxy, nil
+}
+
+// plainProxy has a request without TLS go to the proxy of the host in absolute form,
+// as proxies expect: many take CONNECT for port 443 only. The fragment keeps
+// connections for one host apart from those for others, since what passes is counted
+// for each.
+func (b *Broker) plainProxy(r *http.Request) (*url.URL, error) {
+	to, _ := r.Context().Value(destinationKey{}).(destination)
+	if to.scheme != "http" {
+		return nil, nil // dial goes through it
+	}
+	proxy, err := b.proxyFor(to.scheme, to.target)
+	if proxy == nil || err != nil {
+		return nil, asDialError(err)
+	}
+	own := *proxy
+	own.Fragment = to.String()
+	return &own, nil
+}
+
+// dialProxy connects to a proxy.
+func (b *Broker) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
+	port := proxy.Port()
+	switch {
+	case port == "" && proxy.Scheme == "https":
+		port = "443"
+	case port == "":
+		port = "80"
+	}
+	b.throughProxy.Store(true)
+	c, err := b.dialSocket(ctx, net.JoinHostPort(proxy.Hostname(), port))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the proxy of the host: %w", plain(err))
+	}
+	return c, nil
+}
+
+// dialThrough connects through a proxy (RFC 9110, 9.3.6).
+func (b *Broker) dialThrough(ctx context.Context, proxy *url.URL, target string) (_ net.Conn, err error) {
+	c, err := b.dialProxy(ctx, proxy)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if proxy.Scheme == "https" {
+		c = tls.Client(c, &tls.Config{ServerName: proxy.Hostname()})
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
+	if user := proxy.User; user != nil {
+		password, _ := user.Password()
+		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if err := request.Write(c); err != nil {
+		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
+	}
+	// One byte at a time, so that nothing of what follows the answer is lost.
+	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request) //nolint:bodyclose // the connection follows it
+	if err != nil {                                                                     // its text may have what was sent, and so the password
+		return nil, errors.New("the proxy of the host did not answer as a proxy does")
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, proxyStatus(resp.StatusCode)
+	}
+	if !stop() {
+		return nil, ctx.Err()
+	}
+	return c, nil
+}
+
+func proxyStatus(status int) error {
+	return fmt.Errorf("the proxy of the host answered with status %d", status)
+}
+
+type oneByteReader struct{ net.Conn }
+
+func (r *oneByteReader) Read(p []byte) (int, error) { return r.Conn.Read(p[:1]) }
