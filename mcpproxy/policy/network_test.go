@@ -59,6 +59,7 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://0177.0.0.1":                  "neither a host's name nor an address",
 		"https://api..github.com":             "not the name of a host",
 		"https://äpi.github.com":              "xn--",
+		"https://\u212aernel.org":             "xn--", // the Kelvin sign, whose small letter is k
 		"https://" + strings.Repeat("a", 999): "not understood",
 		"https://api.github.com\x00":          "not the name of a host",
 		"https://api.github.com evil":         "not the name of a host",

@@ -167,7 +167,7 @@ func CanonicalHost(host string) (string, error) {
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
-	case strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }):
+	case strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }): // before ToLower, which makes k of the Kelvin sign
 		return "", fmt.Errorf("%q has letters beyond ASCII; write it as DNS has it, with xn--", text.Bound(host, 80))
 	case name == "" || len(name) > 253 || strings.ContainsFunc(name, notInHost) || slices.Contains(strings.Split(name, "."), ""):
 		return "", fmt.Errorf("%q is not the name of a host", text.Bound(host, 80))

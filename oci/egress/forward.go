@@ -155,8 +155,11 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 			addCredentials(p.Out.Header, credentials)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			if scheme == "http" && b.o.Proxy != nil && resp.StatusCode == http.StatusProxyAuthRequired {
-				return asDialError(proxyStatus(resp.StatusCode))
+			switch {
+			case resp.StatusCode == http.StatusSwitchingProtocols:
+				return errSwitch
+			case resp.StatusCode == http.StatusProxyAuthRequired && scheme == "http" && b.o.Proxy != nil:
+				return &dialError{proxyStatus(resp.StatusCode)}
 			}
 			return hideSecrets(resp, credentials)
 		},
@@ -166,6 +169,9 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 	}
 	proxy.ServeHTTP(finalWriter{w}, r.WithContext(context.WithValue(r.Context(), destinationKey{}, to)))
 }
+
+// errSwitch refuses what would follow a status 101: nothing of it could be checked.
+var errSwitch = errors.New("the server wants to change to another protocol, which was not asked for")
 
 // A finalWriter drops what a server says ahead of its answer (RFC 9110, 15.2): no
 // client needs it, and hideSecrets does not see it.
@@ -187,7 +193,7 @@ func upstreamRefusal(t target, err error) *refusal {
 	switch {
 	case errors.As(err, &dial):
 		return dialRefusal(dial.error)
-	case errors.Is(err, errPartOfText):
+	case errors.Is(err, errPartOfText), errors.Is(err, errSwitch):
 		return &refusal{http.StatusForbidden, "", err.Error()}
 	case errors.As(err, &certificate):
 		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)

@@ -51,7 +51,7 @@ func checkServerName(name, host string) error {
 	if _, err := netip.ParseAddr(host); err == nil && name == "" {
 		return nil
 	}
-	if strings.ToLower(name) == host {
+	if len(name) == len(host) && strings.ToLower(name) == host { // not with the Kelvin sign for k
 		return nil
 	}
 	return fmt.Errorf("the TLS handshake is for %q, and the connection for %q", name, host)

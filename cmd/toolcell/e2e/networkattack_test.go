@@ -82,6 +82,8 @@ via = "env"`, port, trap, trap), nil)
 		"a path up, looked at":         {`(c := tls("rules.test:443", "rules.test"), c.sendall(b"GET /v1/../v2 HTTP/1.1\r\nHost: rules.test\r\n\r\n"), line(c))[2]`, "HTTP/1.1 403 toolcell: a path with . or .."},
 		"a CONNECT inside a CONNECT":   {`(c := tls("rules.test:443", "rules.test"), c.sendall(b"CONNECT other.test:443 HTTP/1.1\r\nHost: rules.test\r\n\r\n"), line(c))[2]`, "HTTP/1.1 403"},
 		"without TLS, where rules see": {`ask("GET http://rules.test/v1/x HTTP/1.1\r\nHost: rules.test\r\n\r\n")`, "HTTP/1.1 403"},
+		"a dot at the end":             {`tls("API.test.:443", "api.test").version()`, "TLSv1.3"},
+		"a port of nothing":            {`ask("CONNECT api.test:0 HTTP/1.1\r\n\r\n")`, "HTTP/1.1 400 toolcell: \"0\" is not a port"},
 		"and what is allowed":          {`ask("GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n")`, "HTTP/1.1 200 OK"},
 		"as it is looked at":           {`(c := tls("rules.test:443", "rules.test"), c.sendall(b"GET /v1/x HTTP/1.1\r\nHost: rules.test\r\n\r\n"), line(c))[2]`, "HTTP/1.1 200 OK"},
 	}
