@@ -227,14 +227,24 @@ func (w *memoryWatch) inSockets() int64 {
 	if err != nil {
 		return 0
 	}
-	line, _, _ := bytes.Cut(b, []byte("\n"))
-	fields := bytes.Fields(line)
-	if len(fields) < 3 {
-		return 0
+	charged := max(0, socketCount(b, "sockets: used")-freeSockets) * socketBytes
+	if w.proc == nil {
+		b6, _ := os.ReadFile(filepath.Join(at, "net/sockstat6")) // a host without IPv6 has none
+		if socketCount(b, "TCP: inuse")+socketCount(b6, "TCP6: inuse") > fewConnections {
+			charged = max(charged, inQueues(at))
+		}
 	}
-	n, err := strconv.ParseInt(string(fields[2]), 10, 64)
+	return charged
+}
+
+// socketCount gives the number behind some words of sockstat, 0 if there is none.
+func socketCount(sockstat []byte, words string) int64 {
+	_, rest, _ := bytes.Cut(sockstat, []byte(words+" "))
+	number, _, _ := bytes.Cut(rest, []byte("\n"))
+	number, _, _ = bytes.Cut(number, []byte(" "))
+	n, err := strconv.ParseInt(string(number), 10, 64)
 	if err != nil {
 		return 0
 	}
-	return max(0, n-freeSockets) * socketBytes
+	return n
 }
