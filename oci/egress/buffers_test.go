@@ -26,7 +26,7 @@ func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resp, err := tr.RoundTrip(req)
+			resp, err := tr.RoundTrip(req) //nolint:bodyclose // closed with the others
 			if err != nil {
 				t.Fatal(err)
 			}
