@@ -128,12 +128,12 @@ func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Pr
 	if image.Runner != "" {
 		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
 	}
-	preload := s.o.Preload
+	base, preload := commonModules, s.o.Preload
 	if packages.dir != "" {
 		binds = append(binds, oci.Bind{Source: packages.dir, Target: PackagesDir})
 		// Nothing else: a template, which is isolated less, would import from the packages
 		// what the user had meant to come from the image.
-		preload = packages.preload
+		base, preload = append(slices.Clone(base), modulesOfPackages...), packages.preload
 	}
 	return oci.Process{
 		Root:    image.Root,
@@ -144,7 +144,7 @@ func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Pr
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
 		Control: true,
-		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: commonModules, Preload: preload},
+		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: base, Preload: preload},
 	}
 }
 
@@ -153,6 +153,15 @@ func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Pr
 var commonModules = []string{
 	"asyncio", "linecache", "traceback", "textwrap", "re", "random", "datetime", "math", "collections", "itertools",
 	"functools", "statistics", "dataclasses", "typing", "pathlib", "subprocess", "threading", "time",
+}
+
+// modulesOfPackages are modules of the standard library that popular packages import. In
+// alternated runs import pandas takes 0.89 of the time with them, import httpx 0.62.
+var modulesOfPackages = []string{
+	"ast", "base64", "bz2", "calendar", "concurrent.futures.thread", "contextvars", "copy", "csv", "ctypes", "decimal", "email.message",
+	"fractions", "gzip", "hashlib", "html", "importlib.metadata", "importlib.resources", "inspect", "ipaddress", "json", "locale", "logging",
+	"lzma", "pickle", "platform", "pprint", "queue", "secrets", "shutil", "ssl", "string", "tarfile", "tempfile", "unicodedata",
+	"urllib.parse", "uuid", "zipfile", "zoneinfo", "_strptime",
 }
 
 // interactive are variables of images that make Python wait for input or write to

@@ -28,6 +28,7 @@ type lab struct {
 
 const labProgram = `
 import os, sys, json
+def before_preload(): pass
 def warm_up(): pass
 def prepare(): pass
 def ended(prepared, code): pass

@@ -10,6 +10,7 @@ configuration: four bytes of big-endian length and JSON, which template.go write
 Who waits sends b"w" to the host, over its own fd 3, and gets one byte with descriptors: stdout, stderr and,
 if there is one, stdin. Then the program has fd 3 all for itself. It is a file that defines
 
+    before_preload()  called before modules that the user has named are imported
     warm_up()       called in the template and in forks, to have done already what every run does; it leaves nothing
     prepare()       called once b"w" is sent; what it gives goes to the others
     main(prepared)  returns the exit code
@@ -85,6 +86,8 @@ def main() -> None:
             # before a fork. It reads this then.
             threads = os.environ.get("NUMEXPR_NUM_THREADS")
             os.environ["NUMEXPR_NUM_THREADS"] = "1"
+        if config["preload"]:
+            program["before_preload"]()
         for name in config["preload"]:
             import_module(name, failed)
             if template:

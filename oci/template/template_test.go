@@ -11,6 +11,7 @@ import (
 )
 
 const waitingProgram = `
+def before_preload(): pass
 def warm_up(): pass
 def prepare(): pass
 def ended(prepared, code): pass

@@ -1,4 +1,5 @@
-"""Starts the runner. oci/template/fork.py also loads this file, and calls warm_up, prepare, main and ended itself.
+"""Starts the runner. oci/template/fork.py also loads this file, and itself calls before_preload, warm_up, prepare, main
+and ended.
 
 Code that runs here must not see, shadow or break the runner. So its modules are not in sys.modules, and nothing finds
 them through sys.path: their import statements call import_module, by way of builtins of their own.
@@ -81,8 +82,7 @@ def code_of(name: str, path: str) -> CodeType:
 
 own_builtins = {**vars(builtins), "__import__": import_module}
 process = load("process")
-process.add_packages()  # before a template imports what is to be preloaded
-prepare, main, ended = process.prepare, process.main, process.ended
+before_preload, prepare, main, ended = process.add_packages, process.prepare, process.main, process.ended
 
 
 def warm_up() -> None:

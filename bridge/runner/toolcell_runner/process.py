@@ -148,7 +148,13 @@ def set_up_process() -> None:
 
 
 def add_packages() -> None:
-    """Puts the packages of the script into sys.path: behind the standard library, before what the image has."""
+    """Puts the packages of the script into sys.path: behind the standard library, before what the image has.
+
+    A template has them only if the user preloads some. Otherwise modules of theirs would run in it: the standard
+    library also tries to import what this system does not have, as subprocess does with msvcrt.
+    """
+    if PACKAGES in sys.path:
+        return
     try:
         os.stat(PACKAGES)
     except OSError:
@@ -174,6 +180,7 @@ def prepare() -> tuple[Channel, Runtime]:
     """Does the work that does not depend on the code."""
     channel = Channel(CONTROL_FD)
     set_up_process()
+    add_packages()
     channel.send({"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
     runtime = Runtime(Host(channel), Sources())
     runtime.sources.when_loaded("traceback", hide_from)

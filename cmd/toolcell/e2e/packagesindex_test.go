@@ -184,3 +184,21 @@ func TestPackagesAfterAKill(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplatesImportNothingOfPackages: subprocess, which templates import, asks for
+// msvcrt, which only Windows has.
+func TestTemplatesImportNothingOfPackages(t *testing.T) {
+	needPyPI(t) // for uv
+	h := firstHost(t)
+	dir, write := policyFolder(t)
+	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "MCP_BRIDGE_START": "fork"})
+	c.python(t, script("import six; print(1)", "six")).want(t, "1")
+	x := startIndex(t)
+	write(fmt.Sprintf("[packages]\nindex = %q", x.URL+"/simple"))
+	x.put(t, "evil", map[string]string{"msvcrt.py": "", "_winapi.py": "", "sitecustomize.py": "", "usercustomize.py": ""})
+	const code = "import sys; print([m for m in ('msvcrt', '_winapi', 'evil') if m in sys.modules], 'subprocess' in sys.modules)\n" +
+		"import evil, msvcrt; print(msvcrt.__file__)"
+	for range 3 {
+		c.python(t, script(code, "evil")).want(t, "[] True\n/run/toolcell/packages/msvcrt.py")
+	}
+}
