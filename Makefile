@@ -157,6 +157,11 @@ bench-neighbor: bin/toolcell test-deps
 bench-network: bin/toolcell test-deps
 	go test -tags $(TAGS),figures -count=1 -v -run TestNetworkFigures $(E2E)
 
+# Packages of scripts beside `uv run --with`: a table, and docs/benchmarks/packages.json. Ten minutes; it needs PyPI.
+.PHONY: bench-packages
+bench-packages: bin/toolcell
+	@python3 .ci/bench_packages.py bin/toolcell
+
 # Whether the ratios of a short session are much worse than the kept ones.
 .PHONY: bench-check
 bench-check: bin/toolcell test-deps

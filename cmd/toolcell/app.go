@@ -53,6 +53,7 @@ type app struct {
 	proxy   *mcpproxy.Proxy
 	watcher *discovery.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
+	scripts *wheels.Source
 	wheels  *packages.Store
 	inbox   *inbox.Server // nil if nobody can ask for its questions
 }
@@ -152,7 +153,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         o.log,
 	})
-	a := &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store, wheels: wheelStore}
+	a := &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store, scripts: scripts, wheels: wheelStore}
 	if o.serves {
 		a.inbox = openInbox(d, server, o.log)
 	}
@@ -188,6 +189,7 @@ func (a *app) Close() (err error) {
 	if a.watcher != nil {
 		a.watcher.Close()
 	}
+	a.scripts.Close()
 	return errors.Join(err, a.proxy.Close(), a.runtime.Close(), a.wheels.Close(), a.store.Close())
 }
 

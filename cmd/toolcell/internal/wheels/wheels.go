@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
@@ -26,6 +27,9 @@ type Source struct {
 	Limits    oci.Limits // of the resolver's sandbox
 	// Compile starts to compile the modules of a set in the background.
 	Compile func(image, set string)
+
+	mu       sync.Mutex
+	compiles map[string]*compile // that are still to be started, by set
 }
 
 // Get returns the folder with the packages that a script needs, for bridge.Options.
@@ -39,7 +43,7 @@ func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, pr
 		return "", err
 	}
 	if s.Store.NeedsBytecode(set) {
-		s.Compile(image.Name, set.ID)
+		s.compileLater(image.Name, set.ID)
 	}
 	return set.Dir, nil
 }

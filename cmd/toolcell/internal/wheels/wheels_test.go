@@ -10,10 +10,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/oci"
@@ -124,6 +127,32 @@ func TestCommandHasOneWayOut(t *testing.T) {
 	if len(out.Refused) != 1 || !strings.Contains(out.Refused[0], "192.0.2.1:80 is not a host of the package index") {
 		t.Errorf("refused: %q", out.Refused)
 	}
+}
+
+// TestModulesAreCompiledAfterTheRun: it needs the processors itself.
+func TestModulesAreCompiledAfterTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var compiled []string
+		s := &Source{Compile: func(image, set string) { compiled = append(compiled, image+" "+set) }}
+		s.compileLater("host", "a")
+		s.compileLater("host", "a")
+		time.Sleep(compileAfter / 2)
+		s.compileLater("host", "b")
+		if compiled != nil {
+			t.Errorf("at once: %q", compiled)
+		}
+		time.Sleep(compileAfter / 2)
+		synctest.Wait()
+		if !slices.Equal(compiled, []string{"host a"}) {
+			t.Errorf("after a while: %q", compiled)
+		}
+		s.Close()
+		time.Sleep(compileAfter)
+		synctest.Wait()
+		if !slices.Equal(compiled, []string{"host a", "host b"}) {
+			t.Errorf("at the end: %q", compiled)
+		}
+	})
 }
 
 func TestCommandsEndWithTheirContext(t *testing.T) {
