@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
 
@@ -23,6 +24,7 @@ func execCommand(s *console.Streams) *cli.Command {
 		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
 		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *, or a host of the policy, as https://HOST; may be repeated"},
+		&cli.BoolFlag{Name: "offline", Usage: "fetch nothing, neither the image nor packages: the same as --pull never"},
 		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object when the run is over, instead of its output"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no notes and logs on stderr"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "notes about this host each time, not only when they are new"},
@@ -51,6 +53,9 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 		return console.Usagef("give --json without --output and -i")
 	case c.Bool("quiet") && c.Bool("verbose"):
 		return console.Usagef("give either --quiet or --verbose, not both")
+	}
+	if c.Bool("offline") {
+		conf.Pull = rootfs.PullNever
 	}
 	if c.IsSet("timeout") {
 		conf.MaxTimeout = max(conf.MaxTimeout, conf.Timeout) // the maximum is for models

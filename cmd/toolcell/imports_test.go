@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},
-	"cmd/toolcell/internal/wheels":       {"bridge", "bridge/network", "mcpproxy/requirement", "mcpproxy/statefile", "oci", "oci/egress", "rootfs/packages", "rootfs/python"},
+	"cmd/toolcell/internal/wheels":       {"bridge", "bridge/network", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text", "oci", "oci/egress", "rootfs/packages", "rootfs/python"},
 
 	"bridge":                     {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/artifacts":           {"bridge/imaging", "mcpproxy/statefile", "mcpproxy/text"},

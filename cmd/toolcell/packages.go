@@ -34,8 +34,9 @@ func packagesCommand(s *console.Streams) *cli.Command {
 			},
 			{
 				Name: "lock", Usage: "write the versions that a script gets into pylock.NAME.toml beside it", ArgsUsage: "SCRIPT",
-				Flags: append([]cli.Flag{jsonFlag()}, forRuns...), OnUsageError: usageError,
-				Action: func(c *cli.Context) error { return packagesLock(c, s) },
+				Flags:        append([]cli.Flag{&cli.BoolFlag{Name: "offline", Usage: "fetch nothing: write the versions that the script got here"}, jsonFlag()}, forRuns...),
+				OnUsageError: usageError,
+				Action:       func(c *cli.Context) error { return packagesLock(c, s) },
 			},
 			{
 				Name: "list", Aliases: []string{"ls"}, Usage: "show the sets of packages that are here",

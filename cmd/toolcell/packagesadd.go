@@ -18,6 +18,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/wheels"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"github.com/urfave/cli/v2"
 )
@@ -36,6 +37,9 @@ func openPackager(c *cli.Context, s *console.Streams, progress func(done, total 
 	conf, d, err := settings.ReadWithDirs(c)
 	if err != nil {
 		return nil, err
+	}
+	if c.Bool("offline") {
+		conf.Pull = rootfs.PullNever
 	}
 	store, err := openStore(d, conf, newLogger(conf, s.Err))
 	if err != nil {
@@ -187,7 +191,7 @@ func packagesLock(c *cli.Context, s *console.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	lock, err := p.Lock(c.Context, p.image, needs)
+	lock, err := p.Lock(c.Context, p.image, needs, wheels.Options{Offline: c.Bool("offline")})
 	if err != nil {
 		return err
 	}

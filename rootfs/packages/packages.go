@@ -80,7 +80,7 @@ func requestErrorf(format string, args ...any) error {
 
 // ErrOffline is in the chain of an error when packages are not here and may not be
 // fetched.
-var ErrOffline = errors.New("the packages are not here, and nothing may be fetched")
+var ErrOffline = errors.New("nothing may be fetched")
 
 // A Store is a folder of packages. Several processes may use one at once.
 type Store struct {
@@ -185,9 +185,6 @@ func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) 
 			return set, err
 		}
 	}
-	if r.Offline {
-		return nil, fmt.Errorf("%w; fetch them with: toolcell packages add", ErrOffline)
-	}
 	within, cancel := context.WithTimeoutCause(ctx, r.MaxTime, fmt.Errorf("it took longer than %s ([packages] maxTime)", r.MaxTime))
 	defer cancel()
 	set, err := s.fetch(within, r, key, progress)
@@ -250,8 +247,16 @@ func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(
 	return set, cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), time.Now().UTC()})
 }
 
-// Resolve returns the lock that a request leads to, and fetches no package.
+// Resolve returns the lock that a request leads to, and fetches no package. Offline it is
+// the one of the last time.
 func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
+	if r.Offline {
+		if lock, err := s.knownLock(r, r.key()); err != nil {
+			return nil, err
+		} else if lock != nil {
+			return lock.text, nil
+		}
+	}
 	lock, err := s.resolve(ctx, r, func(Progress) {})
 	if err != nil {
 		return nil, err

@@ -56,6 +56,9 @@ var pythonFlags = []string{"-I", "-S", "-B", "-c"}
 
 // resolve has uv choose the packages of a request.
 func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress)) (*Lock, error) {
+	if r.Offline {
+		return nil, fmt.Errorf("the packages for %s are not here, and %w", briefly(r.Requirements), ErrOffline)
+	}
 	uv, err := s.ensureUV(ctx, r, progress)
 	if err != nil {
 		return nil, err

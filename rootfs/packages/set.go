@@ -159,6 +159,9 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 
 // fetchWheels gets the wheels of a lock, and says what they are.
 func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress func(Progress)) (*Set, error) {
+	if missing := s.missing(lock); r.Offline && missing != nil {
+		return nil, fmt.Errorf("of the packages for %s, %s is not here, and %w", briefly(r.Requirements), briefly(missing), ErrOffline)
+	}
 	from, err := newOrigins(r.Index, r.Files)
 	if err != nil {
 		return nil, err
@@ -192,6 +195,16 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	set.Bytes, set.Files = r.MaxBytes-b.bytes.Load(), maxFiles-int(b.files.Load())
 	slices.SortFunc(set.Packages, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 	return set, err
+}
+
+// missing are the packages of a lock whose wheels are not here.
+func (s *Store) missing(lock *Lock) (names []string) {
+	for _, p := range lock.packages {
+		if s.wheels.load(wheelName(p.Wheels[0].Hashes["sha256"])) == nil {
+			names = append(names, p.Name+" "+p.Version)
+		}
+	}
+	return names
 }
 
 func count(packages int) string {

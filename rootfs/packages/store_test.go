@@ -66,16 +66,45 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 	}
 }
 
-func TestOfflineSaysWhatToDo(t *testing.T) {
+func TestOfflineNothingIsFetched(t *testing.T) {
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
 	r := x.request("a")
-	r.Offline = true
-	if _, err := s.Ensure(t.Context(), r, nil); !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), "toolcell packages add") {
-		t.Errorf("got %v", err)
+	offline := r
+	offline.Offline = true
+	refuse := func(want string) {
+		t.Helper()
+		asked := x.count() + x.solved
+		if _, err := s.Ensure(t.Context(), offline, nil); !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if x.count()+x.solved > asked {
+			t.Error("the network was asked")
+		}
 	}
-	if x.count()+x.solved > 0 {
-		t.Error("the network was asked")
+	refuse("the packages for a are not here")
+	if _, err := s.Resolve(t.Context(), offline); !errors.Is(err, ErrOffline) {
+		t.Errorf("a lock: %v", err)
 	}
+	set, err := s.Ensure(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := s.Resolve(t.Context(), offline); err != nil || !strings.Contains(string(lock), "lock-version") {
+		t.Errorf("a lock: %q, %v", lock, err)
+	}
+	// A set is put together again from wheels that are here.
+	s.leases.ReleaseAll()
+	if err := s.removeSet(set.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := s.Ensure(t.Context(), offline, nil); err != nil || again.Dir != set.Dir {
+		t.Errorf("from the wheels: %+v, %v", again, err)
+	}
+	s.leases.ReleaseAll()
+	if err := errors.Join(s.removeSet(set.ID), os.Remove(filepath.Join(s.wheels.path(wheelName(set.Packages[0].SHA256)), "wheel.json"))); err != nil {
+		t.Fatal(err)
+	}
+	refuse("of the packages for a, " + set.Packages[0].Name + " " + set.Packages[0].Version + " is not here")
 }
 
 func TestResolverIsToldWhatCounts(t *testing.T) {

@@ -120,14 +120,24 @@ func TestPackagesCommands(t *testing.T) {
 		}
 		return out
 	}
-	run(e, "fetch them with: toolcell packages add", "packages", "add", "--offline", "six<1.17")
+	const add = "fetch them with: toolcell packages add --image host "
+	run(e, "the packages for six<1.17 are not here, and nothing may be fetched", "packages", "add", "--offline", "six<1.17")
+	run(e, add+"'six<1.17'\n", "packages", "add", "--offline", "six<1.17")
+	run(e, add+"'six<1.17'\n", "packages", "lock", "--offline", file)
+	run(e, add+file+"\n", "exec", "-q", "--offline", file)
+	run(e.with("MCP_BRIDGE_PULL", "never"), add+"idna", "exec", "-q", "-c", script("import idna", "idna"))
 	id, _, _ := strings.Cut(run(e, ": six 1.16.0\n", "packages", "add", "six<1.17"), ":")
 	run(e, "six 1.16.0", "packages", "add", "--offline", "six<1.17")
 	// What is here needs no network.
 	offline := e.with("HTTPS_PROXY", "http://127.0.0.1:1")
 	run(offline, "1.16.0\n", "exec", file)
+	run(offline, "1.16.0\n", "exec", "--offline", file)
+	run(offline, "pylock.report.toml", "packages", "lock", "--offline", file)
+	if err := os.Remove(filepath.Join(h.home, "pylock.report.toml")); err != nil {
+		t.Fatal(err)
+	}
 	run(offline, "cannot be reached", "exec", "-c", script("import idna", "idna"))
-	run(offline, "toolcell packages add", "exec", "-c", script("import idna", "idna"))
+	run(offline, "ahead with: toolcell packages add --image host idna", "exec", "-c", script("import idna", "idna"))
 	var sets []struct {
 		ID, Image string
 		Packages  []struct{ Name, Version, SHA256 string }

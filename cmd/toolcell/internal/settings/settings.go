@@ -112,7 +112,7 @@ var Groups = []Group{
 	}},
 	{"Images", []Setting{
 		{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image that has Python and its packages: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host"},
-		{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry: `POLICY` is missing, always or never"},
+		{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry, and the index of packages: `POLICY` is missing, always or never"},
 		{"platform", "MCP_BRIDGE_PLATFORM", "", "platform of the image, `OS/ARCH[/VARIANT]` such as linux/arm64, instead of this host's"},
 		{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "mirrors to try first, space-separated `REGISTRY=MIRROR[,MIRROR]`; http:// before a mirror allows plain HTTP"},
 		{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates to trust in addition to the system's"},

@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"golang.org/x/sys/unix"
@@ -25,6 +26,7 @@ type Source struct {
 	Store     *packages.Store
 	Sandboxes Sandboxes
 	Limits    oci.Limits // of the resolver's sandbox
+	Offline   bool       // runs use only what is here
 	// Compile starts to compile the modules of a set in the background.
 	Compile func(image, set string)
 
@@ -34,10 +36,10 @@ type Source struct {
 
 // Get returns the folder with the packages that a script needs, for bridge.Options.
 func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
-	set, err := s.Ensure(ctx, image, n, Options{}, progress)
+	set, err := s.Ensure(ctx, image, n, Options{Offline: s.Offline}, progress)
 	var unreachable *packages.UnreachableError
 	if errors.As(err, &unreachable) {
-		err = fmt.Errorf("%w; packages can be fetched ahead with: toolcell packages add", err)
+		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, addCommand(image, n))
 	}
 	if set == nil || err != nil {
 		return "", err
@@ -66,27 +68,44 @@ func (s *Source) Ensure(ctx context.Context, image bridge.Image, n bridge.Needs,
 			progress(p.Done, p.Total, p.Text)
 		}
 	})
-	return set, classify(err)
+	return set, classify(err, image, n)
 }
 
 // Lock returns the lock that the packages of a script lead to.
-func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs) ([]byte, error) {
+func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o Options) ([]byte, error) {
 	n.File = "" // a lock that is there is written anew
 	r, err := s.request(ctx, image, n)
 	if err != nil {
 		return nil, err
 	}
+	r.Offline = o.Offline
 	lock, err := s.Store.Resolve(ctx, r)
-	return lock, classify(err)
+	return lock, classify(err, image, n)
 }
 
-// classify marks the errors that a script has to put right.
-func classify(err error) error {
+// classify marks the errors that a script has to put right, and says how to fetch what
+// is missing.
+func classify(err error, image bridge.Image, n bridge.Needs) error {
 	var wrong *packages.RequestError
-	if errors.As(err, &wrong) {
+	switch {
+	case errors.As(err, &wrong):
 		return bridge.Invalid(err)
+	case errors.Is(err, packages.ErrOffline):
+		return fmt.Errorf("%w; where there is a network, fetch them with: %s", err, addCommand(image, n))
 	}
 	return err
+}
+
+// addCommand is the command that fetches packages ahead.
+func addCommand(image bridge.Image, n bridge.Needs) string {
+	words := []string{"toolcell packages add --image", text.ShellWord(image.Name)}
+	if n.File != "" {
+		return strings.Join(append(words, text.ShellWord(n.File)), " ")
+	}
+	for _, p := range n.Packages {
+		words = append(words, text.ShellWord(p.String()))
+	}
+	return strings.Join(words, " ")
 }
 
 // request is what the store is asked for.
@@ -115,11 +134,11 @@ func (s *Source) request(ctx context.Context, image bridge.Image, n bridge.Needs
 
 // checkPython compares the script's requires-python with the image's Python.
 func (s *Source) checkPython(ctx context.Context, of packages.Image, name string, needs requirement.Specifier, run packages.Run) error {
-	text, err := s.Store.PythonVersion(ctx, of, run)
+	found, err := s.Store.PythonVersion(ctx, of, run)
 	if err != nil {
 		return err
 	}
-	version, err := requirement.ParseVersion(text)
+	version, err := requirement.ParseVersion(found)
 	if err != nil {
 		return err
 	}
@@ -130,7 +149,7 @@ func (s *Source) checkPython(ctx context.Context, of packages.Image, name string
 	if name == "host" {
 		where = "this host"
 	}
-	return bridge.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set MCP_BRIDGE_IMAGE to another image", needs, where, text))
+	return bridge.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set MCP_BRIDGE_IMAGE to another image", needs, where, found))
 }
 
 // imageID names the files of an image: the folder of its root has the digest in its
@@ -165,12 +184,12 @@ func readLock(script string) ([]byte, error) {
 	if script == "" {
 		return nil, nil
 	}
-	text, err := statefile.ReadRegular(LockFile(script), maxLock)
+	lock, err := statefile.ReadRegular(LockFile(script), maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the lock beside the script: %w", err)
 	}
-	return text, nil
+	return lock, nil
 }
