@@ -1,8 +1,12 @@
 package policy
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
@@ -35,6 +39,33 @@ type packages struct {
 	maxTime      time.Duration
 	files        []string
 	preload      []string
+	login        *indexLogin
+}
+
+// An indexLogin is a name and a password for the index, with ${env:NAME}.
+type indexLogin struct{ user, password string }
+
+// credential fills in the values, for HTTP's basic authentication (RFC 7617).
+func (l *indexLogin) credential(lookup func(string) (string, bool)) (*IndexCredential, error) {
+	user, _, err := expandValue(l.user, lookup)
+	if err != nil {
+		return nil, fmt.Errorf("[packages] credential: the user: %w", err)
+	}
+	if strings.Contains(user, ":") {
+		return nil, errors.New("[packages] credential: a user cannot have a colon")
+	}
+	password, _, err := expandValue(l.password, lookup)
+	if err != nil {
+		return nil, fmt.Errorf("[packages] credential: the password: %w", err)
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+	return &IndexCredential{"Basic " + encoded, []string{encoded, password}}, nil
+}
+
+// An IndexCredential is what requests to the index carry. It enters no sandbox.
+type IndexCredential struct {
+	Authorization string   // the header
+	Secrets       []string // the parts of it that must not be seen
 }
 
 func defaultPackages() packages {
@@ -52,6 +83,7 @@ type PackageGrant struct {
 	MaxCount     int
 	MaxTime      time.Duration
 	Preload      []string // modules that may be imported ahead of a run
+	Credential   *IndexCredential
 
 	rules *packages
 	file  string
@@ -83,6 +115,12 @@ func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, er
 	}
 	if p.index == DefaultIndex && p.files == nil {
 		g.Files = []string{defaultIndexHost}
+	}
+	if p.login != nil {
+		var err error
+		if g.Credential, err = p.login.credential(os.LookupEnv); err != nil {
+			return nil, err
+		}
 	}
 	for _, w := range wanted {
 		if err := g.checkWanted(w); err != nil {

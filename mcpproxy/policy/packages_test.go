@@ -105,28 +105,52 @@ preload = ["pandas", "matplotlib.pyplot"]`
 	}
 }
 
+func TestCredentialOfAnIndex(t *testing.T) {
+	p := parsePolicy(t, "[packages]\nindex = 'https://x.example/simple'\ncredential = { user = '${env:TEST_INDEX_USER}', password = 'pre-${env:TEST_INDEX_TOKEN}' }")
+	if _, err := p.NewRun().GrantPackages(nil); err == nil || !strings.Contains(err.Error(), "the variable TEST_INDEX_USER is not set") {
+		t.Errorf("without variables: %v", err)
+	}
+	t.Setenv("TEST_INDEX_USER", "me")
+	t.Setenv("TEST_INDEX_TOKEN", "secret")
+	g, err := p.NewRun().GrantPackages(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const encoded = "bWU6cHJlLXNlY3JldA=="
+	if c := g.Credential; c.Authorization != "Basic "+encoded || !slices.Equal(c.Secrets, []string{encoded, "pre-secret"}) {
+		t.Errorf("got %+v", c)
+	}
+	t.Setenv("TEST_INDEX_USER", "a:b")
+	if _, err := p.NewRun().GrantPackages(nil); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a colon: %v", err)
+	}
+}
+
 func TestPackageSettingsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		`alow = "any"`:                            "there is no such key; the keys are allow, deny,",
-		`allow = "some"`:                          `"any", "none", or a list`,
-		`allow = ["x @ https://evil"]`:            "after @",
-		`allow = ["x[a]"]`:                        "a name and perhaps versions",
-		`allow = ["x>1", "X<3"]`:                  "twice",
-		`deny = 3`:                                "must be a string or a list",
-		`index = "pypi.org"`:                      "not an address",
-		`index = "http://pypi.org/simple"`:        "https://",
-		`index = "https://u:p@pypi.org/simple"`:   "password",
-		`index = "https://pypi.org/simple?x"`:     "not an address",
-		`index = "file:///x"`:                     "not an address",
-		`excludeNewer = "soon"`:                   `not a time such as "3 days"`,
-		`excludeNewer = 3`:                        "it is a number",
-		`maxBytes = "lots"`:                       "number of bytes",
-		`maxBytes = 0`:                            "number of bytes",
-		`maxCount = 0`:                            "between 1",
-		`maxTime = "0s"`:                          "more than 0",
-		`files = ["*.example.org"]`:               "a * is not supported",
-		`files = ["https://x"]`:                   "files",
-		`preload = ["import os; os.system('x')"]`: "not the name of a module",
+		`alow = "any"`:                                "there is no such key; the keys are allow, deny,",
+		`allow = "some"`:                              `"any", "none", or a list`,
+		`allow = ["x @ https://evil"]`:                "after @",
+		`allow = ["x[a]"]`:                            "a name and perhaps versions",
+		`allow = ["x>1", "X<3"]`:                      "twice",
+		`deny = 3`:                                    "must be a string or a list",
+		`index = "pypi.org"`:                          "not an address",
+		`index = "http://pypi.org/simple"`:            "https://",
+		`index = "https://u:p@pypi.org/simple"`:       "password",
+		`credential = { user = "u", password = "p" }`: "an index of your own",
+		"index = 'https://x.example/simple'\ncredential = { user = 'u' }": "a user and a password",
+		"index = 'https://x.example/simple'\ncredential = 'u:p'":          "must be a table",
+		`index = "https://pypi.org/simple?x"`:                             "not an address",
+		`index = "file:///x"`:                                             "not an address",
+		`excludeNewer = "soon"`:                                           `not a time such as "3 days"`,
+		`excludeNewer = 3`:                                                "it is a number",
+		`maxBytes = "lots"`:                                               "number of bytes",
+		`maxBytes = 0`:                                                    "number of bytes",
+		`maxCount = 0`:                                                    "between 1",
+		`maxTime = "0s"`:                                                  "more than 0",
+		`files = ["*.example.org"]`:                                       "a * is not supported",
+		`files = ["https://x"]`:                                           "files",
+		`preload = ["import os; os.system('x')"]`:                         "not the name of a module",
 	} {
 		err := Load(writePolicy(t, "[packages]\n"+text), true, nil).Err()
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[packages] ") {

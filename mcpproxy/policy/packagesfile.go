@@ -47,14 +47,46 @@ func parsePackages(path toml.Key, v any) (packages, error) {
 			p.files, err = parseHosts(at, v)
 		case "preload":
 			p.preload, err = parseModules(at, v)
+		case "credential":
+			p.login, err = parseLogin(at, v)
 		default:
-			err = unknownKey(at, "allow", "deny", "ask", "index", "excludeNewer", "maxBytes", "maxCount", "maxTime", "files", "preload")
+			err = unknownKey(at, "allow", "deny", "ask", "index", "excludeNewer", "maxBytes", "maxCount", "maxTime", "files", "preload", "credential")
 		}
 		if err != nil {
 			return p, err
 		}
 	}
+	if p.login != nil && p.index == DefaultIndex {
+		return p, &fault{under(path, "credential"), "it is for an index of your own, which [packages] index names"}
+	}
 	return p, nil
+}
+
+// parseLogin takes { user = "…", password = "${env:NAME}" }.
+func parseLogin(path toml.Key, v any) (*indexLogin, error) {
+	keys, err := table(path, v)
+	if err != nil {
+		return nil, err
+	}
+	var l indexLogin
+	for _, key := range sorted(keys) {
+		at := under(path, key)
+		s, ok := keys[key].(string)
+		switch {
+		case key != "user" && key != "password":
+			return nil, unknownKey(at, "user", "password")
+		case !ok:
+			return nil, wrongType(at, "a string", keys[key])
+		case key == "user":
+			l.user = s
+		default:
+			l.password = s
+		}
+	}
+	if l.user == "" || l.password == "" {
+		return nil, &fault{path, `it needs a user and a password, as in { user = "me", password = "${env:INDEX_TOKEN}" }`}
+	}
+	return &l, nil
 }
 
 // parseAllow takes "any", "none", or a list of packages.
@@ -133,7 +165,7 @@ func parseIndex(path toml.Key, v any) (string, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
 		return "", &fault{path, fmt.Sprintf("%q is not an address such as %s", text.Bound(s, 120), DefaultIndex)}
 	case u.User != nil:
-		return "", &fault{path, "a name or password in the address is not supported: it would get into the sandbox that resolves"}
+		return "", &fault{path, `a name or password in the address would get into the sandbox that resolves; write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`}
 	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
 		return "", &fault{path, "the address must begin with https://; only this host itself may have http://"}
 	}

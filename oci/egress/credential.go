@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,14 @@ func (b *Broker) credentialsOf(host string) (all []Credential) {
 		}
 	}
 	return all
+}
+
+// plainCredentials returns those that may be sent to a host without TLS.
+func (b *Broker) plainCredentials(t target) []Credential {
+	if !b.o.Rules.Inspected("http", t.host, t.port) {
+		return nil
+	}
+	return slices.DeleteFunc(b.credentialsOf(t.host), func(c Credential) bool { return !c.Plain })
 }
 
 // checkCredentials refuses requests in which a credential could be seen, or end up

@@ -50,6 +50,7 @@ type Credential struct {
 	// stands in for them.
 	Secrets     []string
 	Placeholder string
+	Plain       bool // also without TLS: the host is this one
 }
 
 // Options configure a Broker. Rules is required.

@@ -115,7 +115,7 @@ func (b *Broker) forward(w http.ResponseWriter, r *http.Request) {
 		b.refuse(w, target{host: "?"}, &refusal{http.StatusBadRequest, "", err.Error()})
 		return
 	}
-	b.relay(w, r, "http", t, nil)
+	b.relay(w, r, "http", t, b.plainCredentials(t))
 }
 
 // serveInspected answers a request on a connection whose TLS ends here.

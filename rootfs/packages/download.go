@@ -44,11 +44,13 @@ func (s *Store) get(ctx context.Context, from origins, address, accept string) (
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
+	from.authorize(req)
 	client := *s.client
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
 			return errors.New("it is redirected too often")
 		}
+		from.authorize(next)
 		return from.check(next.URL.String())
 	}
 	resp, err := client.Do(req)

@@ -111,7 +111,7 @@ func (l *Lock) check(r Request) error {
 	if len(l.packages) > r.MaxCount {
 		return requestErrorf("the script needs %d packages with all that they need; the most is %d ([packages] maxCount)", len(l.packages), r.MaxCount)
 	}
-	from, err := newOrigins(r.Index, r.Files)
+	from, err := r.origins()
 	if err != nil {
 		return err
 	}

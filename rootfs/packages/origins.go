@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -14,6 +15,25 @@ import (
 type origins struct {
 	index *url.URL
 	hosts map[string]bool // host:port
+
+	authorization string // of the index; "" is none
+}
+
+// origins are those of a request.
+func (r Request) origins() (origins, error) {
+	o, err := newOrigins(r.Index, r.Files)
+	if r.Credential != nil {
+		o.authorization = r.Credential.Authorization
+	}
+	return o, err
+}
+
+// authorize adds the index's credential to a request for it, and to no other.
+func (o origins) authorize(req *http.Request) {
+	req.Header.Del("Authorization") // net/http keeps it in redirects to a subdomain
+	if o.authorization != "" && req.URL.Scheme == o.index.Scheme && hostPort(req.URL) == hostPort(o.index) {
+		req.Header.Set("Authorization", o.authorization)
+	}
 }
 
 func newOrigins(index string, files []string) (origins, error) {
@@ -21,7 +41,7 @@ func newOrigins(index string, files []string) (origins, error) {
 	if err != nil || u.Hostname() == "" {
 		return origins{}, fmt.Errorf("%s is not the address of a package index", rootdir.Quote(index))
 	}
-	o := origins{u, map[string]bool{hostPort(u): true}}
+	o := origins{index: u, hosts: map[string]bool{hostPort(u): true}}
 	for _, host := range files {
 		o.hosts[hostPort(&url.URL{Scheme: "https", Host: host})] = true
 	}

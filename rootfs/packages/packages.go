@@ -48,6 +48,7 @@ type Request struct {
 	Constraints  []string // of the same form, for whatever package is chosen
 	Index        string   // of PEP 503
 	Files        []string // hosts that files may come from, beside the index's own
+	Credential   *Credential
 	ExcludeNewer time.Duration
 	MaxBytes     int64 // unpacked
 	MaxCount     int
@@ -59,6 +60,13 @@ type Request struct {
 
 	Offline bool // use only what is here
 	Anew    bool // choose versions anew, though the request was made before
+}
+
+// A Credential is a header Authorization, for requests to the index and to no other host. It
+// enters no sandbox.
+type Credential struct {
+	Authorization string
+	Secrets       []string // the parts of it that must not be seen
 }
 
 // A Progress is how far the work has come: bytes of Total, or a text alone.

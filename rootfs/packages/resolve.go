@@ -31,6 +31,11 @@ type Command struct {
 	Files map[string]string // files of the host that it sees read-only, by their path inside, below Dir
 	Hosts []string          // HOST:PORT
 	Plain bool              // the hosts may be spoken to without TLS
+
+	// Credential is for the host and port Authorized alone. It is added on the way. It
+	// may be nil.
+	Credential *Credential
+	Authorized string
 	// Input returns what it finds in its standard input, given the address of its proxy
 	// and the certificates to trust, in PEM. Without Input it has no way out.
 	Input func(proxy string, roots []byte) []byte
@@ -64,7 +69,7 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 		return nil, err
 	}
 	progress(Progress{Text: "choosing versions of " + briefly(r.Requirements)})
-	from, err := newOrigins(r.Index, r.Files)
+	from, err := r.origins()
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +85,7 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 		Args:  append(append([]string{r.Image.Python}, pythonFlags...), resolveScript),
 		Files: map[string]string{uvInside: uv},
 		Hosts: slices.Sorted(maps.Keys(from.hosts)), Plain: from.index.Scheme == "http",
+		Credential: r.Credential, Authorized: hostPort(from.index),
 		Input: func(proxy string, roots []byte) []byte { return resolveTask(r, constraints, proxy, roots) },
 	})
 	if err != nil {

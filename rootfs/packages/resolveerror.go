@@ -17,6 +17,7 @@ var (
 	notUnderstood = regexp.MustCompile("Couldn't parse requirement in .{1,200}? cause: (.{1,200}?)(?: hint: | [a-z0-9-]+ ;|$)")
 	fetchFailed   = regexp.MustCompile(`Failed to fetch: |error sending request|Request failed`)
 	indexRefuses  = regexp.MustCompile(`An index \(.{1,300}?\) returned an? (\d{3} [A-Za-z ]+?) error`)
+	needsLogin    = regexp.MustCompile(`An index URL \(.{1,300}?\) could not be queried due to a lack of valid authentication credentials \((\d{3} [A-Za-z ]+?)\)`)
 	tooNew        = regexp.MustCompile("hint: `([^`]{1,100})` was filtered by `exclude-newer`")
 	notFound      = regexp.MustCompile(`([A-Za-z0-9._-]+) was not found in the package registry`)
 	noWheels      = regexp.MustCompile(`(?:[Bb]ecause|and) (?:all versions of )?([A-Za-z0-9._-]+(?:==[^ ,]+)?)[^ ]* ha(?:s|ve) no (?:usable )?wheels`)
@@ -46,6 +47,8 @@ func explainResolver(out Output, r Request) error {
 		return unreachable(r, fetchReason(out, text))
 	case find(indexRefuses) != "":
 		return unreachable(r, "it answers "+find(indexRefuses))
+	case find(needsLogin) != "":
+		return unreachable(r, "it answers "+find(needsLogin))
 	case find(notFound) != "":
 		return requestErrorf("there is no package %q in the index %s", find(notFound), r.Index)
 	case find(tooNew) != "" && !depends:
@@ -72,7 +75,12 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("the package index %s cannot be reached: %s", e.Index, e.Reason)
 }
 
-func unreachable(r Request, reason string) error { return &UnreachableError{r.Index, reason} }
+func unreachable(r Request, reason string) error {
+	if r.Credential == nil && strings.Contains(reason, "401") {
+		reason += "; a name and a password for it go into [packages] credential"
+	}
+	return &UnreachableError{r.Index, reason}
+}
 
 // concerned are the requirements that uv's explanation is about.
 func concerned(text string, r Request) (lines []string) {

@@ -61,6 +61,10 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 			"the package index https://index.example/simple cannot be reached: it answers 403 Forbidden", "", "", true,
 		},
 		{
+			"no login", noSolution + "Because six was not found in the package registry and you require six, we can conclude that your requirements are unsatisfiable.\n\nhint: An index URL (http://127.0.0.1:8898/simple) could not be queried due to a lack of valid authentication credentials (401 Unauthorized)",
+			"the package index https://index.example/simple cannot be reached: it answers 401 Unauthorized; a name and a password for it go into [packages] credential", "", "", true,
+		},
+		{
 			"dns", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tunnel error: unsuccessful",
 			"the package index https://index.example/simple cannot be reached: looking up x: there is no such host", "", "looking up x: there is no such host", true,
 		},

@@ -162,7 +162,7 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	if missing := s.missing(lock); r.Offline && missing != nil {
 		return nil, fmt.Errorf("of the packages for %s, %s is not here, and %w", briefly(r.Requirements), briefly(missing), ErrOffline)
 	}
-	from, err := newOrigins(r.Index, r.Files)
+	from, err := r.origins()
 	if err != nil {
 		return nil, err
 	}

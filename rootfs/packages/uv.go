@@ -80,7 +80,7 @@ func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)
 
 // fetchUV puts the program of a wheel of uv into a folder.
 func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir string) error {
-	from, err := newOrigins(r.Index, r.Files)
+	from, err := r.origins()
 	if err != nil {
 		return err
 	}

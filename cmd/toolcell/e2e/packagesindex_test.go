@@ -6,10 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -182,6 +185,72 @@ func TestPackagesAfterAKill(t *testing.T) {
 				t.Errorf("killed after %d ms: %q stay", after, left)
 			}
 		}
+	}
+}
+
+// TestIndexWithALogin asks for a name and a password. Neither is seen anywhere.
+func TestIndexWithALogin(t *testing.T) {
+	needPyPI(t) // for uv
+	const password, encoded = "p4ssw0rd-of-the-index", "bWU6cDRzc3cwcmQtb2YtdGhlLWluZGV4"
+	h := firstHost(t)
+	dir, write := policyFolder(t)
+	e := env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "login-state"), "MCP_BRIDGE_LOG_LEVEL": "DEBUG"}
+	if _, errs, code := h.run(t, e, "packages", "add", "six"); code != 0 {
+		t.Fatal(errs)
+	}
+	x := startIndex(t)
+	x.put(t, "private", map[string]string{"private-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: private\nVersion: 1.0\nRequires-Dist: other\n"})
+	x.put(t, "other", nil)
+	x.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if user, got, _ := r.BasicAuth(); user == "me" && got == password {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprintln(w, "not", r.Header.Get("Authorization"))
+		return true
+	}
+	index := fmt.Sprintf("[packages]\nindex = %q\n", x.URL+"/simple")
+	code := script("import private, other, os; print(private.NAME, other.NAME, dict(os.environ), open('/proc/self/environ').read())", "private")
+	file := filepath.Join(h.home, "login.py")
+	if err := os.WriteFile(file, []byte(code), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	run := func(e env, want string, args ...string) {
+		t.Helper()
+		out, errs, _ := h.run(t, e, args...)
+		if !strings.Contains(out+errs, want) {
+			t.Errorf("%s:\n%s%s\nwant %s", args, out, errs, want)
+		}
+		said.WriteString(out + errs)
+	}
+	write(index)
+	run(e, "it answers 401 Unauthorized; a name and a password for it go into [packages] credential", "exec", file)
+	write(index + "credential = { user = 'me', password = '${env:INDEX_PASSWORD}' }")
+	run(e, "the variable INDEX_PASSWORD is not set", "exec", file)
+	run(e.with("INDEX_PASSWORD", password+"-but-wrong"), "it answers 401 Unauthorized", "exec", file)
+	e = e.with("INDEX_PASSWORD", password)
+	run(e, "private other {", "exec", file)
+	run(e, "pylock.login.toml", "packages", "lock", file)
+	run(e, "private other {", "exec", file)
+	run(e, "", "packages", "list", "--json")
+	// With TLS, which the way out of the sandbox ends for this host alone.
+	secure := httptest.NewTLSServer(x.Config.Handler)
+	t.Cleanup(secure.Close)
+	roots := filepath.Join(h.home, "roots.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	write(fmt.Sprintf("[packages]\nindex = %q\ncredential = { user = 'me', password = '${env:INDEX_PASSWORD}' }", secure.URL+"/simple"))
+	e = e.with("SSL_CERT_FILE", roots)
+	run(e, "private other {", "exec", "-c", code)
+	run(e.with("INDEX_PASSWORD", "wrong"), "it answers 401 Unauthorized", "packages", "add", "private")
+	kept := exec.Command("grep", "-rlE", password+"|"+encoded, h.home)
+	if out, _ := kept.CombinedOutput(); len(out) > 0 {
+		t.Errorf("it is in files:\n%s", out)
+	}
+	if strings.Contains(said.String(), password) || strings.Contains(said.String(), encoded) {
+		t.Errorf("it is in what was printed:\n%s", said.String())
 	}
 }
 

@@ -28,8 +28,8 @@ func withMatplotlib(t *testing.T) string {
 var drawing = env{"MCP_BRIDGE_TIMEOUT": "100s", "MCP_BRIDGE_MEMORY": "1g"}
 
 func (e env) with(name, value string) env {
-	out := env{name: value}
-	maps.Copy(out, e)
+	out := maps.Clone(e)
+	out[name] = value
 	return out
 }
 

@@ -59,7 +59,7 @@ func runIn(sandboxes Sandboxes, root oci.Root, limits oci.Limits) packages.Run {
 				broker.Close()
 				out.Refused = broker.Refusals()
 			}()
-			in.write(c.Input(broker.address, network.HostRoots()))
+			in.write(c.Input(broker.address, append(network.HostRoots(), broker.Certificate()...)))
 		}
 		in.stdin.Close()
 		exit, err := sb.Wait()
@@ -91,7 +91,19 @@ func openWayOut(sb bridge.Sandbox, c packages.Command) (*wayOut, error) {
 		return nil, err
 	}
 	address := "http://" + l.Addr().String()
-	broker, err := egress.Start(l, egress.Options{Rules: hostRules{c.Hosts, c.Plain}, Proxy: http.ProxyFromEnvironment})
+	o := egress.Options{Rules: hostRules{c.Hosts, c.Plain, ""}, Proxy: http.ProxyFromEnvironment}
+	if c.Credential != nil {
+		host, _, err := net.SplitHostPort(c.Authorized)
+		if err != nil {
+			l.Close()
+			return nil, err
+		}
+		o.Rules, o.Inspect = hostRules{c.Hosts, c.Plain, c.Authorized}, []string{host}
+		o.Credentials = []egress.Credential{{
+			Host: host, Header: "Authorization", Value: c.Credential.Authorization, Secrets: c.Credential.Secrets, Placeholder: "…", Plain: c.Plain,
+		}}
+	}
+	broker, err := egress.Start(l, o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +114,8 @@ func openWayOut(sb bridge.Sandbox, c packages.Command) (*wayOut, error) {
 type hostRules struct {
 	hosts []string // HOST:PORT
 	plain bool     // without TLS too
+
+	inspected string // HOST:PORT that gets a credential
 }
 
 func (r hostRules) CanonicalHost(host string) (string, error) {
@@ -119,7 +133,10 @@ func (r hostRules) AllowRequest(_, scheme, host string, port uint16, _ string) (
 	return r.AllowHost(scheme, host, port)
 }
 
-func (r hostRules) Inspected(_, _ string, _ uint16) bool     { return false }
+func (r hostRules) Inspected(_, host string, port uint16) bool {
+	return net.JoinHostPort(host, strconv.Itoa(int(port))) == r.inspected
+}
+
 func (r hostRules) AllowPrivate(_ string, _ netip.Addr) bool { return true }
 
 // streams are those of a command, on our side.

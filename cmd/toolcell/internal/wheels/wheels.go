@@ -125,6 +125,9 @@ func (s *Source) request(ctx context.Context, image bridge.Image, n bridge.Needs
 		Image: of, Ref: image.Name, Run: run, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
 		MaxBytes: n.Grant.MaxBytes, MaxCount: n.Grant.MaxCount, MaxTime: n.Grant.MaxTime, Check: n.Grant.Check,
 	}
+	if c := n.Grant.Credential; c != nil {
+		r.Credential = &packages.Credential{Authorization: c.Authorization, Secrets: c.Secrets}
+	}
 	for _, p := range n.Packages {
 		r.Requirements = append(r.Requirements, p.String())
 	}

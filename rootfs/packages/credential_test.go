@@ -1,0 +1,48 @@
+package packages
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestCredentialIsForTheIndexAlone has an index that leads to itself and to a host of its
+// files, which must not get what the index gets.
+func TestCredentialIsForTheIndexAlone(t *testing.T) {
+	var got []string
+	answer := func(name, leadsTo string) *httptest.Server {
+		x := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, name+r.URL.Path+" "+r.Header.Get("Authorization"))
+			switch r.URL.Path {
+			case "/simple/a":
+				http.Redirect(w, r, "/simple/a/", http.StatusMovedPermanently)
+			case "/simple/a/":
+				http.Redirect(w, r, leadsTo+"/a.whl", http.StatusFound)
+			default:
+				_, _ = io.WriteString(w, "wheel")
+			}
+		}))
+		t.Cleanup(x.Close)
+		return x
+	}
+	files := answer("files", "")
+	index := answer("index", files.URL)
+	s := newStore(t)
+	s.client = index.Client() // both have the certificate of httptest
+	r := Request{Index: index.URL + "/simple", Files: []string{strings.TrimPrefix(files.URL, "https://")}, Credential: &Credential{Authorization: "Basic c2VjcmV0"}}
+	from, err := r.origins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.get(t.Context(), from, index.URL+"/simple/a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	want := "index/simple/a Basic c2VjcmV0\nindex/simple/a/ Basic c2VjcmV0\nfiles/a.whl "
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
