@@ -53,13 +53,14 @@ func TestPackagesAreNamedInAHeader(t *testing.T) {
 	any := func(string) bool { return true }
 	const header = "# /// script\n# dependencies = ['six']\n# ///\n"
 	for want, r := range map[string]Run{
-		`this image does not have cv2 (package opencv-python): begin the code with three lines, # /// script, # dependencies = ["opencv-python"] and # ///`:      {Error: "ModuleNotFoundError: No module named 'cv2'", Packages: any},
-		`this image does not have polars: add "polars" to the dependencies in the header of the code`:                                                            {Error: "ModuleNotFoundError: No module named 'polars'", Packages: any, Code: header},
-		`this image does not have httpx: begin the code with three lines, # /// script, # dependencies = ["httpx"] and # ///`:                                    {Error: "ModuleNotFoundError: No module named 'httpx'", Packages: any, Network: true},
-		"this image does not have httpx, and there is no network in the sandbox to use it with: call one of the user's MCP servers instead":                      {Error: "ModuleNotFoundError: No module named 'httpx'", Packages: any},
-		"this image does not have polars, and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it": {Error: "ModuleNotFoundError: No module named 'polars'", Packages: func(string) bool { return false }},
-		`packages come before the code runs, and not by an installer: begin the code with three lines, # /// script, # dependencies = ["polars"] and # ///`:      {Error: "ModuleNotFoundError: No module named 'pip'", Packages: any, Code: "run([exe, '-m', 'pip', 'install', '-q', '--no-cache-dir', 'polars>=1'])"},
-		`packages come before the code runs, and not by an installer: begin the code with three lines, # /// script, # dependencies = ["NAME"] and # ///`:        {Error: "ModuleNotFoundError: No module named 'pip'", Packages: any, Code: "import pip"},
+		`this image does not have cv2 (package opencv-python): begin the code with three lines, # /// script, # dependencies = ["opencv-python"] and # ///`:        {Error: "ModuleNotFoundError: No module named 'cv2'", Packages: any},
+		`this image does not have polars: add "polars" to the dependencies in the header of the code`:                                                              {Error: "ModuleNotFoundError: No module named 'polars'", Packages: any, Code: header},
+		`this image does not have httpx: begin the code with three lines, # /// script, # dependencies = ["httpx"] and # ///`:                                      {Error: "ModuleNotFoundError: No module named 'httpx'", Packages: any, Network: true},
+		"this image does not have httpx, and there is no network in the sandbox to use it with: call one of the user's MCP servers instead":                        {Error: "ModuleNotFoundError: No module named 'httpx'", Packages: any},
+		"this image does not have polars, and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it":   {Error: "ModuleNotFoundError: No module named 'polars'", Packages: func(string) bool { return false }},
+		`packages come before the code runs, and not by an installer: begin the code with three lines, # /// script, # dependencies = ["polars"] and # ///`:        {Error: "ModuleNotFoundError: No module named 'pip'", Packages: any, Code: "run([exe, '-m', 'pip', 'install', '-q', '--no-cache-dir', 'polars>=1'])"},
+		`packages come before the code runs, and not by an installer: begin the code with three lines, # /// script, # dependencies = ["opencv-python"] and # ///`: {Error: "ModuleNotFoundError: No module named 'pip'", Packages: any, Code: "run([exe, '-m', 'pip', 'install', 'cv2'])"},
+		`packages come before the code runs, and not by an installer: begin the code with three lines, # /// script, # dependencies = ["NAME"] and # ///`:          {Error: "ModuleNotFoundError: No module named 'pip'", Packages: any, Code: "import pip"},
 	} {
 		r.Failed, r.Earlier = true, &Names{}
 		if got := For(r); got != want {

@@ -34,7 +34,9 @@ var (
 func installing(r Run) string {
 	name := "NAME"
 	if found := installed().FindStringSubmatch(r.Code); found != nil {
-		name = found[1]
+		if name = found[1]; distributions[name] != "" {
+			name = distributions[name] // it is how the package is imported
+		}
 	}
 	if r.Packages == nil || !r.Packages(name) {
 		return cannotInstall
@@ -107,9 +109,10 @@ func network(r Run) string {
 var (
 	syntaxError = pattern(`^SyntaxError: .*, line (\d{1,7})\)`)
 	magic       = pattern(`^\s*(!|%{1,2})`)
+	shellLine   = pattern(`^\s*(?:python[0-9.]* -m )?` + installers + `(?: pip)? (?:install|add)\b`)
 )
 
-// ipythonLine is for lines that only IPython runs.
+// ipythonLine is for lines that only IPython runs, or a shell.
 func ipythonLine(r Run) string {
 	at := syntaxError().FindStringSubmatch(r.Error)
 	if at == nil {
@@ -118,6 +121,8 @@ func ipythonLine(r Run) string {
 	line := lineOf(r.Code, at[1])
 	found := magic().FindStringSubmatch(line)
 	switch {
+	case shellLine().MatchString(line):
+		return installing(r)
 	case found == nil:
 		return ""
 	case usesInstaller().MatchString(line) && strings.Contains(line, "install"):

@@ -45,20 +45,23 @@ func TestNetworkIsNamed(t *testing.T) {
 
 func TestInstallingIsNamed(t *testing.T) {
 	for name, r := range map[string]Run{
-		"pip":            {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pip'"},
-		"pip3.12":        {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/bin/pip3.12'"},
-		"uv":             {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'uv'"},
-		"apt-get":        {Failed: true, Error: "PermissionError: [Errno 13] Permission denied: 'apt-get'"},
-		"check=True":     {Failed: true, Error: "CalledProcessError: Command '['/usr/local/bin/python3.14', '-m', 'pip', 'install', 'polars']' returned non-zero exit status 1."},
-		"python -m pip":  {Code: "subprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])", Stderr: []string{"/usr/local/bin/python3: No module named pip"}},
-		"a shell":        {Code: "os.system('pip install x')", Stderr: []string{"sh: 1: pip: not found"}},
-		"bash":           {Code: "os.system('bash -c \"pip install x\"')", Stderr: []string{"bash: line 1: pip: command not found"}},
-		"busybox":        {Code: "os.system('pip install x')", Stderr: []string{"/bin/sh: pip: not found"}},
-		"no index":       {Code: "subprocess.run(['pip', 'install', 'x'])", Stderr: []string{"ERROR: Could not find a version that satisfies the requirement x (from versions: none)"}},
-		"Debian":         {Code: "os.system('pip install x')", Stderr: []string{"error: externally-managed-environment"}},
-		"read-only":      {Code: "os.system('pip install ./x.whl')", Stderr: []string{"ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib'"}},
-		"import pip":     {Failed: true, Error: "ModuleNotFoundError: No module named 'pip'"},
-		"a shell's line": {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 2)", Code: "x = 1\n!python -m pip install y\n"},
+		"pip":                 {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pip'"},
+		"pip3.12":             {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/bin/pip3.12'"},
+		"uv":                  {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'uv'"},
+		"apt-get":             {Failed: true, Error: "PermissionError: [Errno 13] Permission denied: 'apt-get'"},
+		"check=True":          {Failed: true, Error: "CalledProcessError: Command '['/usr/local/bin/python3.14', '-m', 'pip', 'install', 'polars']' returned non-zero exit status 1."},
+		"python -m pip":       {Code: "subprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])", Stderr: []string{"/usr/local/bin/python3: No module named pip"}},
+		"a shell":             {Code: "os.system('pip install x')", Stderr: []string{"sh: 1: pip: not found"}},
+		"bash":                {Code: "os.system('bash -c \"pip install x\"')", Stderr: []string{"bash: line 1: pip: command not found"}},
+		"busybox":             {Code: "os.system('pip install x')", Stderr: []string{"/bin/sh: pip: not found"}},
+		"no index":            {Code: "subprocess.run(['pip', 'install', 'x'])", Stderr: []string{"ERROR: Could not find a version that satisfies the requirement x (from versions: none)"}},
+		"Debian":              {Code: "os.system('pip install x')", Stderr: []string{"error: externally-managed-environment"}},
+		"read-only":           {Code: "os.system('pip install ./x.whl')", Stderr: []string{"ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib'"}},
+		"import pip":          {Failed: true, Error: "ModuleNotFoundError: No module named 'pip'"},
+		"a line of a shell":   {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "pip install y\n"},
+		"another line of one": {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "python3 -m pip install y"},
+		"uv's":                {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "uv pip install y"},
+		"a shell's line":      {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 2)", Code: "x = 1\n!python -m pip install y\n"},
 	} {
 		if got := For(r); got != cannotInstall {
 			t.Errorf("%s: %q", name, got)

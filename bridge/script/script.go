@@ -33,11 +33,12 @@ var block = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // opening is how the block that is about packages begins.
-var opening = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^# /// script[ \t]*$`) })
+// Without the space it would be a comment like others, and the packages missing.
+var opening = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^#[ \t]*/// script[ \t]*$`) })
 
 // Parse returns the header of a script, nil if it has none.
 func Parse(code string) (*Header, error) {
-	if !strings.Contains(code, "# /// script") {
+	if !strings.Contains(code, "/// script") {
 		return nil, nil
 	}
 	code = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(code)
@@ -48,15 +49,18 @@ func Parse(code string) (*Header, error) {
 			continue
 		}
 		if found {
-			return nil, errors.New("the code has more than one # /// script header")
+			return nil, errMoreThanOne
 		}
 		content, found = m[2], true
 	}
 	if !found {
 		if opening().MatchString(code) {
-			return nil, errors.New(`the # /// script header has no end: each of its lines begins with "# ", and "# ///" ends it`)
+			return nil, errors.New(`the # /// script header is not complete: its first line is "# /// script", each further one begins with "# ", and "# ///" ends it`)
 		}
 		return nil, nil
+	}
+	if opening().MatchString(content) { // no line that is not a comment lies between two
+		return nil, errMoreThanOne
 	}
 	h, err := parseContent(uncomment(content))
 	if err != nil {
@@ -64,6 +68,8 @@ func Parse(code string) (*Header, error) {
 	}
 	return h, nil
 }
+
+var errMoreThanOne = errors.New("the code has more than one # /// script header")
 
 // uncomment takes away the comment signs.
 func uncomment(content string) string {
