@@ -268,7 +268,7 @@ test-data: test-deps
 .PHONY: test-packages
 test-packages: test-deps
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11
-	go test -tags $(TAGS),wheels -count=1 -timeout 40m -run 'TestPackages' -v $(E2E)
+	go test -tags $(TAGS),wheels -count=1 -timeout 40m -run 'TestPackages' -v ./rootfs/packages $(E2E)
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:
