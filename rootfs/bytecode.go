@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
@@ -16,9 +15,6 @@ import (
 // Official Python images have no bytecode, and in a read-only root Python
 // compiles every module at each import. So the image's own Python compiles what
 // it can import once, in a sandbox, and what it writes is put into the root.
-
-// bytecodeRetry is how long a failed attempt is not repeated.
-const bytecodeRetry = time.Hour
 
 const bytecodeName = "bytecode.json"
 
@@ -41,8 +37,7 @@ func (r *Root) NeedsBytecode() bool {
 	if err := cachedir.ReadJSON(r.bytecodeFile(), &rec); err != nil || rec.Format != format {
 		return true
 	}
-	info, err := os.Stat(r.bytecodeFile())
-	return err == nil && rec.Error != "" && time.Since(info.ModTime()) > bytecodeRetry
+	return rec.Error != "" && cachedir.Due(r.bytecodeFile())
 }
 
 // AddBytecode puts the bytecode of all modules into the root: run compiles them
@@ -119,7 +114,7 @@ func (r *Root) NeedsProgramBytecode(program string) bool {
 	}
 	info, err := os.Lstat(r.programPath(program))
 	if err == nil && !info.IsDir() {
-		return time.Since(info.ModTime()) > bytecodeRetry
+		return cachedir.Due(r.programPath(program))
 	}
 	return r.ProgramBytecode(program) == ""
 }

@@ -75,14 +75,16 @@ func imagesPrune(c *cli.Context, s *console.Streams) error {
 	for _, i := range removed {
 		fmt.Fprintln(&lines, strings.TrimSpace(fmt.Sprintf("removed %.19s %s", i.Digest, strings.Join(i.Refs, " "))))
 	}
-	switch {
-	case len(removed) == 0 && freed == 0:
-		fmt.Fprintln(&lines, "nothing to remove")
-	default:
-		fmt.Fprintf(&lines, "removed %s, freed %s\n", text.Plural(len(removed), "image"), text.Size(freed))
-	}
-	_, printErr := fmt.Fprint(s.Out, lines.String())
+	_, printErr := fmt.Fprintln(s.Out, lines.String()+pruned(len(removed), "image", freed))
 	return errors.Join(d.Explain(err), printErr)
+}
+
+// pruned says what prune has done.
+func pruned(removed int, what string, freed int64) string {
+	if removed == 0 && freed == 0 {
+		return "nothing to remove"
+	}
+	return fmt.Sprintf("removed %s, freed %s", text.Plural(removed, what), text.Size(freed))
 }
 
 // leastBytes is the smallest size without a unit that is taken for bytes: every image is

@@ -135,10 +135,6 @@ func packagesPrune(c *cli.Context, s *console.Streams) error {
 	for _, set := range removed {
 		fmt.Fprintf(out, "removed %s: %s\n", shortID(set.ID), packageList(&set))
 	}
-	if len(removed) == 0 && freed == 0 {
-		fmt.Fprintln(out, "nothing to remove")
-	} else {
-		fmt.Fprintf(out, "removed %s, freed %s\n", text.Plural(len(removed), "set"), text.Size(freed))
-	}
+	fmt.Fprintln(out, pruned(len(removed), "set", freed))
 	return err
 }

@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"golang.org/x/sys/unix"
 )
-
-// bytecodeRetry is how long a failed attempt is not repeated.
-const bytecodeRetry = time.Hour
 
 // bytecodeRecord is bytecode.json.
 type bytecodeRecord struct {
@@ -31,8 +27,7 @@ func (s *Store) NeedsBytecode(set *Set) bool {
 	if cachedir.ReadJSON(file, &rec) != nil {
 		return unix.Access(s.sets.path(set.ID), unix.W_OK) == nil
 	}
-	info, err := os.Stat(file)
-	return err == nil && rec.Error != "" && time.Since(info.ModTime()) > bytecodeRetry
+	return rec.Error != "" && cachedir.Due(file)
 }
 
 // AddBytecode puts the bytecode of its modules into a set, which may be in use: run
