@@ -157,7 +157,7 @@ bench-neighbor: bin/toolcell test-deps
 bench-network: bin/toolcell test-deps
 	go test -tags $(TAGS),figures -count=1 -v -run TestNetworkFigures $(E2E)
 
-# Packages of scripts beside `uv run --with`: a table, and docs/benchmarks/packages.json. Ten minutes; it needs PyPI.
+# Packages of scripts beside `uv run --with`: a table, and docs/benchmarks/packages.json. Five minutes; it needs PyPI.
 .PHONY: bench-packages
 bench-packages: bin/toolcell
 	@python3 .ci/bench_packages.py bin/toolcell
