@@ -20,7 +20,7 @@ import (
 //	asks     parameters of elicitation/create, each sent when the call before it is answered
 //	late     the same, sent after the result
 //	visit    the data of an error -32042, after which complete is done; the second such call succeeds, or the one after FAKE_VISITS
-//	rounds   the results of the first calls; the next one gets a result
+//	rounds   the results of the first calls, HALF PAIR in them as \ud800; the next one gets a result
 type askingServer struct {
 	fakeServer
 	in     *bufio.Reader
@@ -120,7 +120,7 @@ func (s *askingServer) call(r fakeRequest, c askingCall) {
 	s.round++
 	s.mu2.Unlock()
 	if round < len(c.Rounds) && string(c.Rounds[round]) != "null" {
-		s.reply(r, string(c.Rounds[round]))
+		s.reply(r, strings.ReplaceAll(string(c.Rounds[round]), "HALF PAIR", `\ud800`))
 		return
 	}
 	caps := s.caps

@@ -107,7 +107,7 @@ func TestServersThatAskWithoutEndAreRefused(t *testing.T) {
 		"no form":        {asksFor(`"s"`, `"k":{"method":"elicitation/create","params":{"message":"m"}}`), 1, 1, 0, "it has no form"},
 		"nested":         {asksFor(`"s"`, `"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"object"}}}}}`), 1, 1, 0, "is not string, number"},
 		"state too long": {asksFor(`"`+strings.Repeat("s", 1<<20)+`"`, form("k")), 1, 1, 0, "requestState is longer"},
-		"half a pair":    {asksFor(`"\ud800"`, form("k")), 1, 1, 0, "cannot be returned unchanged"},
+		"half a pair":    {asksFor(`"HALF PAIR"`, form("k")), 1, 1, 0, "cannot be returned unchanged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
