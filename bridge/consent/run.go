@@ -2,6 +2,7 @@ package consent
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -42,6 +43,7 @@ type RunOptions struct {
 // A batch is what becomes one question.
 type batch struct {
 	calls []Call
+	size  int // of their arguments
 	done  chan struct{}
 	err   error // once done
 }
@@ -124,8 +126,11 @@ func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 		arrived()
 		return ErrNobody
 	}
-	b := r.join(c)
+	b, err := r.join(c)
 	arrived()
+	if err != nil {
+		return err
+	}
 	select {
 	case <-b.done:
 		return b.err
@@ -165,16 +170,28 @@ func (r *Run) AskForm(ctx context.Context, f Form) (Answer, error) {
 	return q.Answer, q.err()
 }
 
+// maxAsked bounds the arguments of the calls of one question, in bytes. They stay in
+// memory until the answer.
+const maxAsked = 1 << 20
+
 // join adds a call to the batch that becomes the next question.
-func (r *Run) join(c Call) *batch {
+func (r *Run) join(c Call) (*batch, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	size := len(c.Arguments)
+	if r.open != nil {
+		size += r.open.size
+	}
+	if size > maxAsked {
+		return nil, fmt.Errorf("it needs the user's approval, and the arguments of what is asked have %d bytes, of at most %d", size, maxAsked)
+	}
 	if r.open == nil {
 		r.open = &batch{done: make(chan struct{})}
 		go r.lead(r.open)
 	}
 	r.open.calls = append(r.open.calls, c)
-	return r.open
+	r.open.size = size
+	return r.open, nil
 }
 
 // Calls that come within gatherTime of each other are one question; so are those that
