@@ -65,7 +65,7 @@ func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	st := &upstreamState{
 		underway: map[string]bool{}, pins: newPinnedTools(s, pins.Store{Dir: o.PinDir}, o.Log), elicits: p.elicitsNow,
 		visitTime: cmp.Or(o.visitPatience, 15*time.Second),
-		record: catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
+		record:    catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
 	}
 	options := transport.Options{
