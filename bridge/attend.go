@@ -36,9 +36,10 @@ const heartbeat = 5 * time.Second
 // A caller is the call that attends a run.
 type caller struct {
 	call   *mcp.CallToolRequest
+	digest string // of the request
 	client form.Client
 	report func(done, total int64, text string)
-	came   bool // back to a run that waits
+	came   bool // back to a run that waits, whose answer may be given elsewhere meanwhile
 }
 
 // attend returns the answer to a call: the run's result, or what is asked.
@@ -53,13 +54,12 @@ func (s *Server) attend(ctx context.Context, f *flight, c *caller) (*mcp.CallToo
 	for {
 		changed := s.desk.Changed()
 		q, waits := f.run.Pending()
-		late := !c.came
 		select {
 		case <-f.done:
 			s.forget(f, "its result was given")
 			return s.answer(f.result), nil
 		case <-patience.C:
-			late = true
+			c.came = false
 		default:
 		}
 		switch {
@@ -70,7 +70,7 @@ func (s *Server) attend(ctx context.Context, f *flight, c *caller) (*mcp.CallToo
 			showing = q.ID
 			s.showForm(ctx, f, &q, c)
 			continue
-		case late || showing == q.ID:
+		case !c.came || showing == q.ID:
 			s.park(f, &q)
 			return s.answer(approvalNeeded(&q)), nil
 		}
@@ -141,7 +141,7 @@ const inputID = "approval"
 func (s *Server) inputRequired(f *flight, q *consent.Question, c *caller) *mcp.CallToolResult {
 	s.park(f, q)
 	t := consent.Ticket{
-		Question: q.ID, Run: q.Run, Nonce: newRunID() + newRunID(), Principal: s.principal(c.call), Digest: f.digest, Expires: q.ExpiresAt,
+		Question: q.ID, Run: q.Run, Nonce: newRunID() + newRunID(), Principal: s.principal(c.call), Digest: c.digest, Expires: q.ExpiresAt,
 	}
 	f.mu.Lock()
 	f.nonce = t.Nonce
@@ -168,7 +168,7 @@ func (s *Server) comeBack(call *mcp.CallToolRequest, req Request) (*flight, erro
 	}
 	q, ok := s.desk.Question(t.Question)
 	res, _ := call.Params.InputResponses[inputID].(*mcp.ElicitResult)
-	if ok && len(call.Params.InputResponses) == 1 {
+	if ok {
 		if a, ok := form.Answer(&q, res); ok {
 			_ = s.desk.Decide(q.ID, a) // it may have been answered elsewhere, or have expired
 		}

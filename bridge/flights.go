@@ -17,8 +17,7 @@ import (
 // returned, because the user is being asked.
 type flight struct {
 	run    *consent.Run
-	client any    // the connection whose calls may take part
-	digest string // of the request
+	client any // the connection whose calls may take part
 	cancel context.CancelCauseFunc
 
 	done   chan struct{}
@@ -40,7 +39,7 @@ type flights struct {
 // begin starts a run that goes on until it has ended, or f.cancel is called.
 func (s *Server) begin(req Request, client any, nobody bool) *flight {
 	ctx, cancel := context.WithCancelCause(s.life)
-	f := &flight{client: client, digest: digestOf(req), cancel: cancel, done: make(chan struct{})}
+	f := &flight{client: client, cancel: cancel, done: make(chan struct{})}
 	f.run = s.desk.Begin(consent.RunOptions{ID: newRunID(), Nobody: nobody, Marks: s.marksOf(client), Stop: func(why error) { cancel(why) }})
 	if report := req.Progress; report != nil {
 		f.report = report
