@@ -84,7 +84,18 @@ type rawClient struct {
 	sent int
 }
 
+// serveRaw starts `toolcell serve` and shakes hands with it.
 func (h *host) serveRaw(t *testing.T, e env) *rawClient {
+	t.Helper()
+	c := h.startRaw(t, e)
+	c.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	c.receive(t)
+	c.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+// startRaw starts `toolcell serve`.
+func (h *host) startRaw(t *testing.T, e env) *rawClient {
 	t.Helper()
 	cmd := h.command(t, e, "serve")
 	in, err := cmd.StdinPipe()
@@ -100,11 +111,7 @@ func (h *host) serveRaw(t *testing.T, e env) *rawClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	c := &rawClient{in: in, out: lineReader{bufio.NewReader(out), func() { out.Close() }}, stop: cmd.Wait, pid: cmd.Process.Pid}
-	c.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
-	c.receive(t)
-	c.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	return c
+	return &rawClient{in: in, out: lineReader{bufio.NewReader(out), func() { out.Close() }}, stop: cmd.Wait, pid: cmd.Process.Pid}
 }
 
 func (c *rawClient) send(t *testing.T, line string) {
