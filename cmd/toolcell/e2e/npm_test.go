@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +27,17 @@ func npmProgram(t *testing.T, name string) string {
 // inspect runs the MCP Inspector's command line against the binary.
 func inspect(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
+	return inspectWith(t, nil, args...)
+}
+
+// inspectWith is inspect with options of the Inspector itself.
+func inspectWith(t *testing.T, options []string, args ...string) (stdout string) {
+	t.Helper()
 	h := firstHost(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	all := append([]string{
-		"--cli", "-e", "MCP_BRIDGE_IMAGE=host", "-e", "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state"), bin, "serve",
-	}, args...)
+	all := slices.Concat([]string{"--cli", "-e", "MCP_BRIDGE_IMAGE=host", "-e", "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state")},
+		options, []string{bin, "serve"}, args)
 	c := exec.CommandContext(ctx, npmProgram(t, "mcp-inspector"), all...)
 	c.Dir = h.home
 	var errs bytes.Buffer
