@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spinsAndAsks is code that works in a thread and in a process with the mark while it asks.
+const spinsAndAsks = `
+import subprocess, sys, threading
+subprocess.Popen([sys.executable, "-c", "while True: pass", %q])
+def spin():
+    while True: pass
+threading.Thread(target=spin, daemon=True).start()
+print((await mcp_github.create_issue(title="t")).title)`
+
+// TestKilledServerLeavesNoFrozenRun, though nothing in it can notice that.
+func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		e := asks(t, "[servers.github]\nask = 'writes'", nil)
+		c, mark := h.serveRaw(t, e), marker()
+		c.sendCode(t, fmt.Sprintf(spinsAndAsks, mark), "github")
+		if line := c.receive(t); !strings.Contains(line, `"status":"approval_needed"`) || !alive(mark) {
+			t.Fatalf("it does not wait: %s", line)
+		}
+		ids := sandboxIDs(h)
+		started := c.kill9(t)
+		killed := time.Now()
+		waitFor(t, "the end of all processes", func() bool { return !slices.ContainsFunc(started, proc.alive) })
+		gone(t, mark)
+		if took := time.Since(killed); took > slow(2*time.Second) {
+			t.Errorf("its processes lived on for %s", took)
+		}
+		_ = c.stop()
+		wantSwept(t, h, ids)
+	})
+}
+
+// TestFrozenRunStandsStill: its processes and its clock. The user takes longer to answer
+// than the code has time.
+func TestFrozenRunStandsStill(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
+		e := asks(t, "[servers.github]\nask = 'writes'", nil)
+		c, mark := h.serve(t, e), marker()
+		limit := seconds(4)
+		code := fmt.Sprintf(spinsAndAsks, mark)
+		r := c.call(t, map[string]any{"code": strings.Replace(code, "print(", "try: print(", 1) + "\nexcept Exception as e: print(e)", "servers": []string{"github"}, "timeout": limit})
+		id := approvalID(t, r)
+		first, _ := sandboxProcesses(c.cmd.Process.Pid, mark)
+		if first == 0 {
+			t.Fatal("there is no process with the mark")
+		}
+		before := ticks(t, first)
+		time.Sleep(time.Duration(limit+1) * time.Second) // the time to answer is what is tested
+		// A process takes its signal to stop when it gets the processor the next time.
+		if used := ticks(t, first) - before; used > 5 {
+			t.Errorf("it used %d ticks of processor time", used)
+		}
+		if out, errs, code := h.run(t, e, "approvals", "deny", id); code != 0 {
+			t.Fatal(out, errs)
+		}
+		c.call(t, map[string]any{"code": "", "session": id}).want(t, "denied by the user")
+	})
+}
+
+// ticks returns the processor time that all processes below one have used, in ticks of
+// the clock.
+func ticks(t *testing.T, above int) (sum int) {
+	t.Helper()
+	below := children(above)
+	if len(below) < 2 {
+		t.Fatalf("below %d are %v", above, below)
+	}
+	for _, pid := range below {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(b), ") ")
+		for _, field := range strings.Fields(rest)[11:13] { // utime and stime (proc_pid_stat(5))
+			n, _ := strconv.Atoi(field)
+			sum += n
+		}
+	}
+	return sum
+}
