@@ -119,6 +119,28 @@ func TestOfficialSDKsAreAsked(t *testing.T) {
 	}
 }
 
+// TestOfficialSDKsAreNotAskedTooOften: since 2026-07-28 they give up after ten rounds of
+// one call, and before they count none.
+func TestOfficialSDKsAreNotAskedTooOften(t *testing.T) {
+	for _, sdk := range sdkClients {
+		t.Run(sdk.name, func(t *testing.T) {
+			t.Parallel()
+			h, e := asking(t)
+			r, forms := startSDK(t, h, e, sdk.program, sdk.era, "call").call(t, creates(12))
+			if sdk.era == "2026-07-28" {
+				approvalID(t, r)
+				if len(forms) != 9 {
+					t.Errorf("asked %d times, want 9", len(forms))
+				}
+				return
+			}
+			if r.status() != "success" || len(forms) != 12 {
+				t.Errorf("asked %d times: %s", len(forms), r.text)
+			}
+		})
+	}
+}
+
 // TestOfficialSDKsWithoutForms have their users answer in a terminal.
 func TestOfficialSDKsWithoutForms(t *testing.T) {
 	for _, sdk := range sdkClients {
