@@ -159,7 +159,9 @@ func TestRequestStateIsGuarded(t *testing.T) {
 		"expired": func(t *testing.T, c *modernClient) {
 			state := c.ask(t, showsForms, one, retry{}).asks(t)
 			waitFor(t, "the end of the time to answer", func() bool { return questions(t, c.h, c.e)[0].State == "expired" })
-			if r := c.ask(t, showsForms, one, chosen(state, "call")); r.Result.StructuredContent.Status != "cancelled" || !strings.Contains(r.line, "nobody answered in time") {
+			r := c.ask(t, showsForms, one, chosen(state, "call"))
+			// The result is kept as long as an answer is waited for, and then what it was.
+			if r.Result.StructuredContent.Status != "cancelled" || !strings.Contains(r.line, "nobody answered in time") && !strings.Contains(r.line, "calls done: none") {
 				t.Errorf("got %s", r.line)
 			}
 		},
