@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -48,9 +49,7 @@ func asks(t *testing.T, policy string, more env) env {
 	dir, write := policyFolder(t)
 	write(policy)
 	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil), "XDG_CONFIG_HOME": dir}
-	for k, v := range more {
-		e[k] = v
-	}
+	maps.Copy(e, more)
 	return e
 }
 

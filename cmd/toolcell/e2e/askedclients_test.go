@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,7 +53,7 @@ func startSDK(t *testing.T, h *host, e env, program, era, choice string) *sdkCli
 	}
 	cmd := exec.Command(interpreterOf(t, program), append([]string{path, era, choice}, serve.Args...)...)
 	cmd.Dir, cmd.SysProcAttr = serve.Dir, serve.SysProcAttr
-	cmd.Env = append(serve.Env, "PACKAGES="+filepath.Join(os.Getenv("TOOLCELL_TEST_NPM"), "node_modules"))
+	cmd.Env = append(slices.Clone(serve.Env), "PACKAGES="+filepath.Join(os.Getenv("TOOLCELL_TEST_NPM"), "node_modules"))
 	c := &sdkClient{stderr: &syncBuffer{}}
 	cmd.Stderr = c.stderr
 	out, err := cmd.StdoutPipe()
