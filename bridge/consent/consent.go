@@ -12,7 +12,10 @@
 package consent
 
 import (
+	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,8 +58,12 @@ type Desk struct {
 	changed   chan struct{}
 }
 
-// maxKept bounds the questions that are kept after their answer.
-const maxKept = 100
+// Bounds on the questions that are kept after their answer, and on their arguments in
+// bytes: a question has those of up to a few hundred calls.
+const (
+	maxKept      = 100
+	maxKeptBytes = 32 << 20
+)
 
 // NewDesk makes a desk.
 func NewDesk(o Options) *Desk {
@@ -153,6 +160,7 @@ func (d *Desk) settle(q *Question, s State, a Answer) {
 		}
 	}
 	close(q.decided)
+	d.dropOld()
 	d.log(q)
 	d.signal()
 }
@@ -164,21 +172,36 @@ func (d *Desk) log(q *Question) {
 			"question", q.ID, "run", q.Run, "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
 	}
 	if len(q.Calls) == 0 {
-		d.o.Log.Info("answer", "state", string(q.State), "by", q.Answer.By, "question", q.ID, "run", q.Run, "about", q.Subject)
+		about, server, tool := q.Subject, "", ""
+		if q.Form != nil { // without what the user has entered: that may be a password
+			about, server, tool = "input", q.Form.Server, q.Form.Tool
+		}
+		sum := sha256.Sum256([]byte(q.Text()))
+		d.o.Log.Info("answer", "state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action),
+			"question", q.ID, "run", q.Run, "about", about, "server", server, "tool", tool, "sha256", hex.EncodeToString(sum[:]))
 	}
 }
 
 // add keeps a new question. d.mu is held.
 func (d *Desk) add(q *Question) {
 	d.questions = append(d.questions, q)
-	for len(d.questions) > maxKept {
-		i := slices.IndexFunc(d.questions, func(q *Question) bool { return q.State != Pending })
-		if i < 0 {
-			break
-		}
-		d.questions = slices.Delete(d.questions, i, i+1)
-	}
+	d.dropOld()
 	d.signal()
+}
+
+// dropOld forgets decided questions beyond the bounds, the oldest first. d.mu is held.
+func (d *Desk) dropOld() {
+	n, size := len(d.questions), 0
+	for _, q := range d.questions {
+		size += q.keptBytes()
+	}
+	d.questions = slices.DeleteFunc(d.questions, func(q *Question) bool {
+		if q.State == Pending || n <= maxKept && size <= maxKeptBytes {
+			return false
+		}
+		n, size = n-1, size-q.keptBytes()
+		return true
+	})
 }
 
 // find returns a question, or nil. d.mu is held.

@@ -115,6 +115,17 @@ func (q *Question) Choices() []Choice {
 	return []Choice{ForCall, ForRun, Deny, Stop}
 }
 
+// keptBytes is how much memory a decided question takes that its run may make large.
+func (q *Question) keptBytes() (n int) {
+	if q.State == Pending {
+		return 0
+	}
+	for _, c := range q.Calls {
+		n += len(c.Arguments)
+	}
+	return n
+}
+
 // once reports whether nothing but the calls themselves can be allowed.
 func (q *Question) once() bool {
 	return slices.ContainsFunc(q.Calls, func(c Call) bool { return c.Once })

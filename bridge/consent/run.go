@@ -45,7 +45,10 @@ type batch struct {
 	calls []Call
 	size  int // of their arguments
 	done  chan struct{}
-	err   error // once done
+
+	// The fields below are there once it is done.
+	asked []bool // which of the calls the question was about: others were allowed by then
+	err   error  // of those
 }
 
 // Begin begins a run. It has to be ended.
@@ -70,6 +73,9 @@ func (r *Run) Attach(hold func() (release func()), past func() (calls int, effec
 // End ends the run, and with it the question that waits.
 func (r *Run) End() {
 	r.over()
+	r.mu.Lock()
+	r.hold, r.past = nil, nil // its decided questions are kept for a while, and it with them
+	r.mu.Unlock()
 	r.desk.mu.Lock()
 	defer r.desk.mu.Unlock()
 	r.ended = true
@@ -126,13 +132,16 @@ func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 		arrived()
 		return ErrNobody
 	}
-	b, err := r.join(c)
+	b, i, err := r.join(c)
 	arrived()
 	if err != nil {
 		return err
 	}
 	select {
 	case <-b.done:
+		if !b.asked[i] {
+			return nil
+		}
 		return b.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -174,8 +183,8 @@ func (r *Run) AskForm(ctx context.Context, f Form) (Answer, error) {
 // memory until the answer.
 const maxAsked = 1 << 20
 
-// join adds a call to the batch that becomes the next question.
-func (r *Run) join(c Call) (*batch, error) {
+// join adds a call to the batch that becomes the next question, and returns its place.
+func (r *Run) join(c Call) (*batch, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	size := len(c.Arguments)
@@ -183,7 +192,7 @@ func (r *Run) join(c Call) (*batch, error) {
 		size += r.open.size
 	}
 	if size > maxAsked {
-		return nil, fmt.Errorf("it needs the user's approval, and the arguments of what is asked have %d bytes, of at most %d", size, maxAsked)
+		return nil, 0, fmt.Errorf("it needs the user's approval, and the arguments of what is asked have %d bytes, of at most %d", size, maxAsked)
 	}
 	if r.open == nil {
 		r.open = &batch{done: make(chan struct{})}
@@ -191,7 +200,7 @@ func (r *Run) join(c Call) (*batch, error) {
 	}
 	r.open.calls = append(r.open.calls, c)
 	r.open.size = size
-	return r.open, nil
+	return r.open, len(r.open.calls) - 1, nil
 }
 
 // Calls that come within gatherTime of each other are one question; so are those that
@@ -209,7 +218,13 @@ func (r *Run) lead(b *batch) {
 	defer r.turn.Unlock()
 	defer close(b.done)
 	r.gather()
-	calls := r.ungranted(b.calls)
+	var calls []Call
+	b.asked = make([]bool, len(b.calls))
+	for i, c := range b.calls {
+		if b.asked[i] = c.Once || !r.Granted(c.Server, c.Tool); b.asked[i] {
+			calls = append(calls, c)
+		}
+	}
 	if len(calls) == 0 {
 		return
 	}
@@ -246,16 +261,6 @@ func (r *Run) gather() {
 			}
 		}
 	}
-}
-
-// ungranted returns the calls that the user has not allowed meanwhile.
-func (r *Run) ungranted(calls []Call) (left []Call) {
-	for _, c := range calls {
-		if c.Once || !r.Granted(c.Server, c.Tool) {
-			left = append(left, c)
-		}
-	}
-	return left
 }
 
 // ask freezes the run, puts a question and waits until it is decided. r.turn is held.

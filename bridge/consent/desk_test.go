@@ -1,0 +1,111 @@
+package consent
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestACallThatIsAllowedGetsNoAnswerToOthers has calls come while a question
+// waits whose answer allows one of them.
+func TestACallThatIsAllowedGetsNoAnswerToOthers(t *testing.T) {
+	d := NewDesk(Options{})
+	r := d.Begin(RunOptions{})
+	defer r.End()
+	first := asking(t, r, transfer(1))
+	q := await(t, d, r)
+	other := transfer(3)
+	other.Tool = "close_account"
+	same, denied := asking(t, r, transfer(2)), asking(t, r, other)
+	for r.joined() < 2 {
+		runtime.Gosched()
+	}
+	if err := d.Decide(q.ID, Answer{Choice: ForRun}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	q = await(t, d, r)
+	if len(q.Calls) != 1 || q.Calls[0].Tool != "close_account" {
+		t.Errorf("asked about %+v", q.Calls)
+	}
+	_ = d.Decide(q.ID, Answer{Choice: Deny})
+	if err := <-denied; !errors.Is(err, ErrDenied) {
+		t.Errorf("the other call got %v", err)
+	}
+	if err := <-same; err != nil {
+		t.Errorf("a call of a tool that is allowed for the run got %v", err)
+	}
+}
+
+// joined returns how many calls wait to be asked about.
+func (r *Run) joined() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil {
+		return 0
+	}
+	return len(r.open.calls)
+}
+
+func TestDecidedQuestionsAreKeptWithinBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		r := d.Begin(RunOptions{})
+		defer r.End()
+		large := transfer(1)
+		large.Arguments = []byte(`"` + strings.Repeat("x", 10<<20) + `"`)
+		for range 5 {
+			answer := asking(t, r, large)
+			_ = d.Decide(await(t, d, r).ID, Answer{Choice: Deny})
+			<-answer
+		}
+		if n := len(d.Questions()); n != 3 {
+			t.Errorf("%d questions of 10 MiB are kept", n)
+		}
+		for range maxKept + 5 {
+			answer := asking(t, r, transfer(1))
+			_ = d.Decide(await(t, d, r).ID, Answer{Choice: Deny})
+			<-answer
+		}
+		if n := len(d.Questions()); n != maxKept {
+			t.Errorf("%d questions are kept", n)
+		}
+	})
+}
+
+func TestAnswersAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	d := NewDesk(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := d.Begin(RunOptions{ID: "run7"})
+	defer r.End()
+	answer := asking(t, r, transfer(1))
+	_ = d.Decide(await(t, d, r).ID, Answer{Choice: ForCall, By: "form"})
+	<-answer
+	entered := make(chan error, 1)
+	go func() {
+		_, err := r.AskForm(t.Context(), Form{Server: "bank", Tool: "login", Message: "your PIN?"})
+		entered <- err
+	}()
+	_ = d.Decide(await(t, d, r).ID, Answer{Action: "accept", Content: map[string]any{"pin": "4711"}, By: "form"})
+	<-entered
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	for i, want := range []string{
+		"state=approved by=form choice=call run=run7 server=bank tool=transfer sha256=" + transfer(1).Digest(),
+		"state=answered by=form choice=accept run=run7 server=bank tool=login sha256=",
+	} {
+		for _, word := range strings.Fields("time= " + want) {
+			if len(lines) != 2 || !strings.Contains(lines[i], word) {
+				t.Errorf("%q is not logged:\n%s", word, log.String())
+			}
+		}
+	}
+	if strings.Contains(log.String(), "4711") {
+		t.Errorf("what the user has entered is logged:\n%s", log.String())
+	}
+}
