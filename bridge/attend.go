@@ -36,7 +36,7 @@ const heartbeat = 5 * time.Second
 // A caller is the call that attends a run.
 type caller struct {
 	call   *mcp.CallToolRequest
-	digest string // of the request
+	digest string // of what it asks for: the call that brings an answer is the same
 	client form.Client
 	report func(done, total int64, text string)
 	came   bool // back to a run that waits, whose answer may be given elsewhere meanwhile
@@ -52,11 +52,14 @@ func (s *Server) attend(ctx context.Context, f *flight, c *caller) (*mcp.CallToo
 	patience := time.NewTimer(returnPatience)
 	defer patience.Stop()
 	for {
+		if ctx.Err() != nil { // nobody can be asked by this call any more, and the run ends
+			<-f.done
+		}
 		changed := s.desk.Changed()
 		q, waits := f.run.Pending()
 		select {
 		case <-f.done:
-			s.forget(f, "its result was given")
+			s.forget(f, "the result of this run was given already")
 			return s.answer(f.result), nil
 		case <-patience.C:
 			c.came = false
@@ -147,6 +150,7 @@ func (s *Server) inputRequired(f *flight, q *consent.Question, c *caller) *mcp.C
 	f.nonce = t.Nonce
 	f.mu.Unlock()
 	return &mcp.CallToolResult{
+		Content:       []mcp.Content{}, // nil is null, which is no content
 		InputRequests: mcp.InputRequestMap{inputID: c.client.Elicitation(q)},
 		RequestState:  s.sealer.Seal(t),
 	}

@@ -121,7 +121,7 @@ func (s *Server) forgetLater(f *flight) {
 	defer keep.Stop()
 	select {
 	case <-keep.C:
-		s.forget(f, "its result was not asked for; "+callsOf(f.result))
+		s.forget(f, "the result of this run was not asked for in time; "+callsOf(f.result))
 	case <-s.life.Done():
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on what is kept of the calls that went out.
@@ -123,6 +124,9 @@ func (c *callRecorder) past() (calls int, effects []string) {
 			line += " (not answered yet)"
 		}
 		effects = append(effects, line)
+	}
+	if log.LeftOut > 0 {
+		effects = append(effects, text.Plural(log.LeftOut, "more call"))
 	}
 	return len(log.Calls) + log.LeftOut + log.ReadOnly, effects
 }

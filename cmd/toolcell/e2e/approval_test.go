@@ -164,7 +164,7 @@ func TestUserIsAskedElsewhere(t *testing.T) {
 	if r := c.call(t, map[string]any{"code": "", "session": id}); r.status() != "cancelled" || !strings.Contains(r.text, "nobody answered in time") {
 		t.Errorf("after the time: %s", r.text)
 	}
-	if r := c.call(t, map[string]any{"code": "", "session": id}); r.status() != "cancelled" || !strings.Contains(r.text, "its result was given") {
+	if r := c.call(t, map[string]any{"code": "", "session": id}); r.status() != "cancelled" || !strings.Contains(r.text, "the result of this run was given already") {
 		t.Errorf("once more: %s", r.text)
 	}
 }
