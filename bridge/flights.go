@@ -22,6 +22,9 @@ type flight struct {
 
 	done   chan struct{}
 	result *Result // once done
+	// gone is closed when no call can come back to it any more.
+	gone      chan struct{}
+	forgotten sync.Once
 
 	mu     sync.Mutex
 	report func(done, total int64, text string) // to the call that attends; nil if none does
@@ -39,7 +42,7 @@ type flights struct {
 // begin starts a run that goes on until it has ended, or f.cancel is called.
 func (s *Server) begin(req Request, client any, nobody bool) *flight {
 	ctx, cancel := context.WithCancelCause(s.life)
-	f := &flight{client: client, cancel: cancel, done: make(chan struct{})}
+	f := &flight{client: client, cancel: cancel, done: make(chan struct{}), gone: make(chan struct{})}
 	f.run = s.desk.Begin(consent.RunOptions{ID: newRunID(), Nobody: nobody, Marks: s.marksOf(client), Stop: func(why error) { cancel(why) }})
 	if report := req.Progress; report != nil {
 		f.report = report
@@ -122,12 +125,14 @@ func (s *Server) forgetLater(f *flight) {
 	select {
 	case <-keep.C:
 		s.forget(f, "the result of this run was not asked for in time; "+callsOf(f.result))
+	case <-f.gone:
 	case <-s.life.Done():
 	}
 }
 
 // forget ends that calls can come back to a run, and remembers why for those that try.
 func (s *Server) forget(f *flight, why string) {
+	defer f.forgotten.Do(func() { close(f.gone) })
 	f.mu.Lock()
 	ids := f.ids
 	f.ids = nil
