@@ -199,9 +199,9 @@ func (s *Server) principal(call *mcp.CallToolRequest) string {
 
 // digestOf is the SHA-256 of what a request asks for.
 func digestOf(req Request) string {
-	body, err := json.Marshal([]any{req.Code, req.Servers, req.Timeout, req.Session})
+	body, err := json.Marshal([]any{req.Code, req.Servers, req.Timeout, req.Session, req.Plan})
 	if err != nil {
-		panic(err) // texts and a number only
+		panic(err) // texts, a number and a bool only
 	}
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])

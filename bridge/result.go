@@ -54,6 +54,10 @@ type Result struct {
 	Notes          []string             `json:"notes,omitempty"`     // what the caller should know besides
 	Isolation      string               `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
+	// What a dry run would have done; not nil if it was one.
+	Plan        []hostapi.PlannedCall `json:"plan,omitzero"`
+	PlanLeftOut int                   `json:"planLeftOut,omitempty"` // more such calls
+
 	Approval *Approval `json:"approval,omitempty"` // what the run waits for
 
 	folder    string // where the files are on this host
@@ -199,6 +203,7 @@ func (r *Result) compact() string {
 		out = append(out, r.Summary)
 		out = append(out, r.Approval.lines()...)
 	}
+	out = append(out, r.PlanLines()...)
 	out = append(out, r.CallLines()...)
 	out = append(out, r.fileLines()...)
 	if len(out) == 0 {
@@ -240,13 +245,15 @@ func (r *Result) fields() toon.Object {
 	var out toon.Object
 	for _, name := range []string{
 		"status", "summary", "approval", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
-		"calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "network", "session", "notes", "isolation",
+		"plan", "planLeftOut", "calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "network", "session", "notes", "isolation",
 	} {
 		v, ok := byName[name]
 		switch {
 		case !ok:
 		case name == "calls":
 			v = r.callRows()
+		case name == "plan":
+			v = r.planRows()
 		case name == "pictures":
 			v = r.pictureRows()
 		case name == "files":

@@ -25,6 +25,7 @@ type Request struct {
 	Timeout time.Duration // 0 is the default
 	Session string        // session that keeps the sandbox for later runs; "" is none
 	File    string        // that the code comes from: __file__, and its name in tracebacks
+	Plan    bool          // a dry run: calls that may change something are listed in the result instead of being made
 	Argv    []string      // sys.argv; a session keeps that of its first run. One empty name if nil
 
 	// Progress receives the progress of preparations before the code runs and
@@ -131,6 +132,9 @@ func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Resu
 
 	r := s.newResult(plan, py, end)
 	networkNotes := r.addNetwork(plan, req.Code, reached)
+	if req.Plan {
+		r.addPlan(api.Plan())
+	}
 	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
 	s.defined.Add(req.Session, end.done.Names)
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
@@ -174,7 +178,7 @@ func (s *Server) hold(ctx context.Context, sl *slot, py *interpreter) (release f
 func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
-		Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
+		Plan: req.Plan, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
 	}
 	if asker != nil {
 		o.Asker, o.Marks, o.Elicits = asker, asker.Marks(), req.elicits
@@ -264,6 +268,7 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
 		Unawaited: after(runner.CauseUnawaited, e.done.Cause),
+		Planned:   len(r.Plan) > 0,
 		Stdout:    r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
 		Packages: s.packageNamer(p), Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,

@@ -118,18 +118,19 @@ const (
 
 // toolDescription has to say in as few tokens as possible what a model needs to
 // use the tool well: that code reaches other servers from inside, and how to
-// find out more. A test bounds the whole tools/list answer to 185 tokens.
-const toolDescription = "Run Python in a fresh sandbox (no network). The code calls the user's other MCP servers: " +
-	"`from mcp import runtime`; runtime.discovered_servers(), await runtime.search_tool_docs(\"need\"), " +
+// find out more. A test bounds the whole tools/list answer to 200 tokens.
+const toolDescription = "Run Python in a fresh sandbox without network. It calls the user's MCP servers: " +
+	"from mcp import runtime; runtime.discovered_servers(), await runtime.search_tool_docs(need), " +
 	"await runtime.query_tool_docs(server), await mcp_<server>.<tool>(**args). " +
-	"runtime.capability_summary() has the manual. Only what you print returns."
+	"Manual: runtime.capability_summary(). Only what you print returns."
 
 // inputSchema is written by hand: a generated one is longer.
 var inputSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"code":{"type":"string"},` +
-	`"servers":{"type":"array","items":{"type":"string"},"description":"servers the code may call; [\"*\"]: all"},` +
+	`"servers":{"type":"array","items":{"type":"string"},"description":"it may call; * is all"},` +
 	`"timeout":{"type":"integer","description":"seconds"},` +
-	`"session":{"type":"string","description":"name; keeps variables"}},"required":["code"]}`)
+	`"session":{"type":"string","description":"keeps variables"},` +
+	`"plan":{"type":"boolean","description":"dry run"}},"required":["code"]}`)
 
 // MCP returns the server as an MCP server with its one tool and one resource.
 func (s *Server) MCP() *mcp.Server {
@@ -283,8 +284,12 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 			if json.Unmarshal(value, &req.Session) != nil {
 				err = errors.New(`session must be a name, such as "analysis"`)
 			}
+		case "plan":
+			if json.Unmarshal(value, &req.Plan) != nil {
+				err = errors.New("plan must be true or false")
+			}
 		default:
-			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout and session", text.Bound(name, 40))
+			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout, session and plan", text.Bound(name, 40))
 		}
 		if err != nil {
 			return req, err

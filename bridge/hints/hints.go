@@ -22,6 +22,7 @@ type Run struct {
 	Error     string   // the exception, with what Python or the runner suggests
 	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
 	Unawaited string   // the call that the code takes for its value
+	Planned   bool     // it was a dry run in which calls were not made
 	Stdout    []string // lines
 	Stderr    []string // lines
 	Code      string
@@ -43,7 +44,7 @@ type Run struct {
 func For(r Run) string {
 	if r.Failed {
 		for _, rule := range []func(Run) string{
-			missingModule, missingMember, missingName, noTool, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
+			plannedNone, missingModule, missingMember, missingName, noTool, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
 		} {
 			if hint := rule(r); hint != "" {
 				return hint
@@ -95,6 +96,14 @@ func toolValue(r Run) string {
 	}
 	return "a tool returns its value, not the protocol's result: use it as it is, without .content or [\"content\"]; " +
 		"the server's whole answer is at .raw"
+}
+
+// plannedNone is for code of a dry run that needs the result of a call that was not made.
+func plannedNone(r Run) string {
+	if !r.Planned || !strings.Contains(r.Error, "'NoneType'") {
+		return ""
+	}
+	return "in a dry run a call that may change something returns None, unless its tool has an output schema: the plan ends where the code needs the result"
 }
 
 // unawaited is for a call without await, where its value is needed.

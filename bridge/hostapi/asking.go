@@ -33,12 +33,16 @@ func (a *API) approach(more bool) (arrived func()) {
 	return a.asker.Approach(more)
 }
 
-// callAllowed makes a call, once the user has allowed it if the policy has them asked.
+// callAllowed makes a call, once the user has allowed it if the policy has them asked. In
+// a dry run it may only plan it.
 func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.CallRequest, arrived func()) (json.RawMessage, error) {
 	if a.asks() {
 		r.Elicit, r.Elicits = a.elicit, a.elicits
 	}
 	r.Check = a.flow.check
+	if a.planner != nil {
+		r.Plans = a.planner.plans
+	}
 	r.Sent = func(t catalog.Tool) {
 		arrived()
 		a.flow.sent(server, t.Name)
@@ -57,6 +61,10 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 	}
 	for {
 		result, err := a.calls.call(ctx, a.upstreams, r)
+		var planned *mcpproxy.Planned
+		if errors.As(err, &planned) && a.planner != nil {
+			return a.planner.add(planned)
+		}
 		var ask *policy.Ask
 		if !errors.As(err, &ask) || a.asker == nil {
 			return result, err

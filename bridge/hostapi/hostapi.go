@@ -85,6 +85,9 @@ type Options struct {
 	// can reach. They may be nil.
 	Marks *consent.Marks
 	Hosts []string
+	// Plan makes it a dry run: calls that may change something are kept in Plan instead of
+	// being made.
+	Plan bool
 	// First reports whether a note is given for the first time; nil if all are.
 	First func(note string) bool
 	Log   *slog.Logger // nothing is logged if nil
@@ -101,6 +104,7 @@ type API struct {
 	asker     Asker
 	flow      flow
 	elicits   mcpproxy.ElicitCapabilities
+	planner   *planner // of a dry run; else nil
 	calls     callRecorder
 	printed   map[string]io.ReaderAt
 	progress  callProgress
@@ -122,7 +126,7 @@ func New(o Options) *API {
 	if o.First == nil {
 		o.First = func(string) bool { return true }
 	}
-	return &API{
+	a := &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
 		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
 		flow:    flow{o.Policy, o.Marks, o.Hosts},
@@ -130,6 +134,10 @@ func New(o Options) *API {
 		left:    leftOut{first: o.First},
 		working: semaphore.NewWeighted(maxWorking),
 	}
+	if o.Plan {
+		a.planner = &planner{}
+	}
+	return a
 }
 
 // CallLog returns the calls that went out to servers and their outcomes.

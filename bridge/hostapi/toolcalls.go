@@ -86,6 +86,9 @@ func (a *API) checkedArguments(ctx context.Context, server string, p params) (js
 		if err != nil {
 			return nil, err
 		}
+		if a.planner != nil { // a stand-in for a number is a text
+			sig = sig.Except(a.planner.usesResult)
+		}
 		arguments, err = fit(tool.Alias, sig)
 		if err == nil || live {
 			return arguments, err

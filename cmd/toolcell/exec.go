@@ -25,6 +25,7 @@ func execCommand(s *console.Streams) *cli.Command {
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
 		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *, or a host of the policy, as https://HOST; may be repeated"},
 		&cli.BoolFlag{Name: "offline", Usage: "fetch nothing, neither the image nor packages: the same as --pull never"},
+		&cli.BoolFlag{Name: "plan", Usage: "dry run: list the calls that may change something instead of making them"},
 		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object when the run is over, instead of its output"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no notes and logs on stderr"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "notes about this host each time, not only when they are new"},
@@ -206,7 +207,7 @@ func quiet(c *cli.Context) bool { return c.Bool("quiet") || c.Bool("json") }
 func shellRequest(c *cli.Context, conf settings.Settings, code script, progress *console.Progress) bridge.Request {
 	req := bridge.Request{
 		File: code.file, Argv: code.argv, Servers: c.StringSlice("server"), Progress: console.RunProgress(progress, quiet(c)),
-		Running: func(func()) { progress.Hide() },
+		Plan: c.Bool("plan"), Running: func(func()) { progress.Hide() },
 	}
 	if c.IsSet("timeout") {
 		req.Timeout = conf.Timeout

@@ -99,6 +99,11 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 			return err
 		}
 	}
+	for _, l := range r.PlanLines() {
+		if _, err := fmt.Fprintln(s.Out, console.Shown(s.Out, l)); err != nil {
+			return err
+		}
+	}
 	shown := func(text string) string { return console.Shown(s.Err, text) }
 	color, stopped := console.ColorsFor(s.Err), s.Signals.Received() != nil
 	switch {

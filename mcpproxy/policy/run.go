@@ -24,6 +24,7 @@ type Call struct {
 	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
 	Changed   string          // how the tool's definition differs from what is pinned of it; empty if it does not
 	Allowed   func(*Ask) bool // reports whether the user has allowed what is to be asked; nil: nothing
+	Planned   bool            // it does not go out: it is neither asked about nor counted
 }
 
 // A Run is one run under a policy: the rules as they were when it began, and
@@ -79,6 +80,9 @@ func (r *Run) Authorize(c Call) error {
 			return err
 		}
 		limits = append(limits, r.rules.toolLimits(c.Server, c.Tool)...)
+	}
+	if c.Planned {
+		return r.count(limits, 0)
 	}
 	if ask := r.rules.ask(c); ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
 		if err := r.count(limits, 0); err != nil {

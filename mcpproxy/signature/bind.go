@@ -111,19 +111,31 @@ func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage
 func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []Argument) error {
 	v := valueChecker{left: maxCheckWork}
 	for i, value := range given {
-		if value != nil {
+		if value != nil && !s.excepted(value) {
 			if err := v.refuse(tool, s.Parameters[i].python(), s.Parameters[i].check, value); err != nil {
 				return err
 			}
 		}
 	}
 	for _, a := range extra {
+		if s.excepted(a.Value) {
+			continue
+		}
 		if err := v.refuse(tool, text.Printable(a.Name, shownLiteral), s.others, a.Value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// Except returns the signature without checks of the values that except reports true for.
+func (s *Signature) Except(except func(value json.RawMessage) bool) *Signature {
+	other := *s
+	other.except = except
+	return &other
+}
+
+func (s *Signature) excepted(value json.RawMessage) bool { return s.except != nil && s.except(value) }
 
 // omits reports whether a value is None for what may be left out and may not be null.
 func (p *Parameter) omits(value json.RawMessage) bool {

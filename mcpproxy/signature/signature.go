@@ -34,8 +34,9 @@ type Signature struct {
 	Extra      bool        `json:"extra,omitempty"`   // it takes any other arguments too
 	Returns    *Annotation `json:"returns,omitempty"` // nil if that is not known
 
-	lenient bool   // other arguments are let through, as nothing says which there are
-	others  *check // of other arguments
+	lenient bool                             // other arguments are let through, as nothing says which there are
+	others  *check                           // of other arguments
+	except  func(value json.RawMessage) bool // values that are not checked; may be nil
 }
 
 // An Annotation is a type in Python.

@@ -28,6 +28,7 @@ from toolcell_runner import (
     savetool,
     slips,
     stackdump,
+    standins,
     toolresults,
     tracebacks,
     values,
@@ -289,3 +290,26 @@ def test_hidden_modules_come_from_the_packages_or_not_at_all(tmp_path: Path, mon
     assert (spaced_name.part.FROM, fine_name.FROM) == ("packages", "image")
     with pytest.raises(ModuleNotFoundError, match="'stale_name': the one of the image does not go together"):
         import stale_name  # type: ignore[import-not-found] # noqa: F401
+
+
+def test_the_answer_of_a_planned_call_shows_as_its_result() -> None:
+    shape = values.Record(title="str", number="int", share="float", open="bool", labels=["str"], user={"na me": "int"},
+                          other=None)
+    issue = toolresults.tool_value([3, shape], "github", "create", None)  # type: ignore[arg-type]
+    assert f"{issue.title} {issue.number} {issue.number:05d} {issue.share:.2f} {issue.open}" == (
+        "<result 3>.title <result 3>.number <result 3>.number <result 3>.share <result 3>.open")
+    assert (issue.number, issue.share, issue.open) == (1, 1.0, True)
+    assert isinstance(issue.number, int) and isinstance(issue.share, float)
+    assert issue["labels"] == ["<result 3>.labels[0]"] and issue.other is None
+    assert repr(issue.user) == "{'na me': <result 3>.user['na me']}"
+    assert issue.raw == {}
+    assert arguments.arguments_of({"n": issue.number, "all": [issue.share, {"o": issue.open}]}) == {
+        "n": "<result 3>.number", "all": ["<result 3>.share", {"o": "<result 3>.open"}]}
+    assert json.loads(jsontext.encode(arguments.arguments_of({"n": issue.number}))) == {"n": "<result 3>.number"}
+
+
+@pytest.mark.parametrize(("shape", "want"), [
+    (None, None), ("str", "<result 1>"), ({"result": ["str"]}, ["<result 1>[0]"]), ({"result": "str"}, "<result 1>"),
+])
+def test_a_stand_in_is_unwrapped_as_values_are(shape: Any, want: Any) -> None:
+    assert standins.stand_in(1, shape) == want

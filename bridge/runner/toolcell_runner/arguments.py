@@ -13,6 +13,8 @@ def jsonable(value: Any, path: str) -> Any:
     """Returns value in JSON's types. Raises TypeError or ValueError that names the path of the offending part."""
     if value is None or type(value) in (str, bool, int):
         return value
+    if hasattr(type(value), "stands_for"):  # the result of a planned call
+        return value.stands_for
     if hasattr(type(value), "_member_map_"):  # an Enum's
         return jsonable(value.value, path)
     if isinstance(value, float):

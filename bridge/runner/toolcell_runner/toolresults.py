@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
     """Returns the answer of a tool as a plain value. Raises MCPError if the answer is the tool's error."""
+    if isinstance(answer, list):  # the call was only planned: the answer of a server is an object
+        from .standins import stand_in
+        return stand_in(*answer)
     content = answer.get("content") or []
     texts = [str(item.get("text", "")) for item in content if item.get("type") == "text"]
     if answer.get("isError"):

@@ -103,6 +103,9 @@ func fakeServer(name string) {
 	case "crowded":
 		crowdedServer()
 		return
+	case "tracker":
+		trackerServer()
+		return
 	case "changing":
 		changingServer()
 		return
