@@ -115,8 +115,12 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 	if err := r.Run.AuthorizeServer(policy.Server{Name: server, Alias: server}); err != nil {
 		return res, err
 	}
+	t := catalog.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))}
+	if r.Plans != nil && r.Plans(t, args) {
+		return res, &mcpproxy.Planned{Server: server, Tool: t, Arguments: args}
+	}
 	if r.Sent != nil {
-		r.Sent(catalog.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))})
+		r.Sent(t)
 	}
 	text, err := fn(ctx, args)
 	var remote *mcpproxy.RemoteError

@@ -66,6 +66,9 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 	"`import distutils`": func(t *testing.T, _ string) *Result { // older Pythons have it
 		return runCode(t, newHintServer(t, nil), "raise ModuleNotFoundError(\"No module named 'distutils'\", name='distutils')")
 	},
+	"in a dry run": func(t *testing.T, code string) *Result {
+		return newHintServer(t, nil).Run(t.Context(), Request{Code: code, Servers: []string{"github"}, Plan: true, Timeout: 2 * time.Minute})
+	},
 	"which an earlier call defined": func(t *testing.T, code string) *Result {
 		s := newHintServer(t, nil)
 		runCode(t, s, "table = [1]")

@@ -1,0 +1,72 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/hostapi"
+)
+
+func TestPlanOfAClientInASession(t *testing.T) {
+	written := 0
+	up := fakeUpstreams{"notes": {
+		"read":  func(context.Context, json.RawMessage) (string, error) { return "text", nil },
+		"write": func(context.Context, json.RawMessage) (string, error) { written++; return "done", nil },
+		"fail":  func(context.Context, json.RawMessage) (string, error) { return "", errors.New("no") },
+	}}
+	c := connect(t, newServer(t, up, func(o *Options) { o.Sessions = 2 }))
+	args := map[string]any{
+		"code":    `from mcp import runtime; import asyncio; x = await runtime.call_tool("notes", "read"); print(x, await asyncio.gather(*(runtime.call_tool("notes", "write", {"n": n}) for n in range(3))))`,
+		"servers": []string{"notes"}, "session": "s", "plan": true,
+	}
+	text, _, isError := callTool(t, c, args)
+	want := "text [None, None, None]\nplan, none of it was done:\n1. notes.write {\"n\": 0}\n2. notes.write {\"n\": 1}\n3. notes.write {\"n\": 2}"
+	if isError || !strings.HasPrefix(text, want) || written != 0 {
+		t.Errorf("%d were written\n%s", written, text)
+	}
+	text, _, _ = callTool(t, c, map[string]any{"code": `print(x, await runtime.call_tool("notes", "write"))`, "servers": []string{"notes"}, "session": "s", "plan": false})
+	if !strings.HasPrefix(text, "text done") || strings.Contains(text, "plan") || written != 1 {
+		t.Errorf("the next run of the session wrote %d times: %s", written, text)
+	}
+	for _, wrong := range []any{"yes", 1} {
+		text, _, isError := callTool(t, c, map[string]any{"code": "1", "plan": wrong})
+		if !isError || !strings.Contains(text, "plan must be true or false") {
+			t.Errorf("plan=%v: %s", wrong, text)
+		}
+	}
+}
+
+func TestPlanIsPartOfWhatIsApproved(t *testing.T) {
+	if digestOf(Request{Code: "1"}) == digestOf(Request{Code: "1", Plan: true}) {
+		t.Error("a dry run can be continued as a real one")
+	}
+}
+
+func TestPlanLinesSayWhatIsLeftOut(t *testing.T) {
+	r := &Result{}
+	if r.PlanLines() != nil {
+		t.Error("a real run has a plan")
+	}
+	r.addPlan(hostapi.Plan{})
+	if got := strings.Join(r.PlanLines(), "\n"); got != "plan: the code made no call that may change something" {
+		t.Error(got)
+	}
+	r.addPlan(hostapi.Plan{Calls: []hostapi.PlannedCall{{Server: "a", Tool: "b\nc", Arguments: json.RawMessage(`{}`)}}, LeftOut: 2})
+	if got := r.PlanLines(); len(got) != 3 || strings.Contains(got[1], "\n") || got[2] != "and 2 more calls" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPlanOfFailedCodeHasTheCallsUntilThen(t *testing.T) {
+	up := fakeUpstreams{"notes": {"write": func(context.Context, json.RawMessage) (string, error) { return "done", nil }}}
+	r := newServer(t, up, nil).Run(t.Context(), Request{
+		Code: `from mcp import runtime; (await runtime.call_tool("notes", "write")).title`, Servers: []string{"notes"}, Plan: true, Timeout: 2 * time.Minute,
+	})
+	if r.Status != StatusError || len(r.Plan) != 1 || len(r.Calls) != 0 || !strings.HasPrefix(r.Hint, "in a dry run") {
+		t.Errorf("%+v", r)
+	}
+}
