@@ -201,7 +201,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) || err.Error() != "the disk with /state/runs, where files of runs are kept, is full: no space left on device" {
 		t.Error(err)
 	}
-	if err := s.explain(os.ErrPermission); err != os.ErrPermission {
+	if err := s.explain(os.ErrPermission); !errors.Is(err, os.ErrPermission) || err.Error() != os.ErrPermission.Error() {
 		t.Error(err)
 	}
 }

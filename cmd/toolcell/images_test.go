@@ -19,7 +19,7 @@ func TestNearImageIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if other := errors.New("reading the store"); nearImage(other) != other {
+	if other := errors.New("reading the store"); !errors.Is(nearImage(other), other) {
 		t.Error("another error was changed")
 	}
 }
