@@ -94,7 +94,7 @@ func (c *modernClient) ask(t *testing.T, capabilities string, args map[string]an
 // asks fails the test unless the result asks, and returns its state.
 func (r modernReply) asks(t *testing.T) (state string) {
 	t.Helper()
-	if r.Error != nil || r.Result.ResultType != "input_required" || len(r.Result.InputRequests) != 1 || r.Result.RequestState == "" || r.Result.Content != nil {
+	if r.Error != nil || r.Result.ResultType != "input_required" || len(r.Result.InputRequests) != 1 || r.Result.RequestState == "" || len(r.Result.Content) > 0 {
 		t.Fatalf("it does not ask: %s", r.line)
 	}
 	return r.Result.RequestState
