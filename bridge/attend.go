@@ -75,6 +75,9 @@ func (s *Server) attend(ctx context.Context, f *flight, c *caller) (*mcp.CallToo
 			continue
 		case !c.came || showing == q.ID:
 			s.park(f, &q)
+			f.mu.Lock()
+			f.told = q.ID
+			f.mu.Unlock()
 			return s.answer(approvalNeeded(&q)), nil
 		}
 		select {

@@ -126,6 +126,28 @@ func TestACallThatIsCancelledWhileAFormIsOpenEndsItsRun(t *testing.T) {
 	}
 }
 
+func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
+	s := newAsking(t, nil)
+	c := connect(t, s)
+	_, fields, _ := callTool(t, c, map[string]any{"code": "x = await mcp_up.ask()", "servers": []string{"up"}, "session": "work"})
+	id := approvalID(fields)
+	for _, code := range []string{"print(x)", ""} {
+		text, fields, _ := callTool(t, c, map[string]any{"code": code, "session": "work"})
+		if fields["status"] != string(StatusValidation) || !strings.Contains(text, fmt.Sprintf(`come back to that first, with code="" and session=%q`, id)) {
+			t.Errorf("%q gave %s", code, text)
+		}
+	}
+	if err := s.Desk().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
+		t.Fatal(err)
+	}
+	if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError {
+		t.Errorf("got %s", text)
+	}
+	if text, _, _ := callTool(t, c, map[string]any{"code": "print(x)", "session": "work"}); text != "done" {
+		t.Errorf("the session went on with %s", text)
+	}
+}
+
 // waitingRuns returns by how many IDs calls can come back.
 func (s *Server) waitingRuns() int {
 	s.flights.mu.Lock()

@@ -16,9 +16,10 @@ import (
 // A flight is a run under way. It goes on by itself when the call that began it has
 // returned, because the user is being asked.
 type flight struct {
-	run    *consent.Run
-	client any // the connection whose calls may take part
-	cancel context.CancelCauseFunc
+	run     *consent.Run
+	client  any    // the connection whose calls may take part
+	session string // that it runs in, if any
+	cancel  context.CancelCauseFunc
 
 	done   chan struct{}
 	result *Result // once done
@@ -31,6 +32,7 @@ type flight struct {
 	nonce  string                               // of the ticket that counts
 	rounds int                                  // of questions in results
 	ids    []string                             // of its questions that calls may come back with
+	told   string                               // the one of them that a model was told to come back with
 }
 
 // flights are the runs that calls may come back to, by the IDs of their questions.
@@ -42,7 +44,7 @@ type flights struct {
 // begin starts a run that goes on until it has ended, or f.cancel is called.
 func (s *Server) begin(req Request, client any, nobody bool) *flight {
 	ctx, cancel := context.WithCancelCause(s.life)
-	f := &flight{client: client, cancel: cancel, done: make(chan struct{}), gone: make(chan struct{})}
+	f := &flight{client: client, session: req.Session, cancel: cancel, done: make(chan struct{}), gone: make(chan struct{})}
 	f.run = s.desk.Begin(consent.RunOptions{ID: newRunID(), Nobody: nobody, Marks: s.marksOf(client), Stop: func(why error) { cancel(why) }})
 	if report := req.Progress; report != nil {
 		f.report = report
@@ -159,6 +161,28 @@ func (s *Server) waiting(client any, id string) (*flight, error) {
 		return nil, withStatus(StatusCancelled, errors.New(why))
 	}
 	return nil, withStatus(StatusValidation, fmt.Errorf("no run waits for an answer as %q: it has ended, or its result was given already", id))
+}
+
+// askedIn returns what a model was told to come back with to a run in a session that
+// still waits; "" if there is none.
+func (s *Server) askedIn(client any, session string) string {
+	s.flights.mu.Lock()
+	defer s.flights.mu.Unlock()
+	for id, f := range s.flights.byID {
+		if f.client == client && f.session == session && f.toldOf(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// toldOf reports whether a run waits for the answer that a model was told of by this ID.
+func (f *flight) toldOf(id string) bool {
+	f.mu.Lock()
+	told := f.told
+	f.mu.Unlock()
+	q, waits := f.run.Pending()
+	return waits && q.ID == id && told == id
 }
 
 // callsDone says what a run has changed.

@@ -201,6 +201,11 @@ func (s *Server) flightOf(call *mcp.CallToolRequest, req Request, c *caller) (*f
 		c.came = true
 		return s.waiting(call.Session, req.Session)
 	}
+	if req.Session != "" {
+		if id := s.askedIn(call.Session, req.Session); id != "" { // it would wait for that, and nobody would know
+			return nil, withStatus(StatusValidation, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id))
+		}
+	}
 	req.Progress, req.Lines = c.report, true
 	req.elicits = mcpproxy.ElicitCapabilities{Form: c.client.Form, URL: c.client.URL}
 	return s.begin(req, call.Session, false), nil

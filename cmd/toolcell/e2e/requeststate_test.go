@@ -172,7 +172,7 @@ func TestRequestStateIsGuarded(t *testing.T) {
 			c.ask(t, showsForms, two, chosen(first, "call")).refused(t)
 			c.ask(t, showsForms, two, chosen(second, "deny")).prints(t, "t0, denied by the user")
 			for _, state := range []string{first, second} {
-				if r := c.ask(t, showsForms, two, chosen(state, "call")); r.Result.StructuredContent.Status != "cancelled" || !strings.Contains(r.line, "its result was given") {
+				if r := c.ask(t, showsForms, two, chosen(state, "call")); r.Result.StructuredContent.Status != "cancelled" || !strings.Contains(r.line, "the result of this run was given already") {
 					t.Errorf("after the end: %s", r.line)
 				}
 			}
@@ -232,7 +232,7 @@ func TestRequestStateIsGuarded(t *testing.T) {
 					r.prints(t, "t0")
 					taken++
 				case r.Error == nil: // it came after the result
-					if !strings.Contains(r.line, "its result was given") {
+					if !strings.Contains(r.line, "the result of this run was given already") {
 						t.Errorf("got %s", r.line)
 					}
 				default:
