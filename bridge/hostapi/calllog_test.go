@@ -72,3 +72,15 @@ func TestArgumentsAreShortened(t *testing.T) {
 		t.Errorf("got %d characters: %s", len([]rune(got)), got)
 	}
 }
+
+func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
+	var c callRecorder
+	for range maxListedCalls + 7 {
+		rec := &CallRecord{Server: "bank", Tool: "transfer", Arguments: "{}"}
+		c.begin(rec)
+		c.end(rec, CallDone)
+	}
+	if calls, effects := c.past(); calls != maxListedCalls+7 || len(effects) != maxListedCalls+1 || effects[maxListedCalls] != "7 more calls" {
+		t.Errorf("%d calls, %d effects, the last: %q", calls, len(effects), effects[len(effects)-1])
+	}
+}
