@@ -59,14 +59,14 @@ func TestDecidedQuestionsAreKeptWithinBounds(t *testing.T) {
 		r := d.Begin(RunOptions{})
 		defer r.End()
 		large := transfer(1)
-		large.Arguments = []byte(`"` + strings.Repeat("x", 10<<20) + `"`)
-		for range 5 {
+		large.Arguments = []byte(`"` + strings.Repeat("x", maxAsked-2) + `"`)
+		for range 40 {
 			answer := asking(t, r, large)
 			_ = d.Decide(await(t, d, r).ID, Answer{Choice: Deny})
 			<-answer
 		}
-		if n := len(d.Questions()); n != 3 {
-			t.Errorf("%d questions of 10 MiB are kept", n)
+		if n := len(d.Questions()); n != 32 {
+			t.Errorf("%d questions of 1 MiB are kept", n)
 		}
 		for range maxKept + 5 {
 			answer := asking(t, r, transfer(1))

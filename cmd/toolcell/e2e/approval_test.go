@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -191,7 +192,7 @@ func TestRunThatWaitsEndsWithToolcell(t *testing.T) {
 // sends to an open one in another, in a saved tool, and from another process.
 func TestPrivateDataIsAskedBeforeItLeaves(t *testing.T) {
 	h := firstHost(t)
-	e := asks(t, "[servers.filesystem]\nprivate = true\n[servers.github]\nopen = true", nil)
+	e := asks(t, "[servers.filesystem]\nprivate = true\n[servers.github]\nopen = true", env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "private-data")})
 	const send = "await mcp_github.create_issue(title='t'); print('sent')"
 	p := &formUser{answer: func(int) *mcp.ElicitResult { return choose("call") }}
 	serve := func() *client {

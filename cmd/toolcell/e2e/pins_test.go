@@ -197,7 +197,7 @@ func TestToolsThatChangeDuringASession(t *testing.T) {
 		t.Errorf("got %s", r.text)
 	}
 	write("[servers.changing]\npins = 'ask'")
-	if r := c.python(t, tryPay, "changing"); strings.Contains(r.text, "pay done") || !strings.Contains(r.text, "refused") {
+	if r := c.python(t, tryPay, "changing"); r.status() != "approval_needed" || strings.Contains(r.text, "pay done") || !strings.Contains(r.text, `pins = "ask": its definition has changed since `) {
 		t.Errorf("got %s", r.text)
 	}
 	if out, errs, code := h.run(t, e, "servers", "pins", "accept", "changing"); code != exitOK {
