@@ -132,25 +132,35 @@ func TestCommandHasOneWayOut(t *testing.T) {
 // TestModulesAreCompiledAfterTheRun: it needs the processors itself.
 func TestModulesAreCompiledAfterTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var compiled []string
-		s := &Source{Compile: func(image, set string) { compiled = append(compiled, image+" "+set) }}
+		var mu sync.Mutex
+		var all []string
+		compiled := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(all)
+		}
+		s := &Source{Compile: func(image, set string) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, image+" "+set)
+		}}
 		s.compileLater("host", "a")
 		s.compileLater("host", "a")
 		time.Sleep(compileAfter / 2)
 		s.compileLater("host", "b")
-		if compiled != nil {
-			t.Errorf("at once: %q", compiled)
+		if got := compiled(); got != nil {
+			t.Errorf("at once: %q", got)
 		}
 		time.Sleep(compileAfter / 2)
 		synctest.Wait()
-		if !slices.Equal(compiled, []string{"host a"}) {
-			t.Errorf("after a while: %q", compiled)
+		if got := compiled(); !slices.Equal(got, []string{"host a"}) {
+			t.Errorf("after a while: %q", got)
 		}
 		s.Close()
 		time.Sleep(compileAfter)
 		synctest.Wait()
-		if !slices.Equal(compiled, []string{"host a", "host b"}) {
-			t.Errorf("at the end: %q", compiled)
+		if got := compiled(); !slices.Equal(got, []string{"host a", "host b"}) {
+			t.Errorf("at the end: %q", got)
 		}
 	})
 }
