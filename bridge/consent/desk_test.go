@@ -99,7 +99,7 @@ func TestAnswersAreLogged(t *testing.T) {
 		"state=approved by=form choice=call run=run7 server=bank tool=transfer sha256=" + transfer(1).Digest(),
 		"state=answered by=form choice=accept run=run7 server=bank tool=login sha256=",
 	} {
-		for _, word := range strings.Fields("time= " + want) {
+		for word := range strings.FieldsSeq("time= " + want) {
 			if len(lines) != 2 || !strings.Contains(lines[i], word) {
 				t.Errorf("%q is not logged:\n%s", word, log.String())
 			}
