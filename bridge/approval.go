@@ -52,17 +52,16 @@ func approvalNeeded(q *consent.Question) *Result {
 // approvalReason says in a line why it is asked.
 func approvalReason(q *consent.Question) string {
 	reasons := q.Reasons
-	for _, c := range q.Calls {
-		reasons = append(reasons, c.Reasons...)
-		break
-	}
-	if q.Form != nil {
+	switch {
+	case q.Form != nil:
 		return "the server asks for input"
+	case len(q.Calls) > 0:
+		reasons = q.Calls[0].Reasons
 	}
 	return text.Bound(strings.Join(reasons, "; "), 500)
 }
 
-// line writes an approval for a reader.
+// lines writes an approval for a reader.
 func (a *Approval) lines() (lines []string) {
 	if a.Reason != "" {
 		lines = append(lines, "reason: "+a.Reason)

@@ -18,7 +18,7 @@ import (
 //
 //	the client shows forms, before 2026-07-28   the form is shown during the call
 //	the client shows forms, since 2026-07-28    the result asks, and the next call has the answer
-//	else, or nobody answers                     the result is approval_needed, and the user is
+//	else, or no answer comes                    the result is approval_needed, and the user is
 //	                                            asked elsewhere; the model calls again
 //
 // Whichever answer comes first counts; another way's question is then taken back.
@@ -36,7 +36,7 @@ const heartbeat = 5 * time.Second
 // A caller is the call that attends a run.
 type caller struct {
 	call   *mcp.CallToolRequest
-	digest string // of what it asks for: the call that brings an answer is the same
+	req    Request // what it asks for: the call that brings an answer asks for the same
 	client form.Client
 	report func(done, total int64, text string)
 	came   bool // back to a run that waits, whose answer may be given elsewhere meanwhile
@@ -52,7 +52,7 @@ func (s *Server) attend(ctx context.Context, f *flight, c *caller) (*mcp.CallToo
 	patience := time.NewTimer(returnPatience)
 	defer patience.Stop()
 	for {
-		if ctx.Err() != nil { // nobody can be asked by this call any more, and the run ends
+		if ctx.Err() != nil { // this call can show no form any more, and the run ends
 			<-f.done
 		}
 		changed := s.desk.Changed()
@@ -147,7 +147,7 @@ const inputID = "approval"
 func (s *Server) inputRequired(f *flight, q *consent.Question, c *caller) *mcp.CallToolResult {
 	s.park(f, q)
 	t := consent.Ticket{
-		Question: q.ID, Run: q.Run, Nonce: newRunID() + newRunID(), Principal: s.principal(c.call), Digest: c.digest, Expires: q.ExpiresAt,
+		Question: q.ID, Run: q.Run, Nonce: newRunID() + newRunID(), Principal: s.principal(c.call), Digest: digestOf(c.req), Expires: q.ExpiresAt,
 	}
 	f.mu.Lock()
 	f.nonce = t.Nonce
@@ -175,7 +175,7 @@ func (s *Server) comeBack(call *mcp.CallToolRequest, req Request) (*flight, erro
 	}
 	q, ok := s.desk.Question(t.Question)
 	res, _ := call.Params.InputResponses[inputID].(*mcp.ElicitResult)
-	if ok {
+	if ok && t.Run == q.Run && time.Now().Before(t.Expires) {
 		if a, ok := form.Answer(&q, res); ok {
 			_ = s.desk.Decide(q.ID, a) // it may have been answered elsewhere, or have expired
 		}

@@ -44,8 +44,8 @@ type Request struct {
 	// ErrInterrupted, which raises KeyboardInterrupt. The time that it takes does not
 	// count as time of the run.
 	Input func(ctx context.Context) (string, error)
-	// Ask puts a question to the user and returns the answer. If it is nil, there is
-	// nobody to ask. It is for callers of Run; clients are asked as they can be.
+	// Ask puts a question to the user and returns the answer. If it is nil, no user
+	// can be asked. It is for callers of Run; clients are asked as they can be.
 	Ask     func(ctx context.Context, q consent.Question) consent.Answer
 	elicits mcpproxy.ElicitCapabilities // how what servers ask can be asked
 	// Running, if it is not nil, is called when the code is about to run, with a

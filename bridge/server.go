@@ -178,7 +178,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	if err != nil {
 		return s.answer((&Result{}).fail(withStatus(StatusValidation, err))), nil
 	}
-	c := &caller{call: call, digest: digestOf(req), client: form.ClientOf(call), report: progressTo(ctx, call)}
+	c := &caller{call: call, req: req, client: form.ClientOf(call), report: progressTo(ctx, call)}
 	f, err := s.flightOf(call, req, c)
 	var wire *jsonrpc.Error
 	switch {

@@ -29,9 +29,9 @@ import (
 var (
 	ErrDenied  = errors.New("denied by the user")
 	ErrStopped = errors.New("the user stopped the run")
-	ErrExpired = errors.New("nobody answered in time")
-	// ErrNobody: there is nobody to ask. The policy says what holds then.
-	ErrNobody = errors.New("it needs the user's approval, and there is nobody to ask")
+	ErrExpired = errors.New("no answer came in time")
+	// ErrNobody: no user can be asked. The policy says what holds then.
+	ErrNobody = errors.New("it needs the user's approval, and no user can be asked")
 )
 
 // Errors of Decide.

@@ -115,7 +115,7 @@ func isWord(c byte) bool {
 }
 
 // message writes what a server asks so that it stays text of the server, in whatever
-// language: without what a terminal would obey or nobody would see, and without pictures,
+// language: without what a terminal would obey or a reader would not see, and without pictures,
 // HTML and links that look like others.
 func message(s string) string {
 	s = text.Clean(s)

@@ -35,7 +35,7 @@ type toolKey struct{ server, tool string }
 // RunOptions describe a run to a desk.
 type RunOptions struct {
 	ID     string
-	Nobody bool            // there is nobody to ask: every question fails with ErrNobody
+	Nobody bool            // no user can be asked: every question fails with ErrNobody
 	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Marks  *Marks          // of its connection
 }
@@ -158,7 +158,7 @@ func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) e
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	q, err := r.ask(ctx, &Question{Subject: subject, Calls: nil, Reasons: reasons})
+	q, err := r.ask(ctx, &Question{Subject: subject, Reasons: reasons})
 	if err != nil {
 		return err
 	}

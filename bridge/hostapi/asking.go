@@ -102,7 +102,7 @@ func (a *API) authorizeRead(ctx context.Context, server config.Server, what stri
 	return err
 }
 
-// ask asks the user, or the policy if there is nobody to ask.
+// ask asks the user, or the policy if no user can be asked.
 func (a *API) ask(ctx context.Context, server config.Server, ask *policy.Ask, arrived func()) error {
 	err := a.asker.Ask(ctx, consent.Call{
 		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,

@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -21,11 +22,13 @@ type flow struct {
 // reasons returns why a use of a server has to be asked about.
 func (f flow) reasons(s config.Server) (reasons []string) {
 	private, open := f.policy.Flow(policyNames(s))
-	if reason := f.marks.Reason(); open && reason != "" {
-		reasons = append(reasons, reason+"; what is sent to server \""+s.Name+"\" may get to others")
+	if open {
+		if reason := f.marks.Reason(); reason != "" {
+			reasons = append(reasons, fmt.Sprintf("%s; what is sent to server %q may get to others", reason, s.Name))
+		}
 	}
 	if private && len(f.hosts) > 0 {
-		reasons = append(reasons, "what is read from server \""+s.Name+"\" is private, and this run can reach "+strings.Join(f.hosts[:min(len(f.hosts), 5)], ", "))
+		reasons = append(reasons, fmt.Sprintf("what is read from server %q is private, and this run can reach %s", s.Name, strings.Join(f.hosts[:min(len(f.hosts), 5)], ", ")))
 	}
 	return reasons
 }

@@ -55,7 +55,7 @@ type app struct {
 	store   *rootfs.Store
 	scripts *wheels.Source
 	wheels  *packages.Store
-	inbox   *inbox.Server // nil if nobody can ask for its questions
+	inbox   *inbox.Server // nil if its questions cannot be asked for
 }
 
 // appOptions are what a command decides about the app, beside the settings.

@@ -47,15 +47,17 @@ func (c Client) CanShow(q *consent.Question) bool {
 
 // Elicitation writes a question as the client gets it.
 func (c Client) Elicitation(q *consent.Question) *mcp.ElicitParams {
-	switch {
-	case q.Form != nil && q.Form.URL != "":
+	if q.Form != nil && q.Form.URL != "" {
 		return &mcp.ElicitParams{Mode: "url", Message: q.Text(), URL: q.Form.URL, ElicitationID: q.Form.ID}
-	case q.Form != nil && q.Form.Schema != nil:
-		return &mcp.ElicitParams{Mode: "form", Message: q.Text(), RequestedSchema: q.Form.Schema}
-	case q.Form != nil:
-		return &mcp.ElicitParams{Mode: "form", Message: q.Text()}
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: q.Text(), RequestedSchema: c.schema(q)}
+	p := &mcp.ElicitParams{Mode: "form", Message: q.Text()}
+	switch {
+	case q.Form == nil:
+		p.RequestedSchema = c.schema(q)
+	case q.Form.Schema != nil: // a nil one would be null
+		p.RequestedSchema = q.Form.Schema
+	}
+	return p
 }
 
 // A titledChoice is one of a list, with its title.

@@ -81,7 +81,7 @@ func (d folder) names(suffix string) (names []string) {
 }
 
 // listen makes a socket of this process. It gets its name once it listens, so that
-// nobody takes it for a stale one before.
+// no other process takes it for a stale one before.
 func (d folder) listen() (l *net.UnixListener, name string, err error) {
 	base := fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8]) // process IDs are not unique across containers
 	l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: d.at(base + newSuffix)})

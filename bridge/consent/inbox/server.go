@@ -62,7 +62,7 @@ func (s *Server) Close() error {
 	s.end()
 	err := s.folder.remove(s.name)
 	if errors.Is(err, unix.ENOENT) {
-		err = nil // somebody has cleaned up
+		err = nil // it was cleaned up meanwhile
 	}
 	err = errors.Join(err, s.listener.Close())
 	s.work.Wait()

@@ -162,7 +162,7 @@ func TestUserIsAskedElsewhere(t *testing.T) {
 	if r := connect(t, h.command(t, e, "serve")).call(t, map[string]any{"code": "", "session": id}); r.status() != "validation_error" {
 		t.Errorf("another client got %s", r.text)
 	}
-	if r := c.call(t, map[string]any{"code": "", "session": id}); r.status() != "cancelled" || !strings.Contains(r.text, "nobody answered in time") {
+	if r := c.call(t, map[string]any{"code": "", "session": id}); r.status() != "cancelled" || !strings.Contains(r.text, "no answer came in time") {
 		t.Errorf("after the time: %s", r.text)
 	}
 	if r := c.call(t, map[string]any{"code": "", "session": id}); r.status() != "cancelled" || !strings.Contains(r.text, "the result of this run was given already") {

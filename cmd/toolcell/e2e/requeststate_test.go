@@ -161,7 +161,7 @@ func TestRequestStateIsGuarded(t *testing.T) {
 			waitFor(t, "the end of the time to answer", func() bool { return questions(t, c.h, c.e)[0].State == "expired" })
 			r := c.ask(t, showsForms, one, chosen(state, "call"))
 			// The result is kept as long as an answer is waited for, and then what it was.
-			if r.Result.StructuredContent.Status != "cancelled" || !strings.Contains(r.line, "nobody answered in time") && !strings.Contains(r.line, "calls done: none") {
+			if r.Result.StructuredContent.Status != "cancelled" || !strings.Contains(r.line, "no answer came in time") && !strings.Contains(r.line, "calls done: none") {
 				t.Errorf("got %s", r.line)
 			}
 		},
