@@ -35,7 +35,7 @@ func (a *API) approach(more bool) (arrived func()) {
 
 // callAllowed makes a call, once the user has allowed it if the policy has them asked. In
 // a dry run it may only plan it.
-func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.CallRequest, arrived func()) (json.RawMessage, error) {
+func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.CallRequest, number int, arrived func()) (json.RawMessage, error) {
 	if a.asks() {
 		r.Elicit, r.Elicits = a.elicit, a.elicits
 	}
@@ -45,6 +45,7 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 	}
 	r.Sent = func(t catalog.Tool) {
 		arrived()
+		a.planner.decide(number)
 		a.flow.sent(server, t.Name)
 	}
 	var allowed []*policy.Ask
@@ -63,7 +64,8 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 		result, err := a.calls.call(ctx, a.upstreams, r)
 		var planned *mcpproxy.Planned
 		if errors.As(err, &planned) && a.planner != nil {
-			return a.planner.add(planned)
+			arrived()
+			return a.planner.add(ctx, number, planned)
 		}
 		var ask *policy.Ask
 		if !errors.As(err, &ask) || a.asker == nil {

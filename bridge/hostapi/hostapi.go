@@ -135,7 +135,7 @@ func New(o Options) *API {
 		working: semaphore.NewWeighted(maxWorking),
 	}
 	if o.Plan {
-		a.planner = &planner{}
+		a.planner = newPlanner()
 	}
 	return a
 }
@@ -161,8 +161,12 @@ func (a *API) Silent() *mcpproxy.SilentError { return a.silent.Load() }
 // Call carries out what the code asked for; it implements runner.Host. Whatever
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
-func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (runner.Answer, error) {
-	answer, err := a.answer(ctx, method, raw)
+func (a *API) Call(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
+	if method != "call_tool" {
+		a.planner.decide(number)
+	}
+	defer a.planner.decide(number)
+	answer, err := a.answer(ctx, number, method, raw)
 	var silent *mcpproxy.SilentError
 	if errors.As(err, &silent) {
 		a.silent.CompareAndSwap(nil, silent)
@@ -170,8 +174,9 @@ func (a *API) Call(ctx context.Context, method string, raw json.RawMessage) (run
 	return answer, err
 }
 
-func (a *API) answer(ctx context.Context, method string, raw json.RawMessage) (runner.Answer, error) {
+func (a *API) answer(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
 	p, err := readParams(raw)
+	p.number = number
 	var wrong *runner.CallError
 	if errors.As(err, &wrong) {
 		wrong.Message = text.Bound(method, 40) + "(): " + wrong.Message

@@ -46,7 +46,7 @@ func (oneServer) AwaitTools(context.Context, string) error { return nil }
 // ask calls a method and returns its result, which is made at once.
 func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawMessage, error) {
 	t.Helper()
-	answer, err := a.Call(t.Context(), method, params)
+	answer, err := a.Call(t.Context(), 1, method, params)
 	if err != nil || answer.Make == nil {
 		return answer.JSON, err
 	}
@@ -220,7 +220,7 @@ func TestSilentServerIsKnown(t *testing.T) {
 				}
 				cancel(runner.ErrTimeout)
 			}()
-			answer, err := api.Call(ctx, method, json.RawMessage(`{"server":"slow","tool":"f","query":"x"}`))
+			answer, err := api.Call(ctx, 1, method, json.RawMessage(`{"server":"slow","tool":"f","query":"x"}`))
 			if err == nil && answer.Make != nil {
 				_, err = answer.Make()
 			}
@@ -250,7 +250,7 @@ func (c *countedLists) Tools(context.Context, string) ([]catalog.Tool, error) {
 func TestListsAreMadeWhenTheyAreSent(t *testing.T) {
 	for _, method := range []string{"list_tools", "describe_server"} {
 		up := &countedLists{}
-		answer, err := New(Options{Upstreams: up}).Call(t.Context(), method, json.RawMessage(`{"server":"up"}`))
+		answer, err := New(Options{Upstreams: up}).Call(t.Context(), 1, method, json.RawMessage(`{"server":"up"}`))
 		if err != nil || answer.Make == nil || up.awaited != 1 || up.listed != 0 {
 			t.Fatalf("%s: %v, %+v", method, err, up)
 		}

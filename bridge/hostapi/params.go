@@ -18,6 +18,7 @@ const maxParam = 6*maxURI + 2
 // params are the parameters of all methods; each takes what it needs. Raw ones are
 // parts of their frame, not copies.
 type params struct {
+	number    int // of the call in its run
 	Server    string
 	Tool      string
 	Arguments json.RawMessage

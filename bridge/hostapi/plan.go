@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -40,8 +41,18 @@ type Plan struct {
 //
 // The code gets a stand-in for each result, which shows as <result N> wherever it is used.
 type planner struct {
-	mu   sync.Mutex
-	plan Plan
+	order callOrder
+	mu    sync.Mutex
+	plan  Plan
+}
+
+func newPlanner() *planner { return &planner{order: newCallOrder()} }
+
+// decide says that a call of the run will not be planned any more.
+func (p *planner) decide(number int) {
+	if p != nil {
+		p.order.decide(number)
+	}
 }
 
 // plans is mcpproxy.CallRequest.Plans.
@@ -49,9 +60,14 @@ func (p *planner) plans(t catalog.Tool, args json.RawMessage) bool {
 	return !t.ReadOnly() || p.usesResult(args)
 }
 
-// add keeps a planned call. It returns the answer that the code gets: a list of the
-// call's number and the shape of its result. That of a server is an object.
-func (p *planner) add(c *mcpproxy.Planned) (json.RawMessage, error) {
+// add keeps a planned call of the run, once it is known which earlier ones are planned: the
+// calls of one gather come here in any order. It returns the answer that the code gets: a
+// list of the call's place in the plan and the shape of its result. That of a server is an
+// object.
+func (p *planner) add(ctx context.Context, number int, c *mcpproxy.Planned) (json.RawMessage, error) {
+	if err := p.order.await(ctx, number); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.plan.Calls) < maxPlannedCalls {

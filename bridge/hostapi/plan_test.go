@@ -12,17 +12,19 @@ import (
 
 func planned(t *testing.T, p *planner, args string) string {
 	t.Helper()
-	answer, err := p.add(&mcpproxy.Planned{Server: "github", Tool: catalog.Tool{
+	number := p.count() + 1
+	answer, err := p.add(t.Context(), number, &mcpproxy.Planned{Server: "github", Tool: catalog.Tool{
 		Name: "create", OutputSchema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}}}`),
 	}, Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.decide(number)
 	return string(answer)
 }
 
 func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
-	p := &planner{}
+	p := newPlanner()
 	if got := planned(t, p, `{"a":1}`); got != `[1,{"number":"int"}]` {
 		t.Errorf("the first answer is %s", got)
 	}
@@ -44,7 +46,7 @@ func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
 }
 
 func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
-	p := &planner{}
+	p := newPlanner()
 	planned(t, p, `{}`)
 	reads := catalog.Tool{Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
 	for args, want := range map[string]bool{

@@ -50,7 +50,7 @@ func (a *API) callTool(ctx context.Context, p params) (json.RawMessage, error) {
 	}
 	result, err := a.callAllowed(ctx, server, mcpproxy.CallRequest{
 		Server: server.Name, Tool: p.Tool, Arguments: p.Arguments, Progress: a.progress.of(server.Name, p.Tool), Run: a.policy,
-	}, arrived)
+	}, p.number, arrived)
 	if err != nil {
 		return nil, callError(err, server.Name, p.Tool)
 	}

@@ -63,7 +63,7 @@ func (f *fakeRunner) answered() func() bool {
 // A gate is a host whose calls wait until it is opened.
 type gate chan struct{}
 
-func (g gate) Call(context.Context, string, json.RawMessage) (Answer, error) {
+func (g gate) Call(context.Context, int, string, json.RawMessage) (Answer, error) {
 	<-g
 	return Answer{JSON: json.RawMessage("1")}, nil
 }
@@ -237,7 +237,7 @@ func TestWaitingForRoomEnds(t *testing.T) {
 // lists is a host that makes lists, and counts them.
 type lists struct{ made atomic.Int64 }
 
-func (l *lists) Call(context.Context, string, json.RawMessage) (Answer, error) {
+func (l *lists) Call(context.Context, int, string, json.RawMessage) (Answer, error) {
 	return Answer{Make: func() (json.RawMessage, error) {
 		l.made.Add(1)
 		return textOf(20 << 20), nil
@@ -359,7 +359,7 @@ func TestRunsOfAllSizesEnd(t *testing.T) {
 // echo answers with the parameters, in either way.
 type echo struct{}
 
-func (echo) Call(_ context.Context, _ string, params json.RawMessage) (Answer, error) {
+func (echo) Call(_ context.Context, _ int, _ string, params json.RawMessage) (Answer, error) {
 	if len(params)%2 == 0 {
 		return Answer{Make: func() (json.RawMessage, error) { return params, nil }}, nil
 	}

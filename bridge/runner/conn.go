@@ -41,8 +41,9 @@ const ReadInput = "read_input"
 // A Host answers requests from code, several at the same time. Params come from
 // hostile code and may be anything; they must not be used once the answer is made.
 // An error becomes an exception in the code, as its CallError says if it has one.
+// Number counts the calls of the run in the order in which the code made them, from 1 on.
 type Host interface {
-	Call(ctx context.Context, method string, params json.RawMessage) (Answer, error)
+	Call(ctx context.Context, number int, method string, params json.RawMessage) (Answer, error)
 }
 
 // An Answer is the result of a call, as valid JSON.

@@ -92,7 +92,7 @@ func (f *fakeRunner) receive() *message {
 // hostFunc is a Host.
 type hostFunc func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
-func (h hostFunc) Call(ctx context.Context, method string, params json.RawMessage) (Answer, error) {
+func (h hostFunc) Call(ctx context.Context, _ int, method string, params json.RawMessage) (Answer, error) {
 	result, err := h(ctx, method, params)
 	return Answer{JSON: result}, err
 }

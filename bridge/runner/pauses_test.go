@@ -162,7 +162,7 @@ func TestUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 // answers is a host with one answer.
 type answers Answer
 
-func (a answers) Call(context.Context, string, json.RawMessage) (Answer, error) {
+func (a answers) Call(context.Context, int, string, json.RawMessage) (Answer, error) {
 	return Answer(a), nil
 }
 

@@ -85,8 +85,10 @@ func (r *run) hangUp() {
 func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 	type call struct {
 		f       *frame
+		number  int
 		release func() // of the frame's room
 	}
+	made := 0
 	next := make(chan call)
 	defer close(next)
 	count := semaphore.NewWeighted(maxCalls)
@@ -111,14 +113,16 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 			release()
 			return err
 		}
+		made++
+		c := call{f, made, release}
 		select {
-		case next <- call{f, release}:
+		case next <- c:
 			continue
 		default: // all are busy
 		}
 		calls.Go(func() {
-			for c := (call{f, release}); c.f != nil; c = <-next {
-				r.answer(ctx, c.f, c.release)
+			for ; c.f != nil; c = <-next {
+				r.answer(ctx, c.number, c.f, c.release)
 				count.Release(1)
 			}
 		})
@@ -239,11 +243,11 @@ func (r *run) sendStart() error {
 
 // answer has the host carry out one call, and replies. It calls release when the
 // call's frame is no longer needed.
-func (r *run) answer(ctx context.Context, call *frame, release func()) {
+func (r *run) answer(ctx context.Context, number int, call *frame, release func()) {
 	if call.Method == ReadInput && r.start.Input {
 		defer r.clock.Pause()()
 	}
-	answer, err := r.host.Call(ctx, call.Method, call.Params)
+	answer, err := r.host.Call(ctx, number, call.Method, call.Params)
 	if r.stopped() {
 		release()
 		return // its code would report the error while it is being killed
